@@ -1,0 +1,86 @@
+"""What can go wrong for a user, and the exit code that says which kind it was."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+Severity = Literal["error", "warning", "note"]
+
+
+class BuilderError(Exception):
+    """Something the user can fix; the message says what, where, why and what to do.
+
+    The first line stands alone: lower case, no full stop. A remedy follows as a `help:` line.
+    """
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, message: str, *, help: str | None = None) -> None:  # noqa: A002  the word the message uses
+        super().__init__(message)
+        self.message = message
+        self.help = help
+
+    def __str__(self) -> str:
+        return self.message if self.help is None else f"{self.message}\n  help: {self.help}"
+
+
+class DifferenceError(BuilderError):
+    """A comparison failed, as expected of a comparison."""
+
+    exit_code = 1
+
+
+class NothingToDoError(BuilderError):
+    """Nothing was selected, or something would be overwritten."""
+
+    exit_code = 3
+
+
+class ToolError(BuilderError):
+    """A compiler, Nix, uv or another tool failed or is missing."""
+
+    exit_code = 4
+
+
+class AuditError(BuilderError):
+    """A wheel breaks a rule."""
+
+    exit_code = 5
+
+
+class PublishError(BuilderError):
+    """A wheel could not be published."""
+
+    exit_code = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A range of a text: 1-based line and column (in characters), the end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One finding about an input file."""
+
+    code: str
+    """Stable code, such as `B001`; each has a page in the docs."""
+    severity: Severity
+    message: str
+    key: tuple[str | int, ...] = ()
+    span: Span | None = None
+    help: str | None = None
+
+
+class ConfigError(BuilderError):
+    """A config with at least one problem of severity error."""
+
+    def __init__(self, *, file: str, problems: Sequence[Problem], rendered: str) -> None:
+        super().__init__(rendered)
+        self.file = file
+        self.problems = tuple(problems)

@@ -1,0 +1,11 @@
+"""Where the templates, the CMake modules and the data files are."""
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_INSTALLED = _PACKAGE / "_resources"
+_ROOT = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent
+
+TEMPLATES = _ROOT / "templates"
+CMAKE = _ROOT / "cmake"
+DATA = _PACKAGE / "data"

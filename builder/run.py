@@ -1,0 +1,94 @@
+"""Run a tool without a shell, keep what it says, and name it when it fails."""
+
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.errors import ToolError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """A tool that ran: its exit code and what it wrote, both streams in order."""
+
+    returncode: int
+    output: str
+
+
+def run(
+    argv: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    log: Path | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> Completed:
+    """Run `argv` to its end, passing each line to `on_line` and the log as it comes.
+
+    Raises:
+        ToolError: the program cannot be started.
+    """
+    command = [str(part) for part in argv]
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=None if env is None else dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolError(
+            f"cannot start '{command[0]}': {error.strerror}", help=f"install '{command[0]}' or put it on PATH"
+        ) from error
+    return _follow(process, log=log, on_line=on_line)
+
+
+def _follow(
+    process: "subprocess.Popen[str]", *, log: Path | None, on_line: Callable[[str], None] | None
+) -> Completed:
+    lines: list[str] = []
+    sink = log.open("a", encoding="utf-8") if log is not None else None
+    try:
+        stdout = process.stdout
+        if stdout is None:  # pragma: no cover  Popen was given a pipe
+            raise AssertionError
+        for line in stdout:
+            lines.append(line)
+            if sink is not None:
+                sink.write(line)
+            if on_line is not None:
+                on_line(line.rstrip("\n"))
+        process.wait()
+    except BaseException:
+        kill_group(process)
+        raise
+    finally:
+        if sink is not None:
+            sink.close()
+    return Completed(returncode=process.returncode, output="".join(lines))
+
+
+def kill_group(process: "subprocess.Popen[str]") -> None:
+    """End a tool and everything it started: ninja's compilers must not outlive an interrupted build."""
+    import os
+    import signal
+
+    for sign, patience in ((signal.SIGTERM, 2.0), (signal.SIGKILL, None)):
+        try:
+            os.killpg(process.pid, sign)
+        except (ProcessLookupError, PermissionError):
+            break
+        try:
+            process.wait(timeout=patience)
+        except subprocess.TimeoutExpired:
+            continue
+        else:
+            break
+    process.wait()
