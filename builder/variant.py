@@ -1,0 +1,118 @@
+"""The grammar of variant names."""
+
+import re
+from dataclasses import dataclass
+
+from builder.config.values import Backend, Framework, Version
+
+SYSTEMS = ("aarch64-darwin", "aarch64-linux", "aarch64-windows", "x86_64-darwin", "x86_64-linux", "x86_64-windows")
+
+_NOARCH_NAMES = {Backend.CANN: "npu"}
+_COMPUTE = re.compile(r"(?P<name>cu|rocm|xpu)(?P<version>[0-9]+)|cpu|metal", re.ASCII)
+_NAME = re.compile(
+    r"(?P<framework>torch-stable-abi|torch|tvm-ffi)(?P<version>[0-9]{2,})(?P<cxx11>-cxx11)?"
+    r"-(?P<compute>cpu|metal|(?:cu|rocm|xpu)[0-9]+)-(?P<cpu>x86_64|aarch64)-(?P<os>linux|darwin|windows)",
+    re.ASCII,
+)
+_PREFIX = {Backend.CUDA: "cu", Backend.ROCM: "rocm", Backend.XPU: "xpu"}
+_YEAR = 4
+
+
+def compute_name(backend: Backend, toolkit: str | None) -> str:
+    """Return the `<compute>` part: `cpu`, `metal`, `cu130`, `rocm72`, `xpu20253`."""
+    if backend not in _PREFIX:
+        return backend.value
+    if toolkit is None:
+        raise ValueError(f"{backend} has toolkits; name one")
+    major, minor = toolkit.split(".")[:2]
+    return f"{_PREFIX[backend]}{major}{minor}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A variant name, taken apart; `str()` puts it together again."""
+
+    framework: Framework
+    version: Version | None
+    """Version of torch, of the stable ABI or of tvm-ffi; None for noarch."""
+    stable: bool = False
+    backend: Backend
+    compute: str
+    system: str | None
+    """`<cpu>-<os>`; None for noarch."""
+
+    @classmethod
+    def parse(cls, name: str) -> "Variant":
+        """Take a variant name apart.
+
+        Raises:
+            ValueError: `name` is not in the grammar.
+        """
+        match = _NAME.fullmatch(name)
+        if match is None:
+            return cls._parse_noarch(name)
+        tvm_ffi = match["framework"] == "tvm-ffi"
+        stable = match["framework"] == "torch-stable-abi"
+        if bool(match["cxx11"]) != (not tvm_ffi and not stable and match["os"] == "linux"):
+            raise ValueError(f"{name!r}: '-cxx11' belongs to the names of torch on linux, and only there")
+        digits = match["version"]
+        return cls(
+            framework=Framework.TVM_FFI if tvm_ffi else Framework.TORCH,
+            version=Version(f"{digits[0]}.{digits[1:]}"),
+            stable=stable,
+            backend=_backend(match["compute"]),
+            compute=match["compute"],
+            system=f"{match['cpu']}-{match['os']}",
+        )
+
+    @classmethod
+    def _parse_noarch(cls, name: str) -> "Variant":
+        for backend in Backend:
+            if name == noarch_name(backend):
+                return cls(
+                    framework=Framework.TORCH_NOARCH, version=None, backend=backend, compute=backend.value, system=None
+                )
+        raise ValueError(
+            f"{name!r} is not a variant name, such as 'torch213-cxx11-cu130-x86_64-linux' or 'torch-cuda'"
+        )
+
+    @property
+    def noarch(self) -> bool:
+        """Whether the variant is of Python alone."""
+        return self.framework is Framework.TORCH_NOARCH
+
+    @property
+    def label(self) -> str:
+        """The local version label of its wheels: `torch213.cxx11.cu130`, `torch.stable210.cu130`, `torch.cuda`."""
+        if self.version is None:
+            return str(self).replace("-", ".")
+        digits = f"{self.version.major}{self.version.minor}"
+        if self.framework is Framework.TVM_FFI:
+            return f"tvmffi{digits}.{self.compute}"
+        if self.stable:
+            return f"torch.stable{digits}.{self.compute}"
+        cxx11 = ".cxx11" if self.system is not None and self.system.endswith("-linux") else ""
+        return f"torch{digits}{cxx11}.{self.compute}"
+
+    def __str__(self) -> str:
+        if self.version is None or self.system is None:
+            return noarch_name(self.backend)
+        digits = f"{self.version.major}{self.version.minor}"
+        if self.framework is Framework.TVM_FFI:
+            return f"tvm-ffi{digits}-{self.compute}-{self.system}"
+        if self.stable:
+            return f"torch-stable-abi{digits}-{self.compute}-{self.system}"
+        cxx11 = "-cxx11" if self.system.endswith("-linux") else ""
+        return f"torch{digits}{cxx11}-{self.compute}-{self.system}"
+
+
+def noarch_name(backend: Backend) -> str:
+    """Return the variant of a kernel of Python alone; what the runtime looks for."""
+    return f"torch-{_NOARCH_NAMES.get(backend, backend.value)}"
+
+
+def _backend(compute: str) -> Backend:
+    match = _COMPUTE.fullmatch(compute)
+    if match is None or match["name"] is None:
+        return Backend(compute)
+    return next(backend for backend, prefix in _PREFIX.items() if prefix == match["name"])
