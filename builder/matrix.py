@@ -247,7 +247,10 @@ def _rule_systems(config: Config, row: Row) -> tuple[str, KeyPath] | None:
     if config.matrix is None:
         return None
     own = config.matrix.backend.get(row.backend)
-    places = ((config.matrix.systems, ("matrix",)), (own and own.systems, ("matrix", row.backend.value)))
+    places = (
+        (config.matrix.systems, ("matrix",)),
+        (None if own is None else own.systems, ("matrix", row.backend.value)),
+    )
     for systems, table in places:
         if systems is not None and row.system not in systems:
             return f"{row.system} is not among the systems ({', '.join(systems)})", (*table, "systems")

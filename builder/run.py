@@ -1,5 +1,7 @@
 """Run a tool without a shell, keep what it says, and name it when it fails."""
 
+import os
+import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,16 +52,11 @@ def run(
     return _follow(process, log=log, on_line=on_line)
 
 
-def _follow(
-    process: "subprocess.Popen[str]", *, log: Path | None, on_line: Callable[[str], None] | None
-) -> Completed:
+def _follow(process: subprocess.Popen[str], *, log: Path | None, on_line: Callable[[str], None] | None) -> Completed:
     lines: list[str] = []
     sink = log.open("a", encoding="utf-8") if log is not None else None
     try:
-        stdout = process.stdout
-        if stdout is None:  # pragma: no cover  Popen was given a pipe
-            raise AssertionError
-        for line in stdout:
+        for line in process.stdout or ():
             lines.append(line)
             if sink is not None:
                 sink.write(line)
@@ -75,11 +72,8 @@ def _follow(
     return Completed(returncode=process.returncode, output="".join(lines))
 
 
-def kill_group(process: "subprocess.Popen[str]") -> None:
+def kill_group(process: subprocess.Popen[str]) -> None:
     """End a tool and everything it started: ninja's compilers must not outlive an interrupted build."""
-    import os
-    import signal
-
     for sign, patience in ((signal.SIGTERM, 2.0), (signal.SIGKILL, None)):
         try:
             os.killpg(process.pid, sign)

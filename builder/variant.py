@@ -72,9 +72,7 @@ class Variant:
                 return cls(
                     framework=Framework.TORCH_NOARCH, version=None, backend=backend, compute=backend.value, system=None
                 )
-        raise ValueError(
-            f"{name!r} is not a variant name, such as 'torch213-cxx11-cu130-x86_64-linux' or 'torch-cuda'"
-        )
+        raise ValueError(f"{name!r} is not a variant name, such as 'torch213-cxx11-cu130-x86_64-linux' or 'torch-cuda'")
 
     @property
     def noarch(self) -> bool:

@@ -7,9 +7,7 @@ import click
 
 from builder.config.values import Backend
 
-kernel_argument = click.argument(
-    "kernel", metavar="[DIR]", default=".", type=click.Path(path_type=Path)
-)
+kernel_argument = click.argument("kernel", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 """The kernel's directory, the current one by default."""
 
 
@@ -22,6 +20,7 @@ class BackendType(click.Choice[str]):
         super().__init__([backend.value for backend in Backend])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the backend that `value` names."""
         if isinstance(value, Backend):
             return value
         return Backend(super().convert(value, param, ctx))

@@ -1,0 +1,214 @@
+"""The tools of this machine: found, never assumed, and told apart by what they are and not by where."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.config import Backend
+from builder.errors import ToolError
+
+CXX_NAMES = ("c++", "g++", "clang++")
+_COMPILER_PARTS = ("cc1plus", "as", "ld")
+_COMPILER_FILES = ("libstdc++.so", "libgcc.a", "crt1.o", "libc.so.6", "libc_nonshared.a", "libm.so.6")
+_CUDA_PARTS = ("bin/ptxas", "bin/fatbinary", "bin/cudafe++", "bin/nvlink", "nvvm/bin/cicc")
+
+Digest = Callable[[Path], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A program, with its version and a digest of what it is."""
+
+    path: Path
+    version: str
+    digest: str
+    """sha256 over the program and the parts it runs, wherever they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolchain:
+    """The compilers that a cell needs."""
+
+    cxx: Tool
+    cc: Tool
+    cuda: Tool | None = None
+    """nvcc; its toolkit is two folders above."""
+    hip: Tool | None = None
+    ccache: Path | None = None
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What the tools are, without their paths; ccache changes no bit and is not in it."""
+        tools = {"cxx": self.cxx, "cc": self.cc, "cuda": self.cuda, "hip": self.hip}
+        return {
+            f"{name}-{fact}": value
+            for name, tool in tools.items()
+            if tool is not None
+            for fact, value in (("version", tool.version), ("digest", tool.digest))
+        }
+
+
+def system() -> str:
+    """Return this machine's system, such as `x86_64-linux`."""
+    machine = os.uname().machine
+    return f"{'aarch64' if machine == 'arm64' else machine}-{'darwin' if sys.platform == 'darwin' else 'linux'}"
+
+
+def find(
+    backend: Backend,
+    *,
+    environ: Mapping[str, str],
+    toolkit: str | None = None,
+    toolkit_root: Path | None = None,
+    digest: Digest | None = None,
+) -> Toolchain:
+    """Return the tools for `backend`; `toolkit_root` is a toolkit that came as pinned wheels.
+
+    Raises:
+        ToolError: a tool is missing or its version does not fit; the message says how to get it.
+    """
+    search = _Search(environ=environ, digest=digest or sha256_of)
+    cxx = search.cxx()
+    ccache = search.which("ccache")
+    return Toolchain(
+        cxx=search.compiler(cxx),
+        cc=search.compiler(search.c_compiler(cxx)),
+        cuda=search.cuda(toolkit=toolkit, root=toolkit_root) if backend is Backend.CUDA else None,
+        hip=search.hip() if backend is Backend.ROCM else None,
+        ccache=None if ccache is None or environ.get("CCACHE_DISABLE") else ccache,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """Where to look for tools, and how to digest them."""
+
+    environ: Mapping[str, str]
+    digest: Digest
+
+    @property
+    def path(self) -> str:
+        return self.environ.get("PATH", os.defpath)
+
+    def which(self, name: str) -> Path | None:
+        found = shutil.which(name, path=self.path)
+        return None if found is None else Path(found)
+
+    def cxx(self) -> Path:
+        wanted = self.environ.get("CXX")
+        for name in (wanted,) if wanted else CXX_NAMES:
+            found = self.which(name)
+            if found is not None:
+                return found.resolve()
+        if wanted:
+            raise ToolError(f"CXX names '{wanted}', which is not there", help="unset CXX, or name a C++ compiler")
+        raise ToolError(
+            f"no C++ compiler: looked for {', '.join(CXX_NAMES)} on PATH",
+            help="install one ('apt-get install g++', 'dnf install gcc-c++', 'xcode-select --install'), or set CXX",
+        )
+
+    def c_compiler(self, cxx: Path) -> Path:
+        """Return the C compiler that came with `cxx`, unless CC names one."""
+        wanted = self.environ.get("CC")
+        found = self.which(wanted) if wanted else None
+        sibling = cxx.with_name(cxx.name.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc"))
+        return found.resolve() if found is not None else sibling if sibling.exists() else cxx
+
+    def compiler(self, path: Path) -> Tool:
+        version = self.first_line(path, "--version")
+        target = self.first_line(path, "-dumpmachine")
+        parts = [self.part(path, f"-print-prog-name={name}") for name in _COMPILER_PARTS]
+        parts += [self.part(path, f"-print-file-name={name}") for name in _COMPILER_FILES]
+        files = [path, *(part for part in parts if part is not None)]
+        return Tool(path=path, version=f"{version} ({target})", digest=self.digest_all(files))
+
+    def part(self, compiler: Path, question: str) -> Path | None:
+        """Return a part of a compiler; one that does not know it answers with the bare name."""
+        answer = self.first_line(compiler, question)
+        found = Path(answer) if "/" in answer else self.which(answer) if answer else None
+        return found.resolve() if found is not None and found.is_file() else None
+
+    def cuda(self, *, toolkit: str | None, root: Path | None) -> Tool:
+        nvcc = self.nvcc(root)
+        if nvcc is None:
+            raise ToolError(
+                "no CUDA toolkit: looked at CUDA_HOME, CUDA_PATH, nvcc on PATH and /usr/local/cuda",
+                help="CUDA 13 and newer come as pinned wheels by themselves; for older ones set CUDA_HOME",
+            )
+        match = re.search(r"release ([0-9]+\.[0-9]+), V([0-9.]+)", self.run(nvcc, "--version"))
+        if match is None:
+            raise ToolError(f"'{nvcc}' does not say its version", help="set CUDA_HOME to a CUDA toolkit")
+        if toolkit is not None and match[1] != ".".join(toolkit.split(".")[:2]):
+            raise ToolError(
+                f"the CUDA toolkit at '{nvcc.parent.parent}' is {match[1]}; this cell needs {toolkit}",
+                help=f"set CUDA_HOME to CUDA {toolkit}, or name a cell of CUDA {match[1]}",
+            )
+        base = nvcc.parent.parent
+        parts = [nvcc, *(base / name for name in _CUDA_PARTS)]
+        return Tool(path=nvcc, version=match[2], digest=self.digest_all(part for part in parts if part.is_file()))
+
+    def nvcc(self, root: Path | None) -> Path | None:
+        homes = [root, *(Path(self.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if self.environ.get(name))]
+        for home in homes:
+            if home is not None and (home / "bin/nvcc").is_file():
+                return home / "bin/nvcc"
+        found = self.which("nvcc")
+        candidates = [None if found is None else self.real_nvcc(found), Path("/usr/local/cuda/bin/nvcc")]
+        return next((nvcc for nvcc in candidates if nvcc is not None and nvcc.is_file()), None)
+
+    def real_nvcc(self, nvcc: Path) -> Path | None:
+        """Return the nvcc behind a wrapper script: a wrapper's folder is no toolkit and misleads CMake."""
+        if (nvcc.resolve().parent.parent / "nvvm").is_dir():
+            return nvcc.resolve()
+        text = self.run(nvcc, "--dryrun", "-x", "cu", "-E", os.devnull)
+        top = re.search(r"^#\$ TOP=(.*)$", text, re.MULTILINE)
+        return None if top is None else Path(top[1].strip()).resolve() / "bin/nvcc"
+
+    def hip(self) -> Tool:
+        homes = [Path(self.environ[name]) for name in ("ROCM_PATH", "ROCM_HOME") if self.environ.get(name)]
+        candidates = [home / "bin/hipcc" for home in (*homes, Path("/opt/rocm"))]
+        hipcc = next((path for path in candidates if path.is_file()), None) or self.which("hipcc")
+        if hipcc is None:
+            raise ToolError(
+                "no ROCm: looked at ROCM_PATH, /opt/rocm and hipcc on PATH",
+                help="install ROCm, or set ROCM_PATH to it; in CI use a ROCm container",
+            )
+        return Tool(path=hipcc, version=self.first_line(hipcc, "--version"), digest=self.digest_all([hipcc.resolve()]))
+
+    def digest_all(self, files: Iterable[Path]) -> str:
+        """Return a sha256 over the contents of `files`, in order and by name, not by place."""
+        lines = "".join(f"{path.name} {self.digest(path)}\n" for path in files)
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+    def first_line(self, program: Path, argument: str) -> str:
+        return next(iter(self.run(program, argument).splitlines()), "")
+
+    def run(self, program: Path, *arguments: str) -> str:
+        try:
+            done = subprocess.run(
+                [program, *arguments],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                stdin=subprocess.DEVNULL,
+                env={"PATH": self.path, "LC_ALL": "C"},
+            )
+        except OSError as error:
+            raise ToolError(f"cannot run '{program}': {error.strerror}") from error
+        return done.stdout + done.stderr
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
