@@ -1,0 +1,242 @@
+"""The pin file: which wheels a build environment is made of, each named by its hash."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from builder import pinfile, resources
+from builder.config import Framework
+from builder.errors import BuilderError
+from builder.matrix import Cell
+
+FILE = resources.DATA / "pins.toml"
+
+
+class MissingPinsError(BuilderError):
+    """No environment is pinned for a requirement; `pythons` has the Pythons that have one."""
+
+    def __init__(self, message: str, *, pythons: tuple[str, ...], help: str) -> None:  # noqa: A002
+        super().__init__(message, help=help)
+        self.pythons = pythons
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel:
+    """One file, the same wherever it comes from."""
+
+    file: str
+    name: str
+    version: str
+    sha256: str
+    index: str | None = None
+    """Where it is published when that is not the default index."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """What an environment is for; `version` is the framework's, as a cell has it."""
+
+    framework: Framework
+    version: str
+    compute: str
+    python: str
+    system: str
+    stable_abi: bool = False
+
+    @property
+    def recipe(self) -> str:
+        """The key of `[environment]` that says which parts to take."""
+        stable = "-stable" if self.stable_abi else ""
+        noarch = self.framework is Framework.TORCH_NOARCH
+        cuda = "-cuda" if self.compute.startswith("cu") and not noarch else ""
+        return f"{self.framework.value}{stable}{cuda}"
+
+    def __str__(self) -> str:
+        stable = " (stable ABI)" if self.stable_abi else ""
+        return f"{self.framework.value} {self.version} {self.compute}{stable} on {self.system}"
+
+
+    @classmethod
+    def of(cls, cell: Cell, python: str) -> "Requirement":
+        """Return what `cell` needs when `python`, such as `cp311`, builds it."""
+        tvm_ffi = cell.framework is Framework.TVM_FFI
+        return cls(
+            framework=cell.framework,
+            version=str(cell.tvm_ffi if tvm_ffi else cell.torch),
+            compute=cell.compute,
+            python=python,
+            system=cell.system,
+            stable_abi=cell.stable_abi is not None,
+        )
+
+
+@dataclass(frozen=True)
+class PinSet:
+    """The wheels of one environment, sorted by name."""
+
+    python: str
+    system: str
+    wheels: tuple[Wheel, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """The sha256 of what is installed, whoever served it."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Spell the set canonically: one text for one content."""
+        wheels = [
+            {"file": wheel.file, "name": wheel.name, "sha256": wheel.sha256, "version": wheel.version}
+            for wheel in self.wheels
+        ]
+        content = {"python": self.python, "system": self.system, "wheels": wheels}
+        return json.dumps(content, indent=1, sort_keys=True) + "\n"
+
+    def __getitem__(self, name: str) -> Wheel:
+        for wheel in self.wheels:
+            if wheel.name == name:
+                return wheel
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Wheels that belong together; the parts of an environment are pinned side by side."""
+
+    name: str
+    about: str
+    requires: tuple[str, ...]
+    """What `builder pins update` resolves; nothing, for what comes from the machine."""
+    version: str | None = None
+    compute: tuple[str, ...] = ()
+    index: str | None = None
+    only: tuple[str, ...] = ()
+    """The packages to keep of what was resolved; all of them when empty."""
+    wheels: Mapping[str, Mapping[str, tuple[str, ...]]]
+    """Files by system and Python tag."""
+
+    def serves(self, reference: str, requirement: Requirement) -> bool:
+        """Tell whether this is the part that `reference`, such as `torch/cpu`, means for a requirement."""
+        name, _, compute = reference.partition("/")
+        return (
+            self.name == name
+            and self.version in (None, requirement.version)
+            and (not self.compute or (compute or requirement.compute) in self.compute)
+        )
+
+    def files(self, system: str, python: str) -> tuple[str, ...] | None:
+        """Return the files for a Python on a system, or None where nothing is pinned."""
+        if not self.requires:
+            return ()
+        of_system = self.wheels.get(system, {})
+        return of_system.get(python, of_system.get(pinfile.ANY))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pins:
+    """The whole file."""
+
+    pythons: tuple[str, ...]
+    recipes: Mapping[str, tuple[tuple[str, ...], ...]]
+    """For each kind of environment the lists of parts that make one; the first that is pinned counts."""
+    parts: tuple[Part, ...]
+    wheels: Mapping[str, Wheel]
+
+    def environment(self, requirement: Requirement) -> PinSet:
+        """Return the wheels a build of `requirement` needs.
+
+        Raises:
+            MissingPinsError: some part is not pinned for this Python and system.
+        """
+        found = self._find(requirement)
+        if found is None:
+            raise self._missing(requirement)
+        return found
+
+    def pinned_pythons(self, requirement: Requirement) -> tuple[str, ...]:
+        """Return the Pythons for which the same requirement is pinned."""
+        return tuple(
+            python for python in self.pythons if self._find(replace(requirement, python=python)) is not None
+        )
+
+    def _find(self, requirement: Requirement) -> PinSet | None:
+        for recipe in self.recipes.get(requirement.recipe, ()):
+            files = self._files(recipe, requirement)
+            if files is not None:
+                wheels = sorted((self.wheels[file] for file in files), key=lambda wheel: wheel.name)
+                return PinSet(requirement.python, requirement.system, tuple(wheels))
+        return None
+
+    def _files(self, recipe: tuple[str, ...], requirement: Requirement) -> frozenset[str] | None:
+        files: set[str] = set()
+        for reference in recipe:
+            part = next((part for part in self.parts if part.serves(reference, requirement)), None)
+            own = None if part is None else part.files(requirement.system, requirement.python)
+            if own is None:
+                return None
+            files.update(own)
+        return frozenset(files)
+
+    def _missing(self, requirement: Requirement) -> MissingPinsError:
+        pythons = self.pinned_pythons(requirement)
+        if pythons:
+            return MissingPinsError(
+                f"no wheels are pinned for {requirement} with Python {dotted(requirement.python)}",
+                pythons=pythons,
+                help=f"use Python {' or '.join(map(dotted, pythons))}, which have pins, "
+                "or build against an installed torch with --no-isolation",
+            )
+        return MissingPinsError(
+            f"no wheels are pinned for {requirement}, with any Python",
+            pythons=(),
+            help="add them with `builder pins update` where the index of these wheels can be reached, "
+            "or build against an installed torch with --no-isolation",
+        )
+
+
+def dotted(python: str) -> str:
+    """Spell a Python tag as a version: `cp311` is `3.11`."""
+    return re.sub(r"^cp(\d)(\d+)$", r"\1.\2", python)
+
+
+def load(file: Path = FILE) -> Pins:
+    """Read the pin file; a pin without a proper hash is refused before anything runs.
+
+    Raises:
+        PinsError: all that is wrong with the file.
+    """
+    table = pinfile.read(file)
+    wheels = {name: Wheel(file=name, **facts) for name, facts in table["wheel"].items()}
+    return Pins(
+        pythons=tuple(table["pythons"]),
+        recipes={kind: tuple(map(tuple, recipes)) for kind, recipes in table["environment"].items()},
+        parts=tuple(_part(part) for part in table["part"]),
+        wheels=wheels | _published(table["part"], wheels),
+    )
+
+
+def _part(table: dict[str, Any]) -> Part:
+    lists = {key: tuple(table.get(key, ())) for key in ("requires", "compute", "only")}
+    wheels = {
+        system: {python: tuple(files) for python, files in of_system.items()}
+        for system, of_system in table.get("wheels", {}).items()
+    }
+    rest = {key: table.get(key) for key in ("version", "index")}
+    return Part(name=table["name"], about=table["about"], wheels=wheels, **lists, **rest)
+
+
+def _published(parts: list[dict[str, Any]], wheels: Mapping[str, Wheel]) -> dict[str, Wheel]:
+    """Return the wheels of parts that have an index of their own, with that index."""
+    return {
+        file: replace(wheels[file], index=part["index"])
+        for part in parts
+        if "index" in part
+        for of_system in part.get("wheels", {}).values()
+        for files in of_system.values()
+        for file in files
+    }
