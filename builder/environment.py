@@ -1,0 +1,135 @@
+"""Pinned build environments: made once in the store by uv, used by every build that has the same pins."""
+
+import csv
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.errors import ToolError
+from builder.finders import Finders, uv_binary
+from builder.fetch import install
+from builder.pins import PinSet, dotted
+from builder.run import run
+from builder.store import Store
+from builder.wheel import write_atomic
+
+MARKER = "pins.json"
+"""Says what is in an environment, and that all of it is."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """A virtual environment with exactly the pinned wheels in it."""
+
+    path: Path
+    python: Path
+    site_packages: Path
+    digest: str
+
+    @property
+    def bin(self) -> Path:
+        """The folder of cmake, ninja and the other programs."""
+        return self.path / "bin"
+
+
+def make(
+    pinset: PinSet, *, store_root: Path, python: Path, finders: Finders, progress: Progress = lambda _: None
+) -> Environment:
+    """Return the environment of `pinset`, made with the interpreter `python` when the store lacks it.
+
+    Raises:
+        ToolError: a wheel cannot be had, or is not the one that was pinned; the store is as it was.
+    """
+    store = Store(store_root)
+    writable = store.prepare()
+    found = _at(pinset, store_root)
+    why = damage(found, pinset) if found.path.exists() else "it is not there"
+    if why is None:
+        return found
+    if not writable:
+        raise ToolError(
+            f"cannot use the environment '{found.path}': {why}, and the store is read-only",
+            help="name a store that can be written with --store or BUILDER_STORE",
+        )
+    with store.lock(f"environment-{pinset.digest}"):
+        _replace(found, pinset, python=python, finders=finders, progress=progress)
+    return found
+
+
+def _replace(
+    wanted: Environment, pinset: PinSet, *, python: Path, finders: Finders, progress: Progress
+) -> None:
+    """Make an environment aside and move it into its place; the caller holds its lock."""
+    if wanted.path.exists():
+        why = damage(wanted, pinset)
+        if why is None:
+            return  # another process made it while this one waited
+        progress(f"the environment {wanted.digest[:12]} is damaged ({why}): making it again")
+    aside = wanted.path.with_name(f".{wanted.digest}")  # what a killed process left is here, and nowhere else
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _create(aside, python=python, wanted=pinset.python, finders=finders)
+        install(pinset, into=aside, cache=wanted.path.parent.parent / "uv", finders=finders, progress=progress)
+        write_atomic(aside / MARKER, pinset.to_json().encode())
+        shutil.rmtree(wanted.path, ignore_errors=True)
+        aside.rename(wanted.path)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _create(path: Path, *, python: Path, wanted: str, finders: Finders) -> None:
+    """Make an empty environment that may be moved."""
+    argv = (uv_binary(), "venv", "--quiet", "--relocatable", "--no-project", "--no-config", "--python", python, path)
+    done = run(argv, cwd=path.parent, env=finders.env)
+    if done.returncode != 0:
+        raise ToolError(
+            f"uv cannot make an environment with the Python '{python}'\n{done.output.strip()}",
+            help=f"name a working Python {dotted(wanted)} with --python",
+        )
+    if not _site_packages(path, wanted).is_dir():
+        raise ToolError(
+            f"'{python}' is not the Python {dotted(wanted)} that the wheels are pinned for",
+            help=f"name a Python {dotted(wanted)} with --python",
+        )
+
+
+def _site_packages(path: Path, python: str) -> Path:
+    return path / "lib" / f"python{dotted(python)}" / "site-packages"
+
+
+def _at(pinset: PinSet, store_root: Path) -> Environment:
+    path = store_root / "environments" / pinset.digest
+    return Environment(
+        path=path,
+        python=path / "bin" / "python",
+        site_packages=_site_packages(path, pinset.python),
+        digest=pinset.digest,
+    )
+
+
+def damage(environment: Environment, pinset: PinSet) -> str | None:
+    """Say what is wrong with an environment: a file that is gone or has another size, or its Python is gone."""
+    try:
+        if (environment.path / MARKER).read_text(encoding="utf-8") != pinset.to_json():
+            return f"{MARKER} names other wheels"
+        if not environment.python.exists():
+            return f"its Python, '{environment.python.readlink()}', is gone"
+        return next(_changed(environment, pinset), None)
+    except (OSError, ValueError) as error:
+        return str(error)
+
+
+def _changed(environment: Environment, pinset: PinSet) -> Iterator[str]:
+    root = str(environment.site_packages)  # strings: there are 20,000 files, and paths take four times as long
+    for wheel in pinset.wheels:
+        name, version, *_ = wheel.file.split("-")
+        record = environment.site_packages / f"{name}-{version}.dist-info" / "RECORD"
+        with record.open(encoding="utf-8", newline="") as lines:
+            for file, _, size in csv.reader(lines):
+                if size and os.stat(f"{root}/{file}").st_size != int(size):  # noqa: PTH116
+                    yield f"'{file}' has changed"

@@ -1,0 +1,137 @@
+"""Bring pinned wheels into an environment: from a find-links folder, or through uv from an index."""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from builder.errors import ToolError
+from builder.finders import Finders, uv_binary
+from builder.pins import PinSet, Wheel
+from builder.run import Completed, run
+
+REMEDY = (
+    "put the files into a folder and name it in PIP_FIND_LINKS, or name a mirror in PIP_INDEX_URL, "
+    "or a proxy in HTTPS_PROXY"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Installer:
+    """Where uv installs to, and how it is run."""
+
+    into: Path
+    scratch: Path
+    cache: Path
+    finders: Finders
+
+    def run(self, wheels: tuple[Wheel, ...], *options: str, local: dict[Wheel, Path], index: str | None) -> Completed:
+        wanted = self.scratch / "wheels.txt"
+        wanted.write_text("".join(f"{_requirement(wheel, local.get(wheel))}\n" for wheel in wheels), encoding="utf-8")
+        env = {"UV_CACHE_DIR": str(self.cache), **self.finders.env}
+        if index is not None:
+            env["UV_EXTRA_INDEX_URL"] = f"{env.get('UV_EXTRA_INDEX_URL', '')} {index}".strip()
+        argv = (
+            *(uv_binary(), "pip", "install", "--python", self.into / "bin" / "python"),
+            *("--require-hashes", "--no-deps", "--no-build", *options, "--requirements", wanted),
+        )
+        return run(argv, cwd=self.scratch, env=env)
+
+
+def install(
+    pinset: PinSet, *, into: Path, cache: Path, finders: Finders, progress: Callable[[str], None]
+) -> None:
+    """Install exactly the wheels of `pinset` into the environment `into`.
+
+    Raises:
+        ToolError: a wheel cannot be had, or is not the one that was pinned.
+    """
+    local = dict(_local(pinset, finders))
+    indexes = {wheel.index for wheel in pinset.wheels if wheel not in local} - {None}
+    with TemporaryDirectory(prefix=".fetch-", dir=into.parent) as scratch:
+        installer = _Installer(into=into, scratch=Path(scratch), cache=cache, finders=finders)
+        for index in (None, *sorted(index for index in indexes if index)):
+            batch = tuple(
+                wheel for wheel in pinset.wheels if (None if wheel in local else wheel.index) == index
+            )
+            if batch:
+                progress(f"installing {len(batch)} pinned wheels" + ("" if index is None else f" from {index}"))
+                _install(installer, batch, local=local, index=index)
+
+
+def _install(installer: _Installer, wheels: tuple[Wheel, ...], *, local: dict[Wheel, Path], index: str | None) -> None:
+    offline = ("--offline",) if all(wheel in local for wheel in wheels) else ()
+    if index is not None and installer.finders.own_index:
+        done = installer.run(wheels, local=local, index=None)  # the user's mirror may have them
+        if done.returncode == 0:
+            return
+    done = installer.run(wheels, *offline, local=local, index=index)
+    if done.returncode != 0:
+        raise _failure(installer, wheels, local=local, said=done.output)
+
+
+def _requirement(wheel: Wheel, path: Path | None) -> str:
+    place = f"=={wheel.version}" if path is None else f" @ {path.resolve().as_uri()}"
+    return f"{wheel.name}{place} --hash=sha256:{wheel.sha256}"
+
+
+def _local(pinset: PinSet, finders: Finders) -> Iterator[tuple[Wheel, Path]]:
+    """Yield the wheels that lie in a find-links folder, each with its path.
+
+    Raises:
+        ToolError: a file has a pinned name and no folder has it with the pinned content.
+    """
+    wrong: list[str] = []
+    for wheel in pinset.wheels:
+        paths = [folder / wheel.file for folder in finders.folders if (folder / wheel.file).is_file()]
+        digests = {path: _sha256(path) for path in paths}
+        good = next((path for path, digest in digests.items() if digest == wheel.sha256), None)
+        if good is not None:
+            yield wheel, good
+        else:
+            wrong += [
+                f"\n  --> {path.parent}: {wheel.file}\n      pinned sha256 {wheel.sha256}\n      found sha256  {digest}"
+                for path, digest in digests.items()
+            ]
+    if wrong:
+        count = "a wheel" if len(wrong) == 1 else f"{len(wrong)} wheels"
+        raise ToolError(
+            f"{count} in a find-links folder is not what was pinned{''.join(wrong)}",
+            help="remove the file, or replace it by the published one; nothing was installed",
+        )
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise ToolError(f"cannot read '{path}': {error.strerror}", help="make the file readable") from error
+    return digest.hexdigest()
+
+
+def _failure(
+    installer: _Installer, wheels: tuple[Wheel, ...], *, local: dict[Wheel, Path], said: str
+) -> ToolError:
+    """Return the error of a failed installation: which wheels are wrong or missing, and what uv said."""
+    quoted = "".join(f"\n  uv: {line}" for line in said.strip().splitlines() if line.strip())
+    if re.search(r"hash mismatch", said, re.IGNORECASE):
+        return ToolError(
+            f"an index serves a file that is not the pinned one{quoted}",
+            help="ask who runs the index; a pin is changed only by `builder pins update`",
+        )
+    missing = [wheel for wheel in wheels if wheel not in local and not _is_cached(installer, wheel)]
+    if not missing:
+        return ToolError(f"uv could not install the pinned wheels{quoted}", help="see what uv said above")
+    listed = "".join(f"\n  --> {wheel.file} (sha256 {wheel.sha256})" for wheel in missing)
+    count = "a pinned wheel" if len(missing) == 1 else f"{len(missing)} of {len(wheels)} pinned wheels"
+    return ToolError(f"cannot get {count}{listed}{quoted}", help=REMEDY)
+
+
+def _is_cached(installer: _Installer, wheel: Wheel) -> bool:
+    done = installer.run((wheel,), "--offline", "--dry-run", local={}, index=wheel.index)
+    return done.returncode == 0

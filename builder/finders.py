@@ -1,0 +1,159 @@
+"""Where the user wants files to come from: the settings of pip and uv, told to uv."""
+
+import configparser
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from uv import find_uv_bin
+
+from builder.errors import ToolError
+
+_KEPT = frozenset(
+    {
+        *("UV_CACHE_DIR", "UV_CONFIG_FILE", "UV_NO_CONFIG", "UV_OFFLINE", "UV_LINK_MODE", "UV_KEYRING_PROVIDER"),
+        *("UV_INDEX", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX_STRATEGY", "UV_NO_INDEX"),
+        *("UV_NATIVE_TLS", "UV_SYSTEM_CERTS", "UV_INSECURE_HOST", "UV_REQUEST_TIMEOUT", "UV_PYTHON_INSTALL_DIR"),
+    }
+)
+_KEPT_PREFIXES = ("UV_HTTP_", "UV_INDEX_", "UV_CONCURRENT_")
+"""What of uv's settings says where files come from; the rest, such as UV_OVERRIDE, would change what is installed."""
+_DROPPED = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "UV_FIND_LINKS"})
+
+_LISTS = frozenset({"extra-index-url", "find-links", "trusted-host"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finders:
+    """The places to look in."""
+
+    folders: tuple[Path, ...] = ()
+    """Local find-links folders, in the order of the settings."""
+    own_index: bool = False
+    """Whether the user named an index: a mirror may have what another index publishes."""
+    env: Mapping[str, str] = field(repr=False)
+    """The environment uv runs in; an address in it may hold a password, so it is never shown."""
+
+
+def uv_binary() -> str:
+    """Return the uv that was installed with builder.
+
+    Raises:
+        ToolError: it is not there.
+    """
+    try:
+        return os.fspath(find_uv_bin())
+    except FileNotFoundError as error:
+        raise ToolError(
+            "uv, which makes build environments, is not installed beside builder",
+            help="install builder again with its dependencies: python -m pip install --force-reinstall uv",
+        ) from error
+
+
+def read(environ: Mapping[str, str], *, files: Sequence[Path] | None = None) -> Finders:
+    """Read what the environment and pip's files say; uv reads its own files."""
+    pip = _pip_settings(environ, config_files(environ) if files is None else files)
+    links = [*pip.get("find-links", "").split(), *environ.get("UV_FIND_LINKS", "").replace(",", " ").split()]
+    folders = dict.fromkeys(folder for folder in map(_folder, links) if folder is not None)
+    remote = dict.fromkeys(link for link in links if _folder(link) is None)
+    own = {"UV_INDEX", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL"} & environ.keys()
+    env = {name: value for name, value in environ.items() if _is_kept(name)}
+    for name, value in _translated(pip, environ).items():
+        env.setdefault(name, value)
+    if remote:
+        env["UV_FIND_LINKS"] = ",".join(remote)
+    env |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
+    return Finders(
+        folders=tuple(folders),
+        own_index=bool(own or {"index-url", "extra-index-url"} & pip.keys()),
+        env=env,
+    )
+
+
+def config_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the files pip reads its settings from, the last of which wins."""
+    named = environ.get("PIP_CONFIG_FILE")
+    if named == os.devnull:
+        return ()
+    home = Path(environ.get("HOME", "~")).expanduser()
+    shared = environ.get("XDG_CONFIG_DIRS") or "/etc/xdg"
+    machine = [*(Path(folder, "pip/pip.conf") for folder in shared.split(":")), Path("/etc/pip.conf")]
+    user = [home / ".pip/pip.conf", Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "pip/pip.conf")]
+    if sys.platform == "darwin":
+        machine.append(Path("/Library/Application Support/pip/pip.conf"))
+        user.append(home / "Library/Application Support/pip/pip.conf")
+    if named and Path(named).exists():
+        user = []
+    last = [Path(named)] if named else []
+    return (*machine, *user, Path(sys.prefix, "pip.conf"), *last)
+
+
+def _pip_settings(environ: Mapping[str, str], files: Sequence[Path]) -> dict[str, str]:
+    """Return pip's settings for installing: files, then `PIP_…` variables, the later over the earlier."""
+    settings: dict[str, str] = {}
+    for file in files:
+        for section in ("global", "install"):
+            settings |= dict(_section(file, section))
+    for name, value in environ.items():
+        if name.startswith("PIP_") and value:
+            settings[_key(name.removeprefix("PIP_"))] = value
+    return settings
+
+
+def _section(file: Path, section: str) -> Iterator[tuple[str, str]]:
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read(file, encoding="utf-8")
+    except (configparser.Error, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ToolError(f"cannot read pip's settings in '{file}': {reason}", help="correct the file") from error
+    except OSError:
+        return  # pip too passes over a file that it may not read
+    if parser.has_section(section):
+        for key, value in parser.items(section):
+            yield _key(key), value
+
+
+def _key(name: str) -> str:
+    key = name.lower().replace("_", "-")
+    return {"default-timeout": "timeout"}.get(key, key)
+
+
+def _folder(link: str) -> Path | None:
+    """Return the local folder a find-links entry means, or None for anything else."""
+    if link.startswith("file:"):
+        link = unquote(urlsplit(link).path)
+    path = Path(link).expanduser()
+    return path if path.is_dir() else None
+
+
+def _is_kept(name: str) -> bool:
+    if name in _DROPPED or name.startswith("PIP_"):
+        return False
+    return not name.startswith("UV_") or name in _KEPT or name.startswith(_KEPT_PREFIXES)
+
+
+def _translated(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return pip's settings as the variables that uv knows; uv's own settings stay above them."""
+    env = {"UV_INDEX_STRATEGY": "unsafe-best-match"}  # hashes decide what is installed, so any index may serve it
+    if "index-url" in pip and "UV_INDEX_URL" not in environ:
+        env["UV_DEFAULT_INDEX"] = pip["index-url"]
+    if "proxy" in pip and not {"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} & environ.keys():
+        env["ALL_PROXY"] = pip["proxy"]
+    if pip.get("no-index", "").lower() in ("1", "true", "yes", "on"):
+        env["UV_NO_INDEX"] = "1"
+    if pip.get("keyring-provider") == "subprocess":
+        env["UV_KEYRING_PROVIDER"] = "subprocess"
+    for key, name in (
+        ("extra-index-url", "UV_EXTRA_INDEX_URL"),
+        ("trusted-host", "UV_INSECURE_HOST"),
+        ("cert", "SSL_CERT_FILE"),
+        ("client-cert", "SSL_CLIENT_CERT"),
+        ("timeout", "UV_HTTP_TIMEOUT"),
+    ):
+        if key in pip:
+            env[name] = " ".join(pip[key].split()) if key in _LISTS else pip[key]
+    return env
