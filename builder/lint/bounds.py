@@ -1,0 +1,72 @@
+"""Versions that contradict each other."""
+
+from collections.abc import Iterator
+
+from builder.config import Backend, Version
+from builder.errors import Problem
+from builder.kernel import Kernel
+from builder.matrix import rows
+
+
+def check(kernel: Kernel) -> Iterator[Problem]:
+    """Yield bounds that leave nothing between them."""
+    config, source = kernel.config, kernel.source
+    if config.torch is not None:
+        yield from _crossed(kernel, ("torch",), config.torch.minver, config.torch.maxver)
+    if config.general.cuda is not None:
+        yield from _crossed(kernel, ("general", "cuda"), config.general.cuda.minver, config.general.cuda.maxver)
+    yield from _stable_abi(kernel)
+    toolkits = [Version(row.toolkit) for row in rows() if row.backend is Backend.CUDA and row.toolkit is not None]
+    for name, component in config.components(Backend.CUDA).items():
+        minver = getattr(component, "cuda_minver", None)
+        if minver is not None and all(toolkit < minver for toolkit in toolkits):
+            yield source.problem(
+                "B126",
+                f"'cuda-minver' {minver} is above every CUDA of the build matrix: the component is left out of each cell",
+                path=("kernel", name, "cuda-minver"),
+                severity="warning",
+                help=f"the newest is {max(toolkits)}",
+            )
+
+
+def _crossed(kernel: Kernel, table: tuple[str, ...], low: Version | None, high: Version | None) -> Iterator[Problem]:
+    if low is not None and high is not None and high < low:
+        yield kernel.source.problem(
+            "B106",
+            f"'minver' {low} is above 'maxver' {high}",
+            path=(*table, "minver"),
+            severity="warning",
+            help="both bounds are inclusive: exchange them, or remove one",
+        )
+
+
+def _stable_abi(kernel: Kernel) -> Iterator[Problem]:
+    torch = kernel.config.torch
+    stable = None if torch is None else torch.stable_abi
+    maxver = None if torch is None else torch.maxver
+    if isinstance(stable, Version):
+        yield from _above(kernel, ("torch", "stable-abi"), stable, maxver)
+        return
+    for backend, version in ({} if stable is None else stable).items():
+        path = ("torch", "stable-abi", backend.value)
+        if backend in kernel.config.general.backends:
+            yield from _above(kernel, path, version, maxver)
+        else:
+            yield kernel.source.problem(
+                "B108",
+                f"'stable-abi' for backend '{backend}', which is not in 'general.backends'",
+                path=path,
+                severity="warning",
+                help=f"add \"{backend}\" to 'general.backends', or remove the entry",
+            )
+
+
+def _above(kernel: Kernel, path: tuple[str, ...], stable: Version, maxver: Version | None) -> Iterator[Problem]:
+    if maxver is not None and maxver < stable:
+        yield kernel.source.problem(
+            "B107",
+            f"'stable-abi' {stable} is above 'maxver' {maxver}",
+            path=path,
+            severity="warning",
+            help=f"target a stable ABI of at most {maxver}, or raise 'maxver'",
+        )

@@ -1,0 +1,158 @@
+"""Whether an expression names an op in the namespace that the build generates."""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from builder.lint.python_names import Binding, Function, Imported, Module, Parameter, Scope, qualified
+
+PREFIXES = ("add_op_namespace_prefix", "torch_add_op_namespace_prefix")
+_DEEP = 40
+
+
+class Verdict(Enum):
+    """What reading the files tells about a name."""
+
+    OURS = "in the generated namespace"
+    FOREIGN = "in a namespace of its own"
+    HIDDEN = "not to be seen here"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Judges expressions of one package; `modules` by dotted name."""
+
+    modules: Mapping[str, Module]
+
+    def judge(self, expression: ast.expr, scope: Scope, depth: int = 0) -> Verdict:
+        """Follow an expression to what it names."""
+        if depth > _DEEP:
+            return Verdict.HIDDEN
+        if self._generated(expression, scope):
+            return Verdict.OURS
+        if "::" in _leading(expression):
+            return Verdict.FOREIGN
+        match expression:
+            case ast.Constant():
+                return Verdict.FOREIGN
+            case ast.Name(id=name):
+                bindings, where = scope.lookup(name)
+                return _all(self._binding(binding, where, depth + 1) for binding in bindings)
+            case ast.IfExp(body=first, orelse=second):
+                return _all(self.judge(part, scope, depth + 1) for part in (first, second))
+            case ast.BoolOp(values=values):
+                return _all(self.judge(part, scope, depth + 1) for part in values)
+            case ast.Call():
+                return self._call(expression, scope, depth + 1)
+            case ast.Attribute():
+                known = (qualified(expression, scope) or "").startswith("torch.ops.")
+                return Verdict.FOREIGN if known else self._dotted(qualified(expression, scope), depth + 1)
+        return self._parts(ast.iter_child_nodes(expression), scope, depth + 1)
+
+    def _generated(self, expression: ast.expr, scope: Scope) -> bool:
+        """Whether this very expression is the generated prefix function, called, or the generated `ops`."""
+        if isinstance(expression, ast.Call):
+            return is_prefix(qualified(expression.func, scope))
+        return is_generated(qualified(expression, scope))
+
+    def _call(self, call: ast.Call, scope: Scope, depth: int) -> Verdict:
+        if is_library(qualified(call.func, scope)):
+            return Verdict.OURS  # its own namespace is judged where it is made
+        if isinstance(call.func, ast.Name):
+            made = [self._returned(function, where, depth) for function, where in self._functions(call.func, scope)]
+            if made:
+                return _all(made)
+        arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+        parts = [call.func.value, *arguments] if isinstance(call.func, ast.Attribute) else arguments
+        verdict = self._parts(parts, scope, depth)
+        # What an unknown function makes of a literal is not to be seen; a method of a string is.
+        literal = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant)
+        return Verdict.HIDDEN if verdict is Verdict.FOREIGN and not literal else verdict
+
+    def _functions(self, name: ast.Name, scope: Scope) -> Iterator[tuple[Function, Scope]]:
+        """Yield the functions of the package that `name` may stand for."""
+        bindings, where = scope.lookup(name.id)
+        for binding in bindings:
+            if isinstance(binding, Function):
+                yield binding, where
+            elif isinstance(binding, Imported):
+                module, _, attribute = binding.target.rpartition(".")
+                if module in self.modules:
+                    top = self.modules[module].scope
+                    found = top.names.get(attribute, [])
+                    yield from ((function, top) for function in found if isinstance(function, Function))
+
+    def _returned(self, function: Function, where: Scope, depth: int) -> Verdict:
+        # The function's own scope is gone: its parameters and locals are looked up where it stands, and are hidden.
+        returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
+        return _all(self.judge(value, where, depth) for value in returned)
+
+    def _parts(self, nodes: Iterable[ast.AST], scope: Scope, depth: int) -> Verdict:
+        """Judge a text by its parts: one that is ours makes the whole ours."""
+        expressions = [node for node in nodes if isinstance(node, ast.expr)]
+        verdicts = {self.judge(part, scope, depth) for part in expressions}
+        for verdict in (Verdict.OURS, Verdict.HIDDEN):
+            if verdict in verdicts:
+                return verdict
+        return Verdict.FOREIGN if verdicts else Verdict.HIDDEN
+
+    def _binding(self, binding: Binding, where: Scope, depth: int) -> Verdict:
+        if isinstance(binding, Parameter):
+            return Verdict.HIDDEN
+        if isinstance(binding, Imported):
+            return self._dotted(binding.target, depth)
+        if isinstance(binding, Function):
+            return Verdict.OURS  # a function that a decorator made an op is judged at the decorator
+        return self.judge(binding, where, depth)
+
+    def _dotted(self, name: str | None, depth: int) -> Verdict:
+        """Judge what another module of the package binds."""
+        if is_generated(name):
+            return Verdict.OURS
+        module, _, attribute = (name or "").rpartition(".")
+        if module not in self.modules or depth > _DEEP:
+            return Verdict.HIDDEN
+        scope = self.modules[module].scope
+        return _all(self._binding(binding, scope, depth + 1) for binding in scope.names.get(attribute, []))
+
+
+def is_prefix(name: str | None) -> bool:
+    """Whether a dotted name is that of the generated prefix function, wherever it was imported from."""
+    return name is not None and "." in name and name.split(".")[-1] in PREFIXES
+
+
+def is_library(name: str | None) -> bool:
+    """Whether a dotted name makes a library of ops, whose namespace is its first argument."""
+    return name in {"torch.library.Library", "torch.library._scoped_library"}
+
+
+def is_generated(name: str | None) -> bool:
+    """Whether a dotted name is `ops` of the generated `_ops.py`, or a part of it."""
+    return name is not None and "._ops.ops." in f".{name}."
+
+
+def _leading(expression: ast.expr) -> str:
+    """Return the literal that a text starts with."""
+    for _ in range(_DEEP):
+        match expression:
+            case ast.Constant(value=str(text)):
+                return text
+            case ast.JoinedStr(values=[first, *_]):
+                expression = first
+            case ast.BinOp(left=first, op=ast.Add() | ast.Mod()):
+                expression = first
+            case ast.Call(func=ast.Attribute(value=first, attr="format" | "join")):
+                expression = first
+            case _:
+                return ""
+    return ""
+
+
+def _all(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst: a name must be ours whatever it stands for."""
+    found = set(verdicts)
+    for verdict in (Verdict.FOREIGN, Verdict.HIDDEN):
+        if verdict in found:
+            return verdict
+    return Verdict.OURS if found else Verdict.HIDDEN

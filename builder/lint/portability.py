@@ -1,0 +1,42 @@
+"""What the public kernel-builder does not read."""
+
+from collections.abc import Iterator
+
+from builder.errors import Problem
+from builder.kernel import Kernel
+from builder.lint.files import listed
+from builder.tree import is_glob
+
+_UNDERSCORED = ("cuda-capabilities", "rocm-archs")
+
+
+def check(kernel: Kernel) -> Iterator[Problem]:
+    """Yield the extensions and spellings that are ours alone."""
+    source = kernel.source
+    if kernel.config.matrix is not None:
+        yield source.problem(
+            "B116",
+            "the public kernel-builder refuses a config with [matrix]",
+            path=("matrix",),
+            severity="note",
+            help="keep it where only this builder builds the kernel",
+        )
+    for path, entry in listed(kernel.config):
+        if is_glob(entry):
+            yield source.problem(
+                "B115",
+                "the public kernel-builder takes a glob for the name of a file",
+                path=path,
+                severity="note",
+                help="list the files where the kernel is built elsewhere, too",
+            )
+    for key in _UNDERSCORED:
+        if source.has(("torch-noarch", key)):
+            yield source.problem(
+                "B117",
+                f"the public kernel-builder refuses '{key}' in [torch-noarch]",
+                path=("torch-noarch", key),
+                key=True,
+                severity="warning",
+                help=f"write '{key.replace('-', '_')}'",
+            )

@@ -1,0 +1,204 @@
+"""Ops that Python files register outside the namespace that the build generates.
+
+Two versions of a kernel live in one process only because each registers its ops in a namespace of its own build.
+"""
+
+import ast
+import tokenize
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.errors import Problem, Span
+from builder.lint.namespace import Judge, Verdict, is_library
+from builder.lint.python_names import Module, Scope, qualified
+from builder.report import Located, locate
+from builder.spelling import quoted
+
+_NAMED = frozenset({"Library", "_scoped_library", "custom_op", "triton_op", "define", "impl", "impl_abstract"})
+"""What takes the name of an op or of a namespace first, beside everything called `register_…`."""
+_KEYWORDS = frozenset({"name", "ns", "op", "op_name", "qualname"})
+_LARGEST = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonFile:
+    """A file of the package, parsed."""
+
+    file: str
+    lines: tuple[str, ...]
+    module: Module
+
+
+def check(package: Path, file: str) -> Iterator[Located]:
+    """Read each Python file under `package`, which the user knows as `file`, and judge what it registers."""
+    parsed = []
+    for path in sorted(package.rglob("*.py")):
+        if not path.is_file():
+            continue
+        read = _read(path, package, f"{file}/{path.relative_to(package).as_posix()}")
+        if isinstance(read, PythonFile):
+            parsed.append(read)
+        else:
+            yield read
+    yield from judge(parsed)
+
+
+def judge(files: list[PythonFile]) -> Iterator[Located]:
+    """Yield the registrations of a package that are not in the generated namespace."""
+    judge = Judge(modules={python.module.name: python.module for python in files})
+    for python in files:
+        for call, scope in python.module.calls:
+            problem = _judge(call, scope, judge, python.lines)
+            if problem is not None:
+                yield locate(python.file, problem, python.lines)
+
+
+def parse(text: str, *, file: str, name: str, package: bool) -> PythonFile:
+    """Parse one file; `name` is its dotted name.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError: it is no Python of this interpreter's version.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about strings of the file, such as '\d'
+        tree = ast.parse(text)
+    return PythonFile(file=file, lines=_lines(text), module=Module.of(tree, name, package=package))
+
+
+def _read(path: Path, package: Path, file: str) -> PythonFile | Located:
+    relative = path.relative_to(package.parent).with_suffix("")
+    is_package = relative.name == "__init__"
+    parts = relative.parts[:-1] if is_package else relative.parts
+    text = ""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ValueError("it is larger than 4 MiB")  # noqa: TRY301  one place makes the finding
+        with tokenize.open(path) as stream:
+            text = stream.read()
+        return parse(text, file=file, name=".".join(parts), package=is_package)
+    except SyntaxError as error:
+        return _unreadable(file, error.msg, _place(error), _lines(text))
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        return _unreadable(file, str(error) or type(error).__name__, None, ())
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    """Split as Python does: a form feed or a line separator ends no line."""
+    return tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+
+def _place(error: SyntaxError) -> Span | None:
+    if not error.lineno:
+        return None
+    column = max(error.offset or 1, 1)
+    return Span(line=error.lineno, column=column, end_line=error.lineno, end_column=column + 1)
+
+
+def _unreadable(file: str, reason: str, span: Span | None, lines: tuple[str, ...]) -> Located:
+    problem = Problem(
+        code="B122",
+        severity="warning",
+        message=f"this Python file cannot be read: {reason}",
+        span=span,
+        help="what it registers is not checked, and importing it will fail",
+    )
+    return locate(file, problem, lines)
+
+
+def _judge(call: ast.Call, scope: Scope, judge: Judge, lines: tuple[str, ...]) -> Problem | None:
+    used = _used(call, scope)
+    if used is None:
+        return None
+    function, name = used
+    match judge.judge(name, scope):
+        case Verdict.FOREIGN:
+            code, said = "B120", f"{function} registers {_text(name, lines)} outside the namespace of this build"
+        case Verdict.HIDDEN:
+            code, said = "B121", f"{function} registers {_text(name, lines)}, whose namespace cannot be told here"
+        case Verdict.OURS:
+            return None
+    return Problem(
+        code=code,
+        severity="warning" if code == "B120" else "note",
+        message=said,
+        span=_span(name, lines),
+        help=_remedy(function, name),
+    )
+
+
+def _used(call: ast.Call, scope: Scope) -> tuple[str, ast.expr] | None:
+    """Return the function of torch.library that a call uses, and the expression that names the op."""
+    function, arguments = _applied(call, scope)
+    name = _name_argument(arguments, call.keywords)
+    if name is None:
+        return None
+    short = (function or "").removeprefix("torch.library.")
+    if function is not None and short != function and (short in _NAMED or short.startswith("register_")):
+        return function, name
+    return _of_library(call, scope, name)
+
+
+def _applied(call: ast.Call, scope: Scope) -> tuple[str | None, list[ast.expr]]:
+    """Return what a call calls and its arguments, through `functools.partial`."""
+    inner = call.func
+    if isinstance(inner, ast.Call) and qualified(inner.func, scope) == "functools.partial" and inner.args:
+        return qualified(inner.args[0], scope), [*inner.args[1:], *call.args]
+    function = qualified(inner, scope)
+    if function == "functools.partial" and call.args:
+        return qualified(call.args[0], scope), call.args[1:]
+    return function, call.args
+
+
+def _of_library(call: ast.Call, scope: Scope, name: ast.expr) -> tuple[str, ast.expr] | None:
+    """Judge `lib.define` and `lib.impl` where they name a namespace themselves: the library's own is judged already."""
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr in {"define", "impl"}):
+        return None
+    whole = isinstance(name, ast.Constant) and isinstance(name.value, str) and "::" in name.value.split("(")[0]
+    return (f"Library.{call.func.attr}", name) if whole and _is_library(call.func.value, scope) else None
+
+
+def _is_library(expression: ast.expr, scope: Scope) -> bool:
+    bindings = scope.lookup(expression.id)[0] if isinstance(expression, ast.Name) else [expression]
+    return any(
+        isinstance(binding, ast.Call) and is_library(qualified(binding.func, scope))
+        for binding in bindings
+    )
+
+
+def _name_argument(arguments: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr | None:
+    if arguments and not isinstance(arguments[0], ast.Starred):
+        return arguments[0]
+    return next((keyword.value for keyword in keywords if keyword.arg in _KEYWORDS), None)
+
+
+def _text(name: ast.expr, lines: tuple[str, ...]) -> str:
+    if isinstance(name, ast.Constant) and isinstance(name.value, str):
+        return quoted(name.value)
+    span = _span(name, lines)
+    end = span.end_column - 1 if span.end_line == span.line else None
+    return quoted(lines[span.line - 1][span.column - 1 : end])
+
+
+def _remedy(function: str, name: ast.expr) -> str:
+    if is_library(function):
+        return "write 'from ._ops import ops', and Library(ops.name, …)"
+    literal = name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
+    op = literal.split("(")[0].split("::")[-1] or "<op>"
+    return f"""write 'from ._ops import add_op_namespace_prefix', and add_op_namespace_prefix("{op}")"""
+
+
+def _span(node: ast.expr, lines: tuple[str, ...]) -> Span:
+    end_line, end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+    return Span(
+        line=node.lineno,
+        column=_characters(lines[node.lineno - 1], node.col_offset) + 1,
+        end_line=end_line,
+        end_column=_characters(lines[end_line - 1], end) + 1,
+    )
+
+
+def _characters(line: str, offset: int) -> int:
+    """Turn an offset in UTF-8 bytes, which `ast` counts in, into characters."""
+    return offset if line.isascii() else len(line.encode("utf-8")[:offset].decode("utf-8", "ignore"))
