@@ -2,18 +2,45 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from builder.config.values import Backend, Framework, KernelName, Version
+from builder.config.values import (
+    Backend,
+    ComponentName,
+    CudaCapability,
+    CudaPythonDependency,
+    Dependency,
+    Framework,
+    GitUrl,
+    KernelName,
+    NeuronPythonDependency,
+    ProjectPath,
+    PyExt,
+    PythonDependency,
+    RocmArch,
+    System,
+    ToolkitVersion,
+    TpuPythonDependency,
+    Version,
+    XpuPythonDependency,
+)
+
+EDITION = 5
+"""The number of this schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelDependency:
     """Another kernel of the hub that this one loads."""
 
+    EXACTLY_ONE: ClassVar[tuple[str, ...]] = ("version", "revision")
+
     repo_id: str
+    """Repository of the kernel on the hub, as in `"kernels-community/relu"`."""
     version: int | None = None
+    """Major version of the API of that kernel. Give this or `revision`."""
     revision: str | None = None
+    """Branch, tag or commit of that repository. Give this or `version`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,24 +48,41 @@ class CudaGeneral:
     """What holds for CUDA alone."""
 
     minver: Version | None = None
+    """Oldest CUDA toolkit to build with, itself included."""
     maxver: Version | None = None
+    """Newest CUDA toolkit to build with, itself included."""
     kernel_depends: tuple[KernelDependency, ...] = ()
-    python_depends: tuple[str, ...] = ()
+    """Kernels of the hub that this one loads on CUDA."""
+    python_depends: tuple[CudaPythonDependency, ...] = ()
+    """Python packages that the kernel imports on CUDA."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BackendGeneral:
-    """What holds for one backend alone."""
+class NeuronGeneral:
+    """What holds for Neuron alone."""
 
     kernel_depends: tuple[KernelDependency, ...] = ()
-    python_depends: tuple[str, ...] = ()
+    """Kernels of the hub that this one loads on Neuron."""
+    python_depends: tuple[NeuronPythonDependency, ...] = ()
+    """Python packages that the kernel imports on Neuron."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TpuGeneral:
     """What holds for TPU alone."""
 
-    python_depends: tuple[str, ...] = ()
+    python_depends: tuple[TpuPythonDependency, ...] = ()
+    """Python packages that the kernel imports on TPU."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XpuGeneral:
+    """What holds for XPU alone."""
+
+    kernel_depends: tuple[KernelDependency, ...] = ()
+    """Kernels of the hub that this one loads on XPU."""
+    python_depends: tuple[XpuPythonDependency, ...] = ()
+    """Python packages that the kernel imports on XPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +90,9 @@ class Hub:
     """Where the kernel is published."""
 
     repo_id: str | None = None
+    """Repository on the hub, as in `"kernels-community/relu"`."""
     branch: str | None = None
+    """Branch of that repository."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,59 +100,96 @@ class General:
     """What holds for the whole kernel."""
 
     name: KernelName
-    version: int
-    edition: int = 5
+    """Name of the kernel; the Python module is the name with `-` as `_`."""
+    version: int = field(metadata={"minimum": 0})
+    """Major version of the kernel's API; raise it when callers must change."""
+    edition: Literal[5] = field(default=5, metadata={"required": True})
+    """Version of this format."""
     license: str
-    upstream: str | None = None
-    source: str | None = None
+    """License of the kernel, an SPDX expression such as `"Apache-2.0"`."""
+    upstream: GitUrl | None = None
+    """Git repository that the kernel's code comes from."""
+    source: GitUrl | None = None
+    """Git repository of the kernel itself."""
     backends: tuple[Backend, ...]
+    """Backends that the kernel supports."""
     kernel_depends: tuple[KernelDependency, ...] = ()
-    python_depends: tuple[str, ...] = ()
+    """Kernels of the hub that this one loads, on every backend."""
+    python_depends: tuple[PythonDependency, ...] = ()
+    """Python packages that the kernel imports, on every backend."""
     cuda: CudaGeneral | None = None
-    neuron: BackendGeneral | None = None
+    """What holds for CUDA alone."""
+    neuron: NeuronGeneral | None = None
+    """What holds for Neuron alone."""
     tpu: TpuGeneral | None = None
-    xpu: BackendGeneral | None = None
+    """What holds for TPU alone."""
+    xpu: XpuGeneral | None = None
+    """What holds for XPU alone."""
     hub: Hub | None = None
+    """Where the kernel is published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Torch:
     """How the kernel binds to PyTorch."""
 
-    src: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
+    src: tuple[ProjectPath, ...] = ()
+    """Sources and headers of the binding, relative to the project root; an entry may be a glob."""
+    include: tuple[ProjectPath, ...] = ()
+    """Include directories of the binding sources, relative to the project root."""
     minver: Version | None = None
+    """Oldest PyTorch to build for, itself included."""
     maxver: Version | None = None
-    pyext: tuple[str, ...] | None = None
+    """Newest PyTorch to build for, itself included: `"2.12"` admits 2.12.1."""
+    pyext: tuple[PyExt, ...] | None = None
+    """Extensions of the files that ship from `torch-ext/`; `py` and `pyi` when absent."""
     cxx_flags: tuple[str, ...] = ()
-    stable_abi: Mapping[Backend, Version] = field(default_factory=dict)
+    """Compiler flags of the binding sources, for C++ only."""
+    stable_abi: Version | Mapping[Backend, Version] | None = None
+    """Build against the LibTorch stable ABI of this version: one version for every backend, or a table with an
+    entry for each backend that does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TorchNoarch:
-    """A kernel of Python alone."""
+    """A kernel of Python alone, for PyTorch."""
 
-    pyext: tuple[str, ...] | None = None
-    cuda_capabilities: tuple[str, ...] | None = None
-    rocm_archs: tuple[str, ...] | None = None
+    pyext: tuple[PyExt, ...] | None = None
+    """Extensions of the files that ship from `torch-ext/`; `py` and `pyi` when absent."""
+    cuda_capabilities: tuple[CudaCapability, ...] | None = field(
+        default=None, metadata={"key": "cuda_capabilities", "also": "cuda-capabilities"}
+    )
+    """CUDA capabilities that the kernel runs on. Mind the underscore: the public parser knows no other spelling."""
+    rocm_archs: tuple[RocmArch, ...] | None = field(
+        default=None, metadata={"key": "rocm_archs", "also": "rocm-archs"}
+    )
+    """ROCm architectures that the kernel runs on. Mind the underscore: the public parser knows no other spelling."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TvmFfi:
     """How the kernel binds to tvm-ffi."""
 
-    src: tuple[str, ...]
-    include: tuple[str, ...] = ()
-    pyext: tuple[str, ...] | None = None
+    src: tuple[ProjectPath, ...]
+    """Sources and headers of the binding, relative to the project root; an entry may be a glob."""
+    include: tuple[ProjectPath, ...] = ()
+    """Include directories of the binding sources, relative to the project root."""
+    pyext: tuple[PyExt, ...] | None = None
+    """Extensions of the files that ship from `tvm-ffi-ext/`; `py` and `pyi` when absent."""
     cxx_flags: tuple[str, ...] = ()
+    """Compiler flags of the binding sources, for C++ only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Component:
-    depends: tuple[str, ...]
-    src: tuple[str, ...]
-    include: tuple[str, ...] = ()
+    depends: tuple[Dependency, ...]
+    """What the component compiles against, as in `["torch"]`."""
+    src: tuple[ProjectPath, ...]
+    """Sources and headers, relative to the project root; an entry may be a glob."""
+    include: tuple[ProjectPath, ...] = ()
+    """Include directories, relative to the project root; the headers in them need not be listed in `src`."""
     cxx_flags: tuple[str, ...] = ()
+    """Compiler flags for C++ sources only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +204,12 @@ class CudaComponent(_Component):
     """Sources for CUDA."""
 
     backend: ClassVar[Backend] = Backend.CUDA
-    cuda_capabilities: tuple[str, ...] | None = None
+    cuda_capabilities: tuple[CudaCapability, ...] | None = None
+    """CUDA capabilities to compile for; when absent, all that the toolkit supports."""
     cuda_flags: tuple[str, ...] = ()
+    """Flags of nvcc, for `.cu` sources only."""
     cuda_minver: Version | None = None
+    """Oldest CUDA toolkit that compiles this component; with an older one it is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +217,10 @@ class RocmComponent(_Component):
     """Sources for ROCm."""
 
     backend: ClassVar[Backend] = Backend.ROCM
-    rocm_archs: tuple[str, ...] | None = None
+    rocm_archs: tuple[RocmArch, ...] | None = None
+    """ROCm architectures to compile for; when absent, all that the toolkit supports."""
     hip_flags: tuple[str, ...] = ()
+    """Compiler flags for `.cu` and `.hip` sources only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +236,7 @@ class XpuComponent(_Component):
 
     backend: ClassVar[Backend] = Backend.XPU
     sycl_flags: tuple[str, ...] = ()
+    """Compiler flags for the SYCL sources of the component."""
 
 
 Component = CpuComponent | CudaComponent | RocmComponent | MetalComponent | XpuComponent
@@ -157,29 +246,42 @@ Component = CpuComponent | CudaComponent | RocmComponent | MetalComponent | XpuC
 class MatrixBackend:
     """Which cells of one backend are built."""
 
-    systems: tuple[str, ...] | None = None
-    toolkits: tuple[str, ...] | None = None
-    ptxas: str | None = None
+    systems: tuple[System, ...] | None = None
+    """Systems to build this backend for, as in `["x86_64-linux"]`."""
+    toolkits: tuple[ToolkitVersion, ...] | None = None
+    """Toolkit versions to keep, as in `["12.6", "13.0"]`."""
+    ptxas: ToolkitVersion | None = None
+    """CUDA only: assemble with the `ptxas` of this newer toolkit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
     """Which cells are built; an extension that the public parser does not know."""
 
-    systems: tuple[str, ...] | None = None
-    backend: Mapping[Backend, MatrixBackend] = field(default_factory=dict)
+    systems: tuple[System, ...] | None = None
+    """Systems to build for, as in `["x86_64-linux"]`."""
+    backend: Mapping[Backend, MatrixBackend] = field(default_factory=dict, metadata={"rest": True})
+    """Which cells of one backend are built, in `[matrix.<backend>]`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """A kernel, as its `build.toml` describes it."""
 
+    EXACTLY_ONE: ClassVar[tuple[str, ...]] = ("torch", "torch-noarch", "tvm-ffi")
+
     general: General
+    """What holds for the whole kernel."""
     torch: Torch | None = None
+    """How the kernel binds to PyTorch. Exactly one of `[torch]`, `[torch-noarch]` and `[tvm-ffi]` is given."""
     torch_noarch: TorchNoarch | None = None
+    """A kernel of Python alone, for PyTorch."""
     tvm_ffi: TvmFfi | None = None
-    kernel: Mapping[str, Component] = field(default_factory=dict)
+    """How the kernel binds to tvm-ffi."""
+    kernel: Mapping[ComponentName, Component] = field(default_factory=dict)
+    """Compiled components, by name: sources of one backend that are compiled in the same way."""
     matrix: Matrix | None = None
+    """Which cells are built; an extension that the public parser does not know."""
 
     @property
     def framework(self) -> Framework:
@@ -194,7 +296,8 @@ class Config:
 
     def stable_abi(self, backend: Backend) -> Version | None:
         """Return the LibTorch stable ABI that `backend` targets."""
-        return None if self.torch is None else self.torch.stable_abi.get(backend)
+        stable = None if self.torch is None else self.torch.stable_abi
+        return stable.get(backend) if isinstance(stable, Mapping) else stable
 
     @property
     def pyext(self) -> tuple[str, ...]:
@@ -211,4 +314,4 @@ class Config:
             Backend.XPU: self.general.xpu,
         }
         own = tables.get(backend)
-        return self.general.python_depends + (() if own is None else own.python_depends)
+        return (*self.general.python_depends, *(() if own is None else own.python_depends))

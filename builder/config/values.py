@@ -2,8 +2,21 @@
 
 import re
 from enum import Enum
-from functools import total_ordering
+from functools import lru_cache, total_ordering
+from typing import Any, ClassVar
 
+from builder import _toml
+from builder.resources import DATA
+from builder.spelling import listed, nearest, quoted
+
+
+class InvalidValueError(ValueError):
+    """A text that is not the value it is given as."""
+
+    def __init__(self, message: str, *, code: str, help: str | None = None) -> None:  # noqa: A002  the word the message uses
+        super().__init__(message)
+        self.code = code
+        self.help = help
 
 
 class Backend(str, Enum):
@@ -39,15 +52,22 @@ class Version:
 
     __slots__ = ("major", "minor")
 
+    pattern: ClassVar[str] = r"\+?[0-9]+\.\+?[0-9]+"
+    example: ClassVar[str] = "2.13"
+
     major: int
     minor: int
 
     def __init__(self, text: str) -> None:
-        match = re.fullmatch(r"([0-9]+)\.([0-9]+)", text, re.ASCII)
-        if match is None:
-            raise ValueError(f"{text!r} is not a version: write MAJOR.MINOR, such as '2.13'")
-        object.__setattr__(self, "major", int(match[1]))
-        object.__setattr__(self, "minor", int(match[2]))
+        parts = text.split(".")
+        if not all(re.fullmatch(r"[0-9]{1,9}", part, re.ASCII) for part in parts) or len(parts) != 2:  # noqa: PLR2004
+            raise InvalidValueError(
+                f"{quoted(text)} is not a version: write MAJOR.MINOR, such as '{self.example}'",
+                code="B021",
+                help=_nearest_version(parts),
+            )
+        object.__setattr__(self, "major", int(parts[0]))
+        object.__setattr__(self, "minor", int(parts[1]))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Version is immutable: {name} = {value!r}")
@@ -70,20 +90,282 @@ class Version:
         return f"Version('{self}')"
 
 
-class KernelName(str):
+class _Text(str):
+    """A string that matches a pattern."""
+
+    __slots__ = ()
+
+    pattern: ClassVar[str] = ""
+    code: ClassVar[str] = ""
+    kind: ClassVar[str] = ""
+    rule: ClassVar[str] = ""
+
+    def __new__(cls, text: str) -> "Any":
+        if _compiled(cls.pattern).fullmatch(text) is None:
+            raise InvalidValueError(
+                f"{quoted(text)} is not {cls.kind}: {cls.rule}", code=cls.code, help=cls.remedy(text)
+            )
+        return super().__new__(cls, text)
+
+    @classmethod
+    def remedy(cls, text: str) -> str | None:  # noqa: ARG003  for the classes that have one
+        """Return what `text` was meant to be, if that can be guessed."""
+        return None
+
+
+class KernelName(_Text):
     """A kernel name: a lower-case letter, then lower-case letters, digits and dashes; no dash at the end."""
 
     __slots__ = ()
 
-    def __new__(cls, text: str) -> "KernelName":
-        if re.fullmatch(r"[a-z][-a-z0-9]*[a-z0-9]", text, re.ASCII) is None:
-            raise ValueError(
-                f"{text!r} is not a kernel name: use lower-case letters, digits and dashes, "
-                "a letter first and no dash last, as in 'flash-attention'"
-            )
-        return super().__new__(cls, text)
+    pattern = r"[a-z][-a-z0-9]*[a-z0-9]"
+    code = "B020"
+    kind = "a kernel name"
+    rule = (
+        "use lower-case letters, digits and dashes, two or more, a letter first and no dash last, "
+        "as in 'flash-attention'"
+    )
+
+    @classmethod
+    def remedy(cls, text: str) -> str | None:
+        """Return the name with the letters and separators that names have."""
+        guess = re.sub(r"[^a-z0-9]+", "-", text[:200].lower()).strip("-0123456789")
+        return f"write '{guess}'" if _compiled(cls.pattern).fullmatch(guess) else None
 
     @property
     def module(self) -> str:
         """The Python module: the name with `-` as `_`."""
         return self.replace("-", "_")
+
+
+class ComponentName(_Text):
+    """The name of a `[kernel.<name>]` table: it becomes part of CMake target and file names."""
+
+    __slots__ = ()
+
+    pattern = r"[A-Za-z0-9_.-]+"
+    code = "B027"
+    kind = "a name of a kernel table"
+    rule = "use letters, digits, '_', '-' and '.'"
+
+
+class GitUrl(_Text):
+    """A Git URL: http, https, git, ssh and git+… schemes, or `host:path`."""
+
+    __slots__ = ()
+
+    pattern = r"(?:(?:git\+)?(?:https?|ssh)|git)://[^/\s][^\s]*|(?![^:]*://)[^:\s]+:(?!/)[^\s]+"
+    code = "B022"
+    kind = "a Git URL"
+    rule = "write 'https://host/path', 'ssh://host/path', 'git://host/path' or 'host:path'"
+
+
+class ProjectPath(_Text):
+    """A path relative to the project root, which it does not leave."""
+
+    __slots__ = ()
+
+    pattern = r"(?![/~])(?!(?:[^/]*/)*\.\.(?:/|$)).+"
+    code = "B023"
+    kind = "a path inside the project"
+    rule = "write it relative to the directory of the config, without control characters"
+
+    def __new__(cls, text: str) -> "Any":
+        """Refuse what is absolute, leaves the project or cannot be shown."""
+        if text == "" or text[0] == "/" or not text.isprintable() or _leaves(text):
+            raise InvalidValueError(f"{quoted(text)} is not {cls.kind}: {cls.rule}", code=cls.code)
+        return str.__new__(cls, text)
+
+
+class CudaCapability(_Text):
+    """A CUDA compute capability, such as `9.0a+PTX`."""
+
+    __slots__ = ()
+
+    pattern = r"[0-9]+\.[0-9][af]?(?:\+PTX)?"
+    code = "B024"
+    kind = "a CUDA capability"
+    rule = "write MAJOR.MINOR, with 'a', 'f' or '+PTX' after it if need be, as in '9.0a'"
+
+    @classmethod
+    def remedy(cls, text: str) -> str | None:
+        """Return the capability that nvcc's spelling, or a number without its dot, stands for."""
+        found = re.fullmatch(r"(?:sm|compute)?[-_]?([0-9]{1,2}?)\.?([0-9])([af]?)((?:\+ptx)?)", text.lower(), re.ASCII)
+        return f"write '{found[1]}.{found[2]}{found[3]}{found[4].upper()}'" if found else None
+
+
+class RocmArch(_Text):
+    """A ROCm architecture, such as `gfx942`."""
+
+    __slots__ = ()
+
+    pattern = r"gfx[0-9a-f]+"
+    code = "B025"
+    kind = "a ROCm architecture"
+    rule = "write 'gfx' and a hexadecimal number, as in 'gfx942'"
+
+    @classmethod
+    def remedy(cls, text: str) -> str | None:
+        """Return the architecture with its prefix and case."""
+        found = re.fullmatch(r"(?:gfx)?[-_]?([0-9a-f]{3,4})", text.lower(), re.ASCII)
+        return f"write 'gfx{found[1]}'" if found else None
+
+
+class PyExt(_Text):
+    """An extension of files that ship with the Python package, such as `py`."""
+
+    __slots__ = ()
+
+    pattern = r"[A-Za-z0-9_.-]+"
+    code = "B026"
+    kind = "a file extension"
+    rule = "use letters, digits, '_', '.' and '-', as in 'py'"
+
+
+class System(_Text):
+    """A system that cells are built for, such as `x86_64-linux`."""
+
+    __slots__ = ()
+
+    pattern = r"(?:x86_64|aarch64)-(?:linux|darwin|windows)"
+    code = "B029"
+    kind = "a system"
+    rule = "write CPU-OS, of 'x86_64', 'aarch64' and 'linux', 'darwin', 'windows', as in 'x86_64-linux'"
+
+
+class ToolkitVersion(_Text):
+    """A version of a toolkit, such as `13.0` or `2025.3.2`."""
+
+    __slots__ = ()
+
+    pattern = r"[0-9]+(?:\.[0-9]+){1,2}"
+    code = "B021"
+    kind = "a version of a toolkit"
+    rule = "write MAJOR.MINOR or MAJOR.MINOR.PATCH, such as '13.0'"
+
+
+class _Known(str):
+    """A name from `dependencies.toml`."""
+
+    __slots__ = ()
+
+    code: ClassVar[str] = "B013"
+    kind: ClassVar[str] = ""
+
+    def __new__(cls, text: str) -> "Any":
+        if text not in cls.names():
+            raise cls.refusal(text)
+        return super().__new__(cls, text)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return every valid name."""
+        raise NotImplementedError
+
+    @classmethod
+    def refusal(cls, text: str) -> InvalidValueError:
+        """Return the error for an unknown name."""
+        guess = nearest(text, cls.names())
+        remedy = f"did you mean '{guess}'?" if guess else f"allowed: {listed(cls.names()) or 'none'}"
+        return InvalidValueError(f"{quoted(text)} is not {cls.kind}", code=cls.code, help=remedy)
+
+
+class Dependency(_Known):
+    """What a component compiles against."""
+
+    __slots__ = ()
+
+    kind = "a dependency of a component"
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return every valid name."""
+        return tuple(_dependencies()["component"])
+
+
+class PythonDependency(_Known):
+    """A Python package that the kernel imports, on every backend."""
+
+    __slots__ = ()
+
+    code = "B028"
+    kind = "a Python dependency for every backend"
+    table: ClassVar[str] = "general"
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return every valid name."""
+        return tuple(_dependencies()["python"][cls.table])
+
+    @classmethod
+    def refusal(cls, text: str) -> InvalidValueError:
+        """Return the error for an unknown name, or for one of another backend."""
+        for table, names in _dependencies()["python"].items():
+            if text in names:
+                where = "general.python-depends" if table == "general" else f"general.{table}.python-depends"
+                return InvalidValueError(
+                    f"{quoted(text)} is not {cls.kind}", code=cls.code, help=f"move it to '{where}'"
+                )
+        return super().refusal(text)
+
+
+class CudaPythonDependency(PythonDependency):
+    """A Python package that the kernel imports on CUDA."""
+
+    __slots__ = ()
+
+    kind = "a Python dependency for CUDA"
+    table = "cuda"
+
+
+class NeuronPythonDependency(PythonDependency):
+    """A Python package that the kernel imports on Neuron."""
+
+    __slots__ = ()
+
+    kind = "a Python dependency for Neuron"
+    table = "neuron"
+
+
+class TpuPythonDependency(PythonDependency):
+    """A Python package that the kernel imports on TPU."""
+
+    __slots__ = ()
+
+    kind = "a Python dependency for TPU"
+    table = "tpu"
+
+
+class XpuPythonDependency(PythonDependency):
+    """A Python package that the kernel imports on XPU."""
+
+    __slots__ = ()
+
+    kind = "a Python dependency for XPU"
+    table = "xpu"
+
+
+@lru_cache
+def _dependencies() -> dict[str, dict[str, Any]]:
+    return _toml.loads((DATA / "dependencies.toml").read_text(encoding="utf-8"))
+
+
+@lru_cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)
+
+
+def _leaves(path: str) -> bool:
+    depth = 0
+    for part in path.split("/"):
+        depth += {"": 0, ".": 0, "..": -1}.get(part, 1)
+        if depth < 0:
+            return True
+    return False
+
+
+def _nearest_version(parts: list[str]) -> str | None:
+    numbers = [part for part in parts if re.fullmatch(r"[0-9]{1,9}", part, re.ASCII)]
+    if len(numbers) != len(parts):
+        return None
+    return f"write '{numbers[0]}.0'" if len(numbers) == 1 else f"write '{numbers[0]}.{numbers[1]}'"

@@ -1,0 +1,246 @@
+"""Where the keys and values of a TOML text are: TOML parsers drop positions.
+
+The scan takes a superset of TOML, so that it goes through every text the parser accepts, in linear time. It stops
+without a word at what it does not understand, because the parser has the last word on that. What it refuses itself
+is what makes parsers hang or overflow: deep nesting and endless dotted keys.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from builder import _toml
+
+KeyPath = tuple[str | int, ...]
+
+DEEPEST = 64
+"""Levels of arrays and inline tables, and parts of a key, that a config may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Offsets of a key and of its value; for a table header, of its last part and of the whole header."""
+
+    key: tuple[int, int]
+    value: tuple[int, int]
+    implicit: bool = False
+    """The table exists only because of a longer key: an explicit header, if one comes, is the better place."""
+
+
+@dataclass(slots=True)
+class Index:
+    """Every key and value of a text, by its path."""
+
+    entries: dict[KeyPath, Entry] = field(default_factory=dict)
+    too_deep: tuple[int, int] | None = None
+
+
+class _StopScanError(Exception):
+    """The text is not TOML from here on."""
+
+
+class _TooDeepError(Exception):
+    pass
+
+
+_BLANK = re.compile(r"[ \t]*")
+_SPACE = re.compile(r"(?:[ \t\n]+|#[^\n]*)*")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_LITERAL = re.compile(r"'([^'\n]*)'")
+_BASIC = re.compile(r'"([^"\\\n]*)"')
+_BASIC_STOP = re.compile(r'["\\\n]')
+_MULTI_BASIC_STOP = re.compile(r'\\|"{3,5}')
+_MULTI_LITERAL_STOP = re.compile(r"'{3,5}")
+_SCALAR = re.compile(r"[^\s,#\[\]{}\"'=]+(?: [0-9][^\s,#\[\]{}\"'=]*)?")  # a date and a time may have a space between
+
+
+def scan(text: str) -> Index:
+    """Find every key and value of `text`, whose lines end in a line feed."""
+    scanner = _Scanner(text)
+    try:
+        scanner.document()
+    except _StopScanError:
+        pass
+    except _TooDeepError:
+        scanner.index.too_deep = (scanner.at, scanner.at + 1)
+    return scanner.index
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.index = Index()
+        self.arrays: dict[KeyPath, int] = {}
+
+    def document(self) -> None:
+        table: KeyPath = ()
+        while True:
+            self.skip(_SPACE)
+            if self.at == len(self.text):
+                return
+            table = self.header() if self.text[self.at] == "[" else self.statement(table)
+
+    def statement(self, table: KeyPath) -> KeyPath:
+        self.pair(table, depth=0)
+        return table
+
+    def header(self) -> KeyPath:
+        start = self.at
+        is_array = self.text.startswith("[[", start)
+        bracket = "]]" if is_array else "]"
+        self.at += len(bracket)
+        parts = self.key()
+        if not self.text.startswith(bracket, self.at):
+            raise _StopScanError
+        self.at += len(bracket)
+        header = (start, self.at)
+        path: KeyPath = ()
+        for name, span in parts[:-1]:
+            path = self.current((*path, name))
+            self.add(path, Entry(span, header, implicit=True))
+        name, span = parts[-1]
+        path = (*path, name)
+        if is_array:
+            self.add(path, Entry(span, header))
+            number = self.arrays.get(path, 0)
+            self.arrays[path] = number + 1
+            path = (*path, number)
+        self.add(path, Entry(span, header))
+        return path
+
+    def current(self, path: KeyPath) -> KeyPath:
+        """Return the path of the last table, if `path` is an array of tables."""
+        count = self.arrays.get(path)
+        return path if count is None else (*path, count - 1)
+
+    def pair(self, table: KeyPath, *, depth: int) -> None:
+        parts = self.key()
+        if self.text[self.at : self.at + 1] != "=":
+            raise _StopScanError
+        self.at += 1
+        self.skip(_BLANK)
+        path = (*table, *(name for name, _ in parts))
+        last = parts[-1][1]
+        for number in range(1, len(parts)):
+            span = parts[number - 1][1]
+            self.add(path[: len(table) + number], Entry(span, (parts[0][1][0], last[1]), implicit=True))
+        start = self.at
+        self.value(path, depth=depth + 1)
+        self.add(path, Entry(last, (start, self.at)))
+
+    def add(self, path: KeyPath, entry: Entry) -> None:
+        known = self.index.entries.get(path)
+        if known is None or (known.implicit and not entry.implicit):
+            self.index.entries[path] = entry
+
+    def key(self) -> list[tuple[str, tuple[int, int]]]:
+        parts = []
+        while True:
+            self.skip(_BLANK)
+            start = self.at
+            name = self.key_part()
+            parts.append((name, (start, self.at)))
+            self.skip(_BLANK)
+            if len(parts) > DEEPEST:
+                self.at = start
+                raise _TooDeepError
+            if self.text[self.at : self.at + 1] != ".":
+                return parts
+            self.at += 1
+
+    def key_part(self) -> str:
+        if bare := _BARE.match(self.text, self.at):
+            self.at = bare.end()
+            return bare[0]
+        for simple in (_BASIC, _LITERAL):
+            if found := simple.match(self.text, self.at):
+                self.at = found.end()
+                return found[1]
+        start = self.at
+        if self.text[start : start + 1] != '"':
+            raise _StopScanError
+        self.string()
+        try:  # escapes: ask the parser
+            return str(_toml.loads(f"key = {self.text[start : self.at]}")["key"])
+        except _toml.TOMLDecodeError as error:
+            raise _StopScanError from error
+
+    def value(self, path: KeyPath, *, depth: int) -> None:
+        if depth > DEEPEST:
+            raise _TooDeepError
+        first = self.text[self.at : self.at + 1]
+        if first in {'"', "'"}:
+            self.string()
+        elif first == "[":
+            self.array(path, depth=depth)
+        elif first == "{":
+            self.inline_table(path, depth=depth)
+        else:
+            scalar = _SCALAR.match(self.text, self.at)
+            if scalar is None:
+                raise _StopScanError
+            self.at = scalar.end()
+
+    def array(self, path: KeyPath, *, depth: int) -> None:
+        self.at += 1
+        number = 0
+        while True:
+            self.skip(_SPACE)
+            if self.text[self.at : self.at + 1] == "]":
+                self.at += 1
+                return
+            start = self.at
+            item = (*path, number)
+            self.value(item, depth=depth + 1)
+            self.add(item, Entry((start, self.at), (start, self.at)))
+            number += 1
+            self.skip(_SPACE)
+            self.separator(end="]")
+
+    def inline_table(self, path: KeyPath, *, depth: int) -> None:
+        self.at += 1
+        while True:
+            self.skip(_SPACE)
+            if self.text[self.at : self.at + 1] == "}":
+                self.at += 1
+                return
+            self.pair(path, depth=depth)
+            self.skip(_SPACE)
+            self.separator(end="}")
+
+    def separator(self, *, end: str) -> None:
+        found = self.text[self.at : self.at + 1]
+        if found == ",":
+            self.at += 1
+        elif found != end:
+            raise _StopScanError
+
+    def string(self) -> None:
+        quote = self.text[self.at]
+        if self.text.startswith(quote * 3, self.at):
+            self.at += 3
+            self.until(_MULTI_BASIC_STOP if quote == '"' else _MULTI_LITERAL_STOP)
+            return
+        simple = (_BASIC if quote == '"' else _LITERAL).match(self.text, self.at)
+        if simple is not None:
+            self.at = simple.end()
+        elif quote == '"':
+            self.at += 1
+            self.until(_BASIC_STOP)
+        else:
+            raise _StopScanError
+
+    def until(self, stop: re.Pattern[str]) -> None:
+        while found := stop.search(self.text, self.at):
+            self.at = found.end()
+            if found[0] == "\n":
+                raise _StopScanError
+            if found[0] != "\\":
+                return
+            self.at += 1  # the escaped character, which may be a quote
+        raise _StopScanError
+
+    def skip(self, pattern: re.Pattern[str]) -> None:
+        found = pattern.match(self.text, self.at)
+        if found is not None:
+            self.at = found.end()

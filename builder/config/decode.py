@@ -1,0 +1,269 @@
+"""TOML table → frozen dataclass, driven by its annotations; every problem is reported, not the first."""
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeVar, cast
+
+from builder.config import shape
+from builder.config.shape import Array, Choice, Constant, Field, Kind, Record, Scalar, Table, Tagged
+from builder.config.values import InvalidValueError
+from builder.errors import Problem
+from builder.source import KeyPath, Source, dotted
+from builder.spelling import listed, nearest, quoted
+
+T = TypeVar("T")
+
+
+class _Invalid:
+    """Stands for a value that has been reported."""
+
+
+_INVALID = _Invalid()
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    source: Source
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(
+        self,
+        code: str,
+        message: str,
+        path: KeyPath,
+        *,
+        key: bool = False,
+        help: str | None = None,  # noqa: A002  the word the message uses
+    ) -> _Invalid:
+        self.problems.append(self.source.problem(code, message, path=path, key=key, help=help))
+        return _INVALID
+
+
+def decode(cls: type[T], table: Mapping[str, Any], source: Source) -> T:
+    """Make a `cls` of the document `table`, whose text is `source`.
+
+    Raises:
+        ConfigError: with every problem of the document.
+    """
+    findings = _Findings(source)
+    value = _record(cls, table, (), findings)
+    if findings.problems:
+        raise source.error(*findings.problems)
+    return cast("T", value)
+
+
+def _record(cls: type, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
+    fields = shape.fields(cls)
+    values: dict[str, object] = {}
+    known = {key for item in fields if not item.rest for key in (item.key, item.also) if key is not None}
+    for item in fields:
+        values[item.name] = _rest(item, known, table, path, findings) if item.rest else _value(
+            item, table, path, findings
+        )
+    if not any(item.rest for item in fields):
+        _unknown(table, known, path, findings)
+    _groups(cls, table, path, findings)
+    if any(value is _INVALID for value in values.values()):
+        return _INVALID
+    return cls(**values)
+
+
+def _value(item: Field, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
+    spellings = [key for key in (item.key, item.also) if key is not None and key in table]
+    if len(spellings) > 1:
+        message = f"{quoted(spellings[1])} and {quoted(spellings[0])} are the same key"
+        return findings.add("B015", message, (*path, spellings[1]), key=True, help=f"remove '{spellings[1]}'")
+    if spellings:
+        return _decode(item.kind, table[spellings[0]], (*path, spellings[0]), findings)
+    if item.required:
+        return _missing(item, path, findings)
+    return item.default
+
+
+def _missing(item: Field, path: KeyPath, findings: _Findings) -> _Invalid:
+    example = f"add '[{item.key}]'" if isinstance(item.kind, Record) else f"add '{item.key} = {_example(item.kind)}'"
+    return findings.add("B011", f"missing key '{item.key}'{_in(path)}", path, help=example)
+
+
+def _rest(item: Field, known: set[str], table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
+    return _decode(item.kind, {key: value for key, value in table.items() if key not in known}, path, findings)
+
+
+def _unknown(table: Mapping[str, Any], known: Iterable[str], path: KeyPath, findings: _Findings) -> None:
+    known = sorted(known)
+    for key in table:
+        if key not in known:
+            guess = nearest(key, [candidate for candidate in known if candidate not in table])
+            remedy = f"did you mean '{guess}'?" if guess else f"allowed: {listed(known)}"
+            findings.add("B010", f"unknown key {quoted(key)}{_in(path)}", (*path, key), key=True, help=remedy)
+
+
+def _groups(cls: type, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> None:
+    one = shape.exactly_one(cls)
+    present = [key for key in table if key in one or key in shape.at_most_one(cls)]
+    for key in present[1:]:
+        allowed = listed(one or shape.at_most_one(cls))
+        message = f"'{key}' beside '{present[0]}'{_in(path)}: only one of {allowed} may be"
+        findings.add("B015", message, (*path, key), key=True, help=f"remove '{key}' or '{present[0]}'")
+    if one and not present:
+        findings.add("B016", f"one of {listed(one)} is required{_in(path)}", path, help=f"add '{one[0]}'")
+
+
+def _decode(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> object:
+    match kind:
+        case Scalar():
+            return _scalar(kind, value, path, findings)
+        case Constant():
+            return value if type(value) is int and value == kind.value else _mistyped(kind, value, path, findings)
+        case Array():
+            return _array(kind, value, path, findings)
+        case Choice():
+            return _decode(kind.table if isinstance(value, dict) else kind.scalar, value, path, findings)
+        case Table() | Record() | Tagged():
+            if not isinstance(value, dict):
+                return _mistyped(kind, value, path, findings)
+    match kind:
+        case Table():
+            return _table(kind, value, path, findings)
+        case Record():
+            return _record(kind.type, value, path, findings)
+        case Tagged():
+            return _tagged(kind, value, path, findings)
+
+
+def _array(kind: Array, value: Any, path: KeyPath, findings: _Findings) -> object:
+    if not isinstance(value, list):
+        return _mistyped(kind, value, path, findings)
+    items = tuple(_decode(kind.item, item, (*path, number), findings) for number, item in enumerate(value))
+    return _INVALID if any(item is _INVALID for item in items) else items
+
+
+def _table(kind: Table, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
+    decoded: dict[object, object] = {}
+    for key, value in table.items():
+        name = _text(kind.key, key, (*path, key), findings, key=True)
+        decoded[name] = _decode(kind.value, value, (*path, key), findings)
+    return _INVALID if _INVALID in (*decoded, *decoded.values()) else decoded
+
+
+def _tagged(kind: Tagged, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
+    variants = dict(kind.variants)
+    tag = table.get(kind.tag)
+    if tag is None:
+        message = f"missing key '{kind.tag}'{_in(path)}"
+        return findings.add("B011", message, path, help=f"add '{kind.tag} = \"…\"', one of {listed(variants)}")
+    if not isinstance(tag, str):
+        return _mistyped(Scalar(str), tag, (*path, kind.tag), findings)
+    if tag not in variants:
+        return _misnamed(tag, variants, f"a {kind.tag} of a kernel table", (*path, kind.tag), findings)
+    own = {key: value for key, value in table.items() if key != kind.tag}
+    for key in [key for key in own if key not in _keys(variants[tag])]:
+        owners = [name for name, variant in variants.items() if key in _keys(variant)]
+        if owners:
+            del own[key]
+            message = f"key '{key}' is for backend '{owners[0]}', and the backend here is '{tag}'"
+            findings.add("B014", message, (*path, key), key=True, help=_swap(key, variants[tag]))
+    return _record(variants[tag], own, path, findings)
+
+
+def _keys(cls: type) -> tuple[str, ...]:
+    return tuple(item.key for item in shape.fields(cls))
+
+
+def _swap(key: str, cls: type) -> str:
+    guess = nearest(key, _keys(cls))
+    return f"remove it, or use '{guess}'" if guess else "remove it, or move it to a kernel table of that backend"
+
+
+def _scalar(kind: Scalar, value: Any, path: KeyPath, findings: _Findings) -> object:
+    if kind.type in (int, bool):
+        if type(value) is not kind.type:
+            return _mistyped(kind, value, path, findings)
+        if kind.minimum is not None and value < kind.minimum:
+            message = f"'{dotted(path[-1:])}' must be an integer of at least {kind.minimum}, found {value}"
+            return findings.add("B012", message, path)
+        return value
+    if not isinstance(value, str):
+        return _mistyped(kind, value, path, findings)
+    return _text(kind.type, value, path, findings)
+
+
+def _text(cls: type, text: str, path: KeyPath, findings: _Findings, *, key: bool = False) -> object:
+    if issubclass(cls, Enum):
+        names = {str(member.value): member for member in cls}
+        return names.get(text) or _misnamed(text, names, f"a {cls.__name__.lower()}", path, findings, key=key)
+    try:
+        return cast("Callable[[str], object]", cls)(text)
+    except InvalidValueError as error:
+        return findings.add(error.code, str(error), path, key=key, help=error.help)
+
+
+def _misnamed(
+    text: str, names: Iterable[str], kind: str, path: KeyPath, findings: _Findings, *, key: bool = False
+) -> _Invalid:
+    names = sorted(names)
+    guess = nearest(text, names)
+    remedy = f"did you mean '{guess}'?" if guess else f"allowed: {listed(names)}"
+    return findings.add("B013", f"{quoted(text)} is not {kind}", path, key=key, help=remedy)
+
+
+def _mistyped(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> _Invalid:
+    remedy = None
+    raw = findings.source.raw(path)
+    if isinstance(kind, Array) and not isinstance(value, dict):
+        remedy = f"write [{raw}]" if len(raw) < 80 and "\n" not in raw else "put it in brackets"  # noqa: PLR2004
+    elif isinstance(kind, Scalar) and kind.type not in (int, bool) and not isinstance(value, (dict, list)):
+        remedy = f'quote it: "{raw}"'
+    elif isinstance(kind, Scalar) and kind.type is int and isinstance(value, str) and value.isdecimal():
+        remedy = f"write {value[:20]} without quotes"
+    name = dotted(path[-1:]) if isinstance(path[-1], str) else f"an entry of '{dotted(path[-2:-1])}'"
+    subject = f"'{name}'" if isinstance(path[-1], str) else name
+    return findings.add("B012", f"{subject} must be {_expected(kind)}, found {type_name(value)}", path, help=remedy)
+
+
+def _expected(kind: Kind) -> str:
+    match kind:
+        case Constant():
+            return f"the integer {kind.value}"
+        case Array():
+            return f"an array of {_expected(kind.item).removeprefix('a ').removeprefix('an ')}s"
+        case Table() | Record() | Tagged():
+            return "a table"
+        case Choice():
+            return f"{_expected(kind.scalar)} or {_expected(kind.table)}"
+        case Scalar():
+            return {int: "an integer", bool: "a boolean"}.get(kind.type, "a string")
+
+
+def _example(kind: Kind) -> str:
+    match kind:
+        case Constant():
+            return str(kind.value)
+        case Array():
+            return "[…]"
+        case Scalar():
+            return {int: "1", bool: "true"}.get(kind.type, '"…"')
+        case Table() | Record() | Tagged() | Choice():
+            return "{…}"
+
+
+def type_name(value: object) -> str:
+    """Return what TOML calls the type of `value`."""
+    names: tuple[tuple[type, str], ...] = (
+        (bool, "a boolean"),
+        (str, "a string"),
+        (int, "an integer"),
+        (float, "a float"),
+        (dt.datetime, "a date and time"),
+        (dt.date, "a date"),
+        (dt.time, "a time"),
+        (list, "an array"),
+        (dict, "a table"),
+    )
+    return next(name for cls, name in names if isinstance(value, cls))
+
+
+def _in(path: KeyPath) -> str:
+    return f" in [{dotted(path)}]" if path else ""

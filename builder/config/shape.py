@@ -1,0 +1,173 @@
+"""The shape of a schema, read from the annotations of its dataclasses.
+
+The parser, the JSON Schema, the reference page and the writer all walk what `fields` returns.
+"""
+
+import ast
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A value that is one TOML scalar: `str`, `int`, `bool`, an enum of strings, or a class made from a string.
+
+    Such a class may have `pattern` (a regular expression) or `names()` (every valid value).
+    """
+
+    type: type
+    minimum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that must be this integer."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array of values of one kind."""
+
+    item: "Kind"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table whose keys are names of the user's choice, or of an enum."""
+
+    key: type
+    value: "Kind"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A table with the keys of a dataclass."""
+
+    type: type
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A table whose key `tag` says which dataclass has its other keys."""
+
+    tag: str
+    variants: tuple[tuple[str, type], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A scalar, or a table."""
+
+    scalar: Scalar
+    table: Table
+
+
+Kind = Scalar | Constant | Array | Table | Record | Tagged | Choice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A key of a table."""
+
+    name: str
+    """The attribute of the dataclass."""
+    key: str
+    """The spelling in the file."""
+    also: str | None
+    """Another spelling that is read."""
+    kind: Kind
+    required: bool
+    rest: bool
+    """The keys of this table stand among those of its parent."""
+    default: object
+
+
+@cache
+def fields(cls: type) -> tuple[Field, ...]:
+    """Return the keys of a table, in the order of its dataclass."""
+    hints = typing.get_type_hints(cls)
+    return tuple(
+        _field(field, hints[field.name]) for field in dataclasses.fields(cls)
+    )
+
+
+@cache
+def documentation(cls: type) -> Mapping[str, str]:
+    """Return the docstring under each field of a dataclass, those of its bases included."""
+    docs: dict[str, str] = {}
+    for base in reversed(cls.__mro__[:-1]):
+        node = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base))).body[0]
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for first, second in zip(node.body, node.body[1:], strict=False):
+            match first, second:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    docs[name] = " ".join(text.split())
+    return docs
+
+
+def exactly_one(cls: type) -> tuple[str, ...]:
+    """Return the keys of which a table has exactly one."""
+    keys: tuple[str, ...] = getattr(cls, "EXACTLY_ONE", ())
+    return keys
+
+
+def at_most_one(cls: type) -> tuple[str, ...]:
+    """Return the keys of which a table has one or none."""
+    keys: tuple[str, ...] = getattr(cls, "AT_MOST_ONE", ())
+    return keys
+
+
+def _field(field: "dataclasses.Field[object]", hint: object) -> Field:
+    default: object = dataclasses.MISSING
+    if field.default is not dataclasses.MISSING:
+        default = field.default
+    elif field.default_factory is not dataclasses.MISSING:
+        default = field.default_factory()
+    return Field(
+        name=field.name,
+        key=field.metadata.get("key", field.name.replace("_", "-")),
+        also=field.metadata.get("also"),
+        kind=_kind(hint, minimum=field.metadata.get("minimum")),
+        required=field.metadata.get("required", default is dataclasses.MISSING),
+        rest=field.metadata.get("rest", False),
+        default=default,
+    )
+
+
+def _kind(hint: object, *, minimum: int | None = None) -> Kind:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _union([argument for argument in arguments if argument is not types.NoneType], minimum)
+    if origin is tuple:
+        return Array(_kind(arguments[0]))
+    if origin is typing.Literal:
+        return Constant(arguments[0])
+    if origin is not None and issubclass(origin, Mapping):
+        return Table(arguments[0], _kind(arguments[1]))
+    if not isinstance(hint, type):
+        raise TypeError(f"{hint} is not an annotation of a schema")
+    return Record(hint) if dataclasses.is_dataclass(hint) else Scalar(hint, minimum)
+
+
+def _union(members: list[object], minimum: int | None) -> Kind:
+    if len(members) == 1:
+        return _kind(members[0], minimum=minimum)
+    classes: list[Any] = [member for member in members if dataclasses.is_dataclass(member)]
+    if len(classes) == len(members):
+        return Tagged("backend", tuple((str(member.backend), member) for member in classes))
+    scalar, table = (_kind(member) for member in members)
+    if not isinstance(scalar, Scalar) or not isinstance(table, Table):
+        raise TypeError(f"{members} is not a scalar or a table")
+    return Choice(scalar, table)

@@ -1,0 +1,128 @@
+"""Schema 4: files without `edition`; it has no kernel dependencies, no TPU, and one stable ABI for all."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from builder.config import v5
+from builder.config.values import (
+    Backend,
+    ComponentName,
+    CudaPythonDependency,
+    GitUrl,
+    KernelName,
+    NeuronPythonDependency,
+    ProjectPath,
+    PyExt,
+    PythonDependency,
+    Version,
+    XpuPythonDependency,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudaGeneral:
+    """What holds for CUDA alone."""
+
+    minver: Version | None = None
+    maxver: Version | None = None
+    python_depends: tuple[CudaPythonDependency, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeuronGeneral:
+    """What holds for Neuron alone."""
+
+    python_depends: tuple[NeuronPythonDependency, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XpuGeneral:
+    """What holds for XPU alone."""
+
+    python_depends: tuple[XpuPythonDependency, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class General:
+    """What holds for the whole kernel."""
+
+    name: KernelName
+    version: int = field(metadata={"minimum": 0})
+    license: str
+    upstream: GitUrl | None = None
+    source: GitUrl | None = None
+    backends: tuple[Backend, ...]
+    python_depends: tuple[PythonDependency, ...] = ()
+    cuda: CudaGeneral | None = None
+    neuron: NeuronGeneral | None = None
+    xpu: XpuGeneral | None = None
+    hub: v5.Hub | None = None
+
+    def upgrade(self) -> v5.General:
+        """Return the same in edition 5."""
+        return v5.General(
+            name=self.name,
+            version=self.version,
+            license=self.license,
+            upstream=self.upstream,
+            source=self.source,
+            backends=self.backends,
+            python_depends=self.python_depends,
+            cuda=None
+            if self.cuda is None
+            else v5.CudaGeneral(
+                minver=self.cuda.minver, maxver=self.cuda.maxver, python_depends=self.cuda.python_depends
+            ),
+            neuron=None if self.neuron is None else v5.NeuronGeneral(python_depends=self.neuron.python_depends),
+            xpu=None if self.xpu is None else v5.XpuGeneral(python_depends=self.xpu.python_depends),
+            hub=self.hub,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Torch:
+    """How the kernel binds to PyTorch."""
+
+    src: tuple[ProjectPath, ...] = ()
+    include: tuple[ProjectPath, ...] = ()
+    minver: Version | None = None
+    maxver: Version | None = None
+    pyext: tuple[PyExt, ...] | None = None
+    cxx_flags: tuple[str, ...] = ()
+    stable_abi: Version | None = None
+
+    def upgrade(self, backends: tuple[Backend, ...]) -> v5.Torch:
+        """Return the same in edition 5, with a stable ABI for each of `backends`."""
+        return v5.Torch(
+            src=self.src,
+            include=self.include,
+            minver=self.minver,
+            maxver=self.maxver,
+            pyext=self.pyext,
+            cxx_flags=self.cxx_flags,
+            stable_abi=None if self.stable_abi is None else dict.fromkeys(backends, self.stable_abi),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """A schema 4 file."""
+
+    EXACTLY_ONE: ClassVar[tuple[str, ...]] = v5.Config.EXACTLY_ONE
+
+    general: General
+    torch: Torch | None = None
+    torch_noarch: v5.TorchNoarch | None = None
+    tvm_ffi: v5.TvmFfi | None = None
+    kernel: Mapping[ComponentName, v5.Component] = field(default_factory=dict)
+
+    def upgrade(self) -> v5.Config:
+        """Return the same kernel in edition 5."""
+        return v5.Config(
+            general=self.general.upgrade(),
+            torch=None if self.torch is None else self.torch.upgrade(self.general.backends),
+            torch_noarch=self.torch_noarch,
+            tvm_ffi=self.tvm_ffi,
+            kernel=self.kernel,
+        )

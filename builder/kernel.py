@@ -1,0 +1,30 @@
+"""Kernel: a directory with a `build.toml`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.config import Config, parse, schema_of
+from builder.source import Source
+
+CONFIG = "build.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """A kernel directory, with its config."""
+
+    root: Path
+    config: Config
+    source: Source
+    schema: int = 5
+    """The schema of the file; `config` is in the current one whatever it is."""
+
+
+def load(directory: Path) -> Kernel:
+    """Read the kernel in `directory`.
+
+    Raises:
+        ConfigError: the config cannot be read, or has problems, all of which are reported.
+    """
+    source = Source.read(directory / CONFIG, name=str(directory / CONFIG))
+    return Kernel(root=directory, config=parse(source), source=source, schema=schema_of(source))

@@ -1,0 +1,263 @@
+"""Source: a text, where its keys and values are, and how a problem in it is shown."""
+
+import os
+import re
+import stat
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder import _positions, _toml
+from builder._positions import KeyPath
+from builder.errors import ConfigError, Problem, Severity, Span
+from builder.spelling import quoted, visible
+
+__all__ = ["LARGEST", "KeyPath", "Source"]
+
+LARGEST = 4 * 1024 * 1024
+"""Bytes that a config may have; the largest public one has 200,000."""
+
+_WIDEST = 120
+_AT_END = "(at end of document)"
+_AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A text with the name it has for the user."""
+
+    name: str
+    text: str
+    index: _positions.Index = field(init=False, repr=False, compare=False)
+    starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """Offset of the first character of each line."""
+
+    def __post_init__(self) -> None:
+        # A byte order mark and CRLF carry no meaning; columns stay right without them.
+        text = self.text.removeprefix("\ufeff").replace("\r\n", "\n")
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "index", _positions.scan(text))
+        object.__setattr__(self, "starts", (0, *(found.end() for found in re.finditer("\n", text))))
+
+    @classmethod
+    def read(cls, path: Path, *, name: str | None = None) -> "Source":
+        """Read a file of a user, who may have anything there.
+
+        Raises:
+            ConfigError: it is missing, not a plain file, too large or not UTF-8.
+        """
+        shown = path.name if name is None else name
+        content = _read(path, shown)
+        try:
+            return cls(name=shown, text=content.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            good = cls(name=shown, text=content[: error.start].decode("utf-8"))
+            end = len(good.text)
+            raise good.error(
+                Problem(
+                    code="B001",
+                    severity="error",
+                    message=f"the file is not UTF-8: byte 0x{content[error.start]:02x}",
+                    span=good.span_of(end, end + 1),
+                    help="save the file in the encoding UTF-8",
+                )
+            ) from error
+
+    def table(self) -> dict[str, Any]:
+        """Parse the text as TOML.
+
+        Raises:
+            ConfigError: it is not TOML, or nested beyond reason.
+        """
+        if self.index.too_deep is not None:
+            raise self.error(
+                Problem(
+                    code="B003",
+                    severity="error",
+                    message=f"more than {_positions.DEEPEST} levels of nesting",
+                    span=self.span_of(*self.index.too_deep),
+                    help="a config has at most four: check the brackets before this place",
+                )
+            )
+        try:
+            return _toml.loads(self.text)
+        except ValueError as error:  # TOMLDecodeError, and integers too long for Python
+            raise self.error(self._syntax(str(error))) from error
+
+    def _syntax(self, message: str) -> Problem:
+        where = _AT_LINE.search(message)
+        if where is not None:
+            start = self.starts[int(where[1]) - 1] + int(where[2]) - 1
+            message = message[: where.start()]
+        else:
+            start = len(self.text.rstrip())
+            message = message.removesuffix(_AT_END).rstrip()
+        return Problem(
+            code="B002",
+            severity="error",
+            message=f"not valid TOML: {message[:1].lower()}{message[1:]}",
+            span=self.span_of(start, start + 1),
+            help=_hint(self.text, start),
+        )
+
+    def has(self, path: KeyPath) -> bool:
+        """Whether the text has a key, value or table at `path`."""
+        return path in self.index.entries
+
+    def span(self, path: KeyPath, *, key: bool = False) -> Span | None:
+        """Return where the value of `path` is, or its key; of an absent one, its closest table that is there."""
+        while path:
+            entry = self.index.entries.get(path)
+            if entry is not None:
+                return self.span_of(*(entry.key if key else entry.value))
+            path, key = path[:-1], False
+        return None
+
+    def raw(self, path: KeyPath) -> str:
+        """Return the value of `path` as it is spelled in the text."""
+        entry = self.index.entries.get(path)
+        return "" if entry is None else self.text[slice(*entry.value)]
+
+    def span_of(self, start: int, end: int) -> Span:
+        """Return two offsets as lines and columns."""
+        line, end_line = bisect_right(self.starts, start), bisect_right(self.starts, end)
+        return Span(
+            line=line,
+            column=start - self.starts[line - 1] + 1,
+            end_line=end_line,
+            end_column=end - self.starts[end_line - 1] + 1,
+        )
+
+    def problem(
+        self,
+        code: str,
+        message: str,
+        *,
+        path: KeyPath = (),
+        key: bool = False,
+        severity: Severity = "error",
+        help: str | None = None,  # noqa: A002  the word the message uses
+    ) -> Problem:
+        """Return a problem at the value (or the key) of `path`."""
+        span = self.span(path, key=key)
+        return Problem(code=code, severity=severity, message=message, key=path, span=span, help=help)
+
+    def error(self, *problems: Problem) -> ConfigError:
+        """Return the error that reports `problems`, sorted by position."""
+        ordered = by_position(problems)
+        return ConfigError(file=self.name, problems=ordered, rendered=self.render(ordered))
+
+    def render(self, problems: Sequence[Problem]) -> str:
+        """Return problems as text: what, where, the quoted line with a caret, and the remedy."""
+        return "\n".join(self._render(problem) for problem in problems)
+
+    def _render(self, problem: Problem) -> str:
+        where = f"({dotted(problem.key)})" if problem.key else ""
+        lines = [f"{problem.severity}[{problem.code}]: {problem.message}"]
+        if problem.span is None:
+            lines.append(f"  --> {self.name} {where}".rstrip())
+        else:
+            lines.append(f"  --> {self.name}:{problem.span.line}:{problem.span.column} {where}".rstrip())
+            lines.extend(self._quote(problem.span))
+        if problem.help is not None:
+            lines.append(f"  help: {problem.help}")
+        return "\n".join(lines)
+
+    def _quote(self, span: Span) -> list[str]:
+        line = self.line(span.line)
+        start = span.column - 1
+        end = span.end_column - 1 if span.end_line == span.line else len(line)
+        cut = max(0, start - _WIDEST // 3) if len(line) > _WIDEST else 0
+        before, marked = line[cut:start], line[start : min(end, cut + _WIDEST)]
+        text = "".join(map(_shown, line[cut : cut + _WIDEST]))
+        head, tail = ("…" if cut else ""), ("…" if len(line) > cut + _WIDEST else "")
+        indent = " " * len(head) + "".join(map(_blank, before))
+        carets = "^" * max(1, sum(map(_width, marked)))
+        number = str(span.line)
+        return [f"  {number} | {head}{text}{tail}", f"  {' ' * len(number)} | {indent}{carets}"]
+
+    def line(self, number: int) -> str:
+        """Return line `number`, counted from 1, without its end."""
+        start = self.starts[number - 1]
+        end = self.starts[number] - 1 if number < len(self.starts) else len(self.text)
+        return self.text[start:end]
+
+
+def by_position(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Return problems in the order of the text; those without a place come first."""
+    return tuple(sorted(problems, key=lambda problem: _order(problem.span)))
+
+
+def dotted(path: KeyPath) -> str:
+    """Return a path as it is written in TOML, with the index of an array in brackets."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            bare = re.fullmatch(r"[A-Za-z0-9_-]{1,80}", part)
+            text += ("." if text else "") + (part if bare else quoted(part))
+    return text
+
+
+def _order(span: Span | None) -> tuple[int, int]:
+    return (0, 0) if span is None else (span.line, span.column)
+
+
+def _shown(character: str) -> str:
+    return character if character == "\t" else visible(character)
+
+
+def _blank(character: str) -> str:
+    return character if character == "\t" else " " * _width(character)
+
+
+def _width(character: str) -> int:
+    """Return the columns of a terminal that a character takes."""
+    if ord(character) < 0x7F and character.isprintable():  # noqa: PLR2004  ASCII, the common case
+        return 1
+    if unicodedata.combining(character):
+        return 0
+    if unicodedata.east_asian_width(character) in {"W", "F"}:
+        return 2
+    return len(visible(character))
+
+
+def _hint(text: str, at: int) -> str:
+    if at >= len(text.rstrip()):
+        return "a quote or a bracket is still open here"
+    if text.startswith("'", at) or text.startswith('"', at):
+        return "check the quotes of this line"
+    return "see https://toml.io for the syntax"
+
+
+def _read(path: Path, shown: str) -> bytes:
+    try:
+        # Without O_NONBLOCK a FIFO would wait for a writer for ever.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise _unreadable(shown, path, reason or "unknown reason") from error
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _unreadable(shown, path, "not a regular file")
+        with open(descriptor, "rb", closefd=False) as stream:
+            content = stream.read(LARGEST + 1)
+    finally:
+        os.close(descriptor)
+    if len(content) > LARGEST:
+        raise _unreadable(shown, path, f"larger than {LARGEST // 1024**2} MiB, which no config is")
+    return content
+
+
+def _unreadable(shown: str, path: Path, reason: str) -> ConfigError:
+    problem = Problem(
+        code="B001",
+        severity="error",
+        message=f"cannot read {quoted(shown)} in {quoted(str(path.parent))}: {reason[:1].lower()}{reason[1:]}",
+        help="name a kernel directory, which has a 'build.toml'",
+    )
+    return Source(name=shown, text="").error(problem)

@@ -1,0 +1,239 @@
+"""The source set: the files of a kernel that go into its build."""
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.config import Backend, Config, Framework
+from builder.config.v5 import Component
+from builder.errors import Problem
+from builder.kernel import Kernel
+from builder.source import KeyPath
+from builder.spelling import nearest, quoted
+from builder.tree import TooManyFilesError, Tree, is_glob
+
+HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh", ".hip.h", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".def")
+_OUTPUTS = ("build", "dist")
+"""Directories of the root that hold what was built."""
+_NEVER_SHIPPED = (".pyc", ".pyo", ".so", ".dylib", ".pyd")
+_GLOBS_SINCE = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSet:
+    """The files of a kernel that its build reads: POSIX path, relative to the root, to absolute path; sorted."""
+
+    files: Mapping[str, Path]
+
+
+def package_directory(config: Config) -> str:
+    """Return the directory of the Python package, relative to the root."""
+    parent = "tvm-ffi-ext" if config.framework is Framework.TVM_FFI else "torch-ext"
+    return f"{parent}/{config.general.name.module}"
+
+
+def source_set(kernel: Kernel, *, backend: Backend | None = None) -> SourceSet:
+    """Find the files of a kernel, or those that its build for one backend reads.
+
+    Raises:
+        ConfigError: a file is missing or outside the project, or the Python package is; all are reported.
+    """
+    tree = Tree.of(kernel.root)
+    problems: list[Problem] = []
+    found: set[str] = set()
+    for path, entries in _lists(kernel.config, backend):
+        found.update(_expand(kernel, tree, path, entries, problems))
+    for path, directory in _include_directories(kernel.config, backend):
+        found.update(_headers(kernel, tree, path, directory, problems))
+    found.update(_package(kernel, tree, problems))
+    if problems:
+        raise kernel.source.error(*_without_repeats(problems))
+    return SourceSet(files={path: tree.path(path) for path in sorted(found)})
+
+
+def expand(kernel: Kernel, entries: Sequence[str]) -> tuple[str, ...]:
+    """Return the files that the entries of a `src` name: globs expanded, each file once, in the order of the entries.
+
+    Raises:
+        ConfigError: an entry names no file, or one outside the project.
+    """
+    problems: list[Problem] = []
+    path = next((path for path, known in _lists(kernel.config) if known == tuple(entries)), ())
+    found = _expand(kernel, Tree.of(kernel.root), path, entries, problems)
+    if problems:
+        raise kernel.source.error(*problems)
+    return tuple(dict.fromkeys(found))
+
+
+def _lists(config: Config, backend: Backend | None = None) -> Iterator[tuple[KeyPath, tuple[str, ...]]]:
+    if config.torch is not None:
+        yield ("torch", "src"), config.torch.src
+    if config.tvm_ffi is not None:
+        yield ("tvm-ffi", "src"), config.tvm_ffi.src
+    for name, component in _components(config, backend):
+        yield ("kernel", name, "src"), component.src
+
+
+def _include_directories(config: Config, backend: Backend | None) -> Iterator[tuple[KeyPath, str]]:
+    if config.framework is not Framework.TORCH_NOARCH:
+        yield (), "csrc"
+    tables: list[tuple[KeyPath, tuple[str, ...]]] = [
+        (("kernel", name, "include"), component.include) for name, component in _components(config, backend)
+    ]
+    if config.torch is not None:
+        tables.append((("torch", "include"), config.torch.include))
+    if config.tvm_ffi is not None:
+        tables.append((("tvm-ffi", "include"), config.tvm_ffi.include))
+    for path, directories in tables:
+        yield from (((*path, number), directory) for number, directory in enumerate(directories))
+
+
+def _components(config: Config, backend: Backend | None) -> Iterator[tuple[str, Component]]:
+    return ((name, part) for name, part in config.kernel.items() if backend in (None, part.backend))
+
+
+def _expand(
+    kernel: Kernel, tree: Tree, path: KeyPath, entries: Sequence[str], problems: list[Problem]
+) -> Iterator[str]:
+    for number, entry in enumerate(entries):
+        place = (*path, number) if path else ()
+        relative = posixpath.normpath(entry)
+        if not is_glob(relative) or tree.path(relative).is_file():
+            files: tuple[str, ...] = (relative,)
+        elif kernel.schema < _GLOBS_SINCE:
+            message = f"{quoted(entry)} is a glob, which needs edition {_GLOBS_SINCE}, and no file has that name"
+            problems.append(kernel.source.problem("B034", message, path=place, help="run 'builder update'"))
+            continue
+        else:
+            files = _glob(kernel, tree, place, entry, problems)
+        for file in files:
+            problem = _refusal(kernel, tree, place, file)
+            if problem is None:
+                yield file
+            else:
+                problems.append(problem)
+
+
+def _glob(kernel: Kernel, tree: Tree, place: KeyPath, entry: str, problems: list[Problem]) -> tuple[str, ...]:
+    try:
+        files = tree.glob(posixpath.normpath(entry))
+    except TooManyFilesError:
+        problems.append(_too_many(kernel, place, entry))
+        return ()
+    if not files:
+        message = f"no file matches {quoted(entry)}"
+        remedy = "'*' stays within a directory, '**/' crosses directories, and hidden files are left out"
+        problems.append(kernel.source.problem("B034", message, path=place, help=remedy))
+    return files
+
+
+def _refusal(kernel: Kernel, tree: Tree, place: KeyPath, file: str) -> Problem | None:
+    path = tree.path(file)
+    try:
+        inside, is_file, is_directory = tree.contains(file), path.is_file(), path.is_dir()
+    except OSError as error:  # a name that is too long, a loop of links
+        message = f"cannot read {quoted(file)}: {error.strerror}"
+        return kernel.source.problem("B030", message, path=place)
+    if not inside:
+        message = f"{quoted(file)} leaves the project through a symbolic link"
+        return kernel.source.problem("B031", message, path=place, help="copy the file into the project")
+    if is_file:
+        return None
+    if is_directory:
+        message = f"{quoted(file)} is a directory"
+        return kernel.source.problem("B030", message, path=place, help=f"list its files, or write '{file[:80]}/**/*'")
+    if path.exists():
+        return kernel.source.problem("B030", f"{quoted(file)} is not a regular file", path=place)
+    return kernel.source.problem(
+        "B030", f"the file {quoted(file)} does not exist", path=place, help=_similar(tree, file)
+    )
+
+
+def _similar(tree: Tree, file: str) -> str | None:
+    directory, name = posixpath.split(file)
+    try:
+        siblings = sorted(path.name for path in tree.path(directory).iterdir())
+    except OSError:
+        return f"there is no directory {quoted(directory)} either"
+    guess = nearest(name, siblings)
+    return None if guess is None else f"did you mean {quoted(posixpath.join(directory, guess))}?"
+
+
+def _headers(
+    kernel: Kernel, tree: Tree, place: KeyPath, directory: str, problems: list[Problem]
+) -> Iterator[str]:
+    relative = posixpath.normpath(directory)
+    relative = "" if relative == "." else relative
+    if not tree.contains(relative or "."):
+        message = f"{quoted(directory)} leaves the project through a symbolic link"
+        problems.append(kernel.source.problem("B031", message, path=place))
+        return
+    try:
+        for file in tree.walk(relative):
+            if not file.endswith(HEADERS) or (not relative and file.startswith(tuple(f"{name}/" for name in _OUTPUTS))):
+                continue
+            problem = _refusal(kernel, tree, place, file)
+            if problem is None:
+                yield file
+            else:
+                problems.append(problem)
+    except TooManyFilesError:
+        problems.append(_too_many(kernel, place, directory))
+
+
+def _package(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[str]:
+    place: KeyPath = ("general", "name")
+    directory = package_directory(kernel.config)
+    module = kernel.config.general.name.module
+    if not tree.path(f"{directory}/__init__.py").is_file():
+        problems.append(_no_package(kernel, tree, directory))
+        return
+    if tree.path(f"{directory}/{module}").is_dir():
+        message = f"the Python package is nested in itself: '{directory}/{module}'"
+        remedy = f"move the files of '{directory}/{module}' to '{directory}'"
+        problems.append(kernel.source.problem("B033", message, path=place, help=remedy))
+        return
+    extensions = tuple(f".{extension}" for extension in kernel.config.pyext)
+    try:
+        for file in tree.walk(directory):
+            if not file.endswith(extensions) or file.endswith(_NEVER_SHIPPED) or "/__pycache__/" in file:
+                continue
+            problem = _refusal(kernel, tree, place, file)
+            if problem is None:
+                yield file
+            else:
+                problems.append(problem)
+    except TooManyFilesError:
+        problems.append(_too_many(kernel, place, directory))
+
+
+def _no_package(kernel: Kernel, tree: Tree, directory: str) -> Problem:
+    parent, module = posixpath.split(directory)
+    nested = tree.path(f"{directory}/{module}/__init__.py").is_file()
+    if nested:
+        message = f"the Python package is nested in itself: '{directory}/{module}'"
+        remedy = f"move the files of '{directory}/{module}' to '{directory}'"
+        return kernel.source.problem("B033", message, path=("general", "name"), help=remedy)
+    message = f"the Python package '{directory}/__init__.py' does not exist"
+    packages = [path.parent.name for path in sorted(tree.path(parent).glob("*/__init__.py"))]
+    remedy = f"create '{directory}/__init__.py'"
+    if packages:
+        remedy = f"rename '{parent}/{packages[0]}' to '{directory}', or change the name of the kernel"
+    return kernel.source.problem("B032", message, path=("general", "name"), help=remedy)
+
+
+def _too_many(kernel: Kernel, place: KeyPath, directory: str) -> Problem:
+    message = f"too many files under {quoted(directory)}"
+    remedy = "look for symbolic links that lead back, or name a smaller directory"
+    return kernel.source.problem("B035", message, path=place, help=remedy)
+
+
+def _without_repeats(problems: Sequence[Problem]) -> Iterator[Problem]:
+    """Leave out what an upgrade has doubled: a component that is not in the text repeats one that is."""
+    seen: set[tuple[str, object]] = set()
+    for problem in problems:
+        same = (problem.message, problem.span)
+        if same not in seen:
+            seen.add(same)
+            yield problem

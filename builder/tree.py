@@ -1,0 +1,114 @@
+"""Walk a user's directory: in sorted order, through symbolic links, never out of it and never for ever."""
+
+import fnmatch
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MOST_FILES = 200_000
+
+
+class TooManyFilesError(Exception):
+    """A directory has more files than any kernel; mostly because of links that multiply it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A directory, and what has been asked about it so far."""
+
+    root: Path
+    real_root: str
+    _real_directories: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, root: Path) -> "Tree":
+        """Return the tree of a directory."""
+        absolute = Path(os.path.abspath(root))  # noqa: PTH100  resolve() would follow links
+        return cls(root=absolute, real_root=os.path.realpath(absolute))
+
+    def path(self, relative: str) -> Path:
+        """Return the absolute path of `relative`."""
+        return self.root / relative
+
+    def contains(self, relative: str) -> bool:
+        """Whether `relative` stays in the tree when links are followed."""
+        directory, name = os.path.split(relative)
+        real = self._real_directories.get(directory)
+        if real is None:
+            real = self._real_directories[directory] = os.path.realpath(self.root / directory)
+        whole = os.path.join(real, name)  # noqa: PTH118  strings: this runs once for each file
+        if os.path.islink(whole):  # noqa: PTH114
+            whole = os.path.realpath(whole)
+        return whole == self.real_root or whole.startswith(self.real_root.rstrip(os.sep) + os.sep)
+
+    def walk(self, start: str) -> Iterator[str]:
+        """Yield the files under `start`, relative to the root, but no hidden ones."""
+        budget = MOST_FILES
+        pending = [(start, frozenset[str]())]
+        while pending:
+            relative, ancestors = pending.pop()
+            real = os.path.realpath(self.root / relative)
+            if real in ancestors or not self.contains(relative):
+                continue
+            directories = []
+            for entry in self._entries(relative):
+                budget -= 1
+                if budget < 0:
+                    raise TooManyFilesError(start)
+                path = f"{relative}/{entry.name}" if relative else entry.name
+                if _is_directory(entry):
+                    directories.append((path, ancestors | {real}))
+                else:
+                    yield path
+            pending.extend(reversed(directories))
+
+    def _entries(self, relative: str) -> list["os.DirEntry[str]"]:
+        try:
+            with os.scandir(self.root / relative) as entries:
+                found = [entry for entry in entries if not entry.name.startswith(".")]
+        except OSError:
+            return []
+        return sorted(found, key=lambda entry: entry.name)
+
+    def glob(self, pattern: str) -> tuple[str, ...]:
+        """Return the files that match `pattern`, sorted; `**` stands for any number of directories."""
+        segments = tuple(pattern.split("/"))
+        literal = 0
+        while literal < len(segments) - 1 and not is_glob(segments[literal]):
+            literal += 1
+        start = "/".join(segments[:literal])
+        return tuple(sorted(path for path in self.walk(start) if _matches(segments, path.split("/"))))
+
+
+def is_glob(path: str) -> bool:
+    """Whether a path has a wildcard."""
+    return any(character in path for character in "*?[")
+
+
+def _is_directory(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a loop of links
+        return False
+
+
+def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    """Match segment by segment, keeping every position reached: linear however many `**` there are."""
+    reached = _past_stars(pattern, {0})
+    for part in parts:
+        following = {at for at in reached if at < len(pattern) and pattern[at] == "**"}
+        following |= {
+            at + 1
+            for at in reached
+            if at < len(pattern) and pattern[at] != "**" and fnmatch.fnmatchcase(part, pattern[at])
+        }
+        reached = _past_stars(pattern, following)
+    return len(pattern) in reached
+
+
+def _past_stars(pattern: Sequence[str], reached: set[int]) -> set[int]:
+    for at in range(len(pattern)):
+        if at in reached and pattern[at] == "**":
+            reached.add(at + 1)
+    return reached
