@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder import toolkit
 from builder.errors import ToolError
-from builder.finders import Finders, uv_binary
 from builder.fetch import install
+from builder.finders import Finders, uv_binary
 from builder.pins import PinSet, dotted
 from builder.run import run
 from builder.store import Store
@@ -34,6 +35,11 @@ class Environment:
     def bin(self) -> Path:
         """The folder of cmake, ninja and the other programs."""
         return self.path / "bin"
+
+    @property
+    def cuda_root(self) -> Path | None:
+        """The CUDA toolkit among the wheels, if there is one."""
+        return toolkit.cuda_root(self.site_packages)
 
 
 def make(
@@ -60,9 +66,7 @@ def make(
     return found
 
 
-def _replace(
-    wanted: Environment, pinset: PinSet, *, python: Path, finders: Finders, progress: Progress
-) -> None:
+def _replace(wanted: Environment, pinset: PinSet, *, python: Path, finders: Finders, progress: Progress) -> None:
     """Make an environment aside and move it into its place; the caller holds its lock."""
     if wanted.path.exists():
         why = damage(wanted, pinset)
@@ -75,6 +79,9 @@ def _replace(
     try:
         _create(aside, python=python, wanted=pinset.python, finders=finders)
         install(pinset, into=aside, cache=wanted.path.parent.parent / "uv", finders=finders, progress=progress)
+        cuda = toolkit.cuda_root(_site_packages(aside, pinset.python))
+        if cuda is not None:
+            toolkit.complete(cuda)
         write_atomic(aside / MARKER, pinset.to_json().encode())
         shutil.rmtree(wanted.path, ignore_errors=True)
         aside.rename(wanted.path)

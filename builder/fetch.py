@@ -1,6 +1,5 @@
 """Bring pinned wheels into an environment: from a find-links folder, or through uv from an index."""
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from builder.errors import ToolError
 from builder.finders import Finders, uv_binary
 from builder.pins import PinSet, Wheel
 from builder.run import Completed, run
+from builder.toolchain import sha256_of
 
 REMEDY = (
     "put the files into a folder and name it in PIP_FIND_LINKS, or name a mirror in PIP_INDEX_URL, "
@@ -33,16 +33,14 @@ class _Installer:
         env = {"UV_CACHE_DIR": str(self.cache), **self.finders.env}
         if index is not None:
             env["UV_EXTRA_INDEX_URL"] = f"{env.get('UV_EXTRA_INDEX_URL', '')} {index}".strip()
-        argv = (
+        argv: tuple[str | Path, ...] = (
             *(uv_binary(), "pip", "install", "--python", self.into / "bin" / "python"),
             *("--require-hashes", "--no-deps", "--no-build", *options, "--requirements", wanted),
         )
         return run(argv, cwd=self.scratch, env=env)
 
 
-def install(
-    pinset: PinSet, *, into: Path, cache: Path, finders: Finders, progress: Callable[[str], None]
-) -> None:
+def install(pinset: PinSet, *, into: Path, cache: Path, finders: Finders, progress: Callable[[str], None]) -> None:
     """Install exactly the wheels of `pinset` into the environment `into`.
 
     Raises:
@@ -53,23 +51,31 @@ def install(
     with TemporaryDirectory(prefix=".fetch-", dir=into.parent) as scratch:
         installer = _Installer(into=into, scratch=Path(scratch), cache=cache, finders=finders)
         for index in (None, *sorted(index for index in indexes if index)):
-            batch = tuple(
-                wheel for wheel in pinset.wheels if (None if wheel in local else wheel.index) == index
-            )
+            batch = tuple(wheel for wheel in pinset.wheels if (None if wheel in local else wheel.index) == index)
             if batch:
                 progress(f"installing {len(batch)} pinned wheels" + ("" if index is None else f" from {index}"))
                 _install(installer, batch, local=local, index=index)
 
 
 def _install(installer: _Installer, wheels: tuple[Wheel, ...], *, local: dict[Wheel, Path], index: str | None) -> None:
-    offline = ("--offline",) if all(wheel in local for wheel in wheels) else ()
-    if index is not None and installer.finders.own_index:
-        done = installer.run(wheels, local=local, index=None)  # the user's mirror may have them
+    for options, where in _attempts(installer, wheels, local=local, index=index):
+        done = installer.run(wheels, *options, local=local, index=where)
         if done.returncode == 0:
             return
-    done = installer.run(wheels, *offline, local=local, index=index)
-    if done.returncode != 0:
-        raise _failure(installer, wheels, local=local, said=done.output)
+    raise _failure(installer, wheels, local=local, said=done.output)
+
+
+def _attempts(
+    installer: _Installer, wheels: tuple[Wheel, ...], *, local: dict[Wheel, Path], index: str | None
+) -> Iterator[tuple[tuple[str, ...], str | None]]:
+    """Yield options and index of each try: with what is here, with the user's own indexes, with all of them."""
+    here = all(wheel in local for wheel in wheels)
+    if here or installer.cache.exists():
+        yield ("--offline",), index
+    if index is not None and installer.finders.own_index:
+        yield (), None  # a mirror may have what cannot be reached where it is published
+    if not here:
+        yield (), index
 
 
 def _requirement(wheel: Wheel, path: Path | None) -> str:
@@ -104,19 +110,13 @@ def _local(pinset: PinSet, finders: Finders) -> Iterator[tuple[Wheel, Path]]:
 
 
 def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
     try:
-        with path.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
+        return sha256_of(path)
     except OSError as error:
         raise ToolError(f"cannot read '{path}': {error.strerror}", help="make the file readable") from error
-    return digest.hexdigest()
 
 
-def _failure(
-    installer: _Installer, wheels: tuple[Wheel, ...], *, local: dict[Wheel, Path], said: str
-) -> ToolError:
+def _failure(installer: _Installer, wheels: tuple[Wheel, ...], *, local: dict[Wheel, Path], said: str) -> ToolError:
     """Return the error of a failed installation: which wheels are wrong or missing, and what uv said."""
     quoted = "".join(f"\n  uv: {line}" for line in said.strip().splitlines() if line.strip())
     if re.search(r"hash mismatch", said, re.IGNORECASE):

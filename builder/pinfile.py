@@ -19,12 +19,12 @@ SYSTEMS = {
 }
 """For each system the platform tags of wheels that run there."""
 
-_TOP = {"pythons": list, "environment": dict, "part": list, "wheel": dict}
-_PART = {
+_TOP: dict[str, type] = {"pythons": list, "environment": dict, "part": list, "wheel": dict}
+_PART: dict[str, type] = {
     "name": str, "about": str, "version": str, "compute": list, "requires": list, "only": list, "index": str,
     "wheels": dict,
 }  # fmt: skip
-_WHEEL = {"name": str, "version": str, "sha256": str}
+_WHEEL: dict[str, type] = {"name": str, "version": str, "sha256": str}
 _FILE = re.compile(
     r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[^-]+)(-\d[^-]*)?"
     r"-(?P<python>[^-]+)-(?P<abi>[^-]+)-(?P<platform>[^-]+)\.whl"
@@ -109,7 +109,9 @@ def _part(key: str, part: Any) -> Iterator[str]:
     if isinstance(index, str) and (urlsplit(index).scheme != "https" or "@" in urlsplit(index).netloc):
         yield f"{key}.index: must be an https address without user name, not {index!r}"
     wheels = part.get("wheels")
-    for system, pythons in wheels.items() if isinstance(wheels, dict) else ():
+    if not isinstance(wheels, dict):
+        return
+    for system, pythons in wheels.items():
         where = f"{key}.wheels.{system}"
         if system not in SYSTEMS:
             yield f"{where}: unknown system; known are {', '.join(SYSTEMS)}"

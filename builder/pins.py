@@ -60,7 +60,6 @@ class Requirement:
         stable = " (stable ABI)" if self.stable_abi else ""
         return f"{self.framework.value} {self.version} {self.compute}{stable} on {self.system}"
 
-
     @classmethod
     def of(cls, cell: Cell, python: str) -> "Requirement":
         """Return what `cell` needs when `python`, such as `cp311`, builds it."""
@@ -160,9 +159,7 @@ class Pins:
 
     def pinned_pythons(self, requirement: Requirement) -> tuple[str, ...]:
         """Return the Pythons for which the same requirement is pinned."""
-        return tuple(
-            python for python in self.pythons if self._find(replace(requirement, python=python)) is not None
-        )
+        return tuple(python for python in self.pythons if self._find(replace(requirement, python=python)) is not None)
 
     def _find(self, requirement: Requirement) -> PinSet | None:
         for recipe in self.recipes.get(requirement.recipe, ()):
@@ -221,13 +218,20 @@ def load(file: Path = FILE) -> Pins:
 
 
 def _part(table: dict[str, Any]) -> Part:
-    lists = {key: tuple(table.get(key, ())) for key in ("requires", "compute", "only")}
     wheels = {
         system: {python: tuple(files) for python, files in of_system.items()}
         for system, of_system in table.get("wheels", {}).items()
     }
-    rest = {key: table.get(key) for key in ("version", "index")}
-    return Part(name=table["name"], about=table["about"], wheels=wheels, **lists, **rest)
+    return Part(
+        name=table["name"],
+        about=table["about"],
+        requires=tuple(table["requires"]),
+        version=table.get("version"),
+        compute=tuple(table.get("compute", ())),
+        index=table.get("index"),
+        only=tuple(table.get("only", ())),
+        wheels=wheels,
+    )
 
 
 def _published(parts: list[dict[str, Any]], wheels: Mapping[str, Wheel]) -> dict[str, Wheel]:

@@ -9,10 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from uv import find_uv_bin
-
 from builder import _toml, pinfile
 from builder.errors import ToolError
+from builder.finders import uv_binary
 from builder.pins import Part, Pins, Wheel, dotted
 from builder.run import run
 
@@ -74,8 +73,7 @@ def resolve_all(
     pins: Pins, todo: tuple[Place, ...], *, env: Mapping[str, str], progress: Callable[[Outcome], None]
 ) -> tuple[Outcome, ...]:
     """Resolve every place, several at once; an index that cannot be reached fails its places alone."""
-
-    uv = find_uv_bin()  # once: sysconfig, which it asks, is not safe in threads
+    uv = uv_binary()  # once: sysconfig, which it asks, is not safe in threads
 
     def one(place: Place) -> Outcome:
         python = pins.pythons[0] if place.python == pinfile.ANY else place.python
@@ -101,7 +99,7 @@ def resolve(part: Part, *, system: str, python: str, uv: str, env: Mapping[str, 
     with TemporaryDirectory(prefix="builder-pins-") as scratch:
         wanted, locked = Path(scratch, "requires.txt"), Path(scratch, "pylock.toml")
         wanted.write_text("\n".join(part.requires) + "\n", encoding="utf-8")
-        argv = (
+        argv: tuple[str | Path, ...] = (
             *(uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate"),
             *("--only-binary", ":all:", "--no-config", "--no-python-downloads"),
             *("--python-version", dotted(python), "--python-platform", PLATFORMS[system]),
@@ -138,9 +136,7 @@ def updated(pins: Pins, outcomes: tuple[Outcome, ...]) -> Pins:
             files = sorted(wheel.file for wheel in outcome.wheels)
             tables[place.part][place.system][place.python] = tuple(files)
     parts = tuple(replace(part, wheels=table) for part, table in zip(pins.parts, tables, strict=True))
-    used = {
-        file for part in parts for table in part.wheels.values() for files in table.values() for file in files
-    }
+    used = {file for part in parts for table in part.wheels.values() for files in table.values() for file in files}
     kept = {file: wheel for file, wheel in wheels.items() if file in used}
     return replace(pins, parts=parts, wheels=kept)
 
