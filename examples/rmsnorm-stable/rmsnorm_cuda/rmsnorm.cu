@@ -67,7 +67,8 @@ __global__ void __launch_bounds__(kMaxThreads) norm_rows(
       const P other = (reinterpret_cast<const P*>(residual) + start)[i];
 #pragma unroll
       for (int k = 0; k < kWidth; ++k) {
-        pack.value[k] = static_cast<T>(static_cast<C>(pack.value[k]) + static_cast<C>(other.value[k]));
+        const C value = static_cast<C>(pack.value[k]) + static_cast<C>(other.value[k]);
+        pack.value[k] = static_cast<T>(value);
       }
       (reinterpret_cast<P*>(sum) + start)[i] = pack;
     }
@@ -87,7 +88,8 @@ __global__ void __launch_bounds__(kMaxThreads) norm_rows(
     const P factor = w[i];
 #pragma unroll
     for (int k = 0; k < kWidth; ++k) {
-      pack.value[k] = static_cast<T>(static_cast<C>(pack.value[k]) * scale * static_cast<C>(factor.value[k]));
+      const C value = static_cast<C>(pack.value[k]) * scale * static_cast<C>(factor.value[k]);
+      pack.value[k] = static_cast<T>(value);
     }
     y[i] = pack;
   }
@@ -99,19 +101,45 @@ cudaStream_t current_stream(int32_t device) {
   return static_cast<cudaStream_t>(stream);
 }
 
-template <typename T, int kWidth, bool kAdd>
-void launch(
-    const T* input, const T* residual, const T* weight, T* output, T* sum, int64_t rows,
-    int64_t columns, double eps, cudaStream_t stream) {
+// The addresses of a call's data; residual and sum are null when nothing is added.
+template <typename T>
+struct Data {
+  const T* input;
+  const T* residual;
+  const T* weight;
+  T* output;
+  T* sum;
+};
+
+template <int kWidth, bool kAdd, typename T>
+void launch(const Data<T>& data, int64_t rows, int64_t columns, double eps, cudaStream_t stream) {
   const int64_t warps = (columns / kWidth + kWarp - 1) / kWarp;
   const auto threads = static_cast<unsigned>(std::min<int64_t>(warps * kWarp, kMaxThreads));
   norm_rows<T, kWidth, kAdd><<<static_cast<unsigned>(rows), threads, 0, stream>>>(
-      input, residual, weight, output, sum, columns, static_cast<Compute<T>>(eps));
+      data.input, data.residual, data.weight, data.output, data.sum, columns,
+      static_cast<Compute<T>>(eps));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-// 16 bytes at a time where every row starts at a multiple of 16 bytes.
-template <typename T, bool kAdd>
+template <int kWidth, typename T>
+void launch_for(
+    const Data<T>& data, int64_t rows, int64_t columns, double eps, cudaStream_t stream) {
+  if (data.residual == nullptr) {
+    launch<kWidth, false>(data, rows, columns, eps, stream);
+  } else {
+    launch<kWidth, true>(data, rows, columns, eps, stream);
+  }
+}
+
+// Whether every row of the data starts at a multiple of 16 bytes.
+template <typename T>
+bool is_aligned(const Data<T>& data, int64_t columns) {
+  const auto address = [](const void* p) { return reinterpret_cast<uintptr_t>(p); };
+  const uintptr_t all = address(data.input) | address(data.residual) | address(data.weight) |
+      address(data.output) | address(data.sum) | columns * sizeof(T);
+  return all % 16 == 0;
+}
+
 void norm(
     const Tensor& input, const Tensor* residual, const Tensor& weight, double eps,
     const Tensor& output, const Tensor* sum) {
@@ -121,39 +149,34 @@ void norm(
   const torch::stable::accelerator::DeviceGuard guard(input.get_device_index());
   cudaStream_t stream = current_stream(input.get_device_index());
 
-  const T* x = input.const_data_ptr<T>();
-  const T* r = kAdd ? residual->const_data_ptr<T>() : nullptr;
-  const T* w = weight.const_data_ptr<T>();
-  T* y = output.mutable_data_ptr<T>();
-  T* s = kAdd ? sum->mutable_data_ptr<T>() : nullptr;
-
-  constexpr int kWidth = 16 / sizeof(T);
-  const uintptr_t addresses = reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(r) |
-      reinterpret_cast<uintptr_t>(w) | reinterpret_cast<uintptr_t>(y) | reinterpret_cast<uintptr_t>(s);
-  if (addresses % 16 == 0 && columns % kWidth == 0) {
-    launch<T, kWidth, kAdd>(x, r, w, y, s, rows, columns, eps, stream);
-  } else {
-    launch<T, 1, kAdd>(x, r, w, y, s, rows, columns, eps, stream);
-  }
+  THO_DISPATCH_V2(
+      input.scalar_type(), "rms_norm", AT_WRAP([&] {
+        Data<scalar_t> data{};
+        data.input = input.const_data_ptr<scalar_t>();
+        data.weight = weight.const_data_ptr<scalar_t>();
+        data.output = output.mutable_data_ptr<scalar_t>();
+        if (residual != nullptr) {
+          data.residual = residual->const_data_ptr<scalar_t>();
+          data.sum = sum->mutable_data_ptr<scalar_t>();
+        }
+        if (is_aligned(data, columns)) {
+          launch_for<16 / sizeof(scalar_t)>(data, rows, columns, eps, stream);
+        } else {
+          launch_for<1>(data, rows, columns, eps, stream);
+        }
+      }),
+      AT_EXPAND(AT_FLOATING_TYPES), ScalarType::Half, ScalarType::BFloat16);
 }
 
 }  // namespace
 
 void rms_norm_kernel(
     const Tensor& input, const Tensor& weight, double eps, const Tensor& output) {
-  THO_DISPATCH_V2(
-      input.scalar_type(), "rms_norm", AT_WRAP([&] {
-        norm<scalar_t, false>(input, nullptr, weight, eps, output, nullptr);
-      }),
-      AT_EXPAND(AT_FLOATING_TYPES), ScalarType::Half, ScalarType::BFloat16);
+  norm(input, nullptr, weight, eps, output, nullptr);
 }
 
 void add_rms_norm_kernel(
     const Tensor& input, const Tensor& residual, const Tensor& weight, double eps,
     const Tensor& output, const Tensor& sum) {
-  THO_DISPATCH_V2(
-      input.scalar_type(), "add_rms_norm", AT_WRAP([&] {
-        norm<scalar_t, true>(input, &residual, weight, eps, output, &sum);
-      }),
-      AT_EXPAND(AT_FLOATING_TYPES), ScalarType::Half, ScalarType::BFloat16);
+  norm(input, &residual, weight, eps, output, &sum);
 }
