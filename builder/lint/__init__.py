@@ -1,11 +1,16 @@
 """What is wrong with a kernel that can be seen before a compiler runs."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
-from builder.errors import Problem
-from builder.kernel import Kernel
-from builder.lint import backends, bounds, capabilities, files, license_, matrix, package, portability, registration
-from builder.report import Located, locate
+from builder.config import parse, schema_of
+from builder.config.v5 import EDITION
+from builder.errors import ConfigError, Problem
+from builder.kernel import CONFIG, Kernel
+from builder.lint import backends, bounds, capabilities, files, license_, matrix, portability, registration
+from builder.report import Located, Report, locate
+from builder.source import Source
+from builder.sources import package_directory
 
 Check = Callable[[Kernel], Iterator[Problem]]
 
@@ -16,17 +21,51 @@ CHECKS: tuple[Check, ...] = (
     files.check,
     license_.check,
     matrix.check,
-    package.check,
     portability.check,
 )
 """Each looks at the config, and at the files it names."""
 
 
-def run(kernel: Kernel, file: str) -> tuple[Located, ...]:
-    """Return what every check finds; `file` is the config as the user names it."""
-    lines = kernel.source.text.split("\n")
-    problems = [problem for check in CHECKS for problem in check(kernel)]
-    found = [locate(file, problem, lines) for problem in problems]
-    directory = package.directory(kernel.config)
-    shown = f"{file.removesuffix('build.toml')}{directory}"
-    return (*found, *registration.check(kernel.root / directory, shown))
+def inspect(directory: Path) -> Report:
+    """Return everything that is wrong with the kernel in `directory`, whatever it is."""
+    file = str(directory / CONFIG)
+    try:
+        source = Source.read(directory / CONFIG, name=file)
+    except ConfigError as error:
+        return Report.of(file, None, [Located(file=file, problem=problem) for problem in error.problems])
+    return Report.of(file, _edition(source), _findings(directory, source))
+
+
+def _findings(root: Path, source: Source) -> Iterator[Located]:
+    lines = source.text.split("\n")
+    try:
+        kernel = Kernel(root=root, config=parse(source), source=source, schema=schema_of(source))
+    except ConfigError as error:
+        yield from (locate(source.name, problem, lines) for problem in error.problems)
+        packages = sorted(path.parent for path in root.glob("t*-ext/*/__init__.py"))
+    else:
+        problems = [problem for check in (_old, *CHECKS) for problem in check(kernel)]
+        yield from (locate(source.name, problem, lines) for problem in problems)
+        packages = [root / package_directory(kernel.config)]
+    for package in packages:
+        yield from registration.check(package, str(package))
+
+
+def _edition(source: Source) -> int | None:
+    try:
+        source.table()
+    except ConfigError:
+        return None
+    return schema_of(source)
+
+
+def _old(kernel: Kernel) -> Iterator[Problem]:
+    if kernel.schema == EDITION:
+        return
+    yield kernel.source.problem(
+        "B124",
+        f"this config is in schema {kernel.schema}, and the current one is edition {EDITION}",
+        path=("general",),
+        severity="note" if kernel.schema == EDITION - 1 else "warning",
+        help="'builder update' rewrites it, and keeps comments and order",
+    )

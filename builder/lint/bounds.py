@@ -21,7 +21,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
         minver = getattr(component, "cuda_minver", None)
         if minver is not None and all(toolkit < minver for toolkit in toolkits):
             yield source.problem(
-                "B126",
+                "B123",
                 f"'cuda-minver' {minver} is above every CUDA of the build matrix: the component is left out of each cell",
                 path=("kernel", name, "cuda-minver"),
                 severity="warning",

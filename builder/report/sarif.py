@@ -34,7 +34,7 @@ def render(report: Report) -> str:
 def _rule(code: str) -> dict[str, Any]:
     return {
         "id": code,
-        "shortDescription": {"text": codes.TITLES[code]},
+        "shortDescription": {"text": codes.CODES[code]},
         "help": {"text": f"See {link(code)}, or run: builder check --explain {code}"},
     }
 

@@ -1,0 +1,97 @@
+"""Architectures that no toolkit compiles for."""
+
+from collections.abc import Iterator
+
+from builder import architectures
+from builder.config import Backend, Version
+from builder.config.v5 import CudaComponent, RocmComponent
+from builder.errors import Problem
+from builder.kernel import Kernel
+from builder.matrix import rows, select
+from builder.source import KeyPath
+from builder.spelling import listed, nearest
+
+
+def check(kernel: Kernel) -> Iterator[Problem]:
+    """Yield the capabilities and archs that are lost in every toolkit, and components that are left with none."""
+    for name, component in kernel.config.kernel.items():
+        if isinstance(component, CudaComponent) and component.cuda_capabilities is not None:
+            path = ("kernel", name, "cuda-capabilities")
+            yield from _cuda(kernel, path, component.cuda_capabilities)
+            yield from _left_with_none(kernel, path, component)
+        elif isinstance(component, RocmComponent) and component.rocm_archs is not None:
+            yield from _rocm(kernel, ("kernel", name, "rocm-archs"), component.rocm_archs)
+    noarch = kernel.config.torch_noarch
+    if noarch is not None:
+        yield from _cuda(kernel, _noarch(kernel, "cuda_capabilities"), noarch.cuda_capabilities or ())
+        yield from _rocm(kernel, _noarch(kernel, "rocm_archs"), noarch.rocm_archs)
+
+
+def _noarch(kernel: Kernel, key: str) -> KeyPath:
+    kebab = ("torch-noarch", key.replace("_", "-"))
+    return kebab if kernel.source.has(kebab) else ("torch-noarch", key)
+
+
+def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...]) -> Iterator[Problem]:
+    known = sorted({entry for one in architectures.generations() for entry in one.capabilities}, key=architectures.natural)
+    plain = tuple(dict.fromkeys(entry.removesuffix("+PTX") for entry in known))
+    for index, capability in enumerate(capabilities):
+        if not any(architectures.intersect((capability,), one.capabilities).compiled for one in architectures.generations()):
+            yield kernel.source.problem(
+                "B112",
+                f"no supported CUDA toolkit compiles for '{capability}': it is left out",
+                path=(*path, index),
+                severity="warning",
+                help=f"supported: {listed(plain)}",
+            )
+
+
+def _left_with_none(kernel: Kernel, path: KeyPath, component: CudaComponent) -> Iterator[Problem]:
+    """Judge the toolkits of the cells that have the component."""
+    requested = component.cuda_capabilities
+    toolkits = _toolkits(kernel, component.cuda_minver)
+    empty = [toolkit for toolkit in toolkits if not architectures.cuda(requested, toolkit).compiled]
+    if not empty:
+        return
+    if empty == toolkits:
+        remedy = "list a capability that a toolkit has, or remove the key to compile for all of them"
+        yield kernel.source.problem("B113", "no capability is left to compile for", path=path, help=remedy)
+        return
+    able = [toolkit for toolkit in toolkits if toolkit not in empty]
+    yield kernel.source.problem(
+        "B113",
+        f"no capability is left to compile for with CUDA {', '.join(str(toolkit) for toolkit in empty)}",
+        path=path,
+        severity="warning",
+        help=f"add 'cuda-minver = \"{min(able)}\"', or a capability that the other toolkits have, too",
+    )
+
+
+def _toolkits(kernel: Kernel, minver: Version | None) -> list[Version]:
+    cells = select(kernel.config, rows(), unbundled=True)
+    versions = {
+        Version(".".join(cell.toolkit.split(".")[:2]))
+        for cell in cells
+        if cell.backend is Backend.CUDA and cell.toolkit is not None
+    }
+    return sorted(version for version in versions if minver is None or minver <= version)
+
+
+def _rocm(kernel: Kernel, path: KeyPath, archs: tuple[str, ...] | None) -> Iterator[Problem]:
+    if archs is None:
+        return
+    supported = architectures.rocm(None).compiled
+    lost = architectures.rocm(archs).lost
+    for index, arch in enumerate(archs):
+        if arch in lost:
+            guess = nearest(arch, supported)
+            yield kernel.source.problem(
+                "B112",
+                f"no supported ROCm compiles for '{arch}': it is left out",
+                path=(*path, index),
+                severity="warning",
+                help=f"did you mean '{guess}'?" if guess else f"supported: {listed(supported)}",
+            )
+    if not architectures.rocm(archs).compiled:
+        remedy = "list an architecture that ROCm has, or remove the key to compile for all of them"
+        yield kernel.source.problem("B113", "no architecture is left to compile for", path=path, help=remedy)
