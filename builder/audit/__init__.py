@@ -1,0 +1,41 @@
+"""Judge a wheel by its bytes: what it says, against what its files are."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from builder.audit import abi3, archs, layout, manylinux, reading, torch_classic, torch_stable_abi, unique_symbols
+from builder.audit.facts import Facts, Plan
+from builder.audit.report import Finding, Report
+from builder.audit.subject import Library, Subject
+from builder.wheel import Wheel
+
+__all__ = ["CHECKS", "Facts", "Finding", "Library", "Plan", "Report", "Subject", "judge", "run"]
+
+Check = Callable[[Subject], Iterator[Finding]]
+
+CHECKS: Mapping[str, Check] = {
+    layout.RULE: layout.check,
+    manylinux.RULE: manylinux.check,
+    abi3.RULE: abi3.check,
+    torch_stable_abi.RULE: torch_stable_abi.check,
+    torch_classic.RULE: torch_classic.check,
+    archs.RULE: archs.check,
+    unique_symbols.RULE: unique_symbols.check,
+}
+"""Rule → the check that finds what breaks it."""
+
+
+def run(wheel: Wheel, *, plan: Plan | None = None) -> Report:
+    """Judge a wheel, by the plan of its build where there is one, else by its own words.
+
+    Raises:
+        WheelError: the file is damaged.
+    """
+    return Report(wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(reading.read(wheel, plan=plan or Plan())))
+
+
+def judge(subject: Subject) -> tuple[Finding, ...]:
+    """Return what all checks find, sorted by file."""
+    found = set(subject.refused)
+    for check in CHECKS.values():
+        found.update(check(subject))
+    return tuple(sorted(found))

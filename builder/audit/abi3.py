@@ -1,0 +1,48 @@
+"""The limited API of CPython."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from builder import _toml, resources
+from builder.audit.report import Finding
+from builder.audit.subject import Subject
+from builder.config.values import Version
+
+RULE = "abi3"
+
+_DEFAULT = Version("3.9")
+_INTERPRETER = re.compile(r"cp3([0-9]+)$")
+
+
+@cache
+def stable_symbols() -> Mapping[str, Version]:
+    """Return each symbol of the stable ABI with the version of CPython that made it so."""
+    table = _toml.loads((resources.DATA / "abi3.toml").read_text(encoding="utf-8"))
+    return {symbol: Version(version) for version, symbols in table.items() for symbol in symbols}
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Name each CPython symbol outside the limited API of the wheel's lowest Python."""
+    floor = _floor(subject.tags)
+    for library in subject.libraries:
+        for symbol in library.extension.undefined:
+            if not symbol.name.startswith(("Py", "_Py")) or symbol.name.startswith("PyInit_"):
+                continue
+            added = stable_symbols().get(symbol.name)
+            if added is not None and added <= floor:
+                continue
+            why = (
+                "it is not in the stable ABI of CPython"
+                if added is None
+                else f"it is in the stable ABI since CPython {added}, and the wheel is for {floor} and later"
+            )
+            remedy = f"define Py_LIMITED_API as 0x{floor.major:02x}{floor.minor:02x}0000 and use what it offers"
+            yield Finding(file=library.name, rule=RULE, symbol=symbol.name, why=why, remedy=remedy)
+
+
+def _floor(tags: tuple[str, ...]) -> Version:
+    """Return the lowest CPython that the tags admit."""
+    found = [_INTERPRETER.match(tag.split("-", 1)[0]) for tag in tags]
+    versions = [Version(f"3.{match[1]}") for match in found if match]
+    return min(versions, default=_DEFAULT)

@@ -1,0 +1,56 @@
+"""Device code: what is really in the libraries, against what the wheel says."""
+
+from collections.abc import Iterator
+
+from builder import devicecode
+from builder.audit.report import Finding
+from builder.audit.subject import Subject
+from builder.config.values import Backend, Framework
+from builder.devicecode import Image
+
+RULE = "archs"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Compare the device code of all libraries with the plan, or with `metadata.json`."""
+    facts = subject.facts
+    if facts is None or facts.framework is Framework.TORCH_NOARCH or not subject.libraries:
+        return
+    found = frozenset(image for library in subject.libraries for image in library.images)
+    wanted = devicecode.images_of(subject.archs or ())
+    if facts.backend not in (Backend.CUDA, Backend.ROCM):
+        wanted = frozenset()
+    elif subject.archs is None:
+        yield Finding(
+            file=f"{subject.module}/metadata.json",
+            rule=RULE,
+            symbol="backend.archs",
+            why="neither the plan nor metadata.json says for which architectures the device code is",
+            remedy="write backend.archs into metadata.json",
+        )
+        return
+    source = "the plan" if subject.plan.archs is not None else "metadata.json"
+    file = ", ".join(library.name for library in subject.libraries)
+    yield from (_missing(file, image, source) for image in sorted(wanted - found))
+    for library in subject.libraries:
+        yield from (_extra(library.name, image, source) for image in sorted(library.images - wanted))
+
+
+def _missing(file: str, image: Image, source: str) -> Finding:
+    return Finding(
+        file=file,
+        rule=RULE,
+        symbol=image.arch,
+        why=f"{source} promises {image}, and there is none in the library",
+        remedy="compile for it (CMAKE_CUDA_ARCHITECTURES, --offload-arch), or take it out of the kernel's list",
+    )
+
+
+def _extra(file: str, image: Image, source: str) -> Finding:
+    return Finding(
+        file=file,
+        rule=RULE,
+        symbol=image.arch,
+        why=f"it has {image}, which {source} does not name",
+        remedy="do not compile for it (does a variable or a flag name it?), or add it to the list",
+    )

@@ -1,0 +1,103 @@
+"""What a wheel says it is: its label, its requirements, or the plan of the build that made it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.message import Message
+from email.parser import BytesParser
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from builder.config.values import Backend, Framework, Version
+from builder.variant import Variant
+
+_STABLE = re.compile(r"torch\.stable([0-9]{2,})\.([a-z0-9]+)", re.ASCII)
+_CLASSIC = re.compile(r"torch([0-9]{2,})(\.cxx11)?\.([a-z0-9]+)", re.ASCII)
+_TVM_FFI = re.compile(r"tvmffi([0-9]{2,})\.([a-z0-9]+)", re.ASCII)
+_CPUS = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64", "amd64": "x86_64"}
+_SYSTEMS = {"linux": "linux", "manylinux": "linux", "musllinux": "linux", "macosx": "darwin", "win": "windows"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What the build meant to make; what is None is taken from the wheel's own words."""
+
+    variant: Variant | None = None
+    ops: str | None = None
+    archs: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a wheel says it is."""
+
+    framework: Framework
+    backend: Backend
+    version: Version | None = None
+    """Version of torch, of the stable ABI or of tvm-ffi; None when it does not say."""
+    stable: bool = False
+
+    @classmethod
+    def of(cls, variant: Variant) -> "Facts":
+        """Return the facts that a variant name states."""
+        return cls(framework=variant.framework, backend=variant.backend, version=variant.version, stable=variant.stable)
+
+
+def variant_of(label: str, system: str | None) -> Variant | None:
+    """Return the variant that a wheel's label and system mean, or None if it is no such label."""
+    if match := _STABLE.fullmatch(label):
+        name = f"torch-stable-abi{match[1]}-{match[2]}-{system}"
+    elif match := _CLASSIC.fullmatch(label):
+        name = f"torch{match[1]}{'-cxx11' if match[2] else ''}-{match[3]}-{system}"
+    elif match := _TVM_FFI.fullmatch(label):
+        name = f"tvm-ffi{match[1]}-{match[2]}-{system}"
+    else:
+        name = label.replace(".", "-")
+    try:
+        return Variant.parse(name)
+    except ValueError:
+        return None
+
+
+def system_of(platform: str) -> str | None:
+    """Return `<cpu>-<os>` for a platform tag such as `manylinux_2_28_x86_64`; None for `any`."""
+    os = next((os for start, os in _SYSTEMS.items() if platform.startswith(start)), None)
+    cpu = next((cpu for end, cpu in _CPUS.items() if platform.endswith(end)), None)
+    return f"{cpu}-{os}" if cpu and os else None
+
+
+def headers(content: bytes) -> Message:
+    """Return the headers of METADATA or WHEEL."""
+    return BytesParser().parsebytes(content, headersonly=True)
+
+
+def requirements(content: bytes) -> Mapping[str, Requirement]:
+    """Return the requirements of METADATA by name; what is no requirement is left out."""
+    found: dict[str, Requirement] = {}
+    for line in headers(content).get_all("Requires-Dist", []):
+        try:
+            requirement = Requirement(str(line))
+        except InvalidRequirement:
+            continue
+        found[requirement.name.lower().replace("_", "-")] = requirement
+    return found
+
+
+def from_contents(*, backend: object, metadata: bytes, noarch: bool) -> Facts | None:
+    """Return the facts of a wheel without a label, from its requirements and its backend's name."""
+    try:
+        known = Backend(str(backend))
+    except ValueError:
+        return None
+    if noarch:
+        return Facts(framework=Framework.TORCH_NOARCH, backend=known)
+    required = requirements(metadata)
+    if "torch" not in required:
+        tvm_ffi = required.get("apache-tvm-ffi")
+        return None if tvm_ffi is None else Facts(framework=Framework.TVM_FFI, backend=known)
+    for clause in required["torch"].specifier:
+        match = re.match(r"([0-9]+\.[0-9]+)(\..*)?$", clause.version)
+        if match and clause.operator in (">=", "=="):
+            stable = clause.operator == ">="
+            return Facts(framework=Framework.TORCH, backend=known, version=Version(match[1]), stable=stable)
+    return None

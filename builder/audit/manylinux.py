@@ -1,0 +1,130 @@
+"""The manylinux policy that the wheel's tag promises, and how its libraries are linked."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from builder.audit import policy as policies
+from builder.audit.policy import Lowest, Policy, lowest_policy
+from builder.audit.report import Finding
+from builder.audit.subject import Library, Subject
+
+__all__ = ["Lowest", "Policy", "check", "lowest_policy"]
+
+RULE = "manylinux"
+
+_TAG = re.compile(r"(manylinux_[0-9]+_[0-9]+|manylinux1|manylinux2010|manylinux2014)_(.+)$")
+_ALIASES = {"manylinux1": "manylinux_2_5", "manylinux2010": "manylinux_2_12", "manylinux2014": "manylinux_2_17"}
+_ORIGIN = re.compile(r"(\$ORIGIN|\$\{ORIGIN\})(/|$)")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Judge each library by the lowest policy among the wheel's tags."""
+    if not subject.libraries:
+        return
+    promised = _promised(subject)
+    if isinstance(promised, Finding):
+        yield promised
+    for library in subject.libraries:
+        if isinstance(promised, Policy):
+            yield from _policy(library, promised)
+            yield from _needed(library, promised, subject)
+        yield from _linking(library)
+
+
+def _promised(subject: Subject) -> Policy | Finding:
+    found: list[Policy] = []
+    for platform in subject.platforms:
+        match = _TAG.match(platform)
+        known = {policy.name: policy for policy in policies.policies(match[2])} if match else {}
+        name = _ALIASES.get(match[1], match[1]) if match else ""
+        if name not in known:
+            return Finding(
+                file=f"{subject.dist_info}/WHEEL",
+                rule=RULE,
+                symbol=platform,
+                why="this platform tag promises no manylinux policy that is known",
+                remedy=f"tag it with the policy that its symbols allow: {_allowed(subject)}",
+            )
+        found.append(known[name])
+    return min(found, key=lambda policy: policies.policies(policy.machine).index(policy))
+
+
+def _allowed(subject: Subject) -> str:
+    extensions = tuple(library.extension for library in subject.libraries)
+    lowest = lowest_policy(extensions, extensions[0].machine)
+    if lowest.policy is not None:
+        return lowest.policy.tag
+    return f"none; {', '.join(lowest.offending[:3]) or extensions[0].machine} keeps it from every policy"
+
+
+def _finding(library: Library, symbol: str, why: str, remedy: str) -> Finding:
+    return Finding(file=library.name, rule=RULE, symbol=symbol, why=why, remedy=remedy)
+
+
+def _policy(library: Library, policy: Policy) -> Iterator[Finding]:
+    if library.extension.machine != policy.machine:
+        yield _finding(
+            library,
+            library.extension.machine,
+            f"the library is for {library.extension.machine}, the wheel's tag says {policy.machine}",
+            "build it for the machine that the tag names",
+        )
+        return
+    lowest = lowest_policy((library.extension,), policy.machine)
+    for symbol, reason in policies.obstacles(library.extension, policy):
+        remedy = (
+            "build on the oldest system that the tag promises, or avoid the symbol"
+            if lowest.policy is None
+            else f"avoid the symbol, or tag the wheel {lowest.policy.tag}"
+        )
+        yield _finding(library, symbol, reason, remedy)
+
+
+def _needed(library: Library, policy: Policy, subject: Subject) -> Iterator[Finding]:
+    facts = subject.facts
+    patterns = () if facts is None else policies.loaded(str(facts.framework), str(facts.backend))
+    for needed in library.extension.needed:
+        if needed in policy.libraries or needed in policies.loaders():
+            continue
+        if any(fnmatchcase(needed, pattern) for pattern in patterns):
+            continue
+        grafted = any(posixpath.basename(name) == needed for name in subject.files)
+        yield _finding(
+            library,
+            needed,
+            "the wheel carries its own copy of this library, which would stand beside the one of the system or of torch"
+            if grafted
+            else f"neither {policy.name} nor what the framework has loaded includes this library",
+            "link it statically, or use what the framework offers in its place",
+        )
+
+
+def _linking(library: Library) -> Iterator[Finding]:
+    extension = library.extension
+    for entry in extension.rpath:
+        match = _ORIGIN.match(entry)
+        inside = match is not None and ".." not in entry.split("/")
+        if not inside:
+            yield _finding(
+                library,
+                entry or "(empty)",
+                "its RPATH or RUNPATH leads out of the directory it is installed in, to files of the machine that "
+                "built it or of anyone",
+                "set CMAKE_BUILD_WITH_INSTALL_RPATH=ON, and INSTALL_RPATH to nothing or to $ORIGIN",
+            )
+    if extension.textrel:
+        yield _finding(
+            library,
+            "DT_TEXTREL",
+            "the loader would have to write into its code, which hardened systems refuse",
+            "compile every object, assembler too, with -fPIC",
+        )
+    if extension.executable_stack:
+        yield _finding(
+            library,
+            "PT_GNU_STACK",
+            "loading it makes the stack of the process executable, which glibc 2.41 and hardened systems refuse",
+            "link with -Wl,-z,noexecstack, and give assembler files a .note.GNU-stack section",
+        )

@@ -1,0 +1,135 @@
+"""`metadata.json`: what the client reads, against the files it speaks of."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+
+from builder.audit.report import Finding
+from builder.audit.subject import Subject, parse_object
+from builder.config.values import Framework
+
+RULE = "layout"
+
+_REQUIRED = {"name": str, "id": str, "version": int, "license": str, "python-depends": list, "backend": dict}
+_ORDER = (
+    "name", "id", "version", "license", "upstream", "source", "python-depends", "kernel-depends", "backend", "digest",
+    "provenance",
+)  # fmt: skip
+_NOT_DIGESTED = ("metadata.json", "metadata.json.sigstore")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Compare `metadata.json` with the wheel's name, its library and its files."""
+    path = f"{subject.module}/metadata.json"
+    if path not in subject.files:
+        yield _finding(path, "metadata.json", "the wheel lacks it, so no client knows what the kernel is")
+        return
+    values = parse_object(subject.texts[path])
+    if values is None:
+        yield _finding(path, "metadata.json", "it is not a JSON object")
+        return
+    yield from _keys(path, values)
+    yield from _identity(path, values, subject)
+    yield from _backend(path, values, subject)
+    yield from _digest(path, values, subject)
+
+
+def _finding(file: str, symbol: str, why: str) -> Finding:
+    return Finding(file=file, rule=RULE, symbol=symbol, why=why, remedy="build the wheel again")
+
+
+def _keys(path: str, values: Mapping[str, object]) -> Iterator[Finding]:
+    for key, kind in _REQUIRED.items():
+        if key not in values:
+            yield _finding(path, key, "this key is missing")
+        elif not isinstance(values[key], kind) or isinstance(values[key], bool):
+            yield _finding(path, key, f"its value is {values[key]!r}, not of type {kind.__name__}")
+    known = [key for key in values if key in _ORDER]
+    for have, want in zip(known, sorted(known, key=_ORDER.index), strict=True):
+        if have != want:
+            yield _finding(path, have, f"its keys are not in their order: '{want}' belongs here")
+            return
+
+
+def _identity(path: str, values: Mapping[str, object], subject: Subject) -> Iterator[Finding]:
+    name, ops = values.get("name"), values.get("id")
+    if isinstance(name, str) and name.replace("_", "-") != subject.name:
+        yield _finding(path, "name", f"it says '{name}', the wheel '{subject.name}'")
+    if isinstance(ops, str):
+        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", ops, re.ASCII) is None:
+            yield _finding(path, "id", f"'{ops}' is no Python name")
+        if subject.plan.ops is not None and ops != subject.plan.ops:
+            yield _finding(path, "id", f"it says '{ops}', the plan '{subject.plan.ops}'")
+        yield from _ops_file(ops, subject)
+    major = values.get("version")
+    if isinstance(major, int) and str(major) != subject.version.split(".")[0].split("+")[0]:
+        yield _finding(path, "version", f"it says {major}, the wheel {subject.version}")
+
+
+def _ops_file(ops: str, subject: Subject) -> Iterator[Finding]:
+    path = f"{subject.module}/_ops.py"
+    text = subject.texts.get(path, b"").decode("utf-8", "replace")
+    if path in subject.files and re.search(rf"(?<![A-Za-z0-9_]){re.escape(ops)}(?![A-Za-z0-9_])", text) is None:
+        noarch = subject.facts is not None and subject.facts.framework is Framework.TORCH_NOARCH
+        if not noarch:  # a noarch package finds its backend, and so its namespace, when it is imported
+            yield _finding(path, ops, f"it does not name '{ops}', the id of metadata.json")
+
+
+def _backend(path: str, values: Mapping[str, object], subject: Subject) -> Iterator[Finding]:
+    backend = values.get("backend")
+    if not isinstance(backend, dict):
+        return
+    kind, archs = backend.get("type"), backend.get("archs")
+    if subject.facts is None:
+        yield _finding(path, "backend.type", f"'{kind}' and the wheel's label '{subject.version}' do not go together")
+    elif kind != subject.facts.backend.value:
+        yield _finding(path, "backend.type", f"it says '{kind}', the wheel's label '{subject.facts.backend}'")
+    if archs is None:
+        return
+    if not isinstance(archs, list) or not all(isinstance(arch, str) for arch in archs):
+        yield _finding(path, "backend.archs", "it is not a list of strings")
+        return
+    if archs != sorted(set(archs), key=natural):
+        yield _finding(path, "backend.archs", f"{' '.join(archs)} is not sorted by number, without doubles")
+    planned = subject.plan.archs
+    if planned is not None and set(archs) != set(planned):
+        yield _finding(path, "backend.archs", f"it says '{' '.join(archs)}', the plan '{' '.join(planned)}'")
+
+
+def natural(arch: str) -> tuple[tuple[int, str], ...]:
+    """Return a key that sorts numbers as numbers: 8.9 before 10.0."""
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", arch))
+
+
+def _digest(path: str, values: Mapping[str, object], subject: Subject) -> Iterator[Finding]:
+    digest = values.get("digest")
+    if digest is None:
+        return
+    files = digest.get("files") if isinstance(digest, dict) else None
+    if not isinstance(digest, dict) or digest.get("algorithm") != "sha256" or not isinstance(files, dict):
+        yield _finding(path, "digest", "it is not {algorithm: 'sha256', files: {…}}")
+        return
+    expected = {
+        name.removeprefix(f"{subject.module}/"): file.sha256
+        for name, file in subject.files.items()
+        if name.startswith(f"{subject.module}/") and not _skipped(name.removeprefix(f"{subject.module}/"))
+    }
+    for name in sorted(expected.keys() - files.keys()):
+        yield _finding(path, name, "the digest does not name this file")
+    for name in sorted(files.keys() - expected.keys()):
+        yield _finding(path, str(name), "the digest names it, and it is not in the wheel or not to be digested")
+    for name in sorted(expected.keys() & files.keys()):
+        if _decode(files[name]) != expected[name]:
+            yield _finding(path, name, "the digest's hash is not that of the file")
+
+
+def _skipped(name: str) -> bool:
+    return name in _NOT_DIGESTED or name.endswith((".pyc", ".pyo")) or "__pycache__" in name.split("/")
+
+
+def _decode(value: object) -> bytes | None:
+    try:
+        return base64.b64decode(value, validate=True) if isinstance(value, str) else None
+    except (binascii.Error, ValueError):
+        return None

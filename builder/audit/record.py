@@ -1,0 +1,122 @@
+"""RECORD: every file, with its hash and its size; and the tags and names of the wheel itself."""
+
+import base64
+import csv
+import io
+from collections.abc import Iterator
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from builder.audit import facts
+from builder.audit.report import Finding
+from builder.audit.subject import File, Subject
+
+RULE = "layout"
+
+_UNHASHED = ("RECORD.jws", "RECORD.p7s")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Compare RECORD, WHEEL and METADATA with the wheel."""
+    yield from _record(subject)
+    yield from _wheel(subject)
+    yield from _metadata(subject)
+
+
+def _finding(file: str, symbol: str, why: str, remedy: str = "build the wheel again") -> Finding:
+    return Finding(file=file, rule=RULE, symbol=symbol, why=why, remedy=remedy)
+
+
+def _record(subject: Subject) -> Iterator[Finding]:
+    path = f"{subject.dist_info}/RECORD"
+    if path not in subject.files:
+        yield _finding(path, "RECORD", "the wheel lacks it, so no installer can verify or remove its files")
+        return
+    listed: set[str] = set()
+    free = {path, *(f"{subject.dist_info}/{name}" for name in _UNHASHED)}
+    text = subject.texts[path].decode("utf-8", "replace")
+    try:
+        rows = list(csv.reader(io.StringIO(text), strict=True))
+    except csv.Error as error:
+        yield _finding(path, "RECORD", f"it is not a table: {error}")
+        return
+    for row in filter(None, rows):
+        name = row[0]
+        if name in listed:
+            yield _finding(path, name, "RECORD lists it twice")
+        listed.add(name)
+        if len(row) != 3:  # noqa: PLR2004  path, hash, size
+            yield _finding(path, name, "its row has not the three fields path, hash and size")
+        elif name not in subject.files:
+            yield _finding(path, name, "RECORD lists it, and it is not in the wheel")
+        elif name not in free:
+            yield from _row(path, row, subject.files[name])
+    for name in sorted(subject.files.keys() - listed - free):
+        yield _finding(name, name, "RECORD does not list it")
+
+
+def _row(path: str, row: list[str], file: File) -> Iterator[Finding]:
+    name, digest, size = row
+    encoded = base64.urlsafe_b64encode(file.sha256).rstrip(b"=").decode()
+    if not digest.startswith("sha256="):
+        yield _finding(path, name, f"its hash in RECORD is {digest!r}, not a sha256")
+    elif digest.rstrip("=") != f"sha256={encoded}":
+        yield _finding(path, name, "its hash in RECORD is not that of the file")
+    if size != str(file.size):
+        yield _finding(path, name, f"its size in RECORD is {size}, the file has {file.size}")
+
+
+def _wheel(subject: Subject) -> Iterator[Finding]:
+    path = f"{subject.dist_info}/WHEEL"
+    if path not in subject.files:
+        yield _finding(path, "WHEEL", "the wheel lacks it")
+        return
+    message = facts.headers(subject.texts[path])
+    tags = {str(tag) for tag in message.get_all("Tag", [])}
+    for tag in sorted(tags ^ set(subject.tags)):
+        where, other = ("WHEEL", "the file name") if tag in tags else ("the file name", "WHEEL")
+        yield _finding(path, tag, f"{where} has this tag, {other} has not")
+    pure = str(message.get("Root-Is-Purelib", "")).lower()
+    if pure == "true" and subject.libraries:
+        yield _finding(path, "Root-Is-Purelib", "it says true, and the wheel has a library", "set it to false")
+    for tag in sorted(subject.tags):
+        yield from _tag(path, tag, subject)
+
+
+def _tag(path: str, tag: str, subject: Subject) -> Iterator[Finding]:
+    _, abi, platform = tag.split("-", 2)
+    if subject.libraries and abi != "abi3":
+        yield _finding(path, tag, f"its ABI tag is '{abi}', and kernels are built for 'abi3'", "tag it cp39-abi3")
+    if subject.libraries and platform == "any":
+        yield _finding(path, tag, "its platform tag is 'any', and it has a library", "tag it with its platform")
+
+
+def _metadata(subject: Subject) -> Iterator[Finding]:
+    path = f"{subject.dist_info}/METADATA"
+    if path not in subject.files:
+        yield _finding(path, "METADATA", "the wheel lacks it")
+        return
+    message = facts.headers(subject.texts[path])
+    name, version = str(message.get("Name", "")), str(message.get("Version", ""))
+    if canonicalize_name(name) != subject.name:
+        yield _finding(path, "Name", f"it says '{name}', the file name '{subject.name}'")
+    try:
+        same = Version(version) == Version(subject.version)
+    except InvalidVersion:
+        same = False
+    if not same:
+        yield _finding(path, "Version", f"it says '{version}', the file name '{subject.version}'")
+    yield from _requirement(path, subject)
+
+
+def _requirement(path: str, subject: Subject) -> Iterator[Finding]:
+    """A kernel for one torch must say so, or it is installed beside another, where it registers nothing."""
+    stated = subject.facts
+    if stated is None or stated.framework.value != "torch" or stated.version is None:
+        return
+    required = facts.requirements(subject.texts[path]).get("torch")
+    wanted = f">={stated.version}" if stated.stable else f"=={stated.version}.*"
+    have = "" if required is None else str(required.specifier)
+    if wanted not in have.split(","):
+        yield _finding(path, "Requires-Dist", f"it requires 'torch{have}', and the wheel is for 'torch{wanted}'")

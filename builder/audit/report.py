@@ -1,0 +1,58 @@
+"""What the audit found."""
+
+import json
+from dataclasses import asdict, dataclass
+
+from builder.errors import Severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Finding:
+    """A rule that a file breaks."""
+
+    file: str
+    rule: str
+    symbol: str
+    """What breaks it: a symbol, a library, a path or a key."""
+    why: str
+    remedy: str
+    severity: Severity = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What all checks say about one wheel."""
+
+    wheel: str
+    rules: tuple[str, ...]
+    """The rules that were checked."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no rule is broken; warnings and notes break none."""
+        return not any(finding.severity == "error" for finding in self.findings)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the report as plain values."""
+        return {
+            "wheel": self.wheel,
+            "ok": self.ok,
+            "rules": list(self.rules),
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+    def to_json(self) -> str:
+        """Return the report as one JSON document."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def to_text(self) -> str:
+        """Return the report for people; the findings of a file stand together."""
+        if not self.findings:
+            return f"{self.wheel}: ok ({len(self.rules)} rules: {', '.join(self.rules)})\n"
+        lines = [f"{self.wheel}: {len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}"]
+        for finding in self.findings:
+            lines.append(f"  {finding.severity}: {finding.file}: {finding.rule}: {finding.symbol}")
+            lines.append(f"    why:  {finding.why}")
+            lines.append(f"    help: {finding.remedy}")
+        return "\n".join(lines) + "\n"

@@ -1,0 +1,87 @@
+"""What the checks judge: a wheel's own words, and each of its libraries, read once."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from builder.audit.facts import Facts, Plan
+from builder.audit.report import Finding
+from builder.config.values import Version
+from builder.devicecode import Image
+from builder.extension import Extension
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A member of the wheel, hashed."""
+
+    size: int
+    sha256: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """A shared library of the wheel, and what only its bytes can say."""
+
+    extension: Extension
+    images: frozenset[Image] = frozenset()
+    targets: frozenset[Version] = frozenset()
+    """Versions of the stable ABI that its code names to torch."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the wheel."""
+        return self.extension.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A wheel, ready to be judged."""
+
+    name: str
+    """Normalised distribution name."""
+    version: str
+    """The version, with its label."""
+    dist_info: str
+    tags: tuple[str, ...]
+    facts: Facts | None = None
+    files: Mapping[str, File] = field(default_factory=dict)
+    texts: Mapping[str, bytes] = field(default_factory=dict)
+    """Content of the files that describe the others."""
+    libraries: tuple[Library, ...] = ()
+    refused: tuple[Finding, ...] = ()
+    """What could not be read."""
+    plan: Plan = field(default_factory=Plan)
+
+    @property
+    def module(self) -> str:
+        """The Python package: the name with `-` as `_`."""
+        return self.name.replace("-", "_")
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """`metadata.json`, or nothing when it is missing or is not a JSON object."""
+        return parse_object(self.texts.get(f"{self.module}/metadata.json", b"")) or {}
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """Platforms of the tags, such as `manylinux_2_28_x86_64`."""
+        return tuple(sorted({tag.split("-", 2)[2] for tag in self.tags}))
+
+    @property
+    def archs(self) -> tuple[str, ...] | None:
+        """The device architectures that were planned, else those that `metadata.json` names."""
+        if self.plan.archs is not None:
+            return self.plan.archs
+        backend = self.metadata.get("backend")
+        archs = backend.get("archs") if isinstance(backend, dict) else None
+        return tuple(str(arch) for arch in archs) if isinstance(archs, list) else None
+
+
+def parse_object(content: bytes) -> dict[str, object] | None:
+    """Return a JSON object, or None for anything else."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,83 @@
+"""Libraries of torch's C++ API: what they use of torch must be in libraries they name."""
+
+from collections.abc import Iterator
+
+from builder.audit.mangled import RootName, torch_names
+from builder.audit.report import Finding
+from builder.audit.subject import Library, Subject
+from builder.config.values import Backend, Framework
+
+RULE = "torch-libraries"
+
+_DEVICES = {"cuda": ("cuda", "hip"), "hip": ("hip",), "xpu": ("xpu",)}
+"""Namespace → the builds of torch whose libraries have it; those for ROCm keep the names of CUDA."""
+_BRINGS = {
+    "libtorch_cpu.so": ("libtorch_cpu.so", "libc10.so"),
+    "libtorch_cuda.so": ("libtorch_cuda.so", "libc10_cuda.so", "libtorch_cpu.so", "libc10.so"),
+    "libtorch_hip.so": ("libtorch_hip.so", "libc10_hip.so", "libtorch_cpu.so", "libc10.so"),
+    "libtorch_xpu.so": ("libtorch_xpu.so", "libc10_xpu.so", "libtorch_cpu.so", "libc10.so"),
+    "libtorch_python.so": ("libtorch_python.so", "libtorch_cpu.so", "libc10.so"),
+    "libc10_cuda.so": ("libc10_cuda.so", "libc10.so"),
+    "libc10_hip.so": ("libc10_hip.so", "libc10.so"),
+    "libc10_xpu.so": ("libc10_xpu.so", "libc10.so"),
+}
+"""The libraries that a needed library brings with it, by its own needs."""
+_DEVICE_LIBRARIES = {Backend.CUDA: "libtorch_cuda.so", Backend.ROCM: "libtorch_hip.so", Backend.XPU: "libtorch_xpu.so"}
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Judge each library of a wheel that is not of the stable ABI."""
+    facts = subject.facts
+    if facts is None or facts.stable:
+        return
+    for library in subject.libraries:
+        brought = _brought(library, facts.backend)
+        for symbol in library.extension.undefined:
+            if symbol.binding == "weak":
+                continue
+            name = next(torch_names(symbol.name), None)
+            if name is None:
+                continue
+            if facts.framework is Framework.TVM_FFI:
+                yield _foreign(library, symbol.name)
+            elif not set(_homes(name)) & brought:
+                yield _homeless(library, symbol.name, _homes(name)[0])
+
+
+def _brought(library: Library, backend: Backend) -> frozenset[str]:
+    brought: set[str] = set()
+    for needed in library.extension.needed:
+        brought.update(_BRINGS.get(needed, (needed,)))
+        if needed == "libtorch.so":  # it needs whatever its torch was built for
+            brought.update(_BRINGS["libtorch_cpu.so"])
+            brought.update(_BRINGS.get(_DEVICE_LIBRARIES.get(backend, ""), ()))
+    return frozenset(brought)
+
+
+def _homes(name: RootName) -> tuple[str, ...]:
+    """Return the libraries of which one defines a name."""
+    devices = _DEVICES.get(name.member or "", ())
+    if name.namespace == "c10":
+        return tuple(f"libc10_{device}.so" for device in devices) or ("libc10.so",)
+    return (*(f"libtorch_{device}.so" for device in devices), "libtorch_cpu.so")
+
+
+def _foreign(library: Library, symbol: str) -> Finding:
+    return Finding(
+        file=library.name,
+        rule=RULE,
+        symbol=symbol,
+        why="it uses torch, and a tvm-ffi kernel must load where no torch is",
+        remedy="use the tvm-ffi API only, or make it a [torch] kernel",
+    )
+
+
+def _homeless(library: Library, symbol: str, home: str) -> Finding:
+    return Finding(
+        file=library.name,
+        rule=RULE,
+        symbol=symbol,
+        why=f"no library that it needs defines this symbol of torch; it would load only where another library "
+        f"has made {home} global",
+        remedy=f"link to {home} (target_link_libraries(… torch))",
+    )

@@ -1,0 +1,154 @@
+"""The torch stable ABI: C shim symbols that the target version had, and nothing else of torch."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from builder import _toml, resources
+from builder.audit.facts import Facts
+from builder.audit.mangled import torch_names
+from builder.audit.report import Finding
+from builder.audit.subject import Library, Subject
+from builder.config.values import Backend, Framework, Version
+from builder.elf import Symbol
+
+RULE = "torch-stable-abi"
+
+_LIBRARIES = {
+    Backend.CPU: "libtorch_cpu.so",
+    Backend.CUDA: "libtorch_cuda.so",
+    Backend.ROCM: "libtorch_hip.so",
+    Backend.XPU: "libtorch_xpu.so",
+}
+_SHIM = ("aoti_torch_", "torch_")
+_NEVER = ("THP", "aoti_")
+_VERSIONED_CALLS = frozenset(("torch_library_impl", "torch_call_dispatcher"))
+_OLD_REGISTRATION = "aoti_torch_library_impl"
+_FIRST_TARGET = Version("2.10")
+
+
+@cache
+def shim() -> Mapping[str, Mapping[str, str]]:
+    """Return library → symbol → the torch version that brought it; `<=2.10` means that version or an earlier one."""
+    table: dict[str, dict[str, str]] = json.loads((resources.DATA / "torch-shim.json").read_text(encoding="utf-8"))
+    return table
+
+
+@cache
+def header_only() -> Mapping[str, frozenset[str]]:
+    """Return namespace → names that torch defines in its header-only part."""
+    table = _toml.loads((resources.DATA / "torch-headeronly.toml").read_text(encoding="utf-8"))
+    return {namespace: frozenset(names) for namespace, names in table.items()}
+
+
+def since(symbol: str, backend: Backend) -> Version | None:
+    """Return the torch version that brought a shim symbol to the libraries of a backend, if one did."""
+    tables = [shim()["libtorch_cpu"]]
+    if backend in (Backend.CUDA, Backend.ROCM):  # ROCm builds of torch keep the names of CUDA
+        tables.append(shim()["libtorch_cuda"])
+    for table in tables:
+        if symbol in table:
+            return Version(table[symbol].removeprefix("<="))
+    return None
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Judge each library of a wheel that says it is of the stable ABI."""
+    facts = subject.facts
+    if facts is None or not facts.stable or facts.framework is not Framework.TORCH or facts.version is None:
+        return
+    for library in subject.libraries:
+        yield from _cxx_symbols(library)
+        yield from _shim_symbols(library, target=facts.version, backend=facts.backend)
+        yield from _needed(library, facts)
+        yield from _target(library, target=facts.version)
+
+
+def _finding(library: Library, symbol: str, why: str, remedy: str) -> Finding:
+    return Finding(file=library.name, rule=RULE, symbol=symbol, why=why, remedy=remedy)
+
+
+def _cxx_symbols(library: Library) -> Iterator[Finding]:
+    for symbol in (*library.extension.undefined, *library.extension.defined):
+        for name in torch_names(symbol.name):
+            if symbol.defined and (name.member is None or name.member in header_only()[name.namespace]):
+                continue
+            verb = "holds a copy of" if symbol.defined else "needs"
+            yield _finding(
+                library,
+                symbol.name,
+                f"it {verb} a symbol with '{name}' in it, which is no part of torch's stable ABI",
+                "use torch::stable and torch::headeronly only, and no header outside torch/csrc/stable and "
+                "torch/headeronly; or leave this backend out of [torch.stable-abi]",
+            )
+            break
+
+
+def _shim_symbols(library: Library, *, target: Version, backend: Backend) -> Iterator[Finding]:
+    for symbol in library.extension.undefined:
+        if not symbol.name.startswith((*_SHIM, *_NEVER)):
+            continue
+        brought = since(symbol.name, backend)
+        if brought is None:
+            yield _finding(library, symbol.name, *_unknown(symbol, backend))
+        elif brought > target:
+            yield _finding(
+                library,
+                symbol.name,
+                f"torch {brought} brought this symbol, and the wheel says that it runs on torch {target}",
+                f"define TORCH_TARGET_VERSION for {target} in every source, or set [torch.stable-abi] to '{brought}'",
+            )
+
+
+def _unknown(symbol: Symbol, backend: Backend) -> tuple[str, str]:
+    if symbol.name in shim()["libtorch_cuda"]:
+        return (
+            f"this symbol is in libtorch_cuda, which a torch for {backend} does not have",
+            "guard its use with #ifdef USE_CUDA",
+        )
+    return (
+        "no release of torch has this symbol in the C shim of its stable ABI",
+        "use a function of torch/csrc/stable, or define the symbol in the kernel",
+    )
+
+
+def _needed(library: Library, facts: Facts) -> Iterator[Finding]:
+    wanted = _LIBRARIES.get(facts.backend)
+    if wanted is not None and wanted not in library.extension.needed:
+        yield _finding(
+            library,
+            wanted,
+            f"it does not name {wanted} among the libraries it needs, so the loader will not look for torch's "
+            "symbols there",
+            f"link to {wanted}, with --no-as-needed if the linker drops it",
+        )
+
+
+def _target(library: Library, *, target: Version) -> Iterator[Finding]:
+    undefined = {symbol.name for symbol in library.extension.undefined}
+    if target >= _FIRST_TARGET and _OLD_REGISTRATION in undefined:
+        yield _finding(
+            library,
+            _OLD_REGISTRATION,
+            f"it registers its operators as a library for torch older than {_FIRST_TARGET} does; "
+            f"the wheel says {target}",
+            f"define TORCH_TARGET_VERSION for {target} in every source",
+        )
+    for found in sorted(library.targets - {target}):
+        yield _finding(
+            library,
+            f"TORCH_TARGET_VERSION={found}",
+            f"its code was compiled for the stable ABI of torch {found}, the wheel says {target}",
+            f"define TORCH_TARGET_VERSION for {target} in every source, or set [torch.stable-abi] to '{found}'",
+        )
+    versioned = sorted(undefined & _VERSIONED_CALLS)
+    if versioned and not library.targets:
+        yield Finding(
+            file=library.name,
+            rule=RULE,
+            symbol=versioned[0],
+            why="the version that it passes to this function could not be found in its code, so the target was "
+            "judged by its symbols alone",
+            remedy="nothing, if TORCH_TARGET_VERSION is defined for every source",
+            severity="warning",
+        )

@@ -1,0 +1,37 @@
+"""`builder audit`: judge wheels."""
+
+import json
+from pathlib import Path
+
+import click
+
+from builder import audit
+from builder.audit import Report
+from builder.errors import AuditError
+from builder.wheel import Wheel, WheelError
+
+
+@click.command()
+@click.argument("wheels", nargs=-1, required=True, metavar="WHEEL...", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(wheels: tuple[Path, ...], *, as_json: bool) -> int:
+    """Check wheels: ABI, layout, architectures."""
+    reports: list[Report] = []
+    unreadable: list[WheelError] = []
+    for path in wheels:
+        try:
+            reports.append(audit.run(Wheel.read(path)))
+        except WheelError as error:
+            unreadable.append(error)
+    _show(reports, as_json=as_json)
+    if unreadable:
+        raise WheelError("\nerror: ".join(map(str, unreadable)))
+    return 0 if all(report.ok for report in reports) else AuditError.exit_code
+
+
+def _show(reports: list[Report], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"wheels": [report.to_dict() for report in reports]}, indent=2, ensure_ascii=False))
+        return
+    for report in reports:
+        click.echo(report.to_text(), nl=False)

@@ -1,0 +1,110 @@
+"""A shared object, read once: what it needs, what it gives, and how it is linked."""
+
+from dataclasses import dataclass, field
+
+from builder import elf
+from builder.elf import Data, Elf, ElfError, Symbol
+from builder.errors import BuilderError
+
+_TEXTREL_FLAG = 4
+
+_MAGICS = {
+    b"\x7fELF": "ELF",
+    b"\xfe\xed\xfa\xce": "Mach-O",
+    b"\xfe\xed\xfa\xcf": "Mach-O",
+    b"\xce\xfa\xed\xfe": "Mach-O",
+    b"\xcf\xfa\xed\xfe": "Mach-O",
+    b"\xca\xfe\xba\xbe": "Mach-O",
+    b"\xca\xfe\xba\xbf": "Mach-O",
+}
+
+
+class ExtensionError(BuilderError):
+    """A file that should be a shared library is not one that can be judged."""
+
+
+def binary_format(head: bytes) -> str | None:
+    """Return `ELF`, `Mach-O` or `PE` for the first bytes of such a file."""
+    if head[:2] == b"MZ":
+        return "PE"
+    return _MAGICS.get(bytes(head[:4]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    """A shared library as the dynamic loader sees it; nothing here comes from `.symtab`."""
+
+    name: str
+    machine: str = "x86_64"
+    needed: tuple[str, ...] = ()
+    soname: str | None = None
+    rpath: tuple[str, ...] = ()
+    """Entries of RPATH and RUNPATH, as they are written."""
+    versions: tuple[tuple[str, str], ...] = ()
+    """(library, version) for every symbol version it needs, also those no symbol uses."""
+    undefined: tuple[Symbol, ...] = ()
+    defined: tuple[Symbol, ...] = ()
+    textrel: bool = False
+    executable_stack: bool = False
+    build_id: str | None = None
+    code: tuple[tuple[int, int], ...] = ()
+    """Offset and size of the executable parts of the file."""
+    relocatable_device_code: tuple[tuple[int, int], ...] = field(default=())
+    """Offset and size of device code that is only linker input, such as `__nv_relfatbin`."""
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Python modules it can be imported as."""
+        return tuple(
+            symbol.name.removeprefix("PyInit_") for symbol in self.defined if symbol.name.startswith("PyInit_")
+        )
+
+    @classmethod
+    def read(cls, name: str, data: Data) -> "Extension":
+        """Read the shared library `name` from its bytes.
+
+        Raises:
+            ExtensionError: it is empty, damaged, or of a kind that cannot be judged here.
+        """
+        kind = binary_format(bytes(data[:4]))
+        if len(data) == 0:
+            raise ExtensionError(f"'{name}' is empty", help="build it again")
+        if kind is None:
+            raise ExtensionError(
+                f"'{name}' is no shared library: it begins with {bytes(data[:4])!r}", help="build it again"
+            )
+        if kind != "ELF":
+            raise ExtensionError(
+                f"'{name}' is a {kind} file, and only ELF files can be judged",
+                help="audit wheels for Linux; for other systems use the tools of that system",
+            )
+        try:
+            return cls._of_elf(name, Elf(data))
+        except ElfError as error:
+            raise ExtensionError(
+                f"cannot read '{name}': {error}", help="build it again for x86_64 or aarch64"
+            ) from error
+
+    @classmethod
+    def _of_elf(cls, name: str, file: Elf) -> "Extension":
+        strings = file.strings
+        symbols = tuple(file.symbols(strings))
+        soname = file.texts(strings, elf.DT_SONAME)
+        paths = file.texts(strings, elf.DT_RPATH, elf.DT_RUNPATH)
+        return cls(
+            name=name,
+            machine=file.machine,
+            needed=file.texts(strings, elf.DT_NEEDED, elf.DT_AUXILIARY, elf.DT_FILTER),
+            soname=soname[0] if soname else None,
+            rpath=tuple(entry for path in paths for entry in path.split(":")),
+            versions=tuple(sorted(set(file.versions(strings).values()))),
+            undefined=tuple(symbol for symbol in symbols if not symbol.defined),
+            defined=tuple(symbol for symbol in symbols if symbol.defined),
+            textrel=file.tag(elf.DT_TEXTREL) is not None or bool((file.tag(elf.DT_FLAGS) or 0) & _TEXTREL_FLAG),
+            executable_stack=file.executable_stack,
+            build_id=file.build_id,
+            code=file.code,
+            relocatable_device_code=tuple(
+                (section.offset, section.size) for section in file.sections if section.name == "__nv_relfatbin"
+            ),
+        )
