@@ -1,0 +1,104 @@
+"""Which GPU architectures are compiled, of those that a kernel asks for."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from builder import _toml
+from builder.config.values import Version
+from builder.resources import DATA
+
+_PTX = "+PTX"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What is compiled, and what was asked for and is not; both in natural order."""
+
+    compiled: tuple[str, ...]
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """CUDA toolkits from one version to the next, which support the same capabilities."""
+
+    since: Version
+    capabilities: tuple[str, ...]
+
+
+@lru_cache
+def facts() -> dict[str, Any]:
+    """Return the tables of `architectures.toml`."""
+    return _toml.loads((DATA / "architectures.toml").read_text(encoding="utf-8"))
+
+
+@lru_cache
+def generations() -> tuple[Generation, ...]:
+    """Return the generations of CUDA toolkits, newest first."""
+    return tuple(
+        Generation(since=Version(entry["since"]), capabilities=tuple(entry["capabilities"]))
+        for entry in facts()["cuda"]["toolkit"]
+    )
+
+
+def cuda(requested: tuple[str, ...] | None, toolkit: Version) -> Selection:
+    """Return the capabilities that a CUDA toolkit compiles, of those requested; None requests all of them."""
+    generation = next((entry for entry in generations() if entry.since <= toolkit), None)
+    supported = () if generation is None else generation.capabilities
+    return Selection(compiled=supported) if requested is None else intersect(requested, supported)
+
+
+def rocm(requested: tuple[str, ...] | None) -> Selection:
+    """Return the ROCm architectures that are compiled, of those requested; None requests all of them."""
+    supported = tuple(facts()["rocm"]["archs"])
+    if requested is None:
+        return Selection(compiled=_sorted(supported))
+    return Selection(
+        compiled=_sorted(arch for arch in requested if arch in supported),
+        lost=_sorted(arch for arch in requested if arch not in supported),
+    )
+
+
+def intersect(requested: tuple[str, ...], supported: tuple[str, ...]) -> Selection:
+    """Return the loose intersection: code that runs on every supported GPU the requested code would run on.
+
+    A capability runs on later ones of its major version, and with PTX on every later one. One with a suffix runs on its own
+    alone, so it is kept as it is, in place of the plain one.
+    """
+    ptx = {text.removesuffix(_PTX) for text in requested if text.endswith(_PTX)}
+    asked = dict.fromkeys(text.removesuffix(_PTX) for text in requested)
+    gpus = [text.removesuffix(_PTX) for text in supported]
+    special = [name for name in asked if name[-1] in "af" and name[:-1] in gpus]
+    plain = [name for name in asked if name[-1] not in "af"]
+    served = {name[:-1] for name in special}
+    best = (_best(gpu, plain, ptx) for gpu in gpus if gpu not in served)
+    compiled = {*special, *(name for name in best if name is not None)}
+    lost = [text for text in requested if text.removesuffix(_PTX) not in compiled]
+    return Selection(compiled=_sorted(name + _PTX * (name in ptx) for name in compiled), lost=_sorted(lost))
+
+
+def _best(gpu: str, requested: list[str], ptx: set[str]) -> str | None:
+    """Return the newest requested capability whose code runs on `gpu`."""
+    runs = [
+        name
+        for name in requested
+        if _number(name) <= _number(gpu) and (_number(name)[0] == _number(gpu)[0] or name in ptx)
+    ]
+    return max(runs, key=_number, default=None)
+
+
+def _number(capability: str) -> tuple[int, int]:
+    version = Version(capability)
+    return version.major, version.minor
+
+
+def _sorted(names: Any) -> tuple[str, ...]:
+    """Return names in natural order, without duplicates: gfx90a, gfx908, gfx1030."""
+    return tuple(sorted(set(names), key=natural))
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """Return a key that orders the numbers in a text as numbers."""
+    return tuple((int(number), letters) for number, letters in re.findall(r"([0-9]+)([^0-9]*)", text))

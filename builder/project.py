@@ -1,0 +1,154 @@
+"""Project: a rendered tree in memory, and the way to a folder."""
+
+import difflib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from builder.errors import BuilderError, NothingToDoError
+from builder.spelling import listed
+
+MANIFEST = ".builder-files"
+"""File that lists what a render wrote, by path and sha256: what a later one may replace or remove."""
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Files of a project: relative POSIX path -> content."""
+
+    files: Mapping[str, bytes]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", {path: self.files[path] for path in sorted(self.files)})
+
+    def __getitem__(self, path: str) -> str:
+        return self.files[path].decode("utf-8")
+
+    @property
+    def digest(self) -> str:
+        """sha256 over paths and contents."""
+        digest = hashlib.sha256()
+        for path, content in self.files.items():
+            digest.update(f"{len(path.encode())} {len(content)} {path}\n".encode())
+            digest.update(content)
+        return digest.hexdigest()
+
+    @property
+    def manifest(self) -> bytes:
+        """Content of the manifest."""
+        lines = (f"{hashlib.sha256(content).hexdigest()}  {path}\n" for path, content in self.files.items())
+        return "".join(lines).encode()
+
+    def write(self, root: Path, *, overwrite: bool = False) -> None:
+        """Write every file under `root`, and remove what an earlier render left there.
+
+        All or nothing: a file that is not of an earlier render, or was changed since, is never touched unless `overwrite`
+        is given, which replaces those that are in the way.
+
+        Raises:
+            NothingToDoError: a file is in the way.
+        """
+        earlier = _unchanged(root)
+        in_the_way = [path for path in self.files if path not in earlier and _occupied(root, path)]
+        stuck = [path for path in in_the_way if not overwrite or (root / path).is_dir()]
+        if stuck:
+            more = f" and {len(stuck) - _SHOWN} more" if len(stuck) > _SHOWN else ""
+            raise NothingToDoError(
+                f"'{root}' already has {listed(stuck[:_SHOWN])}{more}, which are not of an earlier render or were changed",
+                help="name an empty folder, or pass --force to replace them",
+            )
+        for path in _parents_that_are_files(root, self.files):
+            raise NothingToDoError(f"'{root / path}' is a file, and a folder is needed there", help="name another folder")
+        self._replace(root, stale=earlier - set(self.files))
+
+    def _replace(self, root: Path, *, stale: set[str]) -> None:
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            # Everything is written aside first: what fails, fails before the folder is touched.
+            with tempfile.TemporaryDirectory(dir=root, prefix=".builder-") as folder:
+                for path, content in {**self.files, MANIFEST: self.manifest}.items():
+                    _write(Path(folder) / path, content)
+                for path in (*self.files, MANIFEST):
+                    (root / path).parent.mkdir(parents=True, exist_ok=True)
+                    (Path(folder) / path).replace(root / path)
+        except OSError as error:
+            raise BuilderError(f"cannot write to '{root}': {error.strerror}", help="name a folder that can be written") from error
+        for path in sorted(stale):
+            (root / path).unlink(missing_ok=True)
+            _remove_empty(root, PurePosixPath(path).parent)
+
+    def compare(self, root: Path) -> str:
+        """Return a unified diff from the files under `root` to the project, empty when they are equal."""
+        paths = sorted({*self.files, *_listed(root)})
+        return "".join(line for path in paths for line in self._diff(root, path))
+
+    def _diff(self, root: Path, path: str) -> Iterator[str]:
+        target = root / path
+        before = target.read_bytes() if target.is_file() else None
+        after = self.files.get(path)
+        if before == after:
+            return
+        try:
+            old, new = ((text or b"").decode("utf-8").splitlines(keepends=True) for text in (before, after))
+        except UnicodeDecodeError:
+            yield f"Binary files a/{path} and b/{path} differ\n"
+            return
+        names = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
+        lines = list(difflib.unified_diff(old, new, *names))
+        for line in lines or [f"--- {names[0]}\n", f"+++ {names[1]}\n"]:
+            yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _listed(root: Path) -> dict[str, str]:
+    """Return what an earlier render says it wrote: path -> sha256. What is not a plain relative path is not believed."""
+    try:
+        text = (root / MANIFEST).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    entries = (line.partition("  ") for line in text.splitlines())
+    return {path: digest for digest, _, path in entries if _is_inside(path)}
+
+
+def _is_inside(path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return bool(parts) and not path.startswith("/") and ".." not in parts
+
+
+def _unchanged(root: Path) -> set[str]:
+    """Return the files of an earlier render that nobody changed since."""
+    found = {}
+    for path, digest in _listed(root).items():
+        target = root / path
+        inside = target.resolve().is_relative_to(root.resolve())
+        if inside and target.is_file() and not target.is_symlink():
+            found[path] = hashlib.sha256(target.read_bytes()).hexdigest() == digest
+    return {path for path, same in found.items() if same}
+
+
+def _occupied(root: Path, path: str) -> bool:
+    return os.path.lexists(root / path)
+
+
+def _parents_that_are_files(root: Path, files: Mapping[str, bytes]) -> Iterator[str]:
+    parents = {str(parent) for path in files for parent in PurePosixPath(path).parents}
+    return (path for path in sorted(parents) if _occupied(root, path) and not (root / path).is_dir())
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _remove_empty(root: Path, folder: PurePosixPath) -> None:
+    for parent in (folder, *folder.parents):
+        if parent == PurePosixPath():
+            return
+        try:
+            (root / parent).rmdir()
+        except OSError:
+            return  # something else is in it

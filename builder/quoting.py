@@ -1,0 +1,69 @@
+"""Spell a value so that a language reads it as that value and never as syntax."""
+
+import json
+import re
+
+KEYWORDS = frozenset(
+    {
+        "CAPABILITIES",
+        "CUDA_FLAGS",
+        "CXX_FLAGS",
+        "HIP_FLAGS",
+        "INCLUDE_DIRS",
+        "LOST",
+        "MINVER",
+        "MODULE",
+        "NAME",
+        "SOURCES",
+        "SYCL_FLAGS",
+    }
+)
+"""Words that the functions of a rendered project read as their own wherever they stand."""
+
+_BARE = re.compile(r"[A-Za-z0-9_./+:=>,-]+", re.ASCII)
+
+
+class UnrepresentableError(ValueError):
+    """A text that cannot be an element of a CMake list."""
+
+
+def cmake(text: str) -> str:
+    """Return `text` as one argument of a CMake command.
+
+    Raises:
+        UnrepresentableError: CMake would see something else.
+    """
+    reason = why_not_cmake(text)
+    if reason is not None:
+        raise UnrepresentableError(reason)
+    if _BARE.fullmatch(text):
+        return text
+    return '"' + re.sub(r'([\\"$])', r"\\\1", text) + '"'
+
+
+def why_not_cmake(text: str) -> str | None:
+    """Return why CMake cannot hold `text` in a list and give it back unchanged, or None."""
+    unpaired = any(0xD800 <= ord(character) <= 0xDFFF for character in text)  # noqa: PLR2004  surrogates
+    reasons = {
+        "it is empty": text == "",
+        "it has a control character": any(ord(character) < 0x20 or ord(character) == 0x7F for character in text),  # noqa: PLR2004
+        "it is not Unicode text": unpaired,
+        "';' separates the elements of a list": ";" in text,
+        "'$<' begins a generator expression": "$<" in text,
+        "'[' and ']' in it do not match, and CMake does not split a list inside them": text.count("[") != text.count("]"),
+        "it ends in a backslash, which takes the next element in": text.endswith("\\"),
+        "it is a word of the project's own functions": text in KEYWORDS,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+def toml(value: str | list[str]) -> str:
+    """Return a string, or a list of them, as a TOML value."""
+    if isinstance(value, list):
+        return "[" + ", ".join(toml(item) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def python(text: str) -> str:
+    """Return `text` as a Python literal, in double quotes and ASCII."""
+    return json.dumps(text) if text.isascii() and "\x7f" not in text else ascii(text)

@@ -1,0 +1,98 @@
+"""Render a kernel for one backend: a complete project that builds without `builder`."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from builder.config import Backend, Framework
+from builder.errors import BuilderError
+from builder.kernel import Kernel
+from builder.project import Project
+from builder.render import refusals, values
+from builder.render.modules import modules
+from builder.render.template import environment
+from builder.sources import HEADERS, package_directory, source_set
+from builder.spelling import listed, quoted
+
+__all__ = ["backends", "is_noarch", "render"]
+
+_ID_DIGITS = 7
+_ID = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
+
+
+def backends(kernel: Kernel) -> tuple[Backend, ...]:
+    """Return the backends that the kernel can be rendered for, in the config's order."""
+    return tuple(dict.fromkeys(kernel.config.general.backends))
+
+
+def is_noarch(kernel: Kernel, backend: Backend) -> bool:
+    """Whether the project for `backend` has nothing to compile."""
+    return kernel.config.framework is Framework.TORCH_NOARCH or not kernel.config.components(backend)
+
+
+def render(
+    kernel: Kernel, backend: Backend, *, unique_id: str | None = None, allow_unsafe_flags: bool = False
+) -> Project:
+    """Return the project of a kernel for one backend.
+
+    Raises:
+        ConfigError: a file is missing, or a value cannot be rendered; all of them are reported.
+        BuilderError: the kernel is not for `backend`, or `unique_id` cannot be part of a name.
+    """
+    if backend not in backends(kernel):
+        raise BuilderError(
+            f"{quoted(kernel.config.general.name)} has no backend '{backend}'",
+            help=f"choose one of {listed(backends(kernel))}, or add it to 'general.backends'",
+        )
+    if unique_id is not None and _ID.fullmatch(unique_id) is None:
+        raise BuilderError(
+            f"{quoted(unique_id)} cannot be the id of a build", help="use letters, digits and underscores"
+        )
+    refusals.check(kernel, backend, allow_unsafe_flags=allow_unsafe_flags)
+    copied = {path: file.read_bytes() for path, file in _copied(kernel, backend)}
+    if unique_id is None:
+        # The project names itself by its content: by what it is without a name.
+        unique_id = _project(kernel, backend, copied, "").digest[:_ID_DIGITS]
+    return _project(kernel, backend, copied, unique_id)
+
+
+def _project(kernel: Kernel, backend: Backend, copied: Mapping[str, bytes], unique_id: str) -> Project:
+    given = values.of(kernel, backend, unique_id=unique_id, noarch=is_noarch(kernel, backend))
+    rendered = {
+        path: environment().get_template(name).render(given).encode("utf-8")
+        for path, name in _templates(kernel, backend).items()
+    }
+    lists = rendered.get("CMakeLists.txt", b"").decode("utf-8")
+    included = {f"cmake/{path}": content for path, content in modules(lists).items()}
+    return Project({**copied, **included, **rendered, **values.metadata(given)})
+
+
+def _templates(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
+    """Return the rendered files, path -> template."""
+    package = package_directory(kernel.config)
+    shared = {"pyproject.toml": "_shared/pyproject.toml.j2"}
+    if is_noarch(kernel, backend):
+        return {**shared, f"{package}/_ops.py": "noarch/_ops.py.j2"}
+    framework = kernel.config.framework
+    own = {
+        "CMakeLists.txt": f"{framework}/CMakeLists.txt.j2",
+        f"{package}/_ops.py": f"{framework}/_ops.py.j2",
+    }
+    if kernel.config.stable_abi(backend) is None:
+        own["requirement.py"] = "_shared/requirement.py.j2"
+    if framework is Framework.TORCH:
+        own["torch-ext/registration.h"] = "torch/registration.h.j2"
+    return {**shared, **own}
+
+
+def _copied(kernel: Kernel, backend: Backend) -> Iterator[tuple[str, Path]]:
+    """Return the files of the kernel that its build for one backend reads.
+
+    Headers may be anyone's, since sources include what is not listed; other sources are those of the backend.
+    """
+    package = f"{package_directory(kernel.config)}/"
+    noarch = is_noarch(kernel, backend)
+    compiled = set() if noarch else {path for entries in values.source_lists(kernel, backend) for path in entries}
+    for path, file in source_set(kernel).files.items():
+        if path.startswith(package) or (not noarch and (path in compiled or path.endswith(HEADERS))):
+            yield path, file

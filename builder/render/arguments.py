@@ -1,0 +1,71 @@
+"""The calls of a rendered CMakeLists.txt: keyword -> values, in the order they are written."""
+
+from collections.abc import Mapping
+
+from builder import architectures
+from builder.config.v5 import Component, CpuComponent, CudaComponent, MetalComponent, RocmComponent, XpuComponent
+from builder.kernel import Kernel
+from builder.sources import expand
+
+Line = tuple[str, ...]
+Arguments = Mapping[str, tuple[Line, ...]]
+"""Keyword -> lines of values; a keyword without values is not written."""
+
+
+def binding(kernel: Kernel) -> Arguments:
+    """Return the arguments of the sources that bind to the framework."""
+    table = kernel.config.torch or kernel.config.tvm_ffi
+    if table is None:
+        return {}
+    return {
+        "SOURCES": _lines(expand(kernel, table.src)),
+        "INCLUDE_DIRS": _lines(table.include),
+        "CXX_FLAGS": _lines(table.cxx_flags),
+    }
+
+
+def component(kernel: Kernel, part: Component) -> Arguments:
+    """Return the arguments of one `[kernel.*]`."""
+    return {
+        "SOURCES": _lines(expand(kernel, part.src)),
+        "INCLUDE_DIRS": _lines(part.include),
+        "CXX_FLAGS": _lines(part.cxx_flags),
+        **_own(part),
+    }
+
+
+def _own(part: Component) -> Arguments:
+    """Return the arguments that the component's backend alone has."""
+    match part:
+        case CudaComponent():
+            return {
+                "CUDA_FLAGS": _lines(part.cuda_flags),
+                "MINVER": () if part.cuda_minver is None else ((str(part.cuda_minver),),),
+                "CAPABILITIES": capabilities(part.cuda_capabilities),
+            }
+        case RocmComponent():
+            selection = architectures.rocm(part.rocm_archs)
+            lost = (("LOST", *selection.lost),) if selection.lost else ()
+            return {"HIP_FLAGS": _lines(part.hip_flags), "ARCHITECTURES": (selection.compiled, *lost)}
+        case XpuComponent():
+            return {"SYCL_FLAGS": _lines(part.sycl_flags)}
+        case CpuComponent() | MetalComponent():
+            return {}
+
+
+def capabilities(requested: tuple[str, ...] | None) -> tuple[Line, ...]:
+    """Return a line for each range of CUDA toolkits: from which version, what is compiled, and what is lost."""
+    lines: list[Line] = []
+    for generation in architectures.generations():
+        selection = architectures.cuda(requested, generation.since)
+        lost = ("LOST", *selection.lost) if selection.lost else ()
+        line = (*selection.compiled, *lost)
+        if lines and lines[-1][1:] == line:
+            lines.pop()
+        lines.append((f"CUDA>={generation.since}", *line))
+    return tuple(lines)
+
+
+def _lines(values: tuple[str, ...]) -> tuple[Line, ...]:
+    return tuple((value,) for value in values)
+

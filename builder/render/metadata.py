@@ -1,0 +1,69 @@
+"""What a package says of itself: the client's metadata.json, and the fields of pyproject.toml."""
+
+import json
+from typing import Any
+
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
+from builder import dependencies, quoting
+from builder.config import Backend, Config
+from builder.config.v5 import KernelDependency
+
+ARCHS = "@KERNEL_ARCHITECTURES@"
+"""What CMake replaces by the architectures that it compiled."""
+
+
+def client(config: Config, backend: Backend, *, ops: str, archs: bool) -> str:
+    """Return metadata.json; with `archs`, a template of it that CMake completes."""
+    general = config.general
+    table: dict[str, Any] = {
+        "name": str(general.name),
+        "id": ops,
+        "version": general.version,
+        "license": general.license,
+    }
+    table |= {key: value for key in ("upstream", "source") if (value := getattr(general, key)) is not None}
+    table["python-depends"] = list(dict.fromkeys(config.python_depends(backend)))
+    kernels = [_kernel(kernel) for kernel in _kernel_depends(config, backend)]
+    if kernels:
+        table["kernel-depends"] = kernels
+    table["backend"] = {"type": str(backend)}
+    if not archs:
+        return _json(table)
+    # No text of the config has an '@' left, so CMake replaces this one alone.
+    table["backend"]["archs"] = []
+    return _json(table).replace("@", "\\u0040").replace('"archs": []', f'"archs": {ARCHS}')
+
+
+def license_field(text: str) -> str:
+    """Return the TOML value of `project.license`: an SPDX expression, or another text as such."""
+    try:
+        return quoting.toml(str(canonicalize_license_expression(text)))
+    except InvalidLicenseExpression:
+        return f"{{ text = {quoting.toml(text)} }}"
+
+
+def urls(config: Config) -> tuple[tuple[str, str], ...]:
+    """Return the project URLs that a browser can open."""
+    named = (("Source", config.general.source), ("Upstream", config.general.upstream))
+    return tuple((label, url) for label, url in named if url is not None and url.startswith(("http://", "https://")))
+
+
+def python_depends(config: Config, backend: Backend) -> tuple[str, ...]:
+    """Return the distributions that the kernel imports on `backend`."""
+    return tuple(dict.fromkeys(dependencies.package(name) for name in config.python_depends(backend)))
+
+
+def _kernel_depends(config: Config, backend: Backend) -> tuple[KernelDependency, ...]:
+    tables = {Backend.CUDA: config.general.cuda, Backend.NEURON: config.general.neuron, Backend.XPU: config.general.xpu}
+    own = tables.get(backend)
+    return (*config.general.kernel_depends, *(() if own is None else own.kernel_depends))
+
+
+def _kernel(kernel: KernelDependency) -> dict[str, Any]:
+    version = {"version": kernel.version} if kernel.revision is None else {"revision": kernel.revision}
+    return {"repo-id": kernel.repo_id, **version}
+
+
+def _json(table: dict[str, Any]) -> str:
+    return json.dumps(table, indent=2, ensure_ascii=False) + "\n"

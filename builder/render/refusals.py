@@ -1,0 +1,94 @@
+"""What cannot be rendered, found before anything is: each with its place in the config."""
+
+from collections.abc import Iterator
+
+from builder import quoting
+from builder.config import Backend
+from builder.config.v5 import Component, TvmFfi, Torch
+from builder.errors import Problem
+from builder.kernel import Kernel
+from builder.render import flags
+from builder.source import KeyPath
+from builder.sources import expand
+from builder.spelling import quoted
+
+_FLAGS = ("cxx-flags", "cuda-flags", "hip-flags", "sycl-flags")
+
+
+def check(kernel: Kernel, backend: Backend, *, allow_unsafe_flags: bool) -> None:
+    """Refuse a kernel with a value that a project for `backend` cannot hold.
+
+    Raises:
+        ConfigError: with all of them.
+    """
+    problems = [*_unrepresentable(kernel, backend), *_foreign(kernel, backend)]
+    if not allow_unsafe_flags:
+        problems += _unsafe(kernel, backend)
+    if problems:
+        raise kernel.source.error(*problems)
+
+
+def _tables(kernel: Kernel, backend: Backend) -> Iterator[tuple[KeyPath, Torch | TvmFfi | Component]]:
+    config = kernel.config
+    components = config.components(backend)
+    if config.torch is not None and components:
+        yield ("torch",), config.torch
+    if config.tvm_ffi is not None and components:
+        yield ("tvm-ffi",), config.tvm_ffi
+    for name, component in components.items():
+        yield ("kernel", name), component
+
+
+def _strings(kernel: Kernel, backend: Backend) -> Iterator[tuple[KeyPath, str]]:
+    """Yield every string that becomes an argument of a CMake command."""
+    for path, table in _tables(kernel, backend):
+        if path[0] == "kernel":
+            yield path, str(path[-1])
+        for number, entry in enumerate(table.src):
+            yield from (((*path, "src", number), file) for file in expand(kernel, (entry,)))
+        yield from (((*path, "include", number), entry) for number, entry in enumerate(table.include))
+        yield from _flags(path, table)
+
+
+def _flags(path: KeyPath, table: Torch | TvmFfi | Component) -> Iterator[tuple[KeyPath, str]]:
+    for key in _FLAGS:
+        entries = getattr(table, key.replace("-", "_"), ())
+        yield from (((*path, key, number), entry) for number, entry in enumerate(entries))
+
+
+def _unrepresentable(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
+    for path, text in _strings(kernel, backend):
+        reason = quoting.why_not_cmake(text)
+        if reason is not None:
+            message = f"CMake cannot hold {quoted(text)}: {reason}"
+            yield kernel.source.problem("B060", message, path=path, help="write it without")
+
+
+def _foreign(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
+    """Find sources of one backend in a component of another."""
+    for path, table in _tables(kernel, backend):
+        for number, entry in enumerate(table.src):
+            for file in expand(kernel, (entry,)):
+                allowed = _LANGUAGES.get("." + file.rpartition(".")[2])
+                if allowed is not None and backend not in allowed:
+                    message = f"{quoted(file)} cannot be compiled for '{backend}'"
+                    remedy = f"move it to a component with the backend {' or '.join(repr(str(b)) for b in allowed)}"
+                    yield kernel.source.problem("B062", message, path=(*path, "src", number), help=remedy)
+
+
+_LANGUAGES = {
+    ".cu": (Backend.CUDA, Backend.ROCM),
+    ".hip": (Backend.ROCM,),
+    ".metal": (Backend.METAL,),
+    ".mm": (Backend.METAL,),
+    ".m": (Backend.METAL,),
+}
+
+
+def _unsafe(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
+    for path, table in _tables(kernel, backend):
+        found = dict(_flags(path, table))
+        for key, reason in flags.unsafe(found):
+            message = f"the flag {quoted(found[key])} {reason}"
+            remedy = "remove it, or pass --allow-unsafe-flags if you trust this kernel"
+            yield kernel.source.problem("B061", message, path=key, help=remedy)

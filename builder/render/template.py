@@ -1,0 +1,37 @@
+"""The template environment: templates place values, and values reach a language only through its filter."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from builder import quoting, resources
+from builder.render.arguments import Arguments
+
+
+@lru_cache
+def environment(root: Path = resources.TEMPLATES) -> Environment:
+    """Return the Jinja environment; a name nobody gave is an error."""
+    env = Environment(  # noqa: S701  nothing here is HTML; each language has its filter
+        loader=FileSystemLoader(root),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    env.filters["cmake"] = quoting.cmake
+    env.filters["cmake_arguments"] = cmake_arguments
+    env.filters["toml"] = quoting.toml
+    env.filters["python"] = quoting.python
+    return env
+
+
+def cmake_arguments(arguments: Arguments) -> str:
+    """Return keyword arguments as lines of a call, each keyword with its values below it."""
+    lines = []
+    for keyword, values in arguments.items():
+        if values:
+            lines.append(f"  {keyword}")
+            lines.extend(f"    {' '.join(map(quoting.cmake, line))}" for line in values)
+    return "\n".join(lines)

@@ -1,0 +1,99 @@
+"""The values that templates place: everything is decided here."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from builder import architectures
+from builder.config import Backend, Config, Framework, Version
+from builder.kernel import Kernel
+from builder.render import arguments
+from builder.render import metadata as package_metadata
+from builder.sources import expand, package_directory
+
+_TITLES = {
+    Backend.CANN: "CANN",
+    Backend.CPU: "the CPU",
+    Backend.CUDA: "CUDA",
+    Backend.METAL: "Metal",
+    Backend.NEURON: "Neuron",
+    Backend.ROCM: "ROCm",
+    Backend.TPU: "TPU",
+    Backend.XPU: "XPU",
+}
+_BACKEND_TOOL = "scikit-build-core>=1.0"
+_DISTRIBUTIONS = {Framework.TORCH: "torch", Framework.TORCH_NOARCH: "torch", Framework.TVM_FFI: "apache-tvm-ffi"}
+
+
+def of(kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool) -> Mapping[str, Any]:
+    """Return the values of every template, for one backend and id."""
+    config = kernel.config
+    module = config.general.name.module
+    stable_abi = config.stable_abi(backend)
+    framework = _DISTRIBUTIONS[config.framework]
+    exact = not noarch and stable_abi is None
+    requirement = framework if stable_abi is None or noarch else f"{framework}>={stable_abi}"
+    return {
+        "archs": not noarch and backend in {Backend.CUDA, Backend.ROCM},
+        "backend": str(backend),
+        "binding": {} if noarch else arguments.binding(kernel),
+        "build_requires": [_BACKEND_TOOL] if noarch else [_BACKEND_TOOL, _bounded(config, framework, stable_abi)],
+        "components": [] if noarch else _components(kernel, backend),
+        "config": config,
+        "dependencies": [*([] if exact else [requirement]), *package_metadata.python_depends(config, backend)],
+        "exact": framework if exact else None,
+        "facts": architectures.facts(),
+        "id": unique_id,
+        "languages": "" if noarch else _languages(kernel, backend),
+        "license": package_metadata.license_field(config.general.license),
+        "module": module,
+        "name": str(config.general.name),
+        "noarch": noarch,
+        "ops": f"_{module}_{backend}_{unique_id}",
+        "package": package_directory(config),
+        "stable_abi": None if stable_abi is None else str(stable_abi),
+        "title": _TITLES[backend],
+        "urls": package_metadata.urls(config),
+        "version": f"{config.general.version}.0.0",
+    }
+
+
+def metadata(given: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return the client's metadata.json, or what CMake makes it of."""
+    text = package_metadata.client(
+        given["config"], Backend(given["backend"]), ops=given["ops"], archs=given["archs"]
+    )
+    path = "metadata.json.in" if given["archs"] else f"{given['package']}/metadata.json"
+    return {path: text.encode("utf-8")}
+
+
+def source_lists(kernel: Kernel, backend: Backend) -> Iterator[tuple[str, ...]]:
+    """Yield the sources of the binding and of each component of a backend."""
+    table = kernel.config.torch or kernel.config.tvm_ffi
+    if table is not None:
+        yield expand(kernel, table.src)
+    for component in kernel.config.components(backend).values():
+        yield expand(kernel, component.src)
+
+
+def _components(kernel: Kernel, backend: Backend) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "arguments": arguments.component(kernel, component)}
+        for name, component in kernel.config.components(backend).items()
+    ]
+
+
+def _bounded(config: Config, framework: str, stable_abi: Version | None) -> str:
+    """Return the framework that the project can be built with, as pip reads it."""
+    if config.torch is None:
+        return framework
+    least = max((bound for bound in (config.torch.minver, stable_abi) if bound is not None), default=None)
+    bounds = [] if least is None else [f">={least}"]
+    if config.torch.maxver is not None:
+        bounds.append(f"<{config.torch.maxver.major}.{config.torch.maxver.minor + 1}")
+    return framework + ",".join(bounds)
+
+
+def _languages(kernel: Kernel, backend: Backend) -> str:
+    """Return the languages that CMake enables with the project, beside that of the backend."""
+    sources = {path for entries in source_lists(kernel, backend) for path in entries}
+    return "C CXX" if any(path.endswith(".c") for path in sources) else "CXX"

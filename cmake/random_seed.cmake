@@ -1,0 +1,18 @@
+include_guard(GLOBAL)
+
+#[=======================================================================[.rst:
+Seed the names that a compiler makes up for one source with the source's own name.
+
+  kernel_random_seed(<source> <language>)
+#]=======================================================================]
+function(kernel_random_seed source language)
+  string(SHA256 seed "${source}")
+  string(SUBSTRING "${seed}" 0 16 seed)
+  set(option "-frandom-seed=${seed}")
+  if(language STREQUAL "CUDA" AND CMAKE_CUDA_COMPILER_ID STREQUAL "NVIDIA")
+    set(option "-Xcompiler=${option}")
+  elseif(NOT CMAKE_${language}_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_OPTIONS "${option}")
+endfunction()

@@ -1,0 +1,30 @@
+include_guard(GLOBAL)
+
+include(CheckCompilerFlag)
+include("${CMAKE_CURRENT_LIST_DIR}/prefix_map.cmake")
+
+#[=======================================================================[.rst:
+Make the same sources give the same library, one that lives beside others in a process.
+
+  kernel_reproducible(<target>)
+
+Paths of this machine are mapped away and local symbols, which name temporary files of nvcc, are left out. No symbol is
+unique (``STB_GNU_UNIQUE``): two kernels with the same inline variable must not share it.
+#]=======================================================================]
+function(kernel_reproducible target)
+  kernel_prefix_map("${target}" "${CMAKE_SOURCE_DIR}" .)
+  kernel_prefix_map("${target}" "${CMAKE_BINARY_DIR}" build)
+  if(APPLE)
+    return()
+  endif()
+  target_link_options("${target}" PRIVATE LINKER:-s)
+  check_compiler_flag(CXX -fno-gnu-unique KERNEL_CXX_HAS_NO_GNU_UNIQUE)
+  if(KERNEL_CXX_HAS_NO_GNU_UNIQUE)
+    target_compile_options(
+      "${target}"
+      PRIVATE
+        $<$<COMPILE_LANGUAGE:C,CXX>:-fno-gnu-unique>
+        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-gnu-unique>
+    )
+  endif()
+endfunction()
