@@ -27,7 +27,12 @@ def _explain(ctx: click.Context, _: click.Parameter, code: str | None) -> None:
 @click.option("--strict", is_flag=True, help="Make every warning an error.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Format of the report.")
 @click.option(
-    "--explain", metavar="CODE", expose_value=False, is_eager=True, callback=_explain, help="Explain a code, such as B120."
+    "--explain",
+    metavar="CODE",
+    expose_value=False,
+    is_eager=True,
+    callback=_explain,
+    help="Explain a code, such as B120.",
 )
 def command(*, kernel: Path, strict: bool, format_: str) -> int:
     """Find what is wrong with a kernel before it is built: its config, its files, the ops it registers.

@@ -25,7 +25,7 @@ def _listed(kernel: Kernel) -> Iterator[Problem]:
             "'general.backends' is empty: nothing is built",
             path=("general", "backends"),
             severity="warning",
-            help="name the backends that the kernel runs on, such as [\"cpu\", \"cuda\"]",
+            help='name the backends that the kernel runs on, such as ["cpu", "cuda"]',
         )
     for index, backend in enumerate(backends):
         if backend in backends[:index]:
@@ -52,7 +52,7 @@ def _components(kernel: Kernel) -> Iterator[Problem]:
         elif component.backend not in kernel.config.general.backends:
             yield kernel.source.problem(
                 "B101",
-                f"component {quoted(name)} is never built: its backend '{component.backend}' is not in 'general.backends'",
+                f"component {quoted(name)} is never built: backend '{component.backend}' is not in 'general.backends'",
                 path=("kernel", name, "backend"),
                 severity="warning",
                 help=f"add \"{component.backend}\" to 'general.backends', or remove the component",
@@ -69,7 +69,7 @@ def _noarch_only(kernel: Kernel) -> Iterator[Problem]:
                 f"backend '{backend}' has kernels of Python alone, and this one has components",
                 path=("general", "backends", index),
                 severity="warning",
-                help=f"its wheel will have no compiled op: remove \"{backend}\", or make a kernel with [torch-noarch]",
+                help=f'its wheel will have no compiled op: remove "{backend}", or make a kernel with [torch-noarch]',
             )
 
 
@@ -83,7 +83,7 @@ def _cutlass(kernel: Kernel) -> Iterator[Problem]:
             if other != dependency:
                 yield kernel.source.problem(
                     "B109",
-                    f"'{dependency}' beside '{other}': the components of '{component.backend}' are built as one project",
+                    f"'{dependency}' beside '{other}': components of '{component.backend}' are built as one project",
                     path=("kernel", name, "depends", index),
                     severity="warning",
                     help=f"use one version of CUTLASS in every component of '{component.backend}'",

@@ -22,7 +22,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
         if minver is not None and all(toolkit < minver for toolkit in toolkits):
             yield source.problem(
                 "B123",
-                f"'cuda-minver' {minver} is above every CUDA of the build matrix: the component is left out of each cell",
+                f"'cuda-minver' {minver} is above every CUDA of the build matrix: no cell has the component",
                 path=("kernel", name, "cuda-minver"),
                 severity="warning",
                 help=f"the newest is {max(toolkits)}",

@@ -33,16 +33,16 @@ def _noarch(kernel: Kernel, key: str) -> KeyPath:
 
 
 def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...]) -> Iterator[Problem]:
-    known = sorted({entry for one in architectures.generations() for entry in one.capabilities}, key=architectures.natural)
-    plain = tuple(dict.fromkeys(entry.removesuffix("+PTX") for entry in known))
+    generations = architectures.generations()
+    known = {entry.removesuffix("+PTX") for one in generations for entry in one.capabilities}
     for index, capability in enumerate(capabilities):
-        if not any(architectures.intersect((capability,), one.capabilities).compiled for one in architectures.generations()):
+        if not any(architectures.intersect((capability,), one.capabilities).compiled for one in generations):
             yield kernel.source.problem(
                 "B112",
                 f"no supported CUDA toolkit compiles for '{capability}': it is left out",
                 path=(*path, index),
                 severity="warning",
-                help=f"supported: {listed(plain)}",
+                help=f"supported: {listed(sorted(known, key=architectures.natural))}",
             )
 
 

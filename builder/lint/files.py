@@ -54,6 +54,10 @@ def _twice(kernel: Kernel) -> Iterator[Problem]:
         here = (path[:-1], posixpath.normpath(entry))
         if here in seen:
             yield kernel.source.problem(
-                "B104", f"file {quoted(entry)} is listed twice", path=path, severity="warning", help="remove one of the two"
+                "B104",
+                f"file {quoted(entry)} is listed twice",
+                path=path,
+                severity="warning",
+                help="remove one of the two",
             )
         seen.add(here)

@@ -28,9 +28,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
     problem = problem_of(kernel.config.general.license)
     if problem is not None:
         message, remedy = problem
-        yield kernel.source.problem(
-            "B114", message, path=("general", "license"), severity="warning", help=remedy
-        )
+        yield kernel.source.problem("B114", message, path=("general", "license"), severity="warning", help=remedy)
 
 
 def problem_of(license_: str) -> tuple[str, str] | None:

@@ -25,7 +25,7 @@ class Judge:
 
     modules: Mapping[str, Module]
 
-    def judge(self, expression: ast.expr, scope: Scope, depth: int = 0) -> Verdict:
+    def judge(self, expression: ast.expr, scope: Scope, depth: int = 0) -> Verdict:  # noqa: PLR0911  one for each kind of expression
         """Follow an expression to what it names."""
         if depth > _DEEP:
             return Verdict.HIDDEN

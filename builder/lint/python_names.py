@@ -135,7 +135,7 @@ def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
     yield from (argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None)
 
 
-def _bindings(node: ast.AST, base: list[str]) -> Iterator[tuple[str, Binding]]:
+def _bindings(node: ast.AST, base: list[str]) -> Iterator[tuple[str, Binding]]:  # noqa: C901  one for each statement
     match node:
         case ast.Import(names=aliases):
             for alias in aliases:
@@ -175,7 +175,7 @@ def _imported(origin: str, alias: ast.alias) -> Iterator[tuple[str, Binding]]:
     if alias.name != "*":
         yield alias.asname or alias.name, Imported(target=f"{origin}.{alias.name}")
         return
-    names = _GENERATED if origin.split(".")[-1] == "_ops" else _STARRED.get(origin, ())
+    names = _GENERATED if origin.rsplit(".", maxsplit=1)[-1] == "_ops" else _STARRED.get(origin, ())
     yield from ((name, Imported(target=f"{origin}.{name}")) for name in names)
 
 

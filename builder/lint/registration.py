@@ -6,7 +6,7 @@ Two versions of a kernel live in one process only because each registers its ops
 import ast
 import tokenize
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,10 +161,7 @@ def _of_library(call: ast.Call, scope: Scope, name: ast.expr) -> tuple[str, ast.
 
 def _is_library(expression: ast.expr, scope: Scope) -> bool:
     bindings = scope.lookup(expression.id)[0] if isinstance(expression, ast.Name) else [expression]
-    return any(
-        isinstance(binding, ast.Call) and is_library(qualified(binding.func, scope))
-        for binding in bindings
-    )
+    return any(isinstance(binding, ast.Call) and is_library(qualified(binding.func, scope)) for binding in bindings)
 
 
 def _name_argument(arguments: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr | None:
