@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
@@ -102,15 +103,12 @@ def tvm_ffi_identity(site_packages: Path) -> FrameworkIdentity:
 
 def _assignments(text: str) -> dict[str, str]:
     """Return the constants that a module assigns; the module is not run."""
-    values = {}
+    values: dict[str, str] = {}
     for node in ast.parse(text).body:
-        targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign):
-            targets = node.targets
-        elif isinstance(node, ast.AnnAssign):
-            targets = [node.target]
-        if targets and isinstance(node.value, ast.Constant):  # type: ignore[attr-defined]  both kinds have it
-            values.update((target.id, str(node.value.value)) for target in targets if isinstance(target, ast.Name))  # type: ignore[attr-defined]
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or not isinstance(node.value, ast.Constant):
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        values.update((target.id, str(node.value.value)) for target in targets if isinstance(target, ast.Name))
     return values
 
 
@@ -139,3 +137,47 @@ def _build_ids(path: Path) -> Iterator[str]:
                     )
         except (ELFError, ValueError, KeyError):
             return
+
+
+def file_digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the sha256 of each file of a rendered project."""
+    return {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One field of the record that differs."""
+
+    field: str
+    before: object
+    after: object
+
+
+def changes(before: Mapping[str, Any], after: BuildRecord) -> tuple[Change, ...]:
+    """Return what differs between a stored record and one to be built, field by field, sorted."""
+    old, new = dict(_flat(before)), dict(_flat(asdict(after)))
+    return tuple(
+        Change(field=name, before=old.get(name), after=new.get(name))
+        for name in sorted({*old, *new})
+        if old.get(name) != new.get(name)
+    )
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for name, inner in value.items():
+        if isinstance(inner, Mapping):
+            yield from _flat(inner, f"{prefix}{name}: ")
+        else:
+            yield f"{prefix}{name}", inner
+
+
+_SHOWN = 3
+
+
+def summary(before: Mapping[str, Any], after: BuildRecord) -> str:
+    """Say in a line which fields changed since the last build."""
+    names = [change.field for change in changes(before, after)]
+    if not names:
+        return "the store no longer has it"
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"changed: {', '.join(names[:_SHOWN])}{more}"

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,45 @@ class Completed:
     output: str
 
 
+class Processes:
+    """The tools that run for one command, so that all of them can be ended from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._cancelled = False
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether everything was told to end."""
+        return self._cancelled
+
+    def cancel(self) -> None:
+        """End every tool and refuse new ones."""
+        with self._lock:
+            self._cancelled = True
+            running = tuple(self._running)
+        for process in running:
+            kill_group(process)
+
+    def add(self, process: subprocess.Popen[str]) -> None:
+        """Follow a process that has just started."""
+        with self._lock:
+            self._running.add(process)
+            cancelled = self._cancelled
+        if cancelled:
+            kill_group(process)
+
+    def remove(self, process: subprocess.Popen[str]) -> None:
+        """Forget a process that has ended."""
+        with self._lock:
+            self._running.discard(process)
+
+
 def run(
     argv: Sequence[str | Path],
     *,
+    processes: Processes | None = None,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     log: Path | None = None,
@@ -49,7 +86,13 @@ def run(
         raise ToolError(
             f"cannot start '{command[0]}': {error.strerror}", help=f"install '{command[0]}' or put it on PATH"
         ) from error
-    return _follow(process, log=log, on_line=on_line)
+    if processes is not None:
+        processes.add(process)
+    try:
+        return _follow(process, log=log, on_line=on_line)
+    finally:
+        if processes is not None:
+            processes.remove(process)
 
 
 def _follow(process: subprocess.Popen[str], *, log: Path | None, on_line: Callable[[str], None] | None) -> Completed:

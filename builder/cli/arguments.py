@@ -1,5 +1,6 @@
 """Arguments and option types that several commands share."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -24,3 +25,20 @@ class BackendType(click.Choice[str]):
         if isinstance(value, Backend):
             return value
         return Backend(super().convert(value, param, ctx))
+
+
+def default_store() -> Path:
+    """Return `builder` in the user's cache directory."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    # The XDG specification has relative paths ignored.
+    base = Path(cache) if cache and Path(cache).is_absolute() else Path.home() / ".cache"
+    return base / "builder"
+
+
+store_option = click.option(
+    "--store",
+    type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
+    envvar="BUILDER_STORE",
+    default=default_store,
+    help="Where environments and built wheels are kept. [env: BUILDER_STORE; default: ~/.cache/builder]",
+)

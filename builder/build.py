@@ -1,0 +1,241 @@
+"""Build one cell: a rendered project becomes a finished, audited wheel. Both engines call this."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder import audit, finish, loadtest, run, sandbox
+from builder.errors import AuditError, ToolError
+from builder.kernel import Kernel
+from builder.matrix import Cell
+from builder.project import Project
+from builder.toolchain import Toolchain
+from builder.wheel import Wheel, unpack
+
+_PLAN = "kernel-plan.json"
+
+# A PEP 517 frontend in one line: the environment has the backend, and nothing needs pip.
+_FRONTEND = """
+import json, os, sys
+from scikit_build_core.build import build_wheel
+source, output, settings = sys.argv[1:]
+os.chdir(source)  # the backend builds the project of the current directory
+print("wheel:", build_wheel(output, json.loads(settings)))
+"""
+
+
+class CompileError(ToolError):
+    """A compiler refused the kernel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """All that one build is made of."""
+
+    kernel: Kernel
+    cell: Cell
+    project: Project
+    environment: Path | None
+    """Prefix of a pinned environment; None builds against what is installed at `site_packages`."""
+    site_packages: Path
+    """Where the framework is."""
+    frontend: Path
+    """Interpreter that has scikit-build-core, cmake and ninja."""
+    framework_version: str
+    toolchain: Toolchain | None
+    """None where nothing is compiled."""
+    toolkit_root: Path | None = None
+    test_python: Path | None = None
+    """Interpreter that loads the wheel; None where none can be had, which the report says."""
+    wheel_version: str | None = None
+    label: bool = True
+    epoch: int
+    cores: int | None = None
+    """Most compilers at once; None leaves it to the jobserver, or to ninja."""
+    jobserver: Mapping[str, str] = field(default_factory=dict)
+    """Variables that name a jobserver."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The user's environment, of which next to nothing reaches a build."""
+    isolated_path: bool = True
+    """Build at the canonical path where the kernel allows it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A finished wheel and what is worth knowing of its build."""
+
+    name: str
+    content: bytes
+    report: Mapping[str, Any]
+
+
+Listener = Callable[[str], None]
+
+
+def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None = None) -> Built:
+    """Compile, finish, audit and load one cell in the private directory `scratch`.
+
+    Raises:
+        CompileError: the compiler's own first error is on top of the message.
+        AuditError: the wheel breaks a rule.
+        LoadError: it does not load or registers nothing.
+    """
+    began = time.monotonic()
+    raw = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes)
+    compiled = time.monotonic()
+    listen("finishing the wheel")
+    plan = _plan(scratch / "build")
+    finished = finish.finish(raw, kernel=job.kernel, cell=job.cell, facts=_facts(job, plan))
+    path = scratch / "out" / finished.name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(finished.content)
+    listen("auditing")
+    wheel = Wheel.read(path)
+    _audit(wheel)
+    listen("loading")
+    loaded = _load(job, wheel, scratch)
+    report = {
+        "compile-seconds": round(compiled - began, 2),
+        "finish-seconds": round(time.monotonic() - compiled, 2),
+        "canonical-path": job.isolated_path and sandbox.available(),
+        "ops": None if loaded is None else {name: list(keys) for name, keys in loaded.ops.items()},
+        "plan": plan,
+    }
+    return Built(name=finished.name, content=finished.content, report=report)
+
+
+def _compile(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None) -> Wheel:
+    for name in ("src", "build", "raw", "home", "tmp", "env"):
+        (scratch / name).mkdir()
+    job.project.write(scratch / "src")
+    canonical = job.isolated_path and sandbox.available()
+    seen = _Seen(job=job, base=sandbox.CANONICAL if canonical else scratch)
+    settings = json.dumps(_settings(seen))
+    command = [str(seen.path(job.frontend)), "-c", _FRONTEND, str(seen.base / "src"), str(seen.base / "raw"), settings]
+    if canonical:
+        command = sandbox.wrap(command, scratch=scratch, environment=job.environment)
+    variables = _variables(seen)
+    done = run.run(command, env=variables, log=log, on_line=listen, processes=processes)
+    if done.returncode != 0:
+        raise _failure(job, done.output, log)
+    wheels = sorted((scratch / "raw").glob("*.whl"))
+    if len(wheels) != 1:
+        raise ToolError(f"the build of {job.cell.variant} left {len(wheels)} wheels", help=f"read the log: {log}")
+    return Wheel.read(wheels[0])
+
+
+def _facts(job: Job, plan: Mapping[str, Any] | None) -> finish.Facts:
+    toolchain = {} if job.toolchain is None else job.toolchain.identity
+    return finish.Facts(
+        framework_version=job.framework_version,
+        build={
+            "project": job.project.digest,
+            "framework": job.framework_version,
+            "toolchain": {name: value for name, value in toolchain.items() if name.endswith("-version")},
+        },
+        archs=finish.archs_of(plan),
+        version=job.wheel_version,
+        label=job.label,
+        epoch=job.epoch,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """Paths as the build sees them: the scratch directory at `base`, the environment at its `env`."""
+
+    job: Job
+    base: Path
+
+    def path(self, path: Path) -> Path:
+        """Return where the build sees a path of this machine."""
+        environment = self.job.environment
+        if environment is None or self.base != sandbox.CANONICAL or not path.is_relative_to(environment):
+            return path
+        return self.base / "env" / path.relative_to(environment)
+
+
+def _settings(seen: _Seen) -> dict[str, Any]:
+    """Return scikit-build-core's settings: where to build, and with which tools."""
+    site_packages = seen.path(seen.job.site_packages)
+    defines = {
+        "CMAKE_BUILD_TYPE": "Release",
+        "CMAKE_PREFIX_PATH": str(site_packages),
+        "KERNEL_TORCH_DIR": str(site_packages / "torch"),
+    }
+    toolchain = seen.job.toolchain
+    if toolchain is not None and toolchain.ccache is not None:
+        languages = ("C", "CXX", "CUDA", "HIP")
+        defines.update((f"CMAKE_{language}_COMPILER_LAUNCHER", str(toolchain.ccache)) for language in languages)
+    return {
+        "build-dir": str(seen.base / "build"),
+        "cmake.args": ["-GNinja", *(f"-D{name}={value}" for name, value in sorted(defines.items()))],
+    }
+
+
+def _variables(seen: _Seen) -> dict[str, str]:
+    job, toolchain = seen.job, seen.job.toolchain
+    path = seen.path(job.frontend.parent)
+    result = sandbox.variables(seen.base, environ=job.environ, path=(path,), epoch=job.epoch)
+    # A number of its own makes ninja leave the jobserver alone, which a cell that memory limits must.
+    result |= job.jobserver if job.cores is None else {"CMAKE_BUILD_PARALLEL_LEVEL": str(job.cores)}
+    result["NINJA_STATUS"] = "[%f/%t] "
+    if toolchain is None:
+        return result
+    result |= {"CC": str(toolchain.cc.path), "CXX": str(toolchain.cxx.path)}
+    if toolchain.cuda is not None:
+        root = seen.path(toolchain.cuda.path.parent.parent)
+        result |= {"CUDACXX": str(root / "bin/nvcc"), "CUDAToolkit_ROOT": str(root), "CUDA_HOME": str(root)}
+        result["CUDAHOSTCXX"] = str(toolchain.cxx.path)
+    if toolchain.ccache is not None and "CCACHE_DIR" not in result:
+        home = job.environ.get("XDG_CACHE_HOME") or str(Path(job.environ.get("HOME", "/")) / ".cache")
+        result["CCACHE_DIR"] = str(Path(home) / "ccache")
+    return result
+
+
+def _failure(job: Job, output: str, log: Path) -> CompileError:
+    """Return the error with the compiler's own first error on top."""
+    lines = output.splitlines()
+    start = next((i for i, line in enumerate(lines) if _is_error(line)), max(0, len(lines) - 20))
+    shown = "\n".join(lines[start : start + 20])
+    return CompileError(f"{job.cell.variant}: the build failed\n{shown}", help=f"the whole log: {log}")
+
+
+def _is_error(line: str) -> bool:
+    return ": error:" in line or ": fatal error:" in line or line.startswith(("CMake Error", "nvcc fatal"))
+
+
+def _plan(build: Path) -> dict[str, Any] | None:
+    """Return what CMake decided about architectures and components, where it did."""
+    found = sorted(build.rglob(_PLAN))
+    plan: dict[str, Any] | None = json.loads(found[0].read_text(encoding="utf-8")) if found else None
+    return plan
+
+
+def _audit(wheel: Wheel) -> None:
+    report = audit.run(wheel)
+    if not report.ok:
+        raise AuditError(f"{wheel.path.name} breaks rules\n{report.to_text()}")
+
+
+def _load(job: Job, wheel: Wheel, scratch: Path) -> loadtest.Loaded | None:
+    if job.test_python is None:
+        return None
+    installed = scratch / "installed"
+    installed.mkdir()
+    unpack(wheel, installed)
+    package = installed / job.kernel.config.general.name.module
+    ops = json.loads((package / "metadata.json").read_text(encoding="utf-8"))["id"]
+    libraries = _stand_ins(job, scratch)
+    return loadtest.load(package, ops=ops, cell=job.cell, python=job.test_python, libraries=libraries)
+
+
+def _stand_ins(job: Job, scratch: Path) -> tuple[Path, ...]:
+    """Return where the loader finds GPU libraries that this machine has not: they are only named, never called."""
+    found = sorted((scratch / "build").rglob("stand_in"))
+    if not found or job.toolkit_root is None:
+        return ()
+    return (found[0], job.toolkit_root / "lib64")

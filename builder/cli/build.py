@@ -1,0 +1,199 @@
+"""`builder build`."""
+
+import json
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from builder import kernel as kernels
+from builder import matrix, toolchain
+from builder.cli import view
+from builder.cli.arguments import BackendType, kernel_argument, store_option
+from builder.config import Backend
+from builder.engine import budget, local
+from builder.engine.outcome import Outcome
+from builder.errors import BuilderError, NothingToDoError
+from builder.matrix import Cell
+from builder.store import Store
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes, such as `8G`."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return bytes."""
+        text = str(value).upper().removesuffix("B").removesuffix("I")
+        number, unit = (text[:-1], text[-1]) if text[-1:].isalpha() else (text, "")
+        if unit not in _UNITS or not number.isascii() or not number.isdigit() or int(number) == 0:
+            self.fail(f"{value!r} is not a size such as 8G or 512M", param, ctx)
+        return int(number) * _UNITS[unit]
+
+
+@click.command()
+@kernel_argument
+@click.option("--variant", "variants", multiple=True, metavar="V", help="Cell to build; may be repeated.")
+@click.option("--backend", "backends", multiple=True, type=BackendType(), help="Backend to build; may be repeated.")
+@click.option("--set", "name", type=click.Choice([*matrix.SETS, "all"]), default="release", show_default=True)
+@click.option("--all", "unbundled", is_flag=True, help="Also cells that are not part of a release.")
+@click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=Path("dist"), show_default=True)
+@click.option("--jobs", type=click.IntRange(min=1), help="Most compilers at once. Default: the cores there are.")
+@click.option("--memory", type=Size(), help="Most memory for compilers. Default: what the machine and its cgroup have.")
+@store_option
+@click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
+@click.option("--python", type=click.Path(path_type=Path), help="Python whose torch --no-isolation uses.")
+@click.option("--wheel-version", metavar="X.Y.Z", help="Version of the wheel; the major must be general.version.")
+@click.option("--label/--no-label", default=True, help="Name the cell in the version (+torch213.cxx11.cpu).")
+@click.option("--unique-id", metavar="ID", help="Name the ops by this and not by their content.")
+@click.option("--allow-unsafe-flags", is_flag=True, help="Accept flags that load code into the compiler.")
+@click.option("--rebuild", is_flag=True, help="Build also what the store has.")
+@click.option("--dry-run", is_flag=True, help="Show what would be built and why, and build nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(
+    kernel: Path,
+    variants: tuple[str, ...],
+    backends: tuple[Backend, ...],
+    name: str,
+    unbundled: bool,
+    output: Path,
+    jobs: int | None,
+    memory: int | None,
+    store: Path,
+    no_isolation: bool,
+    python: Path | None,
+    wheel_version: str | None,
+    label: bool,
+    unique_id: str | None,
+    allow_unsafe_flags: bool,
+    rebuild: bool,
+    dry_run: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Build the wheels of a kernel.
+
+    Without --variant: every cell that this machine can build, and the reason for each that it cannot.
+    """
+    loaded = kernels.load(kernel)
+    named = bool(variants)
+    cells = choose(loaded, variants=variants, backends=backends, sets=name, unbundled=unbundled or named)
+    limits = budget.machine()
+    options = local.Options(
+        store=Store(store),
+        output=output,
+        limits=replace(limits, cores=jobs or limits.cores, memory=memory or limits.memory),
+        environ=dict(os.environ),
+        isolation=not no_isolation,
+        python=python,
+        wheel_version=wheel_version,
+        label=label,
+        unique_id=unique_id,
+        allow_unsafe_flags=allow_unsafe_flags,
+        only_possible=not named,
+        again=rebuild,
+    )
+    if dry_run:
+        return _show_plan(loaded, cells, options, as_json=as_json)
+    signal.signal(signal.SIGTERM, _interrupt)
+    shown = view.choose(environ=os.environ, quiet=quiet)
+    shown.start()
+    try:
+        outcomes = local.build_cells(loaded, cells, options, shown.show)
+    finally:
+        shown.stop()
+    return _finish(outcomes, as_json=as_json)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  signal's signature
+    """Treat SIGTERM like Ctrl-C: end the compilers, leave nothing half-written."""
+    raise KeyboardInterrupt
+
+
+def choose(
+    kernel: kernels.Kernel, *, variants: Sequence[str], backends: Sequence[Backend], sets: str, unbundled: bool
+) -> tuple[Cell, ...]:
+    """Return the cells that the options name.
+
+    Raises:
+        NothingToDoError: there is none; the reasons are given.
+    """
+    _check_backends(kernel, backends)
+    known = matrix.rows()
+    # A variant may be named whatever its set is; the release comes first where both have the name.
+    rows = [row for row in known if sets in (row.set, "all") or variants]
+    cells = matrix.select(kernel.config, rows, unbundled=unbundled)
+    if backends:
+        cells = tuple(cell for cell in cells if cell.backend in backends)
+    if variants:
+        by_name = _by_name(cells)
+        unknown = [variant for variant in variants if variant not in by_name]
+        if unknown:
+            raise _unknown(unknown[0], tuple(by_name))
+        cells = tuple(by_name[variant] for variant in dict.fromkeys(variants))
+    if not cells:
+        raise NothingToDoError(
+            f"no cell of '{kernel.config.general.name}' is selected",
+            help="builder matrix --explain says what became of each row",
+        )
+    return cells
+
+
+def _by_name(cells: Sequence[Cell]) -> Mapping[str, Cell]:
+    """Return the cells by variant; of a noarch variant, which each system has, the one of this machine."""
+    here = toolchain.system()
+    ordered = sorted(cells, key=lambda cell: cell.system == here)
+    return {cell.variant: cell for cell in ordered}
+
+
+def _unknown(variant: str, known: Sequence[str]) -> BuilderError:
+    import difflib  # noqa: PLC0415  only a mistake needs it
+
+    near = difflib.get_close_matches(variant, known, n=3)
+    remedy = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else f"there are: {', '.join(known)}"
+    return NothingToDoError(f"'{variant}' is not a cell of this kernel", help=remedy)
+
+
+def _check_backends(kernel: kernels.Kernel, backends: Sequence[Backend]) -> None:
+    has = kernel.config.general.backends
+    missing = [backend for backend in backends if backend not in has]
+    if missing:
+        raise BuilderError(
+            f"'{kernel.config.general.name}' has no backend '{missing[0]}'",
+            help=f"it has {', '.join(map(str, has))}: see general.backends",
+        )
+
+
+def _show_plan(kernel: kernels.Kernel, cells: Sequence[Cell], options: local.Options, *, as_json: bool) -> int:
+    plans = local.plan(kernel, cells, options)
+    if as_json:
+        click.echo(json.dumps([plan.to_json() for plan in plans], indent=2))
+    for plan in () if as_json else plans:
+        click.echo(f"{plan.cell.variant}: {plan.text}")
+    return 0
+
+
+def _finish(outcomes: tuple[Outcome, ...], *, as_json: bool) -> int:
+    click.echo(view.summary(outcomes), err=True)
+    if as_json:
+        click.echo(json.dumps([outcome.to_json() for outcome in outcomes], indent=2))
+    else:
+        for outcome in outcomes:
+            if outcome.wheel is not None:
+                click.echo(str(outcome.wheel))
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    if failed:
+        errors = [outcome.error for outcome in failed if outcome.error is not None]
+        return max(error.exit_code for error in errors)
+    if all(outcome.status == "skipped" for outcome in outcomes):
+        click.echo("error: this machine can build none of the cells; each reason is above", err=True)
+        return NothingToDoError.exit_code
+    return 0

@@ -1,0 +1,143 @@
+"""Show a build while it runs: live on a terminal, plain lines elsewhere, groups and annotations on GitHub."""
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import click
+
+from builder.engine.outcome import Event, Outcome
+
+_WORDS = {"built": "built", "hit": "unchanged", "skipped": "skipped", "failed": "FAILED"}
+
+
+class View(Protocol):
+    """Something that shows events."""
+
+    def start(self) -> None:
+        """Begin to show."""
+
+    def stop(self) -> None:
+        """End it, whatever happened."""
+
+    def show(self, event: Event) -> None:
+        """Show an event; called from any thread."""
+
+
+def choose(*, environ: Mapping[str, str], quiet: bool) -> View:
+    """Return the view that fits where stderr goes."""
+    if quiet:
+        return Plain(quiet=True)
+    if environ.get("GITHUB_ACTIONS") == "true":
+        return GitHub()
+    return Live() if click.get_text_stream("stderr").isatty() and environ.get("TERM") != "dumb" else Plain()
+
+
+class Plain:
+    """A line for each step of each cell."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._silent = quiet
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Nothing is held."""
+
+    def stop(self) -> None:
+        """Nothing is held."""
+
+    def show(self, event: Event) -> None:
+        """Write steps, notes and ends."""
+        if self._silent:
+            return
+        if event.outcome is not None:
+            self._write(line_of(event.outcome))
+        elif event.kind != "line" or event.text.startswith("["):
+            self._write(f"{event.variant}: {event.text}")
+
+    def _write(self, text: str) -> None:
+        with self._lock:
+            click.echo(text, err=True)
+
+
+class GitHub(Plain):
+    """Plain lines, and an annotation for each cell that failed."""
+
+    def show(self, event: Event) -> None:
+        """Write steps, and failures as annotations."""
+        super().show(event)
+        outcome = event.outcome
+        if outcome is not None and outcome.status == "failed":
+            self._write(f"::error title={_property(event.variant)}::{_data(outcome.reason)}")
+
+
+def _data(text: str) -> str:
+    """Escape what would end an annotation or begin another command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+class Live:
+    """A table of the cells that are being built, redrawn in place; ended cells stay above it."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # noqa: PLC0415  slow to import, and only a terminal needs it
+        from rich.live import Live as RichLive  # noqa: PLC0415
+
+        self._lock = threading.Lock()
+        self._cells: dict[str, tuple[float, str]] = {}
+        self._console = Console(stderr=True, highlight=False)
+        self._live = RichLive(console=self._console, get_renderable=self._table, refresh_per_second=8, transient=True)
+
+    def start(self) -> None:
+        """Take the bottom of the terminal."""
+        self._live.start()
+
+    def stop(self) -> None:
+        """Leave the terminal as it was."""
+        self._live.stop()
+
+    def show(self, event: Event) -> None:
+        """Take an event in; the next frame shows it."""
+        with self._lock:
+            if event.outcome is None:
+                began = self._cells.get(event.variant, (time.monotonic(), ""))[0]
+                if event.text.strip():
+                    self._cells[event.variant] = (began, event.text.strip())
+            else:
+                self._cells.pop(event.variant, None)
+        if event.outcome is not None:
+            self._console.print(line_of(event.outcome), markup=False, soft_wrap=True)
+
+    def _table(self) -> Any:
+        from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        table = Table.grid(padding=(0, 2))
+        now = time.monotonic()
+        with self._lock:
+            cells = dict(self._cells)
+        for variant, (began, text) in cells.items():
+            step = Text(text, no_wrap=True, overflow="ellipsis")
+            table.add_row(Text(variant, style="bold"), f"{now - began:.0f} s", step)
+        return table
+
+
+def line_of(outcome: Outcome) -> str:
+    """Say in a line what became of a cell."""
+    variant, word = outcome.cell.variant, _WORDS[outcome.status]
+    if outcome.status in ("built", "hit") and outcome.wheel is not None:
+        return f"{variant}: {word} in {outcome.seconds:.1f} s ({outcome.reason}) -> {outcome.wheel.name}"
+    return f"{variant}: {word}: {outcome.reason.splitlines()[0]}"
+
+
+def summary(outcomes: tuple[Outcome, ...]) -> str:
+    """Say what was built, skipped (why) and failed; a failed cell's own first error comes whole."""
+    parts = [f"error: {each.error}" for each in outcomes if each.status == "failed" and each.error is not None]
+    counts = {word: sum(outcome.status == status for outcome in outcomes) for status, word in _WORDS.items()}
+    parts.append(", ".join(f"{count} {word}" for word, count in counts.items() if count))
+    return "\n".join(parts)

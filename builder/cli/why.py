@@ -1,0 +1,44 @@
+"""`builder why`."""
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from builder import kernel as kernels
+from builder.cli.arguments import kernel_argument, store_option
+from builder.cli.build import choose
+from builder.engine import budget, local
+from builder.store import Store
+
+
+@click.command()
+@kernel_argument
+@click.option("--variant", "variants", multiple=True, metavar="V", help="Cell to explain; may be repeated.")
+@store_option
+@click.option("--no-isolation", is_flag=True, help="As for a build against the torch of the current environment.")
+@click.option("--json", "as_json", is_flag=True, help="The differences as JSON.")
+def command(kernel: Path, variants: tuple[str, ...], store: Path, no_isolation: bool, as_json: bool) -> None:
+    """Say what changed since a cell was last built: a field of its build record on each line."""
+    loaded = kernels.load(kernel)
+    cells = choose(loaded, variants=variants, backends=(), sets="release", unbundled=bool(variants))
+    options = local.Options(
+        store=Store(store),
+        output=Path(),
+        limits=budget.machine(),
+        environ=dict(os.environ),
+        isolation=not no_isolation,
+    )
+    plans = local.plan(loaded, cells, options)
+    if as_json:
+        click.echo(json.dumps([plan.to_json() for plan in plans], indent=2))
+        return
+    for plan in plans:
+        click.echo(f"{plan.cell.variant}: {plan.text}")
+        for change in plan.changes:
+            click.echo(f"  {change.field}: {_short(change.before)} -> {_short(change.after)}")
+
+
+def _short(value: object) -> str:
+    return "absent" if value is None else str(value)

@@ -1,0 +1,42 @@
+"""The environment that is there already: a container's or a cluster's torch, for builds without isolation."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.errors import ToolError
+
+_QUESTION = """
+import importlib.util, json, os, sys
+def where(name):
+    spec = importlib.util.find_spec(name)
+    return None if spec is None or spec.origin is None else os.path.dirname(os.path.dirname(spec.origin))
+print(json.dumps({"torch": where("torch"), "tvm_ffi": where("tvm_ffi")}))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Current:
+    """An interpreter, and the folders its frameworks are installed in."""
+
+    python: Path
+    torch: Path | None
+    tvm_ffi: Path | None
+
+
+def look(python: Path | None = None) -> Current:
+    """Ask an interpreter, by default the one that runs this, where its frameworks are; none is imported.
+
+    Raises:
+        ToolError: the interpreter does not run.
+    """
+    chosen = Path(sys.executable) if python is None else python
+    try:
+        done = subprocess.run([chosen, "-c", _QUESTION], capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout)
+    except (OSError, subprocess.CalledProcessError, ValueError) as error:
+        raise ToolError(f"'{chosen}' is not a Python that runs: {error}", help="name one with --python") from error
+    paths = {name: None if path is None else Path(path) for name, path in found.items()}
+    return Current(python=chosen, torch=paths["torch"], tvm_ffi=paths["tvm_ffi"])

@@ -1,0 +1,1 @@
+"""What builds cells: this machine, or Nix."""

@@ -1,0 +1,54 @@
+"""What became of a cell, and what is said while it is built; the same for every engine."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from builder.errors import BuilderError
+from builder.matrix import Cell
+
+Status = Literal["built", "hit", "skipped", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The end of one cell."""
+
+    cell: Cell
+    status: Status
+    wheel: Path | None = None
+    sha256: str | None = None
+    reason: str = ""
+    """Why it was built again, skipped or failed."""
+    error: BuilderError | None = None
+    seconds: float = 0.0
+    log: Path | None = None
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a machine wants to know."""
+        return {
+            "variant": self.cell.variant,
+            "status": self.status,
+            "wheel": None if self.wheel is None else str(self.wheel),
+            "sha256": self.sha256,
+            "reason": self.reason,
+            "help": None if self.error is None else self.error.help,
+            "seconds": round(self.seconds, 3),
+            "log": None if self.log is None else str(self.log),
+            "report": dict(self.report),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened to a cell."""
+
+    variant: str
+    kind: Literal["step", "line", "note", "done"]
+    text: str = ""
+    outcome: Outcome | None = None
+
+
+Listen = Callable[[Event], None]

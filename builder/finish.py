@@ -1,0 +1,124 @@
+"""Finish a compiled wheel: its name, tag and metadata, packed so that the same content gives the same bytes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion
+from packaging.version import Version as PackageVersion
+
+from builder import metadata
+from builder.audit import policy
+from builder.config import Config
+from builder.errors import AuditError, BuilderError
+from builder.extension import Extension
+from builder.kernel import Kernel
+from builder.matrix import Cell
+from builder.wheel import Bytes, Wheel, pack
+
+_LIBRARIES = (".so", ".dylib", ".pyd")
+_LIBRARY_MODE = 0o755
+_ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64"}
+_DEPLOYMENT = {"metal": "26_0", "cpu": "15_0"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A wheel's file name and bytes."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the finished wheel says of its build."""
+
+    framework_version: str
+    build: Mapping[str, Any]
+    archs: tuple[str, ...] | None = None
+    version: str | None = None
+    """Version asked for; None is `<general.version>.0.0`."""
+    label: bool = True
+    epoch: int
+
+
+def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: Facts) -> Finished:
+    """Return the wheel that users get, made of the one that scikit-build-core made.
+
+    Raises:
+        BuilderError: the version asked for does not fit, or the wheel has no package.
+    """
+    config = kernel.config
+    module = config.general.name.module
+    package = _package(raw, module)
+    version = wheel_version(config, cell, asked=facts.version, label=facts.label)
+    tag = _tag(cell, package)
+    rendered = package.pop(metadata.METADATA_FILE)
+    package[metadata.METADATA_FILE] = Bytes(
+        metadata.client_metadata(rendered.content, package=package, archs=facts.archs, build=facts.build)
+    )
+    distribution = canonicalize_name(config.general.name).replace("-", "_")
+    dist_info = f"{distribution}-{version}.dist-info"
+    members = {f"{module}/{name}": member for name, member in package.items()}
+    members[f"{dist_info}/METADATA"] = Bytes(
+        metadata.core_metadata(config, cell, version=version, framework_version=facts.framework_version).encode()
+    )
+    members[f"{dist_info}/WHEEL"] = Bytes(metadata.wheel_file(tag=tag, pure=cell.noarch).encode())
+    content = pack(members, dist_info=dist_info, epoch=facts.epoch)
+    return Finished(name=f"{distribution}-{version}-{tag}.whl", content=content)
+
+
+def wheel_version(config: Config, cell: Cell, *, asked: str | None, label: bool) -> str:
+    """Return the version of a wheel, with the cell's label.
+
+    Raises:
+        BuilderError: the version asked for is none, has a label of its own, or is not of `general.version`.
+    """
+    text = asked if asked is not None else f"{config.general.version}.0.0"
+    try:
+        version = PackageVersion(text)
+    except InvalidVersion as error:
+        raise BuilderError(f"'{text}' is not a version", help="write it as in '1.2.0' (PEP 440)") from error
+    if version.local is not None or version.major != config.general.version:
+        raise BuilderError(
+            f"'{text}' does not fit general.version = {config.general.version}",
+            help=f"the major must be {config.general.version}, and the label after '+' is the builder's own",
+        )
+    return f"{version}+{cell.name.label}" if label else str(version)
+
+
+def _package(raw: Wheel, module: str) -> dict[str, Bytes]:
+    prefix = f"{module}/"
+    package = {
+        name.removeprefix(prefix): Bytes(member.read(), mode=_LIBRARY_MODE if name.endswith(_LIBRARIES) else 0o644)
+        for name, member in raw.members.items()
+        if name.startswith(prefix)
+    }
+    if metadata.METADATA_FILE not in package:
+        raise BuilderError(f"the build of '{raw.name}' left no {prefix}{metadata.METADATA_FILE}")
+    return package
+
+
+def _tag(cell: Cell, package: Mapping[str, Bytes]) -> str:
+    if cell.noarch:
+        return "py3-none-any"
+    machine, system = cell.system.split("-")
+    if system == "darwin":
+        deployment = _DEPLOYMENT.get(cell.backend.value, _DEPLOYMENT["cpu"])
+        return f"cp39-abi3-macosx_{deployment}_{_ARCHITECTURE[machine]}"
+    extensions = [Extension.read(name, member.content) for name, member in package.items() if name.endswith(_LIBRARIES)]
+    lowest = policy.lowest_policy(extensions, machine)
+    if lowest.policy is None:
+        raise AuditError(
+            f"no manylinux policy allows {', '.join(lowest.offending)}",
+            help="these symbols need a newer system than any policy names: build where they are older",
+        )
+    return f"cp39-abi3-{lowest.policy.name}_{machine}"
+
+
+def archs_of(plan: Mapping[str, Any] | None) -> tuple[str, ...] | None:
+    """Return the architectures that a build compiled, in numerical order; None where its plan has none."""
+    found = None if plan is None else plan.get("archs")
+    return None if found is None else tuple(found)

@@ -1,0 +1,98 @@
+"""What a wheel says of itself: METADATA, WHEEL and the client's metadata.json."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
+from builder import __version__, dependencies
+from builder.config import Config, Framework
+from builder.matrix import Cell
+from builder.wheel import Bytes
+
+METADATA_FILE = "metadata.json"
+_NOT_DIGESTED = (METADATA_FILE, "metadata.json.sigstore")
+
+
+def core_metadata(config: Config, cell: Cell, *, version: str, framework_version: str) -> str:
+    """Return the METADATA file; `framework_version` is the torch or tvm-ffi that the wheel was built with."""
+    general = config.general
+    fields = [
+        ("Metadata-Version", "2.4"),
+        ("Name", str(general.name)),
+        ("Version", version),
+        ("Summary", f"The {general.name} kernel, built as {cell.variant}"),
+        _license(general.license),
+        *_urls(config),
+        ("Requires-Python", ">=3.9"),
+        *(("Requires-Dist", requirement) for requirement in requirements(config, cell, framework_version)),
+    ]
+    return "".join(f"{name}: {' '.join(value.split())}\n" for name, value in fields)
+
+
+def _license(text: str) -> tuple[str, str]:
+    try:
+        return "License-Expression", str(canonicalize_license_expression(text))
+    except InvalidLicenseExpression:
+        return "License", text  # a lint warns of it
+
+
+def _urls(config: Config) -> Iterator[tuple[str, str]]:
+    for label, url in (("Upstream", config.general.upstream), ("Source", config.general.source)):
+        if url is not None and url.startswith(("http://", "https://")):
+            yield "Project-URL", f"{label}, {url}"
+
+
+def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[str, ...]:
+    """Return what must be installed beside the wheel: the framework its ABI fits, and `python-depends`."""
+    packages = [dependencies.package(name) for name in config.python_depends(cell.backend)]
+    return (_framework_requirement(cell, framework_version), *dict.fromkeys(packages))
+
+
+def _framework_requirement(cell: Cell, framework_version: str) -> str:
+    if cell.framework is Framework.TVM_FFI and cell.tvm_ffi is not None:
+        # Within a minor version tvm-ffi only adds to its C ABI: an older one may lack what was used.
+        return f"apache-tvm-ffi>={framework_version},<{cell.tvm_ffi.major}.{cell.tvm_ffi.minor + 1}"
+    if cell.stable_abi is not None:
+        return f"torch>={cell.stable_abi}"
+    return "torch" if cell.noarch else f"torch=={cell.torch}.*"
+
+
+def wheel_file(*, tag: str, pure: bool) -> str:
+    """Return the WHEEL file."""
+    interpreter, abi, platforms = tag.split("-")
+    tags = "".join(f"Tag: {interpreter}-{abi}-{platform}\n" for platform in platforms.split("."))
+    generator = f"kernel-wheel-builder ({__version__})"
+    return f"Wheel-Version: 1.0\nGenerator: {generator}\nRoot-Is-Purelib: {str(pure).lower()}\n{tags}"
+
+
+def client_metadata(
+    rendered: bytes, *, package: Mapping[str, Bytes], archs: tuple[str, ...] | None, build: Mapping[str, Any]
+) -> bytes:
+    """Complete the metadata.json of a rendered project.
+
+    Args:
+        rendered: The file as the project has it.
+        package: The files of the variant, by path within it.
+        archs: Architectures that were compiled; None keeps those that the file has.
+        build: What a stranger needs in order to build the same bytes.
+    """
+    table = json.loads(rendered)
+    if archs is not None:
+        table["backend"]["archs"] = list(archs)
+    table["digest"] = {"algorithm": "sha256", "files": digests(package)}
+    table["provenance"] = {"kernel-builder": {"version": __version__}}
+    table["build"] = build
+    return (json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def digests(package: Mapping[str, Bytes]) -> dict[str, str]:
+    """Return the base64 sha256 of every file that the client verifies."""
+    return {
+        name: base64.b64encode(hashlib.sha256(package[name].content).digest()).decode()
+        for name in sorted(package)
+        if name not in _NOT_DIGESTED and not name.endswith((".pyc", ".pyo"))
+    }
