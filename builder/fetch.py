@@ -33,9 +33,10 @@ class _Installer:
         env = {"UV_CACHE_DIR": str(self.cache), **self.finders.env}
         if index is not None:
             env["UV_EXTRA_INDEX_URL"] = f"{env.get('UV_EXTRA_INDEX_URL', '')} {index}".strip()
-        argv: tuple[str | Path, ...] = (
-            *(uv_binary(), "pip", "install", "--python", self.into / "bin" / "python"),
-            *("--require-hashes", "--no-deps", "--no-build", *options, "--requirements", wanted),
+        python = str(self.into / "bin" / "python")
+        argv = (
+            *(uv_binary(), "pip", "install", "--python", python),
+            *("--require-hashes", "--no-deps", "--no-build", *options, "--requirements", str(wanted)),
         )
         return run(argv, cwd=self.scratch, env=env)
 

@@ -108,7 +108,7 @@ def _part(key: str, part: Any) -> Iterator[str]:
     index = part.get("index", "https://x")
     if isinstance(index, str) and (urlsplit(index).scheme != "https" or "@" in urlsplit(index).netloc):
         yield f"{key}.index: must be an https address without user name, not {index!r}"
-    wheels = part.get("wheels")
+    wheels = part.get("wheels", {})
     if not isinstance(wheels, dict):
         return
     for system, pythons in wheels.items():
@@ -118,11 +118,15 @@ def _part(key: str, part: Any) -> Iterator[str]:
         elif not isinstance(pythons, dict):
             yield f"{where}: must be a table"
         else:
-            for python, files in pythons.items():
-                if not re.fullmatch(r"any|cp3\d+", python):
-                    yield f"{where}.{python}: must be a Python tag such as 'cp311', or 'any'"
-                if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
-                    yield f"{where}.{python}: must be a list of file names"
+            yield from _lists(where, pythons)
+
+
+def _lists(key: str, pythons: dict[str, Any]) -> Iterator[str]:
+    for python, files in pythons.items():
+        if not re.fullmatch(r"any|cp3\d+", python):
+            yield f"{key}.{python}: must be a Python tag such as 'cp311', or 'any'"
+        if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
+            yield f"{key}.{python}: must be a list of file names"
 
 
 def _wheel(file: str, facts: Any) -> Iterator[str]:

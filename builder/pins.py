@@ -3,9 +3,10 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,30 @@ class Pins:
     def pinned_pythons(self, requirement: Requirement) -> tuple[str, ...]:
         """Return the Pythons for which the same requirement is pinned."""
         return tuple(python for python in self.pythons if self._find(replace(requirement, python=python)) is not None)
+
+    def requirements(self) -> Iterator[Requirement]:
+        """Yield everything that has an environment."""
+        versions = dict.fromkeys(part.version for part in self.parts if part.version is not None)
+        computes = dict.fromkeys(compute for part in self.parts for compute in part.compute)
+        ways = product(Framework, versions, computes, pinfile.SYSTEMS, (False, True), self.pythons)
+        for framework, version, compute, system, stable_abi, python in ways:
+            requirement = Requirement(
+                framework=framework,
+                version=version,
+                compute=compute,
+                python=python,
+                system=system,
+                stable_abi=stable_abi,
+            )
+            if self._find(requirement) is not None:
+                yield requirement
+
+    def conflicts(self) -> Iterator[str]:
+        """Name each environment that would have two versions of one package."""
+        for requirement in self.requirements():
+            names = [wheel.name for wheel in self.environment(requirement).wheels]
+            for name in sorted({name for name in names if names.count(name) > 1}):
+                yield f"{requirement} with Python {dotted(requirement.python)}: {name}"
 
     def _find(self, requirement: Requirement) -> PinSet | None:
         for recipe in self.recipes.get(requirement.recipe, ()):

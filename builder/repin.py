@@ -22,6 +22,8 @@ PLATFORMS = {
 }
 """What uv calls a system; torch's own wheels ask for glibc 2.28 and macOS 14."""
 DEPLOYMENT_TARGET = "14.0"
+_OTHER_INDEXES = frozenset({"UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_FIND_LINKS"})
+"""Left out where a part has an index of its own: what it publishes is the truth there."""
 
 HEADER = """\
 # The wheels of every build environment: read by builder/pinfile.py and builder/nix/pins.nix, written by
@@ -57,6 +59,16 @@ class Outcome:
     place: Place
     wheels: tuple[Wheel, ...] = ()
     error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the indexes say about the pins."""
+
+    wrong: tuple[tuple[Wheel, str | None], ...] = ()
+    """Pins with another hash there, with it; None where the index does not have the file."""
+    unknown: tuple[tuple[Wheel, str], ...] = ()
+    """Pins that could not be checked, with the reason."""
 
 
 def places(pins: Pins, *, parts: frozenset[str] = frozenset()) -> Iterator[Place]:
@@ -95,34 +107,98 @@ def resolve(part: Part, *, system: str, python: str, uv: str, env: Mapping[str, 
     Raises:
         UnresolvedError: no index has them, or none can be reached.
     """
-    index = () if part.index is None else ("--default-index", part.index)
-    with TemporaryDirectory(prefix="builder-pins-") as scratch:
-        wanted, locked = Path(scratch, "requires.txt"), Path(scratch, "pylock.toml")
-        wanted.write_text("\n".join(part.requires) + "\n", encoding="utf-8")
-        argv: tuple[str | Path, ...] = (
-            *(uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate"),
-            *("--only-binary", ":all:", "--no-config", "--no-python-downloads"),
-            *("--python-version", dotted(python), "--python-platform", PLATFORMS[system]),
-            *(*index, "--output-file", locked, wanted),
-        )
-        done = run(argv, cwd=Path(scratch), env={**env, "MACOSX_DEPLOYMENT_TARGET": DEPLOYMENT_TARGET})
-        if done.returncode != 0:
-            raise UnresolvedError(done.output.strip())
-        packages = _toml.loads(locked.read_text(encoding="utf-8"))["packages"]
-    wheels = (_wheel(package, part) for package in packages)
+    target = ("--python-version", dotted(python), "--python-platform", PLATFORMS[system])
+    packages = _lock(part.requires, *target, index=part.index, uv=uv, env=env)
+    files = (_files(package)[0] for package in packages)
+    wheels = tuple(_wheel(file, sha256, index=part.index) for file, sha256 in files)
     return tuple(wheel for wheel in wheels if not part.only or wheel.name in part.only)
 
 
-def _wheel(package: Mapping[str, Any], part: Part) -> Wheel:
-    wheel = package["wheels"][0]
-    file = wheel.get("name") or unquote(urlsplit(wheel.get("url") or wheel["path"]).path).rpartition("/")[2]
-    return Wheel(
-        file=file,
-        name=package["name"],
-        version=file.split("-")[1],
-        sha256=wheel["hashes"]["sha256"],
-        index=part.index,
+def _lock(
+    requires: tuple[str, ...], *options: str, index: str | None, uv: str, env: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the packages of the lock file that uv writes for `requires`."""
+    env = {**env, "MACOSX_DEPLOYMENT_TARGET": DEPLOYMENT_TARGET}
+    if index is not None:
+        env = {name: value for name, value in env.items() if name not in _OTHER_INDEXES} | {"UV_DEFAULT_INDEX": index}
+    with TemporaryDirectory(prefix="builder-pins-") as scratch:
+        wanted, locked = Path(scratch, "requires.txt"), Path(scratch, "pylock.toml")
+        wanted.write_text("\n".join(requires) + "\n", encoding="utf-8")
+        argv = (
+            *(uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"),
+            *("--no-config", *options, "--output-file", str(locked), str(wanted)),
+        )
+        done = run(argv, cwd=Path(scratch), env=env)
+        if done.returncode != 0:
+            raise UnresolvedError(done.output.strip())
+        packages: list[dict[str, Any]] = _toml.loads(locked.read_text(encoding="utf-8"))["packages"]
+        return packages
+
+
+def _files(package: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return name and hash of each wheel of a package in a lock file."""
+    return tuple(
+        (
+            wheel.get("name") or unquote(urlsplit(wheel.get("url") or wheel["path"]).path).rpartition("/")[2],
+            wheel["hashes"]["sha256"],
+        )
+        for wheel in package.get("wheels", ())
     )
+
+
+def _wheel(file: str, sha256: str, *, index: str | None) -> Wheel:
+    name, version, *_ = file.split("-")
+    return Wheel(file=file, name=pinfile.normalized(name), version=version, sha256=sha256, index=index)
+
+
+def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None]) -> Verdict:
+    """Ask the indexes for the hash of every pinned file."""
+    uv = uv_binary()
+    targets = _targets(pins)
+    releases: dict[tuple[str, str, str | None], list[Wheel]] = {}
+    for wheel in pins.wheels.values():
+        releases.setdefault((wheel.name, wheel.version, wheel.index), []).append(wheel)
+
+    def one(wheels: list[Wheel]) -> Verdict:
+        progress(f"{wheels[0].name} {wheels[0].version}")
+        try:
+            said = _published(wheels[0], targets[wheels[0].file], uv=uv, env=env, universal=True)
+            for wheel in wheels:  # an index that has some files of a release hides what the next one has
+                if wheel.file not in said:
+                    said |= _published(wheel, targets[wheel.file], uv=uv, env=env, universal=False)
+        except UnresolvedError as error:
+            return Verdict(unknown=tuple((wheel, error.message) for wheel in wheels))
+        wrong = ((wheel, said.get(wheel.file)) for wheel in wheels)
+        return Verdict(wrong=tuple((wheel, sha256) for wheel, sha256 in wrong if sha256 != wheel.sha256))
+
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        verdicts = tuple(pool.map(one, releases.values()))
+    return Verdict(
+        wrong=tuple(wrong for verdict in verdicts for wrong in verdict.wrong),
+        unknown=tuple(unknown for verdict in verdicts for unknown in verdict.unknown),
+    )
+
+
+def _targets(pins: Pins) -> dict[str, tuple[str, str]]:
+    """Return for each file a system and a Python, the oldest, that it is pinned for."""
+    return {
+        file: (system, pins.pythons[0] if python == pinfile.ANY else python)
+        for part in pins.parts
+        for system, pythons in part.wheels.items()
+        for python, files in sorted(pythons.items(), reverse=True)
+        for file in files
+    }
+
+
+def _published(
+    wheel: Wheel, target: tuple[str, str], *, uv: str, env: Mapping[str, str], universal: bool
+) -> dict[str, str]:
+    """Return name and hash of the files of a release: all that one index has, or the best for one system."""
+    system, python = target
+    place = ("--universal",) if universal else ("--python-platform", PLATFORMS[system])
+    options = (*place, "--no-deps", "--python-version", dotted(python))
+    packages = _lock((f"{wheel.name}=={wheel.version}",), *options, index=wheel.index, uv=uv, env=env)
+    return dict(file for package in packages for file in _files(package))
 
 
 def updated(pins: Pins, outcomes: tuple[Outcome, ...]) -> Pins:

@@ -1,0 +1,107 @@
+"""`builder pins`: maintain the pinned wheels."""
+
+import os
+from pathlib import Path
+
+import click
+
+from builder import finders, repin
+from builder import pins as pinning
+from builder.errors import DifferenceError, ToolError
+from builder.wheel import write_atomic
+
+file_option = click.option(
+    "--file", type=click.Path(path_type=Path), default=pinning.FILE, help="A pin file, if not the one of builder."
+)
+
+
+@click.group()
+def command() -> None:
+    """Maintain the pinned wheels that builds use."""
+
+
+@command.command()
+@file_option
+@click.option("--online", is_flag=True, help="Also ask the indexes whether they serve what is pinned.")
+def check(*, file: Path, online: bool) -> None:
+    """Check the pin file: its form, and with --online every hash."""
+    pins = pinning.load(file)
+    if online:
+        _check_online(pins)
+    conflicts = tuple(pins.conflicts())
+    if conflicts:
+        listed = "".join(f"\n  {conflict}" for conflict in conflicts)
+        raise DifferenceError(f"environments with two versions of a package{listed}", help="run `builder pins update`")
+    click.echo(f"{len(pins.wheels)} pinned wheels in {len(pins.parts)} parts: all good")
+
+
+def _check_online(pins: pinning.Pins) -> None:
+    env = finders.read(os.environ).env
+    verdict = repin.verify(pins, env=env, progress=lambda release: click.echo(f"asking for {release}", err=True))
+    unknown = "".join(
+        f"\n  {wheel.file}{'' if wheel.index is None else f' at {wheel.index}'}" for wheel, _ in verdict.unknown
+    )
+    if verdict.wrong:
+        wrong = "".join(
+            f"\n  {wheel.file}\n    pinned {wheel.sha256}\n    index  {sha256 or 'does not have this file'}"
+            for wheel, sha256 in verdict.wrong
+        )
+        rest = f"\nand {len(verdict.unknown)} could not be checked{unknown}" if unknown else ""
+        raise DifferenceError(
+            f"{len(verdict.wrong)} of {len(pins.wheels)} pins differ from what the index serves{wrong}{rest}",
+            help="a published file never changes: find out why before you run `builder pins update`",
+        )
+    if verdict.unknown:
+        reasons = dict.fromkeys(line for _, said in verdict.unknown for line in said.splitlines()[-1:])
+        quoted = "".join(f"\n  uv: {reason}" for reason in reasons)
+        raise ToolError(
+            f"{len(verdict.unknown)} of {len(pins.wheels)} pins could not be checked, the others are right"
+            f"{unknown}{quoted}",
+            help="try again where these indexes can be reached",
+        )
+
+
+@command.command()
+@file_option
+@click.option("--part", "parts", multiple=True, metavar="NAME", help="Update this part only; repeatable.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
+def update(*, file: Path, parts: tuple[str, ...], dry_run: bool) -> None:
+    """Resolve the parts of the pin file anew with uv; what cannot be reached stays as it is."""
+    pins = pinning.load(file)
+    names = tuple(dict.fromkeys(part.name for part in pins.parts))
+    unknown = [part for part in parts if part not in names]
+    if unknown:
+        raise click.BadParameter(f"'{unknown[0]}' is no part; there are {', '.join(names)}", param_hint="--part")
+    todo = tuple(repin.places(pins, parts=frozenset(parts)))
+    outcomes = repin.resolve_all(pins, todo, env=finders.read(os.environ).env, progress=lambda _: None)
+    failed = tuple(outcome for outcome in outcomes if outcome.error is not None)
+    for outcome in failed:
+        _tell(pins, outcome)
+    if failed and len(failed) == len(outcomes):
+        raise ToolError(
+            f"none of {len(outcomes)} resolutions succeeded\n{failed[0].error}", help="is an index within reach?"
+        )
+    new = repin.updated(pins, outcomes)
+    _show_changes(pins, new)
+    if not dry_run:
+        write_atomic(file, repin.to_toml(new).encode())
+
+
+def _tell(pins: pinning.Pins, outcome: repin.Outcome) -> None:
+    place, part = outcome.place, pins.parts[outcome.place.part]
+    has = "keeps its pins" if part.files(place.system, place.python) is not None else "stays without pins"
+    reason = (outcome.error or "").splitlines()[-1]
+    label = " ".join((part.name, part.version or "", *part.compute, place.system, place.python))
+    click.echo(f"{label} {has}: {reason}", err=True)
+
+
+def _show_changes(old: pinning.Pins, new: pinning.Pins) -> None:
+    for file in sorted(old.wheels.keys() - new.wheels.keys()):
+        click.echo(f"- {file}")
+    for file in sorted(new.wheels.keys() - old.wheels.keys()):
+        click.echo(f"+ {file}")
+    for file in sorted(old.wheels.keys() & new.wheels.keys()):
+        if old.wheels[file].sha256 != new.wheels[file].sha256:
+            click.echo(f"! {file}: {old.wheels[file].sha256} is now {new.wheels[file].sha256}")
+    if old.wheels == new.wheels:
+        click.echo("nothing to change")
