@@ -1,0 +1,131 @@
+"""Wheels and libraries for the tests of the audit: made whole, then broken in one way."""
+
+import base64
+import hashlib
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from builder.wheel import Bytes, pack
+
+OPS = "_demo_cpu_0000001"
+
+BASE = r"""
+#include <stdint.h>
+extern "C" {
+void *PyModule_Create2(void *, int);
+int torch_library_impl(void *, const char *, void *, uint64_t);
+__attribute__((visibility("default"))) void *PyInit_OPS(void) {
+  torch_library_impl(nullptr, "f", nullptr, TARGETULL);
+  return PyModule_Create2(nullptr, 3);
+}
+}
+""".replace("OPS", OPS)
+
+LINK = ("-Wl,--no-as-needed", "-ltorch_cpu", "-Wl,--as-needed")
+
+
+def digest(files):
+    return {
+        "algorithm": "sha256",
+        "files": {name: base64.b64encode(hashlib.sha256(content).digest()).decode() for name, content in files.items()},
+    }
+
+
+def demo_wheel(
+    directory,
+    *,
+    library=None,
+    label="torch.stable210.cpu",
+    tag="cp39-abi3-manylinux_2_28_x86_64",
+    backend="cpu",
+    archs=None,
+    ops=OPS,
+    requires="torch>=2.10",
+    package=(),
+    metadata=(),
+    outside=(),
+    edit=lambda members: members,
+):
+    """Write a wheel that is right in every respect but those that the arguments change."""
+    suffix = f"+{label}" if label else ""
+    dist_info = f"demo-1.0.0{suffix}.dist-info"
+    files = {
+        "__init__.py": b"from ._ops import ops\n",
+        "_ops.py": f"import torch\nfrom . import {ops}\nops = torch.ops.{ops}\n".encode(),
+        **dict(package),
+    }
+    if library is not None:
+        files[f"{ops}.abi3.so"] = library
+    values = {
+        "name": "demo",
+        "id": ops,
+        "version": 1,
+        "license": "Apache-2.0",
+        "python-depends": [],
+        "backend": {"type": backend} | ({} if archs is None else {"archs": archs}),
+        "digest": digest(files),
+        **dict(metadata),
+    }
+    members = {f"demo/{name}": Bytes(content) for name, content in files.items()}
+    members["demo/metadata.json"] = Bytes(json.dumps(values).encode())
+    pure = "true" if tag.endswith("any") else "false"
+    members[f"{dist_info}/WHEEL"] = Bytes(f"Wheel-Version: 1.0\nRoot-Is-Purelib: {pure}\nTag: {tag}\n".encode())
+    members[f"{dist_info}/METADATA"] = Bytes(
+        f"Metadata-Version: 2.4\nName: demo\nVersion: 1.0.0{suffix}\nRequires-Dist: {requires}\n".encode()
+    )
+    members.update({name: Bytes(content) for name, content in dict(outside).items()})
+    path = directory / f"demo-1.0.0{suffix}-{tag}.whl"
+    path.write_bytes(pack(edit(members), dist_info=dist_info))
+    return path
+
+
+class Compiler:
+    """The real compilers, each output made once."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.made = {}
+
+    def library(self, extra="", *flags, link=LINK, base=BASE, target="0x020a000000000000", strip=False):
+        """Return the bytes of a shared library that is right for the demo wheel, and what is added to it."""
+        key = (extra, flags, link, base, target, strip)
+        if key not in self.made:
+            self.made[key] = self._compile(base + extra, (*flags, *link), target, strip=strip)
+        return self.made[key]
+
+    def _compile(self, source, flags, target, *, strip):
+        place = self.directory / str(len(self.made))
+        place.mkdir()
+        for name in ("libtorch_cpu.so", "libmissing.so.1"):
+            run("gcc", "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-o", place / name, "-x", "c", "/dev/null")
+        (place / "source.cpp").write_text(source.replace("TARGET", target))
+        output = place / "out.so"
+        run("g++", "-shared", "-fPIC", "-O1", "-fno-gnu-unique", place / "source.cpp", "-o", output, f"-L{place}", *flags)
+        if strip:
+            run("strip", "--strip-all", output)
+        return output.read_bytes()
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def compiler(tmp_path_factory):
+    if shutil.which("g++") is None:
+        pytest.fail("these tests need g++; leave them out with -m 'not cmake'")
+    return Compiler(tmp_path_factory.mktemp("libraries"))
+
+
+@pytest.fixture
+def make_wheel(tmp_path):
+    def make(**changes):
+        return demo_wheel(tmp_path, **changes)
+
+    return make

@@ -1,0 +1,129 @@
+"""Each rule is proved by a violation that a real compiler made, and that only that rule finds."""
+
+import pytest
+
+from builder import audit
+from builder.wheel import Wheel
+
+pytestmark = pytest.mark.cmake
+
+USE = '\n__attribute__((visibility("default"))) void *used[] = {'
+
+
+def calls(*symbols):
+    """Return C++ that needs these mangled symbols, whatever they are."""
+    declared = "".join(f'extern "C" void {symbol}(void);\n' for symbol in symbols)
+    return declared + USE + ", ".join(f"(void *)&{symbol}" for symbol in symbols) + "};\n"
+
+
+PLANTED = {
+    "a glibc newer than the tag": ("manylinux", "arc4random@GLIBC_2.36", calls("arc4random"), ()),
+    "the symbol that keeps g++ 12 from 2_28": (
+        "manylinux",
+        "__libc_single_threaded@GLIBC_2.32",
+        'extern "C" char __libc_single_threaded; char copy() { return __libc_single_threaded; }',
+        (),
+    ),
+    "a library that no system has": ("manylinux", "libmissing.so.1", "", ("-Wl,--no-as-needed", "-l:libmissing.so.1")),
+    "an RPATH of the build machine": ("manylinux", "/home/me/lib", "", ("-Wl,-rpath,/home/me/lib",)),
+    "a RUNPATH that leaves the package": (
+        "manylinux",
+        "$ORIGIN/../torch/lib",
+        "",
+        ("-Wl,--enable-new-dtags,-rpath,$ORIGIN/../torch/lib",),
+    ),
+    "an RPATH with an empty entry": ("manylinux", "(empty)", "", ("-Wl,--disable-new-dtags,-rpath,$ORIGIN:",)),
+    "code that must be relocated": (
+        "manylinux",
+        "DT_TEXTREL",
+        'int pointed; asm(".pushsection .text\\n.quad pointed\\n.popsection");',
+        ("-Wl,-z,notext",),
+    ),
+    "an executable stack": ("manylinux", "PT_GNU_STACK", "", ("-Wl,-z,execstack",)),
+    "a CPython function that is not stable": ("abi3", "_PyDict_NewPresized", calls("_PyDict_NewPresized"), ()),
+    "a CPython function of 3.11": ("abi3", "PyType_GetName", calls("PyType_GetName"), ()),
+    "a shim function newer than the target": (
+        "torch-stable-abi",
+        "torch_from_blob",
+        calls("torch_from_blob"),
+        (),
+    ),
+    "a shim function that torch never had": (
+        "torch-stable-abi",
+        "aoti_torch_of_my_own",
+        calls("aoti_torch_of_my_own"),
+        (),
+    ),
+    "a shim function of libtorch_cuda in a CPU wheel": (
+        "torch-stable-abi",
+        "aoti_torch_get_current_cuda_stream",
+        calls("aoti_torch_get_current_cuda_stream"),
+        (),
+    ),
+    "a function of at": (
+        "torch-stable-abi",
+        "_ZN2at4_ops5empty4callEv",
+        calls("_ZN2at4_ops5empty4callEv"),
+        (),
+    ),
+    "a function of c10": (
+        "torch-stable-abi",
+        "_ZN3c1014torchCheckFailEPKcS1_jS1_",
+        "namespace c10 { void torchCheckFail(const char *, const char *, unsigned, const char *); }"
+        'void use() { c10::torchCheckFail("", "", 1, ""); }',
+        (),
+    ),
+    "a typeinfo of c10": (
+        "torch-stable-abi",
+        "_ZTIN3c105ErrorE",
+        "namespace c10 { struct Error { virtual ~Error(); }; }"
+        "void use() { try { PyModule_Create2(nullptr, 0); } catch (c10::Error &) {} }",
+        (),
+    ),
+    "a vtable of torch": (
+        "torch-stable-abi",
+        "_ZTVN5torch6ThingyE",
+        "namespace torch { struct Thingy { Thingy() {} virtual ~Thingy(); }; } void use() { torch::Thingy thingy; }",
+        (),
+    ),
+    "a guard variable of c10, in the library itself": (
+        "torch-stable-abi",
+        "_ZGVZN3c108registryEvE1r",
+        "namespace c10 { int make(); inline int &registry() { static int r = *(volatile int *)0; return r; } }"
+        "int &use() { return c10::registry(); }",
+        (),
+    ),
+    "a template of std over a type of at": (
+        "torch-stable-abi",
+        "_ZNSt6vectorIN2at6TensorESaIS1_EE9push_backERKS1_",
+        calls("_ZNSt6vectorIN2at6TensorESaIS1_EE9push_backERKS1_"),
+        (),
+    ),
+    "a unique symbol": (
+        "unique-symbols",
+        "_ZZ7countervE1n",
+        "inline int &counter() { static int n; return n; } int &use() { return counter(); }",
+        ("-fgnu-unique",),
+    ),
+}
+
+
+def judged(path):
+    return audit.run(Wheel.read(path))
+
+
+@pytest.mark.parametrize("link", [(), ("-fuse-ld=lld",), ("-fuse-ld=mold",)], ids=["bfd", "lld", "mold"])
+@pytest.mark.parametrize("strip", [False, True], ids=["whole", "stripped"])
+def test_a_right_library_has_no_finding(compiler, make_wheel, link, strip):
+    report = judged(make_wheel(library=compiler.library("", *link, strip=strip)))
+    assert report.findings == ()
+    assert report.ok
+
+
+@pytest.mark.parametrize("link", [(), ("-fuse-ld=lld",), ("-fuse-ld=mold",)], ids=["bfd", "lld", "mold"])
+@pytest.mark.parametrize(("rule", "symbol", "code", "flags"), PLANTED.values(), ids=PLANTED)
+def test_only_its_rule_finds(compiler, make_wheel, rule, symbol, code, flags, link):
+    report = judged(make_wheel(library=compiler.library(code, *flags, *link, strip=True)))
+    assert {finding.rule for finding in report.findings} == {rule}
+    assert symbol in {finding.symbol for finding in report.findings}
+    assert not report.ok
