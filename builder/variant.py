@@ -16,6 +16,14 @@ _NAME = re.compile(
 )
 _PREFIX = {Backend.CUDA: "cu", Backend.ROCM: "rocm", Backend.XPU: "xpu"}
 _YEAR = 4
+_NAME_PREFIX = {"torch.stable": "torch-stable-abi", "tvmffi": "tvm-ffi"}
+_LABEL_PREFIX = re.compile(r"^(?:torch\.stable(?=[0-9])|tvmffi(?=[0-9]))", re.ASCII)
+_PLATFORM = re.compile(
+    r"(?:(?P<linux>(?:many|musl)?linux)(?:[0-9]+|_[0-9]+_[0-9]+)?|(?P<darwin>macosx)_[0-9]+_[0-9]+|(?P<windows>win))"
+    r"_(?P<cpu>x86_64|amd64|aarch64|arm64)",
+    re.ASCII,
+)
+_CPU = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 def compute_name(backend: Backend, toolkit: str | None) -> str:
@@ -74,6 +82,19 @@ class Variant:
                 )
         raise ValueError(f"{name!r} is not a variant name, such as 'torch213-cxx11-cu130-x86_64-linux' or 'torch-cuda'")
 
+    @classmethod
+    def of_wheel(cls, label: str, platform: str) -> "Variant":
+        """Return the variant of a wheel, from its version label and a platform tag of its name.
+
+        Raises:
+            ValueError: the label is of no variant, or the platform of no system.
+        """
+        name = _LABEL_PREFIX.sub(lambda found: _NAME_PREFIX[found[0]], label).replace(".", "-")
+        variant = cls.parse(name if platform == "any" else f"{name}-{_system(platform)}")
+        if variant.label != label:
+            raise ValueError(f"{label!r} is not the label of {variant}: that is {variant.label!r}")
+        return variant
+
     @property
     def noarch(self) -> bool:
         """Whether the variant is of Python alone."""
@@ -107,6 +128,14 @@ class Variant:
 def noarch_name(backend: Backend) -> str:
     """Return the variant of a kernel of Python alone; what the runtime looks for."""
     return f"torch-{_NOARCH_NAMES.get(backend, backend.value)}"
+
+
+def _system(platform: str) -> str:
+    found = _PLATFORM.fullmatch(platform)
+    if found is None:
+        raise ValueError(f"{platform!r} is not a platform tag of {', '.join(SYSTEMS)}")
+    os = next(name for name in ("linux", "darwin", "windows") if found[name] is not None)
+    return f"{_CPU.get(found['cpu'], found['cpu'])}-{os}"
 
 
 def _backend(compute: str) -> Backend:
