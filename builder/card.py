@@ -1,0 +1,87 @@
+"""The card of a kernel on the hub: CARD.md, with what the wheels know filled in."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from builder.errors import BuilderError
+from builder.shipped import Shipped
+from builder.variant import Variant
+
+NAME = "CARD.md"
+USAGE = "<!-- builder: usage -->"
+VARIANTS = "<!-- builder: variants -->"
+_FRONT = re.compile(r"\A---\n(?P<yaml>.*?)^---\n", re.DOTALL | re.MULTILINE)
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9.-]*", re.ASCII)
+
+
+def read(kernel: Path | None) -> str | None:
+    """Return the CARD.md of a kernel's directory, if there is one.
+
+    Raises:
+        BuilderError: it cannot be read.
+    """
+    if kernel is None:
+        return None
+    if not kernel.is_dir():
+        raise BuilderError(f"'{kernel}' is not a directory", help="name the kernel's directory with --kernel")
+    path = kernel / NAME
+    try:
+        return path.read_text(encoding="utf-8") if path.exists() else None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuilderError(f"cannot read '{path}': {error}", help="it must be a UTF-8 text") from error
+
+
+def fill(text: str | None, shipped: Shipped, *, variants: Sequence[str], repo_id: str | None = None) -> str:
+    """Return a card with its front matter complete and its two marks replaced; without `text`, a whole one."""
+    text = _default(shipped) if text is None else text.replace("\r\n", "\n")
+    front = _FRONT.match(text)
+    body = text if front is None else text[front.end() :]
+    body = body.replace(USAGE, _usage(shipped, repo_id)).replace(VARIANTS, _table(variants))
+    return f"---\n{_front_matter('' if front is None else front['yaml'], shipped)}---\n{body}"
+
+
+def _default(shipped: Shipped) -> str:
+    return f"\n# {shipped.kernel}\n\n{USAGE}\n\n## Variants\n\n{VARIANTS}\n"
+
+
+def _front_matter(yaml: str, shipped: Shipped) -> str:
+    """Return the front matter with the keys that the hub needs; those that the author wrote stay as they are."""
+    license_ = str(shipped.metadata.get("license") or "")
+    wanted = {"library_name": "kernels", "tags": "[kernel]"}
+    if _PLAIN.fullmatch(license_):
+        wanted["license"] = license_.lower()
+    elif license_:
+        wanted["license"] = "other"
+        wanted["license_name"] = json.dumps(license_)  # a JSON string is a YAML string
+    have = set(re.findall(r"^([A-Za-z_-]+):", yaml, re.MULTILINE))
+    if "license" in have:
+        wanted.pop("license_name", None)
+    return yaml + "".join(f"{key}: {wanted[key]}\n" for key in sorted(wanted.keys() - have))
+
+
+def _usage(shipped: Shipped, repo_id: str | None) -> str:
+    version = shipped.metadata.get("version")
+    return (
+        "```python\n"
+        "from kernels import get_kernel\n\n"
+        f'{shipped.module} = get_kernel("{repo_id or f"<owner>/{shipped.kernel}"}", version={version})\n'
+        "```"
+    )
+
+
+def _table(variants: Sequence[str]) -> str:
+    parsed = [Variant.parse(name) for name in sorted(set(variants))]
+    rows = [
+        f"| `{variant}` | {_version(variant)} | {variant.compute} | {variant.system or 'any'} |" for variant in parsed
+    ]
+    return "\n".join(["| variant | framework | compute | system |", "| --- | --- | --- | --- |", *rows])
+
+
+def _version(variant: Variant) -> str:
+    if variant.version is None:
+        return "torch"
+    if variant.stable:
+        return f"torch ≥ {variant.version}"
+    return f"{variant.framework} {variant.version}"

@@ -1,0 +1,42 @@
+"""`builder bundle`: hub layout."""
+
+from pathlib import Path
+
+import click
+
+from builder import bundle, card, shipped
+
+
+@click.command()
+@click.argument("wheels", metavar="WHEEL...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--output", default="build", show_default=True, type=click.Path(path_type=Path), help="Directory of the variants."
+)
+@click.option("--kernel", type=click.Path(path_type=Path), help="The kernel's directory: its commit and its CARD.md.")
+@click.option("--commit", metavar="SHA", help="Commit that the wheels were built from; all of its digits.")
+@click.option("--force", is_flag=True, help="Replace variants that are there with other content.")
+def command(wheels: tuple[Path, ...], output: Path, kernel: Path | None, commit: str | None, *, force: bool) -> None:
+    """Lay wheels out for the hub: build/<variant>/..., which the `kernels` client loads."""
+    read = shipped.read_all(wheels)
+    origin = _origin(kernel, commit)
+    tree = bundle.lay_out(read, commit=origin)
+    text = card.fill(card.read(kernel), read[0], variants=(*tree, *bundle.variants_in(output)))
+    new = bundle.write(tree, output, card=text, overwrite=force)
+    for variant in tree:
+        state = "" if variant in new else " (was there)"
+        click.echo(f"{output / variant}{state}")
+
+
+def _origin(kernel: Path | None, commit: str | None) -> bundle.Commit | None:
+    if commit is not None:
+        return bundle.Commit(id=commit)
+    if kernel is None:
+        return None
+    found = bundle.commit_of(kernel)
+    if found is None:
+        click.echo(
+            f"warning: '{kernel}' is not in a git checkout, so metadata.json will name no commit\n"
+            "  help: pass --commit SHA",
+            err=True,
+        )
+    return found

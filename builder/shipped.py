@@ -1,0 +1,228 @@
+"""Shipped: a finished wheel of a kernel, checked to be whole and taken apart for those who pass it on."""
+
+import base64
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from email.message import Message
+from email.parser import BytesParser
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from packaging.utils import canonicalize_name
+
+from builder.errors import BuilderError
+from builder.metadata import METADATA_FILE
+from builder.variant import Variant
+from builder.wheel import Member, Wheel, WheelError, record_hash
+
+_BUILD_AGAIN = "build the wheel again; it was changed or is damaged"
+_NOT_DIGESTED = (METADATA_FILE, f"{METADATA_FILE}.sigstore")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shipped:
+    """A wheel that is what it says: every file has its hash, and the name, label and metadata agree."""
+
+    wheel: Wheel
+    module: str
+    """The Python package, and its directory in the wheel."""
+    variant: Variant
+    metadata: Mapping[str, Any]
+    """Its `metadata.json`."""
+    core: bytes
+    """Its METADATA file."""
+    sha256: str
+    size: int
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name, as its config spells it."""
+        return str(self.metadata["name"])
+
+    @property
+    def package(self) -> Mapping[str, Member]:
+        """The files of the Python package, by path within it."""
+        prefix = f"{self.module}/"
+        return {
+            name.removeprefix(prefix): member for name, member in self.wheel.members.items() if name.startswith(prefix)
+        }
+
+    @property
+    def fields(self) -> Message:
+        """The fields of METADATA."""
+        return BytesParser().parsebytes(self.core)
+
+
+def read_all(paths: Iterable[Path]) -> tuple[Shipped, ...]:
+    """Read wheels, sorted by file name.
+
+    Raises:
+        WheelError: what is wrong with any of them.
+    """
+    found: list[Shipped] = []
+    problems: list[str] = []
+    for path in sorted(set(paths), key=lambda path: (path.name, str(path))):
+        try:
+            found.append(read(path))
+        except WheelError as error:  # noqa: PERF203  every wheel is judged
+            problems.append(str(error))
+    if problems:
+        raise WheelError("\nerror: ".join(problems))
+    return tuple(found)
+
+
+def read(path: Path) -> Shipped:
+    """Read a wheel and check that it is whole.
+
+    Raises:
+        WheelError: it is not a wheel of a kernel, or is not what it says it is.
+    """
+    if not path.is_file():
+        raise WheelError(f"'{path}' is not a file", help="name wheels that `builder build` made")
+    wheel = Wheel.read(path)
+    _check_record(wheel)
+    module = _module(wheel)
+    metadata = _metadata(wheel, module)
+    shipped = Shipped(
+        wheel=wheel,
+        module=module,
+        variant=_variant(wheel),
+        metadata=metadata,
+        core=_member(wheel, f"{wheel.dist_info}/METADATA"),
+        sha256=_sha256(path),
+        size=path.stat().st_size,
+    )
+    problems = tuple(_disagreements(shipped))
+    if problems:
+        raise WheelError(f"'{path}': {'; '.join(problems)}", help=_BUILD_AGAIN)
+    return shipped
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _member(wheel: Wheel, name: str) -> bytes:
+    if name not in wheel.members:
+        raise WheelError(f"'{wheel.path}' has no '{name}'", help="build the wheel again; it is not complete")
+    return wheel.members[name].read()
+
+
+def _check_record(wheel: Wheel) -> None:
+    record = f"{wheel.dist_info}/RECORD"
+    try:
+        rows = {row[0]: row[1:] for row in csv.reader(io.StringIO(_member(wheel, record).decode())) if row}
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise WheelError(f"'{wheel.path}' has a RECORD that cannot be read: {error}") from error
+    wrong = [f"'{name}' is listed in RECORD and missing" for name in sorted(rows.keys() - wheel.members.keys())]
+    for name, member in wheel.members.items():
+        if name == record:
+            continue
+        if name not in rows:
+            wrong.append(f"'{name}' is not listed in RECORD")
+        elif rows[name][:1] != [record_hash(member.read())]:
+            wrong.append(f"'{name}' has not the hash that RECORD gives")
+    wrong.extend(_shadowed(wheel))
+    if wrong:
+        raise WheelError(
+            f"'{wheel.path}': {'; '.join(wrong)}", help="build the wheel again; it was changed or is damaged"
+        )
+
+
+def _shadowed(wheel: Wheel) -> Iterator[str]:
+    for name in wheel.members:
+        for parent in PurePosixPath(name).parents:
+            if str(parent) in wheel.members:
+                yield f"'{parent}' is a file and a directory"
+
+
+def _module(wheel: Wheel) -> str:
+    tops = {name.split("/")[0] for name in wheel.members} - {wheel.dist_info}
+    packages = sorted(top for top in tops if f"{top}/{METADATA_FILE}" in wheel.members)
+    if len(packages) != 1 or len(tops) != 1:
+        found = ", ".join(f"'{top}'" for top in sorted(tops)) or "nothing"
+        raise WheelError(
+            f"'{wheel.path}' is not a kernel's wheel: it must hold one package with {METADATA_FILE}; it holds {found}",
+            help="name wheels that `builder build` made",
+        )
+    return packages[0]
+
+
+def _metadata(wheel: Wheel, module: str) -> Mapping[str, Any]:
+    name = f"{module}/{METADATA_FILE}"
+    try:
+        table = json.loads(_member(wheel, name))
+    except ValueError as error:
+        raise WheelError(f"'{wheel.path}': '{name}' is not JSON: {error}") from error
+    typed = isinstance(table, dict) and isinstance(table.get("name"), str) and isinstance(table.get("backend"), dict)
+    if not typed or not isinstance(table.get("digest"), dict):
+        raise WheelError(f"'{wheel.path}': '{name}' lacks 'name', 'backend' or 'digest'")
+    return dict(table)
+
+
+def _variant(wheel: Wheel) -> Variant:
+    if wheel.label is None:
+        raise WheelError(
+            f"'{wheel.path}' has no label, so nothing says which variant it is",
+            help="build it without --no-label; that option is for package indexes alone",
+        )
+    try:
+        variants = {Variant.of_wheel(wheel.label, platform) for platform in sorted(tag.platform for tag in wheel.tags)}
+    except ValueError as error:
+        raise WheelError(f"'{wheel.path}' is of no variant: {error}") from error
+    if len(variants) != 1:
+        raise WheelError(f"'{wheel.path}' is of more than one variant: {', '.join(sorted(map(str, variants)))}")
+    return variants.pop()
+
+
+def _disagreements(shipped: Shipped) -> Iterator[str]:
+    backend = shipped.metadata["backend"].get("type")
+    if backend != shipped.variant.backend.value:
+        yield f"{METADATA_FILE} says backend '{backend}', the name says '{shipped.variant.backend}'"
+    if canonicalize_name(shipped.kernel) != shipped.wheel.name:
+        yield f"{METADATA_FILE} is of '{shipped.kernel}', the file of '{shipped.wheel.name}'"
+    fields = shipped.fields
+    if canonicalize_name(str(fields["Name"])) != shipped.wheel.name or str(fields["Version"]) != str(
+        shipped.wheel.version
+    ):
+        yield f"METADATA is of '{fields['Name']} {fields['Version']}', not of what the file is named"
+    if shipped.metadata["digest"] != {"algorithm": "sha256", "files": _digests(shipped)}:
+        yield f"the digest in {METADATA_FILE} is not that of the files"
+
+
+def _digests(shipped: Shipped) -> dict[str, str]:
+    return {
+        name: base64.b64encode(hashlib.sha256(member.read()).digest()).decode()
+        for name, member in shipped.package.items()
+        if name not in _NOT_DIGESTED and not name.endswith((".pyc", ".pyo"))
+    }
+
+
+def one_kernel(wheels: Iterable[Shipped]) -> str:
+    """Return the one kernel that all wheels are of.
+
+    Raises:
+        BuilderError: they are of several, of several versions, or two are of one variant.
+    """
+    kernels: dict[str, list[str]] = {}
+    variants: dict[str, list[str]] = {}
+    for shipped in wheels:
+        name = f"{shipped.kernel} {shipped.wheel.version.public}"
+        kernels.setdefault(name, []).append(str(shipped.wheel.path))
+        variants.setdefault(str(shipped.variant), []).append(str(shipped.wheel.path))
+    if len(kernels) > 1:
+        found = "".join(f"\n  {name}: {paths[0]}" for name, paths in sorted(kernels.items()))
+        raise BuilderError(f"the wheels are of different kernels or versions{found}", help="bundle each on its own")
+    double = {variant: paths for variant, paths in variants.items() if len(paths) > 1}
+    if double:
+        found = "".join(f"\n  {variant}: {', '.join(paths)}" for variant, paths in sorted(double.items()))
+        raise BuilderError(f"two wheels are of one variant{found}", help="keep the one you mean")
+    return next(iter(kernels)).split()[0]

@@ -1,0 +1,261 @@
+import json
+import os
+import stat
+import subprocess
+import zipfile
+
+import pytest
+from kernels._rust import Digest, Metadata
+
+from builder import bundle, card, shipped
+from builder.cli import run
+from builder.matrix import rows
+from builder.variant import Variant
+from builder.wheel import Bytes, pack
+from tests.wheels import make, package, tag_of
+
+CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
+CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+NAMES = [
+    *sorted({row.variant for row in rows() if row.variant}),
+    *sorted({row.tvm_ffi_variant for row in rows() if row.tvm_ffi_variant}),
+    "torch-stable-abi210-cu130-x86_64-linux",
+    "torch-stable-abi210-metal-aarch64-darwin",
+    "torch-cuda",
+    "torch-npu",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_of_a_wheel_gives_its_variant_back(name):
+    variant = Variant.parse(name)
+    assert Variant.of_wheel(variant.label, tag_of(variant).split("-")[2]) == variant
+
+
+@pytest.mark.parametrize(
+    ("label", "platform"),
+    [
+        pytest.param("torch213.cxx11.cpu", "any", id="compiled for any platform"),
+        pytest.param("torch.cuda", "manylinux_2_28_x86_64", id="noarch for one platform"),
+        pytest.param("torch213.cpu", "manylinux_2_28_x86_64", id="no cxx11 on linux"),
+        pytest.param("torch213.cxx11.cpu", "macosx_15_0_arm64", id="cxx11 on darwin"),
+        pytest.param("torch213.cxx11.cpu", "manylinux_2_28_riscv64", id="unknown cpu"),
+        pytest.param("cu130", "manylinux_2_28_x86_64", id="label of somebody else"),
+        pytest.param("torch-stable-abi210-cpu", "manylinux_2_28_x86_64", id="a name and not a label"),
+    ],
+)
+def test_a_label_that_is_of_no_variant_is_refused(label, platform):
+    with pytest.raises(ValueError, match=r"is not|belongs to the names of torch on linux"):
+        Variant.of_wheel(label, platform)
+
+
+def test_each_wheel_becomes_a_directory_that_the_client_accepts(tmp_path):
+    wheels = [make(tmp_path, "some-kernel", Variant.parse(name)) for name in NAMES]
+    assert run(["bundle", *map(str, wheels), "--output", str(tmp_path / "build"), "--commit", COMMIT]) == 0
+    assert sorted(path.name for path in (tmp_path / "build").iterdir()) == sorted([*NAMES, card.NAME])
+    for name in NAMES:
+        folder = tmp_path / "build" / name
+        metadata = Metadata.read_from_file(folder / "metadata.json")
+        assert str(metadata.name) == "some-kernel"
+        assert (metadata.provenance.kernel.commit, metadata.provenance.kernel.dirty) == (COMMIT, False)
+        metadata.digest.validate(Digest.hash_variant(metadata.digest.algorithm, folder))
+
+
+def test_modes_do_not_depend_on_the_umask(tmp_path):
+    files = package("relu", CPU)
+    wheel = make(tmp_path, "relu", CPU, files=files)
+    before = os.umask(0o077)
+    try:
+        assert run(["bundle", str(wheel), "--output", str(tmp_path / "build")]) == 0
+    finally:
+        os.umask(before)
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "build" / str(CPU)).rglob("*")}
+    assert modes == {0o644, 0o755}
+
+
+def test_without_a_commit_metadata_names_none(tmp_path):
+    tree = bundle.lay_out(shipped.read_all([make(tmp_path, "relu", CPU)]))
+    assert "kernel" not in json.loads(tree[str(CPU)]["metadata.json"].read())["provenance"]
+
+
+def git(folder, *arguments):
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    done = subprocess.run(["git", "-C", folder, *identity, *arguments], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_the_commit_comes_from_the_checkout_of_the_kernel(tmp_path):
+    kernel = tmp_path / "kernel"
+    kernel.mkdir()
+    (kernel / "file").write_text("1")
+    git(kernel, "init", "-q")
+    git(kernel, "add", "file")
+    git(kernel, "commit", "-qm", "x")
+    assert bundle.commit_of(kernel) == bundle.Commit(id=git(kernel, "rev-parse", "HEAD"), dirty=False)
+    (kernel / "untracked").write_text("1")
+    assert bundle.commit_of(kernel).dirty is False
+    (kernel / "file").write_text("2")
+    assert bundle.commit_of(kernel).dirty is True
+
+
+def test_a_kernel_outside_of_git_is_said(tmp_path, capsys):
+    wheel = make(tmp_path, "relu", CPU)
+    arguments = ["bundle", str(wheel), "--output", str(tmp_path / "build"), "--kernel", str(tmp_path)]
+    assert run(arguments) == 0
+    assert "is not in a git checkout" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("commit", ["", "HEAD", "0123456", "G" * 40, "A" * 40], ids=str)
+def test_what_is_not_a_commit_is_refused(commit, tmp_path, capsys):
+    wheel = make(tmp_path, "relu", CPU)
+    assert run(["bundle", str(wheel), "--output", str(tmp_path / "build"), "--commit", commit]) == 2
+    assert "is not a commit" in capsys.readouterr().err
+    assert not (tmp_path / "build").exists()
+
+
+def test_two_wheels_of_one_variant_are_refused(tmp_path, capsys):
+    other = make(tmp_path, "relu", CPU, tag="cp39-abi3-manylinux_2_34_x86_64")
+    wheels = [make(tmp_path, "relu", CPU), other, make(tmp_path, "relu", CUDA)]
+    assert run(["bundle", *map(str, wheels), "--output", str(tmp_path / "build")]) == 2
+    message = capsys.readouterr().err
+    assert "two wheels are of one variant" in message
+    assert other.name in message
+    assert not (tmp_path / "build").exists()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [pytest.param({"name": "gelu"}, id="kernel"), pytest.param({"name": "relu", "version": "2.0.0"}, id="version")],
+)
+def test_wheels_of_different_kernels_are_refused(tmp_path, capsys, other):
+    wheels = [make(tmp_path, "relu", CPU), make(tmp_path, variant=CUDA, **other)]
+    assert run(["bundle", *map(str, wheels), "--output", str(tmp_path / "build")]) == 2
+    assert "different kernels or versions" in capsys.readouterr().err
+    assert not (tmp_path / "build").exists()
+
+
+def rewritten(path, change):
+    """Write the wheel again with its members changed, and its RECORD as it was."""
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    change(members)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-200])
+    return path
+
+
+def escaping(path):
+    return rewritten(path, lambda members: members.update({"../../evil.py": b"x"}))
+
+
+def repacked(path, change):
+    """Write the wheel again with its members changed, and a RECORD that fits."""
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    change(members)
+    dist_info = next(name.split("/")[0] for name in members if name.endswith("/METADATA"))
+    members.pop(f"{dist_info}/RECORD")
+    path.write_bytes(pack({name: Bytes(content) for name, content in members.items()}, dist_info=dist_info))
+    return path
+
+
+def other_backend(members):
+    members["relu/metadata.json"] = members["relu/metadata.json"].replace(b'"type": "cpu"', b'"type": "cuda"')
+
+
+BROKEN = {
+    "cut short": (truncated, "not a readable wheel"),
+    "a name that escapes": (escaping, "unsafe name"),
+    "a changed file": (lambda p: rewritten(p, lambda m: m.update({"relu/_ops.py": b"x"})), "has not the hash"),
+    "a file more": (lambda p: rewritten(p, lambda m: m.update({"relu/more.py": b"x"})), "is not listed in RECORD"),
+    "a file less": (lambda p: rewritten(p, lambda m: m.pop("relu/_ops.py")), "listed in RECORD and missing"),
+    "a digest that is wrong": (lambda p: repacked(p, lambda m: m.update({"relu/more.py": b"x"})), "the digest in"),
+    "a backend that is another": (lambda p: repacked(p, other_backend), "says backend 'cuda'"),
+    "a second package": (lambda p: repacked(p, lambda m: m.update({"torch/__init__.py": b""})), "one package"),
+    "no metadata.json": (lambda p: repacked(p, lambda m: m.pop("relu/metadata.json")), "one package"),
+    "metadata.json that is none": (
+        lambda p: repacked(p, lambda m: m.update({"relu/metadata.json": b"[]"})),
+        "lacks 'name'",
+    ),
+    "a file that is also a directory": (
+        lambda p: repacked(p, lambda m: m.update({"relu/layers": b""})),
+        "a file and a directory",
+    ),
+    "no file": (lambda p: p.with_name("absent.whl"), "is not a file"),
+    "a name that is none of a wheel": (lambda p: p.rename(p.with_name("relu.whl")), "not named like a wheel"),
+    "no label": (lambda p: p.rename(p.with_name(p.name.replace("+torch213.cxx11.cpu", ""))), "has no 'relu-1.0.0"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "message"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_wheel_is_refused_and_nothing_is_written(tmp_path, capsys, spoil, message):
+    good = make(tmp_path, "relu", CUDA)
+    bad = spoil(make(tmp_path, "relu", CPU))
+    assert run(["bundle", str(good), str(bad), "--output", str(tmp_path / "build")]) == 2
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert "Traceback" not in shown
+    assert not (tmp_path / "build").exists()
+    assert not (tmp_path.parent / "evil.py").exists()
+
+
+def test_every_broken_wheel_is_named_in_one_run(tmp_path, capsys):
+    wheels = [truncated(make(tmp_path, "relu", CPU)), escaping(make(tmp_path, "relu", CUDA))]
+    assert run(["bundle", *map(str, wheels), "--output", str(tmp_path / "build")]) == 2
+    message = capsys.readouterr().err
+    assert all(wheel.name in message for wheel in wheels)
+
+
+def test_the_same_bundle_again_changes_nothing_and_other_files_are_kept(tmp_path, capsys):
+    output = tmp_path / "build"
+    arguments = ["bundle", str(make(tmp_path, "relu", CPU)), "--output", str(output)]
+    assert run(arguments) == 0
+    before = (output / str(CPU)).stat().st_ino
+    assert run(arguments) == 0
+    assert (output / str(CPU)).stat().st_ino == before
+    assert run(["bundle", str(make(tmp_path, "relu", CUDA)), "--output", str(output)]) == 0
+    assert bundle.variants_in(output) == (str(CPU), str(CUDA))
+    assert str(CPU) in (output / card.NAME).read_text()
+    assert "was there" in capsys.readouterr().out
+
+
+def test_a_variant_with_other_files_is_replaced_only_when_asked(tmp_path, capsys):
+    output = tmp_path / "build"
+    assert run(["bundle", str(make(tmp_path, "relu", CPU)), "--output", str(output)]) == 0
+    arguments = ["bundle", str(make(tmp_path, "relu", CPU, content="answer = 43\n")), "--output", str(output)]
+    assert run(arguments) == 3
+    assert "--force" in capsys.readouterr().err
+    assert (output / str(CPU) / "__init__.py").read_text() == "answer = 42\n"
+    assert run([*arguments, "--force"]) == 0
+    assert (output / str(CPU) / "__init__.py").read_text() == "answer = 43\n"
+    assert sorted(path.name for path in output.iterdir()) == [card.NAME, str(CPU)]
+
+
+def test_what_a_killed_run_left_is_cleared(tmp_path):
+    output = tmp_path / "build"
+    (output / ".part" / str(CPU)).mkdir(parents=True)
+    assert run(["bundle", str(make(tmp_path, "relu", CPU)), "--output", str(output)]) == 0
+    assert sorted(path.name for path in output.iterdir()) == [card.NAME, str(CPU)]
+
+
+def test_an_output_that_cannot_be_written_is_said(tmp_path, capsys):
+    (tmp_path / "build").write_text("")
+    assert run(["bundle", str(make(tmp_path, "relu", CPU)), "--output", str(tmp_path / "build")]) == 2
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_the_card_keeps_what_its_author_wrote(tmp_path):
+    (wheel,) = shipped.read_all([make(tmp_path, "relu", CPU)])
+    text = f"---\nlicense: mit\ntags:\n  - own\n---\n\n# ReLU\n\n{card.USAGE}\n\n{card.VARIANTS}\n"
+    filled = card.fill(text, wheel, variants=[str(CUDA), str(CPU)])
+    assert filled.startswith("---\nlicense: mit\ntags:\n  - own\nlibrary_name: kernels\n---\n\n# ReLU\n")
+    assert 'relu = get_kernel("<owner>/relu", version=1)' in filled
+    assert filled.index(f"`{CPU}`") < filled.index(f"`{CUDA}`")
+    assert "<!--" not in filled

@@ -1,0 +1,74 @@
+"""Wheels of made-up kernels, in the layout of real ones, made in memory."""
+
+import json
+from pathlib import Path
+
+from builder import metadata
+from builder.wheel import Bytes, pack
+
+
+def package(name, variant, *, content="answer = 42\n", version=1, archs=None):
+    """Return the files of a Python package, with its metadata.json."""
+    files = {
+        "__init__.py": Bytes(content.encode()),
+        "_ops.py": Bytes(b"ops = None\n"),
+        "layers/__init__.py": Bytes(b""),
+    }
+    backend = {"type": str(variant.backend)} | ({} if archs is None else {"archs": archs})
+    table = {
+        "name": name,
+        "id": f"_{name.replace('-', '_')}_{variant.backend}_0123456",
+        "version": version,
+        "license": "Apache-2.0",
+        "python-depends": [],
+        "backend": backend,
+    }
+    files[metadata.METADATA_FILE] = Bytes(
+        metadata.client_metadata(json.dumps(table).encode(), package=files, archs=None, build={})
+    )
+    return files
+
+
+def tag_of(variant):
+    if variant.system is None:
+        return "py3-none-any"
+    cpu, system = variant.system.split("-")
+    platform = f"manylinux_2_28_{cpu}" if system == "linux" else "macosx_15_0_arm64"
+    return f"cp39-abi3-{platform}"
+
+
+def make(
+    folder: Path,
+    name,
+    variant,
+    *,
+    requires=("torch",),
+    version="1.0.0",
+    content="answer = 42\n",
+    files=None,
+    tag=None,
+    label=None,
+    extra=None,
+):
+    """Write a wheel and return its path; `extra` are further members, by path in the wheel."""
+    tag = tag or tag_of(variant)
+    module = name.replace("-", "_")
+    full = f"{version}+{variant.label if label is None else label}"
+    dist_info = f"{module}-{full}.dist-info"
+    files = package(name, variant, content=content) if files is None else files
+    members = {f"{module}/{path}": member for path, member in files.items()}
+    core = [
+        "Metadata-Version: 2.4",
+        f"Name: {name}",
+        f"Version: {full}",
+        f"Summary: The {name} kernel, built as {variant}",
+        "License-Expression: Apache-2.0",
+        "Requires-Python: >=3.9",
+        *(f"Requires-Dist: {requirement}" for requirement in requires),
+    ]
+    members[f"{dist_info}/METADATA"] = Bytes("".join(f"{line}\n" for line in core).encode())
+    members[f"{dist_info}/WHEEL"] = Bytes(metadata.wheel_file(tag=tag, pure=variant.system is None).encode())
+    members |= extra or {}
+    path = folder / f"{module}-{full}-{tag}.whl"
+    path.write_bytes(pack(members, dist_info=dist_info))
+    return path
