@@ -110,6 +110,8 @@ def _follow(process: subprocess.Popen[str], *, log: Path | None, on_line: Callab
         kill_group(process)
         raise
     finally:
+        if process.stdout is not None:
+            process.stdout.close()
         if sink is not None:
             sink.close()
     return Completed(returncode=process.returncode, output="".join(lines))
