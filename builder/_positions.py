@@ -31,6 +31,8 @@ class Index:
     """Every key and value of a text, by its path."""
 
     entries: dict[KeyPath, Entry] = field(default_factory=dict)
+    repeated: list[tuple[int, tuple[int, int]]] = field(default_factory=list)
+    """Keys and tables that are given again: the offset of the first, and where the other is."""
     too_deep: tuple[int, int] | None = None
 
 
@@ -105,6 +107,8 @@ class _Scanner:
             number = self.arrays.get(path, 0)
             self.arrays[path] = number + 1
             path = (*path, number)
+        elif path in self.arrays:
+            self.index.repeated.append((self.index.entries[path].key[0], span))
         self.add(path, Entry(span, header))
         return path
 
@@ -132,6 +136,8 @@ class _Scanner:
         known = self.index.entries.get(path)
         if known is None or (known.implicit and not entry.implicit):
             self.index.entries[path] = entry
+        elif not entry.implicit and path not in self.arrays:
+            self.index.repeated.append((known.key[0], entry.key))
 
     def key(self) -> list[tuple[str, tuple[int, int]]]:
         parts = []

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.config import Config, parse, schema_of
+from builder.config import Config, read
 from builder.source import Source
 
 CONFIG = "build.toml"
@@ -27,4 +27,5 @@ def load(directory: Path) -> Kernel:
         ConfigError: the config cannot be read, or has problems, all of which are reported.
     """
     source = Source.read(directory / CONFIG, name=str(directory / CONFIG))
-    return Kernel(root=directory, config=parse(source), source=source, schema=schema_of(source))
+    parsed = read(source)
+    return Kernel(root=directory, config=parsed.config, source=source, schema=parsed.schema)

@@ -5,13 +5,14 @@ import re
 import stat
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from builder import _positions, _toml
 from builder._positions import KeyPath
+from builder._syntax import explain
 from builder.errors import ConfigError, Problem, Severity, Span
 from builder.spelling import quoted, visible
 
@@ -21,8 +22,6 @@ LARGEST = 4 * 1024 * 1024
 """Bytes that a config may have; the largest public one has 200,000."""
 
 _WIDEST = 120
-_AT_END = "(at end of document)"
-_AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,23 +84,12 @@ class Source:
         try:
             return _toml.loads(self.text)
         except ValueError as error:  # TOMLDecodeError, and integers too long for Python
-            raise self.error(self._syntax(str(error))) from error
+            raise self.error(*self._syntax(str(error))) from error
 
-    def _syntax(self, message: str) -> Problem:
-        where = _AT_LINE.search(message)
-        if where is not None:
-            start = self.starts[int(where[1]) - 1] + int(where[2]) - 1
-            message = message[: where.start()]
-        else:
-            start = len(self.text.rstrip())
-            message = message.removesuffix(_AT_END).rstrip()
-        return Problem(
-            code="B002",
-            severity="error",
-            message=f"not valid TOML: {message[:1].lower()}{message[1:]}",
-            span=self.span_of(start, start + 1),
-            help=_hint(self.text, start),
-        )
+    def _syntax(self, error: str) -> Iterator[Problem]:
+        for mistake in explain(self.text, error, self.index):
+            span = self.span_of(mistake.start, mistake.end)
+            yield Problem(code="B002", severity="error", message=mistake.message, span=span, help=mistake.help)
 
     def has(self, path: KeyPath) -> bool:
         """Whether the text has a key, value or table at `path`."""
@@ -224,14 +212,6 @@ def _width(character: str) -> int:
     if unicodedata.east_asian_width(character) in {"W", "F"}:
         return 2
     return len(visible(character))
-
-
-def _hint(text: str, at: int) -> str:
-    if at >= len(text.rstrip()):
-        return "a quote or a bracket is still open here"
-    if text.startswith("'", at) or text.startswith('"', at):
-        return "check the quotes of this line"
-    return "see https://toml.io for the syntax"
 
 
 def _read(path: Path, shown: str) -> bytes:

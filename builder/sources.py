@@ -160,9 +160,7 @@ def _similar(tree: Tree, file: str) -> str | None:
     return None if guess is None else f"did you mean {quoted(posixpath.join(directory, guess))}?"
 
 
-def _headers(
-    kernel: Kernel, tree: Tree, place: KeyPath, directory: str, problems: list[Problem]
-) -> Iterator[str]:
+def _headers(kernel: Kernel, tree: Tree, place: KeyPath, directory: str, problems: list[Problem]) -> Iterator[str]:
     relative = posixpath.normpath(directory)
     relative = "" if relative == "." else relative
     if not tree.contains(relative or "."):

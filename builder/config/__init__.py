@@ -1,12 +1,27 @@
 """Read a `build.toml` into a `Config`."""
 
-from builder.config import v4, v5
+from dataclasses import dataclass
+
+from builder.config import detect, v1, v2, v3, v4, v5
 from builder.config.decode import decode
+from builder.config.dump import dump
 from builder.config.v5 import Config
-from builder.config.values import Backend, Framework, KernelName, Version
+from builder.config.values import Backend, Framework, InvalidValueError, KernelName, Version
 from builder.source import Source
 
-__all__ = ["Backend", "Config", "Framework", "KernelName", "Version", "parse", "schema_of"]
+__all__ = ["SCHEMAS", "Backend", "Config", "Framework", "KernelName", "Parsed", "Version", "dump", "parse", "read"]
+
+AnyConfig = v1.Config | v2.Config | v3.Config | v4.Config | v5.Config
+
+SCHEMAS: dict[int, type[AnyConfig]] = {1: v1.Config, 2: v2.Config, 3: v3.Config, 4: v4.Config, 5: v5.Config}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """A config in the current schema, and the number of the one its file is in."""
+
+    config: Config
+    schema: int
 
 
 def parse(source: Source) -> Config:
@@ -15,12 +30,23 @@ def parse(source: Source) -> Config:
     Raises:
         ConfigError: with every problem of the text.
     """
+    return read(source).config
+
+
+def read(source: Source) -> Parsed:
+    """Return the kernel that a config of any schema describes, and which schema that is.
+
+    Raises:
+        ConfigError: with every problem of the text.
+    """
     table = source.table()
-    if schema_of(source) == v5.EDITION:
-        return decode(v5.Config, table, source)
-    return decode(v4.Config, table, source).upgrade()
-
-
-def schema_of(source: Source) -> int:
-    """Return the number of the schema that a text is in."""
-    return v5.EDITION if source.has(("general", "edition")) else 4
+    schema = detect.schema(table, source)
+    config = decode(SCHEMAS[schema], table, source, current=Config)
+    try:
+        while not isinstance(config, Config):
+            config = config.upgrade()
+    except InvalidValueError as error:
+        path = error.path or ("general",)
+        problem = source.problem(error.code, str(error), path=path, key=bool(error.path), help=error.help)
+        raise source.error(problem) from error
+    return Parsed(config=config, schema=schema)

@@ -1,7 +1,7 @@
 """TOML table → frozen dataclass, driven by its annotations; every problem is reported, not the first."""
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar, cast
@@ -21,11 +21,14 @@ class _Invalid:
 
 
 _INVALID = _Invalid()
+_LARGEST = 2**63 - 1
+"""Integers of TOML have 64 bits, though Python reads longer ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
     source: Source
+    current: type
     problems: list[Problem] = field(default_factory=list)
 
     def add(
@@ -41,13 +44,13 @@ class _Findings:
         return _INVALID
 
 
-def decode(cls: type[T], table: Mapping[str, Any], source: Source) -> T:
-    """Make a `cls` of the document `table`, whose text is `source`.
+def decode(cls: type[T], table: Mapping[str, Any], source: Source, *, current: type) -> T:
+    """Make a `cls` of the document `table`, whose text is `source`; `current` is the schema of today.
 
     Raises:
         ConfigError: with every problem of the document.
     """
-    findings = _Findings(source)
+    findings = _Findings(source, current)
     value = _record(cls, table, (), findings)
     if findings.problems:
         raise source.error(*findings.problems)
@@ -56,15 +59,18 @@ def decode(cls: type[T], table: Mapping[str, Any], source: Source) -> T:
 
 def _record(cls: type, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
     fields = shape.fields(cls)
+    known = [key for item in fields if not item.rest for key in (item.key, item.also) if key is not None]
+    has_rest = any(item.rest for item in fields)
+    meant = {} if has_rest else _unknown(table, known, path, findings)
     values: dict[str, object] = {}
-    known = {key for item in fields if not item.rest for key in (item.key, item.also) if key is not None}
     for item in fields:
-        values[item.name] = _rest(item, known, table, path, findings) if item.rest else _value(
-            item, table, path, findings
-        )
-    if not any(item.rest for item in fields):
-        _unknown(table, known, path, findings)
-    _groups(cls, table, path, findings)
+        if item.rest:
+            values[item.name] = _rest(item, known, table, path, findings)
+        elif item.key in meant.values() and item.required:
+            values[item.name] = _INVALID  # reported under its misspelling
+        else:
+            values[item.name] = _value(item, table, path, findings)
+    _groups(cls, {*table, *meant.values()}, path, findings)
     if any(value is _INVALID for value in values.values()):
         return _INVALID
     return cls(**values)
@@ -87,28 +93,39 @@ def _missing(item: Field, path: KeyPath, findings: _Findings) -> _Invalid:
     return findings.add("B011", f"missing key '{item.key}'{_in(path)}", path, help=example)
 
 
-def _rest(item: Field, known: set[str], table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
+def _rest(item: Field, known: Sequence[str], table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
     return _decode(item.kind, {key: value for key, value in table.items() if key not in known}, path, findings)
 
 
-def _unknown(table: Mapping[str, Any], known: Iterable[str], path: KeyPath, findings: _Findings) -> None:
-    known = sorted(known)
-    for key in table:
-        if key not in known:
-            guess = nearest(key, [candidate for candidate in known if candidate not in table])
-            remedy = f"did you mean '{guess}'?" if guess else f"allowed: {listed(known)}"
-            findings.add("B010", f"unknown key {quoted(key)}{_in(path)}", (*path, key), key=True, help=remedy)
+def _unknown(table: Mapping[str, Any], known: Sequence[str], path: KeyPath, findings: _Findings) -> dict[str, str]:
+    """Report the keys that are not known; return those whose meaning is clear, with that meaning."""
+    meant: dict[str, str] = {}
+    strangers = [key for key in table if key not in known]
+    free = sorted(key for key in known if key not in table)
+    for key in strangers:
+        guess = nearest(key, free)
+        if guess is not None:
+            meant[key] = guess
+            remedy = f"did you mean '{guess}'?"
+        elif shape.kind_at(findings.current, (*path, key)) is not None:
+            remedy = "that key came with a later schema: run 'builder update'"
+        else:
+            remedy = f"allowed: {listed(sorted(known))}"
+        findings.add("B010", f"unknown key {quoted(key)}{_in(path)}", (*path, key), key=True, help=remedy)
+    return meant
 
 
-def _groups(cls: type, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> None:
+def _groups(cls: type, keys: Iterable[str], path: KeyPath, findings: _Findings) -> None:
     one = shape.exactly_one(cls)
-    present = [key for key in table if key in one or key in shape.at_most_one(cls)]
+    group = one or shape.at_most_one(cls)
+    present = [key for key in group if key in keys]
     for key in present[1:]:
-        allowed = listed(one or shape.at_most_one(cls))
-        message = f"'{key}' beside '{present[0]}'{_in(path)}: only one of {allowed} may be"
+        message = f"'{key}' beside '{present[0]}'{_in(path)}: only one of {listed(group)} may be"
         findings.add("B015", message, (*path, key), key=True, help=f"remove '{key}' or '{present[0]}'")
     if one and not present:
-        findings.add("B016", f"one of {listed(one)} is required{_in(path)}", path, help=f"add '{one[0]}'")
+        example = f"'[{one[0]}]'" if not path else f"'{one[0]}'"
+        message = f"one of {listed(one)} is required{_in(path)}"
+        findings.add("B016", message, path, help=f"add {example}")
 
 
 def _decode(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> object:
@@ -122,8 +139,12 @@ def _decode(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> objec
         case Choice():
             return _decode(kind.table if isinstance(value, dict) else kind.scalar, value, path, findings)
         case Table() | Record() | Tagged():
-            if not isinstance(value, dict):
-                return _mistyped(kind, value, path, findings)
+            return _keyed(kind, value, path, findings)
+
+
+def _keyed(kind: Table | Record | Tagged, value: Any, path: KeyPath, findings: _Findings) -> object:
+    if not isinstance(value, dict):
+        return _mistyped(kind, value, path, findings)
     match kind:
         case Table():
             return _table(kind, value, path, findings)
@@ -178,16 +199,24 @@ def _swap(key: str, cls: type) -> str:
 
 
 def _scalar(kind: Scalar, value: Any, path: KeyPath, findings: _Findings) -> object:
-    if kind.type in (int, bool):
-        if type(value) is not kind.type:
-            return _mistyped(kind, value, path, findings)
-        if kind.minimum is not None and value < kind.minimum:
-            message = f"'{dotted(path[-1:])}' must be an integer of at least {kind.minimum}, found {value}"
-            return findings.add("B012", message, path)
-        return value
-    if not isinstance(value, str):
+    wanted = kind.type if kind.type in (int, bool) else str
+    if type(value) is not wanted:  # a boolean is an int to isinstance
         return _mistyped(kind, value, path, findings)
-    return _text(kind.type, value, path, findings)
+    if isinstance(value, str):
+        return _text(kind.type, value, path, findings)
+    return _integer(kind, value, path, findings) if kind.type is int else value
+
+
+def _integer(kind: Scalar, value: int, path: KeyPath, findings: _Findings) -> object:
+    least = -_LARGEST if kind.minimum is None else kind.minimum
+    if least <= value <= _LARGEST:
+        return value
+    message = f"'{dotted(path[-1:])}' must be an integer from {least} to {_LARGEST}, found {_digits(value)}"
+    return findings.add("B012", message, path)
+
+
+def _digits(value: int) -> str:
+    return str(value) if abs(value) <= _LARGEST else "one of more digits"
 
 
 def _text(cls: type, text: str, path: KeyPath, findings: _Findings, *, key: bool = False) -> object:
@@ -212,12 +241,16 @@ def _misnamed(
 def _mistyped(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> _Invalid:
     remedy = None
     raw = findings.source.raw(path)
-    if isinstance(kind, Array) and not isinstance(value, dict):
+    if isinstance(kind, Constant):
+        remedy = f"write {kind.value}"
+    elif isinstance(kind, Array) and not isinstance(value, dict):
         remedy = f"write [{raw}]" if len(raw) < 80 and "\n" not in raw else "put it in brackets"  # noqa: PLR2004
     elif isinstance(kind, Scalar) and kind.type not in (int, bool) and not isinstance(value, (dict, list)):
         remedy = f'quote it: "{raw}"'
     elif isinstance(kind, Scalar) and kind.type is int and isinstance(value, str) and value.isdecimal():
         remedy = f"write {value[:20]} without quotes"
+    if isinstance(value, dict) and isinstance(shape.kind_at(findings.current, path), Choice):
+        remedy = "a table came with edition 5: run 'builder update'"
     name = dotted(path[-1:]) if isinstance(path[-1], str) else f"an entry of '{dotted(path[-2:-1])}'"
     subject = f"'{name}'" if isinstance(path[-1], str) else name
     return findings.add("B012", f"{subject} must be {_expected(kind)}, found {type_name(value)}", path, help=remedy)

@@ -8,7 +8,7 @@ import dataclasses
 import inspect
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -95,7 +95,7 @@ def fields(cls: type) -> tuple[Field, ...]:
     """Return the keys of a table, in the order of its dataclass."""
     hints = typing.get_type_hints(cls)
     return tuple(
-        _field(field, hints[field.name]) for field in dataclasses.fields(cls)
+        _field(field, hints[field.name]) for field in dataclasses.fields(cls) if not field.metadata.get("internal")
     )
 
 
@@ -115,6 +115,30 @@ def documentation(cls: type) -> Mapping[str, str]:
                 ):
                     docs[name] = " ".join(text.split())
     return docs
+
+
+def kind_at(cls: type, path: Sequence[str | int]) -> Kind | None:
+    """Return what stands at `path` of a document of the schema `cls`."""
+    kinds: list[Kind] = [Record(cls)]
+    for part in path:
+        kinds = [below for kind in kinds for below in _below(kind, part)]
+    return kinds[0] if kinds else None
+
+
+def _below(kind: Kind, part: str | int) -> Iterator[Kind]:
+    match kind:
+        case Array(item=item):
+            yield item
+        case Table(value=value):
+            yield value
+        case Choice(table=table):
+            yield table.value
+        case Record(type=cls):
+            yield from (item.kind for item in fields(cls) if part in (item.key, item.also))
+        case Tagged(variants=variants):
+            yield from (below for _, cls in variants for below in _below(Record(cls), part))
+        case Scalar() | Constant():
+            return
 
 
 def exactly_one(cls: type) -> tuple[str, ...]:

@@ -160,9 +160,7 @@ class TorchNoarch:
         default=None, metadata={"key": "cuda_capabilities", "also": "cuda-capabilities"}
     )
     """CUDA capabilities that the kernel runs on. Mind the underscore: the public parser knows no other spelling."""
-    rocm_archs: tuple[RocmArch, ...] | None = field(
-        default=None, metadata={"key": "rocm_archs", "also": "rocm-archs"}
-    )
+    rocm_archs: tuple[RocmArch, ...] | None = field(default=None, metadata={"key": "rocm_archs", "also": "rocm-archs"})
     """ROCm architectures that the kernel runs on. Mind the underscore: the public parser knows no other spelling."""
 
 

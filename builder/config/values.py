@@ -6,16 +6,26 @@ from functools import lru_cache, total_ordering
 from typing import Any, ClassVar
 
 from builder import _toml
+from builder.config.giturl import SCHEMES, is_git_url
 from builder.resources import DATA
+from builder.source import KeyPath
 from builder.spelling import listed, nearest, quoted
 
 
 class InvalidValueError(ValueError):
     """A text that is not the value it is given as."""
 
-    def __init__(self, message: str, *, code: str, help: str | None = None) -> None:  # noqa: A002  the word the message uses
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        path: KeyPath = (),
+        help: str | None = None,  # noqa: A002  the word the message uses
+    ) -> None:
         super().__init__(message)
         self.code = code
+        self.path = path
         self.help = help
 
 
@@ -46,28 +56,34 @@ class Framework(str, Enum):
         return self.value
 
 
+_WHITE = r"[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+_VERSION = re.compile(rf"{_WHITE}*\+?0*([0-9]+)\.\+?0*([0-9]+){_WHITE}*", re.ASCII)
+_LARGEST = 2**64 - 1
+
+
 @total_ordering
 class Version:
     """A version `MAJOR.MINOR`, compared as numbers: 2.9 < 2.10."""
 
     __slots__ = ("major", "minor")
 
-    pattern: ClassVar[str] = r"\+?[0-9]+\.\+?[0-9]+"
+    # As the public parser has it: white space around, a plus sign before a number.
+    pattern: ClassVar[str] = rf"{_WHITE}*\+?[0-9]+\.\+?[0-9]+{_WHITE}*"
     example: ClassVar[str] = "2.13"
 
     major: int
     minor: int
 
     def __init__(self, text: str) -> None:
-        parts = text.split(".")
-        if not all(re.fullmatch(r"[0-9]{1,9}", part, re.ASCII) for part in parts) or len(parts) != 2:  # noqa: PLR2004
+        found = _VERSION.fullmatch(text)
+        if found is None or max(int(found[1][:21]), int(found[2][:21])) > _LARGEST:
             raise InvalidValueError(
                 f"{quoted(text)} is not a version: write MAJOR.MINOR, such as '{self.example}'",
                 code="B021",
-                help=_nearest_version(parts),
+                help=_nearest_version(text),
             )
-        object.__setattr__(self, "major", int(parts[0]))
-        object.__setattr__(self, "minor", int(parts[1]))
+        object.__setattr__(self, "major", int(found[1]))
+        object.__setattr__(self, "minor", int(found[2]))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Version is immutable: {name} = {value!r}")
@@ -102,10 +118,13 @@ class _Text(str):
 
     def __new__(cls, text: str) -> "Any":
         if _compiled(cls.pattern).fullmatch(text) is None:
-            raise InvalidValueError(
-                f"{quoted(text)} is not {cls.kind}: {cls.rule}", code=cls.code, help=cls.remedy(text)
-            )
+            raise cls.refusal(text)
         return super().__new__(cls, text)
+
+    @classmethod
+    def refusal(cls, text: str) -> InvalidValueError:
+        """Return the error for a text that is none."""
+        return InvalidValueError(f"{quoted(text)} is not {cls.kind}: {cls.rule}", code=cls.code, help=cls.remedy(text))
 
     @classmethod
     def remedy(cls, text: str) -> str | None:  # noqa: ARG003  for the classes that have one
@@ -154,10 +173,24 @@ class GitUrl(_Text):
 
     __slots__ = ()
 
-    pattern = r"(?:(?:git\+)?(?:https?|ssh)|git)://[^/\s][^\s]*|(?![^:]*://)[^:\s]+:(?!/)[^\s]+"
+    # Necessary, not sufficient, but what a JSON Schema can say.
+    pattern = r"[\s\S]+:[\s\S]*"
     code = "B022"
     kind = "a Git URL"
-    rule = "write 'https://host/path', 'ssh://host/path', 'git://host/path' or 'host:path'"
+    rule = f"write a URL of {', '.join(SCHEMES)}, or 'user@host:path'"
+
+    def __new__(cls, text: str) -> "Any":
+        """Refuse what the public parser refuses."""
+        if not is_git_url(text):
+            raise cls.refusal(text)
+        return str.__new__(cls, text)
+
+    @classmethod
+    def remedy(cls, text: str) -> str | None:
+        """Return the URL of a repository that was named in a web browser's or scp's short form."""
+        if re.fullmatch(r"[\w.-]+\.[a-z]+:[\w./-]+", text, re.ASCII):
+            return f"write 'git@{text}'"
+        return f"write 'https://{text}'" if re.fullmatch(r"[\w-]+(\.[\w-]+)+/[\w./-]+", text, re.ASCII) else None
 
 
 class ProjectPath(_Text):
@@ -173,7 +206,7 @@ class ProjectPath(_Text):
     def __new__(cls, text: str) -> "Any":
         """Refuse what is absolute, leaves the project or cannot be shown."""
         if text == "" or text[0] == "/" or not text.isprintable() or _leaves(text):
-            raise InvalidValueError(f"{quoted(text)} is not {cls.kind}: {cls.rule}", code=cls.code)
+            raise cls.refusal(text)
         return str.__new__(cls, text)
 
 
@@ -309,6 +342,19 @@ class PythonDependency(_Known):
         return super().refusal(text)
 
 
+class OldPythonDependency(PythonDependency):
+    """A Python package that the kernel imports, in schema 2."""
+
+    __slots__ = ()
+
+    kind = "a Python dependency of schema 2"
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return every valid name."""
+        return ("einops", "nvidia-cutlass-dsl")
+
+
 class CudaPythonDependency(PythonDependency):
     """A Python package that the kernel imports on CUDA."""
 
@@ -364,8 +410,6 @@ def _leaves(path: str) -> bool:
     return False
 
 
-def _nearest_version(parts: list[str]) -> str | None:
-    numbers = [part for part in parts if re.fullmatch(r"[0-9]{1,9}", part, re.ASCII)]
-    if len(numbers) != len(parts):
-        return None
-    return f"write '{numbers[0]}.0'" if len(numbers) == 1 else f"write '{numbers[0]}.{numbers[1]}'"
+def _nearest_version(text: str) -> str | None:
+    found = re.fullmatch(r"v?([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:[.+-].*)?", text, re.ASCII)
+    return f"write '{found[1]}.{found[2] or 0}'" if found else None

@@ -1,0 +1,75 @@
+"""Say what is wrong with a text that is not TOML: where the parser stopped, in words that help."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from builder._positions import Index
+from builder.spelling import quoted
+
+_AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
+_AT_END = " (at end of document)"
+_TWICE = ("cannot overwrite", "cannot declare", "cannot mutate", "duplicate inline table key")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """What is wrong between two offsets of a text."""
+
+    message: str
+    start: int
+    end: int
+    help: str | None = None
+
+
+def explain(text: str, error: str, index: Index) -> Iterator[Mistake]:
+    """Yield the mistakes behind the message of the parser."""
+    where = _AT_LINE.search(error)
+    message = error[: where.start()] if where else error.removesuffix(_AT_END)
+    message = message[:1].lower() + message[1:]
+    if message.startswith(_TWICE) and index.repeated:
+        for first, (start, end) in index.repeated:
+            line = text.count("\n", 0, first) + 1
+            yield Mistake(
+                message=f"{quoted(text[start:end])} is given twice",
+                start=start,
+                end=end,
+                help=f"remove one; the first is in line {line}",
+            )
+        return
+    at = _offset(text, int(where[1]), int(where[2])) if where else len(text.rstrip())
+    better, remedy = _reworded(text, at, message)
+    yield Mistake(message=f"not valid TOML: {better}", start=at, end=at + 1, help=remedy)
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    start = 0
+    for _ in range(line - 1):
+        start = text.index("\n", start) + 1
+    return start + column - 1
+
+
+def _reworded(text: str, at: int, message: str) -> tuple[str, str | None]:
+    rest = text[at : at + 200].partition("\n")[0].strip()
+    if message.startswith("illegal character '\\n'") or message == "unterminated string":
+        return "a string is not closed", "add the closing quote; a string of several lines has three at each end"
+    if message.startswith(("unclosed array", "unclosed inline table")):
+        return message, "add the closing bracket, or the comma between two entries"
+    if message == "invalid value":
+        return _value(rest)
+    if message.startswith("expected '=' after a key"):
+        return "a key without '='", "write 'key = value', or '[table]'"
+    if message.startswith(_TWICE):
+        return "a key or table is given twice, or inside a value", "give each table one header, and each key one value"
+    if message.startswith(("unescaped '\\'", "invalid hex value")):
+        return message, "write '\\\\' for a backslash, or put the text in single quotes"
+    return message, None
+
+
+def _value(rest: str) -> tuple[str, str | None]:
+    if not rest or rest.startswith("#"):
+        return "a value is missing", 'write one after the \'=\', such as "text", 1, true or ["a", "b"]'
+    word = re.split(r"[\s,\]}#]", rest, maxsplit=1)[0]
+    if word.lower() in {"true", "false"}:
+        return f"{quoted(word)} is no value", f"write {word.lower()}"
+    return f"{quoted(word)} is no value", f'quote it: "{word}"' if '"' not in word and "'" not in word else None

@@ -1,0 +1,51 @@
+"""Tell the schema of a file by its content, so that a mistake in it is reported as that mistake."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from builder.config import v5
+from builder.source import Source
+
+_SINCE_4 = ("version", "license", "source")
+"""Keys of `[general]` that schema 4 brought; the first two are optional in schema 3."""
+
+
+def schema(table: Mapping[str, Any], source: Source) -> int:
+    """Return the number of the schema that a document is in.
+
+    Raises:
+        ConfigError: it names an edition that there is not, or not yet.
+    """
+    general = _tables(table, "general")
+    if "edition" in general:
+        _check_edition(general["edition"], source)
+        return 5
+    if _is_4(table, general) or not isinstance(table.get("general"), dict):
+        return 4
+    if "backends" in general:
+        return 3
+    kernels = [kernel for kernel in _tables(table, "kernel").values() if isinstance(kernel, dict)]
+    is_old = any("language" in kernel for kernel in kernels) or "universal" in _tables(table, "torch")
+    return 1 if is_old and not any("backend" in kernel for kernel in kernels) else 2
+
+
+def _is_4(table: Mapping[str, Any], general: Mapping[str, Any]) -> bool:
+    return "torch-noarch" in table or "stable-abi" in _tables(table, "torch") or any(key in general for key in _SINCE_4)
+
+
+def _check_edition(edition: object, source: Source) -> None:
+    if not isinstance(edition, int) or isinstance(edition, bool) or edition == v5.EDITION:
+        return  # a wrong type is one problem among those of the file
+    found = str(edition) if abs(edition) < 10**18 else "a number of many digits"
+    if edition > v5.EDITION:
+        message = f"edition {found} is newer than {v5.EDITION}, the one this builder reads"
+        remedy = "this file needs a newer builder: pip install --upgrade kernel-wheel-builder"
+    else:
+        message = f"there is no edition {found}: {v5.EDITION} is the first"
+        remedy = f"write 'edition = {v5.EDITION}', or remove the line if the file is older"
+    raise source.error(source.problem("B004", message, path=("general", "edition"), help=remedy))
+
+
+def _tables(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = table.get(key)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,102 @@
+"""Config → TOML: the inverse of parsing."""
+
+import json
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from builder.config import shape
+from builder.config.shape import Array, Choice, Constant, Field, Kind, Record, Scalar, Table, Tagged
+from builder.config.v5 import Config
+
+
+def dump(config: Config) -> str:
+    """Return the text of edition 5 that parses to `config`: one spelling for each kernel."""
+    return "\n".join(_document(config)) + "\n"
+
+
+def _document(config: Config) -> Iterator[str]:
+    first = True
+    for item in shape.fields(Config):
+        value = getattr(config, item.name)
+        if value == item.default:
+            continue
+        for header, lines in _tables((item.key,), item.kind, value):
+            if not first:
+                yield ""
+            first = False
+            yield f"[{'.'.join(header)}]"
+            yield from lines
+
+
+def _tables(header: tuple[str, ...], kind: Kind, value: Any) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Yield the tables of a value, each with its own lines: those with tables below come after their parent."""
+    match kind:
+        case Table():
+            if _is_table(kind.value):
+                for key, entry in value.items():
+                    yield from _tables((*header, _key(key)), kind.value, entry)
+            else:
+                yield header, [f"{_key(key)} = {_inline(kind.value, entry)}" for key, entry in value.items()]
+        case Tagged():
+            tag = f"{kind.tag} = {_string(str(getattr(value, kind.tag)))}"
+            ((_, lines),) = _tables(header, Record(type(value)), value)
+            yield header, [tag, *lines]
+        case Record():
+            below = [item for item in shape.fields(kind.type) if _is_table(item.kind) and _given(item, value)]
+            rest = [item for item in shape.fields(kind.type) if not _is_table(item.kind) and _given(item, value)]
+            lines = [f"{item.key} = {_inline(item.kind, getattr(value, item.name))}" for item in rest]
+            yield header, lines
+            for item in below:
+                yield from _tables(header if item.rest else (*header, item.key), item.kind, getattr(value, item.name))
+        case Array() | Choice() | Constant() | Scalar():
+            raise TypeError(f"{kind} is not a table")
+
+
+def _given(item: Field, value: object) -> bool:
+    return item.required or getattr(value, item.name) != item.default
+
+
+def _is_table(kind: Kind) -> bool:
+    return isinstance(kind, (Table, Record, Tagged))
+
+
+def _inline(kind: Kind, value: Any) -> str:
+    match kind:
+        case Constant():
+            return str(kind.value)
+        case Scalar():
+            return _scalar(value)
+        case Array():
+            return "[" + ", ".join(_inline(kind.item, item) for item in value) + "]"
+        case Choice():
+            return _inline(kind.table if isinstance(value, Mapping) else kind.scalar, value)
+        case Table():
+            return _braces(f"{_key(key)} = {_inline(kind.value, entry)}" for key, entry in value.items())
+        case Record():
+            given = (item for item in shape.fields(kind.type) if _given(item, value))
+            return _braces(f"{item.key} = {_inline(item.kind, getattr(value, item.name))}" for item in given)
+        case Tagged():
+            raise TypeError(f"{kind} is written as a table of its own")
+
+
+def _braces(pairs: Iterator[str]) -> str:
+    inside = ", ".join(pairs)
+    return f"{{ {inside} }}" if inside else "{}"
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return _string(value.value if isinstance(value, Enum) else str(value))
+
+
+def _key(key: object) -> str:
+    text = str(key)
+    return text if text and text.isascii() and text.replace("-", "").replace("_", "").isalnum() else _string(text)
+
+
+def _string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

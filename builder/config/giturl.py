@@ -1,0 +1,107 @@
+"""Tell a Git URL as the public parser does: the URL Standard, or the `host:path` form of scp.
+
+Python's `urllib.parse` takes nearly anything apart without an error, so the part of the standard that refuses is here.
+"""
+
+import ipaddress
+import re
+from urllib.parse import unquote
+
+SCHEMES = ("https", "http", "git", "ssh", "git+ssh", "git+https", "git+http")
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_OPAQUE_FORBIDDEN = re.compile(r"[\0\t\n\r #/:<>?@\[\\\]^|]")
+_DOMAIN_FORBIDDEN = re.compile(r"[\0-\x20\"#%/:<>?@\[\\\]^`{|}\x7f]")
+_PORT = re.compile(r"0*([0-9]{0,5})", re.ASCII)
+_LARGEST_PORT = 65535
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*", re.ASCII)
+_MOST_NUMBERS = 4
+
+
+def is_git_url(text: str) -> bool:
+    """Whether `text` is a URL of one of `SCHEMES`, or `host:path`."""
+    cleaned = _clean(text)
+    scheme = _SCHEME.match(cleaned)
+    if scheme is not None and scheme[1].lower() not in SCHEMES:
+        return False
+    if scheme is not None and _is_url(scheme[1].lower(), cleaned[scheme.end() :]):
+        return True
+    host, colon, path = text.partition(":")
+    is_scp = bool(host and colon and path) and not path.startswith("/")
+    return is_scp and _is_url("ssh", _clean(f"//{host}/{path}"))
+
+
+def _clean(text: str) -> str:
+    stripped = text.strip("".join(map(chr, range(0x21))))
+    return re.sub(r"[\t\n\r]", "", stripped)
+
+
+def _is_url(scheme: str, rest: str) -> bool:
+    if scheme in {"http", "https"}:
+        authority = re.split(r"[/\\?#]", rest.lstrip("/\\"), maxsplit=1)[0]
+        return _is_authority(authority, special=True)
+    if not rest.startswith("//"):
+        return True
+    return _is_authority(re.split(r"[/?#]", rest[2:], maxsplit=1)[0], special=False)
+
+
+def _is_authority(authority: str, *, special: bool) -> bool:
+    if not authority:
+        return not special
+    address = authority.rpartition("@")[2]
+    found = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::(.*))?", address, re.DOTALL)
+    if found is None or not found[1]:
+        return False
+    port = _PORT.fullmatch(found[2] or "")
+    if port is None or int(port[1] or 0) > _LARGEST_PORT:
+        return False
+    host = found[1]
+    if host.startswith("["):
+        return _is_ipv6(host[1:-1])
+    return _is_domain(host) if special else _OPAQUE_FORBIDDEN.search(host) is None
+
+
+def _is_domain(host: str) -> bool:
+    try:
+        host = unquote(host, errors="strict")
+        ascii_host = host.lower() if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return False
+    if not ascii_host or _DOMAIN_FORBIDDEN.search(ascii_host) is not None:
+        return False
+    if not all(_is_label(label) for label in ascii_host.split(".") if label.startswith("xn--")):
+        return False
+    labels = ascii_host.removesuffix(".").split(".")
+    return _is_ipv4(labels) if _NUMBER.fullmatch(labels[-1]) else True
+
+
+def _is_label(label: str) -> bool:
+    try:
+        decoded = label.removeprefix("xn--").encode("ascii").decode("punycode")
+        return not decoded.isascii() and decoded.encode("idna").decode("ascii") == label
+    except (UnicodeError, ValueError):
+        return False
+
+
+def _is_ipv4(labels: list[str]) -> bool:
+    if len(labels) > _MOST_NUMBERS or not all(_NUMBER.fullmatch(label) for label in labels):
+        return False
+    try:
+        numbers = [_number(label) for label in labels]
+    except ValueError:
+        return False
+    *first, last = numbers
+    return all(number < 256 for number in first) and last < 256 ** (5 - len(numbers))  # noqa: PLR2004  bytes
+
+
+def _number(label: str) -> int:
+    if label[:2].lower() == "0x":
+        return int(label[2:] or "0", 16)
+    return int(label[1:], 8) if len(label) > 1 and label[0] == "0" else int(label[:64])
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        return ipaddress.IPv6Address(text) is not None and "%" not in text
+    except ValueError:
+        return False

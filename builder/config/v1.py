@@ -1,0 +1,103 @@
+"""Schema 1: components have a language; ROCm is a by-product of CUDA."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from builder.config import v2, v3, v5
+from builder.config.values import (
+    ComponentName,
+    CudaCapability,
+    Dependency,
+    InvalidValueError,
+    KernelName,
+    ProjectPath,
+    PyExt,
+    RocmArch,
+)
+
+
+class Language(str, Enum):
+    """What a component is written in."""
+
+    CUDA = "cuda"
+    CUDA_HIPIFY = "cuda-hipify"
+    METAL = "metal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class General:
+    """What holds for the whole kernel."""
+
+    name: KernelName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Torch:
+    """How the kernel binds to PyTorch."""
+
+    src: tuple[ProjectPath, ...] = ()
+    include: tuple[ProjectPath, ...] = ()
+    pyext: tuple[PyExt, ...] | None = None
+    universal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """Sources that are compiled in the same way."""
+
+    language: Language = Language.CUDA
+    cuda_capabilities: tuple[CudaCapability, ...] | None = None
+    rocm_archs: tuple[RocmArch, ...] | None = None
+    depends: tuple[Dependency, ...]
+    src: tuple[ProjectPath, ...]
+    include: tuple[ProjectPath, ...] = ()
+
+    def upgrade(self) -> Iterator[v5.Component]:
+        """Yield the component of each backend that the language stands for."""
+        if self.language is Language.METAL:
+            yield v5.MetalComponent(depends=self.depends, src=self.src, include=self.include)
+            return
+        yield v5.CudaComponent(
+            depends=self.depends,
+            src=self.src,
+            include=self.include,
+            cuda_capabilities=self.cuda_capabilities,
+        )
+        if self.language is Language.CUDA_HIPIFY:
+            yield v5.RocmComponent(depends=self.depends, src=self.src, include=self.include, rocm_archs=self.rocm_archs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """A schema 1 file."""
+
+    general: General
+    torch: Torch | None = None
+    kernel: Mapping[ComponentName, Component] = field(default_factory=dict)
+
+    def upgrade(self) -> v2.Config:
+        """Return the same kernel in schema 2, which has a component for each backend."""
+        components: dict[ComponentName, v5.Component] = {}
+        for name, component in self.kernel.items():
+            for number, upgraded in enumerate(component.upgrade()):
+                own = name if number == 0 else _rocm_name(name, self.kernel)
+                components[own] = upgraded
+        torch = self.torch
+        return v2.Config(
+            general=v2.General(name=self.general.name, universal=torch is not None and torch.universal),
+            torch=None if torch is None else v3.Torch(src=torch.src, include=torch.include, pyext=torch.pyext),
+            kernel=components,
+        )
+
+
+def _rocm_name(name: str, taken: Mapping[ComponentName, Component]) -> ComponentName:
+    rocm: ComponentName = ComponentName(f"{name}_rocm")
+    if rocm in taken:
+        raise InvalidValueError(
+            f"the ROCm half of '{name}' would be called '{rocm}', and there is one of that name",
+            code="B037",
+            path=("kernel", rocm),
+            help=f"rename '{rocm}'",
+        )
+    return rocm
