@@ -3,6 +3,7 @@
 import csv
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +62,9 @@ def make(
             f"cannot use the environment '{found.path}': {why}, and the store is read-only",
             help="name a store that can be written with --store or BUILDER_STORE",
         )
-    with store.lock(f"environment-{pinset.digest}"):
+    found.path.parent.mkdir(exist_ok=True)
+    _drop_leftovers(store, found.path.parent)
+    with store.lock(_lock(pinset.digest)):
         _replace(found, pinset, python=python, finders=finders, progress=progress)
     return found
 
@@ -73,25 +76,41 @@ def _replace(wanted: Environment, pinset: PinSet, *, python: Path, finders: Find
         if why is None:
             return  # another process made it while this one waited
         progress(f"the environment {wanted.digest[:12]} is damaged ({why}): making it again")
-    aside = wanted.path.with_name(f".{wanted.digest}")  # what a killed process left is here, and nowhere else
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.parent.mkdir(parents=True, exist_ok=True)
+    folder = wanted.path.parent
+    aside = Path(tempfile.mkdtemp(prefix=f".{wanted.digest}-", dir=folder))
     try:
         _create(aside, python=python, wanted=pinset.python, finders=finders)
-        install(pinset, into=aside, cache=wanted.path.parent.parent / "uv", finders=finders, progress=progress)
+        install(pinset, into=aside, cache=folder.parent / "uv", finders=finders, progress=progress)
         cuda = toolkit.cuda_root(_site_packages(aside, pinset.python))
         if cuda is not None:
             toolkit.complete(cuda)
         write_atomic(aside / MARKER, pinset.to_json().encode())
-        shutil.rmtree(wanted.path, ignore_errors=True)
+        aside.chmod(0o755)
+        if wanted.path.exists():
+            wanted.path.rename(aside.with_name(f"{aside.name}-old"))
         aside.rename(wanted.path)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(aside.with_name(f"{aside.name}-old"), ignore_errors=True)
+
+
+def _drop_leftovers(store: Store, folder: Path) -> None:
+    """Remove what killed processes left: half an environment whose lock nobody holds."""
+    for path in folder.glob(".*-*"):
+        digest = path.name[1:].partition("-")[0]
+        with store.lock(_lock(digest), wait=False) as held:
+            if held:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _lock(digest: str) -> str:
+    return f"environment-{digest}"
 
 
 def _create(path: Path, *, python: Path, wanted: str, finders: Finders) -> None:
     """Make an empty environment that may be moved."""
-    argv = (uv_binary(), "venv", "--quiet", "--relocatable", "--no-project", "--no-config", "--python", python, path)
+    options = ("--quiet", "--relocatable", "--allow-existing", "--no-project", "--no-config")
+    argv = (uv_binary(), "venv", *options, "--python", python, path)
     done = run(argv, cwd=path.parent, env=finders.env)
     if done.returncode != 0:
         raise ToolError(

@@ -49,7 +49,7 @@ def install(pinset: PinSet, *, into: Path, cache: Path, finders: Finders, progre
     """
     local = dict(_local(pinset, finders))
     indexes = {wheel.index for wheel in pinset.wheels if wheel not in local} - {None}
-    with TemporaryDirectory(prefix=".fetch-", dir=into.parent) as scratch:
+    with TemporaryDirectory(prefix=".fetch-", dir=into) as scratch:
         installer = _Installer(into=into, scratch=Path(scratch), cache=cache, finders=finders)
         for index in (None, *sorted(index for index in indexes if index)):
             batch = tuple(wheel for wheel in pinset.wheels if (None if wheel in local else wheel.index) == index)

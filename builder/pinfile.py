@@ -97,8 +97,12 @@ def _typed(key: str, table: Any, types: dict[str, type], *, required: set[str]) 
             yield f"{key}.{name}: unknown key; known are {', '.join(types)}".lstrip(".")
         elif not isinstance(value, types[name]):
             yield f"{key}.{name}: must be a {types[name].__name__}, not {value!r}".lstrip(".")
-        elif types[name] is list and name != "part" and not all(isinstance(item, str) for item in value):
+        elif types[name] is list and name != "part" and not _is_strings(value):
             yield f"{key}.{name}: must be a list of strings".lstrip(".")
+
+
+def _is_strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _part(key: str, part: Any) -> Iterator[str]:
@@ -125,7 +129,7 @@ def _lists(key: str, pythons: dict[str, Any]) -> Iterator[str]:
     for python, files in pythons.items():
         if not re.fullmatch(r"any|cp3\d+", python):
             yield f"{key}.{python}: must be a Python tag such as 'cp311', or 'any'"
-        if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
+        if not _is_strings(files):
             yield f"{key}.{python}: must be a list of file names"
 
 

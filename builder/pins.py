@@ -197,8 +197,9 @@ class Pins:
     def _files(self, recipe: tuple[str, ...], requirement: Requirement) -> frozenset[str] | None:
         files: set[str] = set()
         for reference in recipe:
-            part = next((part for part in self.parts if part.serves(reference, requirement)), None)
-            own = None if part is None else part.files(requirement.system, requirement.python)
+            parts = (part for part in self.parts if part.serves(reference, requirement))
+            candidates = (part.files(requirement.system, requirement.python) for part in parts)
+            own = next((found for found in candidates if found is not None), None)
             if own is None:
                 return None
             files.update(own)
