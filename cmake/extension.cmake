@@ -1,6 +1,6 @@
 include_guard(GLOBAL)
 
-include("${CMAKE_CURRENT_LIST_DIR}/glibc.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/portable.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/reproducible.cmake")
 
 #[=======================================================================[.rst:
@@ -36,7 +36,7 @@ function(kernel_extension name)
   if(IS_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/csrc")
     target_include_directories("${name}" PRIVATE csrc)
   endif()
-  kernel_glibc("${name}")
+  kernel_portable("${name}")
   kernel_reproducible("${name}")
   # Modes are written out because CMake's own differ between distributions.
   install(

@@ -39,7 +39,7 @@ def _own(part: Component) -> Arguments:
     match part:
         case CudaComponent():
             return {
-                "CUDA_FLAGS": _lines(part.cuda_flags),
+                "CUDA_FLAGS": _lines((*architectures.facts()["cuda"]["flags"], *part.cuda_flags)),
                 "MINVER": () if part.cuda_minver is None else ((str(part.cuda_minver),),),
                 "CAPABILITIES": capabilities(part.cuda_capabilities),
             }
