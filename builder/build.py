@@ -52,6 +52,7 @@ class Job:
     """Interpreter that loads the wheel; None where none can be had, which the report says."""
     wheel_version: str | None = None
     label: bool = True
+    policy: str = finish.MANYLINUX
     epoch: int
     cores: int | None = None
     """Most compilers at once; None leaves it to the jobserver, or to ninja."""
@@ -139,6 +140,7 @@ def _facts(job: Job, plan: Mapping[str, Any] | None) -> finish.Facts:
         archs=finish.archs_of(plan),
         version=job.wheel_version,
         label=job.label,
+        policy=job.policy,
         epoch=job.epoch,
     )
 

@@ -20,6 +20,8 @@ from builder.wheel import Bytes, Wheel, pack
 _LIBRARIES = (".so", ".dylib", ".pyd")
 _LIBRARY_MODE = 0o755
 _ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64"}
+MANYLINUX = "manylinux_2_28"
+"""The policy that every wheel meets: that of torch's own wheels, below which nothing is gained."""
 _DEPLOYMENT = {"metal": "26_0", "cpu": "15_0"}
 
 
@@ -42,6 +44,8 @@ class Facts:
     """Version asked for; None is `<general.version>.0.0`."""
     label: bool = True
     epoch: int
+    policy: str = MANYLINUX
+    """The newest manylinux policy that is accepted."""
 
 
 def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: Facts) -> Finished:
@@ -54,7 +58,7 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: Facts) -> Finished:
     module = config.general.name.module
     package = _package(raw, module)
     version = wheel_version(config, cell, asked=facts.version, label=facts.label)
-    tag = _tag(cell, package)
+    tag = _tag(cell, package, accepted=facts.policy)
     rendered = package.pop(metadata.METADATA_FILE)
     package[metadata.METADATA_FILE] = Bytes(
         metadata.client_metadata(rendered.content, package=package, archs=facts.archs, build=facts.build)
@@ -101,7 +105,7 @@ def _package(raw: Wheel, module: str) -> dict[str, Bytes]:
     return package
 
 
-def _tag(cell: Cell, package: Mapping[str, Bytes]) -> str:
+def _tag(cell: Cell, package: Mapping[str, Bytes], *, accepted: str) -> str:
     if cell.noarch:
         return "py3-none-any"
     machine, system = cell.system.split("-")
@@ -109,13 +113,21 @@ def _tag(cell: Cell, package: Mapping[str, Bytes]) -> str:
         deployment = _DEPLOYMENT.get(cell.backend.value, _DEPLOYMENT["cpu"])
         return f"cp39-abi3-macosx_{deployment}_{_ARCHITECTURE[machine]}"
     extensions = [Extension.read(name, member.content) for name, member in package.items() if name.endswith(_LIBRARIES)]
+    return f"cp39-abi3-{_manylinux(extensions, machine, accepted=accepted)}_{machine}"
+
+
+def _manylinux(extensions: list[Extension], machine: str, *, accepted: str) -> str:
+    """Return the policy to promise: what the symbols allow, and no lower than that of torch's wheels."""
     lowest = policy.lowest_policy(extensions, machine)
-    if lowest.policy is None:
+    order = [each.name for each in policy.policies(machine)]
+    if accepted not in order:
+        raise BuilderError(f"'{accepted}' is not a manylinux policy", help=f"there are {', '.join(order)}")
+    if lowest.policy is None or order.index(lowest.name) > order.index(accepted):
         raise AuditError(
-            f"no manylinux policy allows {', '.join(lowest.offending)}",
-            help="these symbols need a newer system than any policy names: build where they are older",
+            f"the libraries need {lowest.name}, and {accepted} is wanted: {', '.join(lowest.offending)}",
+            help="build with an older compiler or distribution, or accept the newer policy with --manylinux",
         )
-    return f"cp39-abi3-{lowest.policy.name}_{machine}"
+    return max(lowest.name, MANYLINUX, key=order.index)
 
 
 def archs_of(plan: Mapping[str, Any] | None) -> tuple[str, ...] | None:

@@ -28,7 +28,10 @@ def available() -> bool:
         return False
     try:
         probe = subprocess.run(
-            [*_unshare(), "mount", "--bind", "/", str(CANONICAL)], capture_output=True, check=False, timeout=10
+            [*_unshare(), "mount", "--bind", str(CANONICAL), str(CANONICAL)],
+            capture_output=True,
+            check=False,
+            timeout=10,
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

@@ -18,6 +18,7 @@ from builder.config import Backend
 from builder.engine import budget, local
 from builder.engine.outcome import Outcome
 from builder.errors import BuilderError, NothingToDoError
+from builder.finish import MANYLINUX
 from builder.matrix import Cell
 from builder.store import Store
 
@@ -52,6 +53,7 @@ class Size(click.ParamType[int]):
 @click.option("--python", type=click.Path(path_type=Path), help="Python whose torch --no-isolation uses.")
 @click.option("--wheel-version", metavar="X.Y.Z", help="Version of the wheel; the major must be general.version.")
 @click.option("--label/--no-label", default=True, help="Name the cell in the version (+torch213.cxx11.cpu).")
+@click.option("--manylinux", "policy", default=MANYLINUX, show_default=True, help="Newest policy to accept.")
 @click.option("--unique-id", metavar="ID", help="Name the ops by this and not by their content.")
 @click.option("--allow-unsafe-flags", is_flag=True, help="Accept flags that load code into the compiler.")
 @click.option("--rebuild", is_flag=True, help="Build also what the store has.")
@@ -72,6 +74,7 @@ def command(
     python: Path | None,
     wheel_version: str | None,
     label: bool,
+    policy: str,
     unique_id: str | None,
     allow_unsafe_flags: bool,
     rebuild: bool,
@@ -96,6 +99,7 @@ def command(
         python=python,
         wheel_version=wheel_version,
         label=label,
+        policy=policy,
         unique_id=unique_id,
         allow_unsafe_flags=allow_unsafe_flags,
         only_possible=not named,
@@ -127,17 +131,16 @@ def choose(
         NothingToDoError: there is none; the reasons are given.
     """
     _check_backends(kernel, backends)
-    known = matrix.rows()
-    # A variant may be named whatever its set is; the release comes first where both have the name.
-    rows = [row for row in known if sets in (row.set, "all") or variants]
-    cells = matrix.select(kernel.config, rows, unbundled=unbundled)
+    cells = _cells(kernel, sets, unbundled=unbundled)
     if backends:
         cells = tuple(cell for cell in cells if cell.backend in backends)
     if variants:
-        by_name = _by_name(cells)
+        # A cell of another set may be named; the one of the set that is asked for comes first.
+        others = [cell for name in matrix.SETS if name != sets for cell in _cells(kernel, name, unbundled=unbundled)]
+        by_name = _by_name([*others, *cells])
         unknown = [variant for variant in variants if variant not in by_name]
         if unknown:
-            raise _unknown(unknown[0], tuple(by_name))
+            raise _unknown(unknown, tuple(by_name))
         cells = tuple(by_name[variant] for variant in dict.fromkeys(variants))
     if not cells:
         raise NothingToDoError(
@@ -147,19 +150,25 @@ def choose(
     return cells
 
 
+def _cells(kernel: kernels.Kernel, sets: str, *, unbundled: bool) -> tuple[Cell, ...]:
+    rows = [row for row in matrix.rows() if sets in (row.set, "all")]
+    return matrix.select(kernel.config, rows, unbundled=unbundled)
+
+
 def _by_name(cells: Sequence[Cell]) -> Mapping[str, Cell]:
-    """Return the cells by variant; of a noarch variant, which each system has, the one of this machine."""
+    """Return the cells by variant, a later one first; of a noarch variant the cell of this machine."""
     here = toolchain.system()
-    ordered = sorted(cells, key=lambda cell: cell.system == here)
+    ordered = sorted(cells, key=lambda cell: cell.noarch and cell.system == here)
     return {cell.variant: cell for cell in ordered}
 
 
-def _unknown(variant: str, known: Sequence[str]) -> BuilderError:
+def _unknown(variants: Sequence[str], known: Sequence[str]) -> BuilderError:
     import difflib  # noqa: PLC0415  only a mistake needs it
 
-    near = difflib.get_close_matches(variant, known, n=3)
+    near = [name for variant in variants for name in difflib.get_close_matches(variant, known, n=2)]
     remedy = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else f"there are: {', '.join(known)}"
-    return NothingToDoError(f"'{variant}' is not a cell of this kernel", help=remedy)
+    named = ", ".join(f"'{variant}'" for variant in variants)
+    return NothingToDoError(f"{named}: no such cell of this kernel", help=remedy)
 
 
 def _check_backends(kernel: kernels.Kernel, backends: Sequence[Backend]) -> None:

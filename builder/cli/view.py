@@ -1,5 +1,6 @@
 """Show a build while it runs: live on a terminal, plain lines elsewhere, groups and annotations on GitHub."""
 
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -31,7 +32,8 @@ def choose(*, environ: Mapping[str, str], quiet: bool) -> View:
         return Plain(quiet=True)
     if environ.get("GITHUB_ACTIONS") == "true":
         return GitHub()
-    return Live() if click.get_text_stream("stderr").isatty() and environ.get("TERM") != "dumb" else Plain()
+    terminal = sys.stderr.isatty() and environ.get("TERM") != "dumb"
+    return Live() if terminal else Plain()
 
 
 class Plain:

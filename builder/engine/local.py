@@ -26,6 +26,7 @@ from builder.config import Backend, Framework
 from builder.engine.budget import Budget, Jobserver, Machine
 from builder.engine.outcome import Event, Listen, Outcome, Status
 from builder.errors import BuilderError, ConfigError, ToolError
+from builder.finish import MANYLINUX
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.run import Processes
@@ -57,6 +58,7 @@ class Options:
     """With isolation the interpreter to prefer; without, the one whose packages are used."""
     wheel_version: str | None = None
     label: bool = True
+    policy: str = MANYLINUX
     unique_id: str | None = None
     allow_unsafe_flags: bool = False
     only_possible: bool = False
@@ -207,7 +209,7 @@ class _Worker:
         except ConfigError:
             raise
         except BuilderError as error:
-            status = "skipped" if self.options.only_possible and isinstance(error, NotHereError) else "failed"
+            status: Status = "skipped" if self.options.only_possible and isinstance(error, NotHereError) else "failed"
             outcome = Outcome(cell=cell, status=status, reason=error.message, error=error)
         outcome = replace(outcome, seconds=time.monotonic() - began, log=log if log.is_file() else None)
         self.listen(Event(variant=cell.variant, kind="done", outcome=outcome))
@@ -280,6 +282,7 @@ class _Worker:
             test_python=place.python if options.test else None,
             wheel_version=options.wheel_version,
             label=options.label,
+            policy=options.policy,
             epoch=epoch,
             cores=options.limits.cores,
             environ=options.environ,
@@ -287,7 +290,7 @@ class _Worker:
         record = identity.BuildRecord(
             builder=__version__,
             variant=cell.variant,
-            wheel={"version": options.wheel_version or "", "label": str(options.label)},
+            wheel={"version": options.wheel_version or "", "label": str(options.label), "policy": options.policy},
             project=identity.file_digests(project.files),
             framework=place.identity,
             pins=place.pins,
