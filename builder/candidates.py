@@ -1,0 +1,242 @@
+"""The rows of the build matrix, and the rules that leave a row out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from builder import _toml, resources
+from builder.config import Backend, Config, Framework, Version
+
+SETS = ("release", "preview")
+"""The sets of rows; a set that is not named is not looked at."""
+
+KeyPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A row of `data/matrix.toml`."""
+
+    torch: Version
+    backend: Backend
+    toolkit: str | None
+    compute: str
+    system: str
+    variant: str | None
+    tvm_ffi: Version | None
+    tvm_ffi_variant: str | None
+    bundle: bool
+    noarch: bool
+    set: str
+
+    def __str__(self) -> str:
+        toolkit = "" if self.toolkit is None else f" {self.toolkit}"
+        return f"torch {self.torch}, {self.backend.value}{toolkit}, {self.system}"
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    """Return every row of the matrix, in the file's order."""
+    return read((resources.DATA / "matrix.toml").read_text(encoding="utf-8"))
+
+
+def read(text: str) -> tuple[Row, ...]:
+    """Return the rows of a matrix file."""
+    table = _toml.loads(text)
+    return tuple(_row(row, name) for name in SETS for row in table[name]["cell"])
+
+
+def _row(row: dict[str, Any], name: str) -> Row:
+    tvm_ffi = row.get("tvm-ffi")
+    return Row(
+        torch=Version(row["torch"]),
+        backend=Backend(row["backend"]),
+        toolkit=row.get("toolkit"),
+        compute=row["compute"],
+        system=row["system"],
+        variant=row.get("variant"),
+        tvm_ffi=None if tvm_ffi is None else Version(tvm_ffi),
+        tvm_ffi_variant=row.get("tvm-ffi-variant"),
+        bundle=row.get("bundle", True),
+        noarch=row.get("noarch", False),
+        set=name,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """Why a row gives no cell."""
+
+    rule: str
+    message: str
+    key: KeyPath = ()
+    """The key of `build.toml` that decided, whether or not the file has it."""
+    remedy: str
+    """What would change it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a config asks of the rows of one backend, looked up once for all of them."""
+
+    config: Config
+    backend: Backend
+    noarch: bool
+    stable: Version | None
+    toolkits: frozenset[Version] | None
+
+    @classmethod
+    def of(cls, config: Config, backend: Backend) -> "Wish":
+        """Read what `config` says about `backend`."""
+        noarch = is_noarch(config, backend)
+        own = None if config.matrix is None else config.matrix.backend.get(backend)
+        named = None if own is None else own.toolkits
+        return cls(
+            config=config,
+            backend=backend,
+            noarch=noarch,
+            stable=None if noarch else config.stable_abi(backend),
+            toolkits=None if named is None else frozenset(map(minor, named)),
+        )
+
+
+def is_noarch(config: Config, backend: Backend) -> bool:
+    """Whether `backend` gets a wheel of Python files alone: it has no component."""
+    return config.framework is Framework.TORCH_NOARCH or not config.components(backend)
+
+
+@cache
+def minor(version: str) -> Version:
+    """Return the `MAJOR.MINOR` of a toolkit's version."""
+    return Version(".".join(version.split(".")[:2]))
+
+
+def left_out(wish: Wish, row: Row, *, unbundled: bool) -> Why | None:
+    """Return the first rule that leaves `row` out."""
+    for rule in _RULES:
+        why = rule(wish, row)
+        if why is not None:
+            return why
+    if row.bundle or unbundled:
+        return None
+    return Why(rule="bundle", message="not part of a release", remedy="pass --all to build it, too")
+
+
+def _backend(wish: Wish, row: Row) -> Why | None:
+    if row.backend in wish.config.general.backends:
+        return None
+    names = ", ".join(backend.value for backend in wish.config.general.backends)
+    return Why(
+        rule="backend",
+        message=f"{row.backend} is not among the backends ({names})",
+        key=("general", "backends"),
+        remedy=f"add \"{row.backend}\" to 'general.backends'",
+    )
+
+
+def _noarch(wish: Wish, row: Row) -> Why | None:
+    if not row.noarch or wish.noarch:
+        return None
+    return Why(
+        rule="noarch",
+        message=f"{row.backend} builds kernels of Python alone",
+        key=("general", "backends"),
+        remedy=f"remove the components of {row.backend}",
+    )
+
+
+def _tvm_ffi(wish: Wish, row: Row) -> Why | None:
+    if wish.config.framework is not Framework.TVM_FFI or row.tvm_ffi is not None:
+        return None
+    return Why(
+        rule="tvm-ffi",
+        message="the row has no tvm-ffi cell",
+        key=("tvm-ffi",),
+        remedy="nothing in this file: the matrix builds tvm-ffi cells in other rows alone",
+    )
+
+
+def _toolkit(wish: Wish, row: Row) -> Why | None:
+    cuda = wish.config.general.cuda
+    if row.backend is not Backend.CUDA or cuda is None or row.toolkit is None:
+        return None
+    bounds = (cuda.minver, cuda.maxver)
+    return _outside("toolkit", "CUDA", minor(row.toolkit), bounds=bounds, table=("general", "cuda"))
+
+
+def _torch(wish: Wish, row: Row) -> Why | None:
+    torch = wish.config.torch
+    if torch is None:
+        return None
+    return _outside("torch", "torch", row.torch, bounds=(torch.minver, torch.maxver), table=("torch",))
+
+
+def _stable_abi(wish: Wish, row: Row) -> Why | None:
+    if wish.stable is None or not row.torch < wish.stable:
+        return None
+    return Why(
+        rule="stable-abi",
+        message=f"torch {row.torch} is older than the stable ABI {wish.stable}",
+        key=("torch", "stable-abi"),
+        remedy=f"target a stable ABI of at most {row.torch}",
+    )
+
+
+def _systems(wish: Wish, row: Row) -> Why | None:
+    matrix = wish.config.matrix
+    if matrix is None:
+        return None
+    own = matrix.backend.get(row.backend)
+    places: tuple[tuple[tuple[str, ...] | None, KeyPath], ...] = (
+        (matrix.systems, ("matrix", "systems")),
+        (None if own is None else own.systems, ("matrix", row.backend.value, "systems")),
+    )
+    for systems, key in places:
+        if systems is not None and row.system not in systems:
+            message = f"{row.system} is not among the systems ({', '.join(systems)})"
+            return Why(rule="systems", message=message, key=key, remedy=f"add \"{row.system}\" to '{'.'.join(key)}'")
+    return None
+
+
+def _toolkits(wish: Wish, row: Row) -> Why | None:
+    if wish.toolkits is None or row.toolkit is None or minor(row.toolkit) in wish.toolkits:
+        return None
+    named = ", ".join(map(str, sorted(wish.toolkits)))
+    return Why(
+        rule="toolkits",
+        message=f"{row.backend} {row.toolkit} is not among the toolkits ({named})",
+        key=("matrix", row.backend.value, "toolkits"),
+        remedy=f"add \"{row.toolkit}\" to 'matrix.{row.backend}.toolkits'",
+    )
+
+
+_RULES: tuple[Callable[[Wish, Row], Why | None], ...] = (
+    _backend,
+    _noarch,
+    _tvm_ffi,
+    _toolkit,
+    _torch,
+    _stable_abi,
+    _systems,
+    _toolkits,
+)
+
+
+def _outside(
+    rule: str, what: str, found: Version, *, bounds: tuple[Version | None, Version | None], table: KeyPath
+) -> Why | None:
+    low, high = bounds
+    if low is not None and found < low:
+        side, bound, verb = "minver", low, "lower"
+    elif high is not None and high < found:
+        side, bound, verb = "maxver", high, "raise"
+    else:
+        return None
+    place = "below" if side == "minver" else "above"
+    return Why(
+        rule=rule,
+        message=f"{what} {found} is {place} {side} {bound}",
+        key=(*table, side),
+        remedy=f"{verb} '{'.'.join(table)}.{side}' to {found}",
+    )

@@ -1,0 +1,106 @@
+"""`builder matrix`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from builder import kernel as kernels
+from builder import matrix
+from builder.cli.arguments import kernel_argument
+from builder.config.values import Backend
+from builder.plan import Plan, Scope, documents, make, require_cells, text
+from builder.plan.costs import Costs, savings
+from builder.plan.runners import Runners, parse
+from builder.plan.shards import Job, jobs
+from builder.spelling import listed, nearest, quoted
+from builder.variant import SYSTEMS
+
+FORMATS = ("table", "names", "json", "github", "gitlab")
+
+
+class _Name(click.ParamType[str]):
+    """One of several names; a misspelled one is told its nearest."""
+
+    def __init__(self, name: str, among: tuple[str, ...]) -> None:
+        self.name = name
+        self.among = among
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return `value` if it is one of the names."""
+        name = str(value)
+        if name not in self.among:
+            guess = nearest(name, self.among)
+            hint = f"did you mean '{guess}'?" if guess else f"choose from {listed(self.among)}"
+            self.fail(f"{quoted(name)} is not a known {self.name}: {hint}", param, ctx)
+        return name
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002  click's signature
+        return self.name.upper()
+
+
+@click.command()
+@kernel_argument
+@click.option("--format", "form", type=_Name("format", FORMATS), default="table", help="One of " + ", ".join(FORMATS))
+@click.option("--all", "unbundled", is_flag=True, help="Also cells that are not part of a release.")
+@click.option("--set", "sets", type=_Name("set", matrix.SETS), multiple=True, help="release (default) or preview.")
+@click.option("--system", "systems", type=_Name("system", SYSTEMS), multiple=True, help="Only cells of this system.")
+@click.option(
+    "--backend",
+    "backends",
+    type=_Name("backend", tuple(backend.value for backend in Backend)),
+    multiple=True,
+    help="Only cells of this backend.",
+)
+@click.option("--explain", is_flag=True, help="What becomes of every row of the matrix, why, and what would change it.")
+@click.option("--savings", "show_savings", is_flag=True, help="Wheels and compile seconds that the stable ABI saves.")
+@click.option("--shards", type=int, help="Split the cells over up to this many jobs of like cost.")
+@click.option("--runner", "runners", multiple=True, metavar="SYSTEM=LABEL", help="Build a system on this runner.")
+def command(
+    kernel: Path,
+    form: str,
+    *,
+    unbundled: bool,
+    sets: tuple[str, ...],
+    systems: tuple[str, ...],
+    backends: tuple[str, ...],
+    explain: bool,
+    show_savings: bool,
+    shards: int | None,
+    runners: tuple[str, ...],
+) -> None:
+    """Show the cells of a kernel: one wheel each."""
+    if (explain or show_savings) and form != "table":
+        raise click.UsageError("--explain and --savings are tables: other formats take neither")
+    places = parse(runners)
+    scope = Scope(
+        sets=sets or Scope().sets, systems=systems, backends=tuple(map(Backend, backends)), unbundled=unbundled
+    )
+    loaded = kernels.load(kernel)
+    plan = make(loaded, matrix.rows(), scope)
+    if explain:
+        click.echo(text.explain(plan), nl=False)
+    require_cells(plan)
+    if show_savings:
+        click.echo(text.saved(loaded.config.general.name, savings(plan, matrix.rows(), scope)), nl=False)
+    elif not explain:
+        click.echo(_shown(plan, form, places, shards), nl=False)
+
+
+def _shown(plan: Plan, form: str, runners: Runners, shards: int | None) -> str:
+    match form:
+        case "github":
+            return documents.github(_jobs(plan, runners, shards))
+        case "gitlab":
+            return documents.gitlab(_jobs(plan, runners, shards))
+    split = None if shards is None else _jobs(plan, runners, shards)
+    match form:
+        case "names":
+            return text.names(plan, split)
+        case "json":
+            return documents.document(plan, runners, split)
+    return text.table(plan, split)
+
+
+def _jobs(plan: Plan, runners: Runners, shards: int | None) -> tuple[Job, ...]:
+    return jobs(plan.cells, place=runners.place, seconds=Costs(plan.kernel.config).seconds, shards=shards)

@@ -1,0 +1,98 @@
+"""What cells are expected to cost, and what the stable ABI saves."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from builder.config import Backend, Config, Framework
+from builder.matrix import Cell, Row, absent_components
+from builder.plan import Plan, Scope, make
+from builder.plan.runners import data
+
+_HOST = frozenset({".c", ".cc", ".cpp", ".cxx"})
+_DEVICE = frozenset({".cu", ".hip", ".metal", ".mm", ".sycl"})
+_GLOB = 4
+"""Translation units that a glob is taken for: an estimate reads no files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """Wheels and compile seconds of one backend, with the stable ABI and without."""
+
+    backend: Backend
+    wheels: int
+    wheels_without: int
+    seconds: float
+    seconds_without: float
+
+
+class Costs:
+    """Expected seconds of the cells of one config."""
+
+    __slots__ = ("_compile", "config")
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._compile: dict[tuple[object, ...], float] = {}
+
+    def seconds(self, cell: Cell) -> float:
+        """Return how long `cell` takes on one runner."""
+        fixed = data()["cost"]["fixed"]
+        return float(fixed["noarch" if cell.noarch else cell.backend.value]) + self.compile_seconds(cell)
+
+    def compile_seconds(self, cell: Cell) -> float:
+        """Return how long its compilers run, one after the other."""
+        if cell.noarch:
+            return 0.0
+        absent = absent_components(self.config, cell)
+        key = (cell.backend, cell.stable_abi is not None, absent)
+        if key not in self._compile:
+            self._compile[key] = self._estimate(cell, absent)
+        return self._compile[key]
+
+    def _estimate(self, cell: Cell, absent: tuple[str, ...]) -> float:
+        table = data()["cost"][_interface(cell)]
+        binding = self.config.torch or self.config.tvm_ffi
+        parts = self.config.components(cell.backend).items()
+        sources = [*(() if binding is None else binding.src)]
+        sources += [source for name, part in parts if name not in absent for source in part.src]
+        device = table.get(cell.backend.value, table["host"])
+        return sum(_units(source, host=table["host"], device=device) for source in sources)
+
+
+def savings(plan: Plan, among: Iterable[Row], scope: Scope) -> tuple[Saving, ...]:
+    """Return what the stable ABI saves for each backend that the plan builds, in the order of `backends`."""
+    kernel = plan.kernel
+    torch = kernel.config.torch
+    classic = kernel.config if torch is None else replace(kernel.config, torch=replace(torch, stable_abi=None))
+    without = make(replace(kernel, config=classic), among, scope)
+    costs = Costs(kernel.config)
+    found = []
+    for backend in dict.fromkeys(kernel.config.general.backends):
+        mine = [cell for cell in plan.cells if cell.backend is backend]
+        theirs = [cell for cell in without.cells if cell.backend is backend]
+        if theirs or mine:
+            found.append(
+                Saving(
+                    backend=backend,
+                    wheels=len(mine),
+                    wheels_without=len(theirs),
+                    seconds=sum(map(costs.compile_seconds, mine)),
+                    seconds_without=sum(map(costs.compile_seconds, theirs)),
+                )
+            )
+    return tuple(found)
+
+
+def _interface(cell: Cell) -> str:
+    if cell.framework is Framework.TVM_FFI:
+        return "tvm-ffi"
+    return "classic" if cell.stable_abi is None else "stable"
+
+
+def _units(source: str, *, host: float, device: float) -> float:
+    path = PurePosixPath(source)
+    count = _GLOB if any(character in source for character in "*?[") else 1
+    if path.suffix in _DEVICE:
+        return count * device
+    return count * host if path.suffix in _HOST else 0.0

@@ -1,0 +1,82 @@
+"""Where a cell is built in CI: the runner's label and the container's image."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from builder import _toml, resources
+from builder.candidates import minor
+from builder.errors import BuilderError
+from builder.matrix import Cell
+from builder.spelling import listed, nearest, quoted
+
+# A label ends up in workflow files: nothing that a workflow, YAML or a shell would read as its own syntax.
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a job runs."""
+
+    runner: str
+    container: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runners:
+    """The runners and containers of `data/runners.toml`, some replaced by the user's own."""
+
+    own: Mapping[str, str] = field(default_factory=dict)
+    """Label by system, in place of the data file's."""
+
+    def place(self, cell: Cell) -> Place:
+        """Return where `cell` is built.
+
+        Raises:
+            BuilderError: no runner is known for its system.
+        """
+        runner = self.own.get(cell.system) or data()["runner"].get(cell.system)
+        if runner is None:
+            raise BuilderError(f"no runner is known for {cell.system}", help=f"pass --runner {cell.system}=LABEL")
+        return Place(runner=runner, container=_containers().get((cell.backend.value, cell.system, _toolkit(cell))))
+
+
+@cache
+def data() -> dict[str, Any]:
+    """Return `data/runners.toml`."""
+    return _toml.loads((resources.DATA / "runners.toml").read_text(encoding="utf-8"))
+
+
+def parse(settings: tuple[str, ...]) -> Runners:
+    """Read `SYSTEM=LABEL` settings.
+
+    Raises:
+        BuilderError: a setting names no known system, or a label that a workflow file could misread.
+    """
+    own: dict[str, str] = {}
+    systems = tuple(data()["runner"])
+    for setting in settings:
+        system, equals, label = setting.partition("=")
+        if not equals or system not in systems:
+            guess = nearest(system, systems)
+            remedy = f"did you mean '{guess}'?" if guess else f"systems with a runner: {listed(systems)}"
+            raise BuilderError(f"{quoted(setting)} is not SYSTEM=LABEL of a known runner", help=remedy)
+        if _LABEL.fullmatch(label) is None:
+            raise BuilderError(
+                f"{quoted(label)} is not the label of a runner",
+                help="use letters, digits, '_', '.' and '-', at most 128, as in 'ubuntu-24.04'",
+            )
+        own[system] = label
+    return Runners(own=own)
+
+
+@cache
+def _containers() -> dict[tuple[str, str, str | None], str]:
+    return {(entry["backend"], entry["system"], entry["toolkit"]): entry["image"] for entry in data()["container"]}
+
+
+def _toolkit(cell: Cell) -> str | None:
+    # Python files are built by any machine: no toolkit, no container.
+    return None if cell.toolkit is None or cell.noarch else str(minor(cell.toolkit))
