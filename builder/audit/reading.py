@@ -12,9 +12,9 @@ from typing import IO
 from builder import devicecode
 from builder.audit import facts
 from builder.audit.facts import Facts, Plan
+from builder.audit.headers import header_versions
 from builder.audit.report import Finding
 from builder.audit.subject import File, Library, Subject, parse_object
-from builder.audit.target import targets
 from builder.elf import Data
 from builder.errors import BuilderError
 from builder.extension import Extension, binary_format
@@ -100,7 +100,7 @@ def _judge(name: str, data: Data) -> Library | Finding:
     try:
         extension = Extension.read(name, data)
         images = devicecode.read(name, data, without=extension.relocatable_device_code)
-        return Library(extension=extension, images=images, targets=targets(extension, data))
+        return Library(extension=extension, images=images, headers=header_versions(extension, data))
     except BuilderError as error:
         remedy = error.help or "build it again"
         return Finding(file=name, rule="format", symbol=name, why=error.message, remedy=remedy)

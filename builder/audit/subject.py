@@ -25,8 +25,8 @@ class Library:
 
     extension: Extension
     images: frozenset[Image] = frozenset()
-    targets: frozenset[Version] = frozenset()
-    """Versions of the stable ABI that its code names to torch."""
+    headers: frozenset[Version] = frozenset()
+    """Versions of torch whose headers its code was compiled with, as far as it tells torch."""
 
     @property
     def name(self) -> str:

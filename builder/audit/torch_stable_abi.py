@@ -22,9 +22,10 @@ _LIBRARIES = {
 }
 _SHIM = ("aoti_torch_", "torch_")
 _NEVER = ("THP", "aoti_")
-_VERSIONED_CALLS = frozenset(("torch_library_impl", "torch_call_dispatcher"))
-_OLD_REGISTRATION = "aoti_torch_library_impl"
 _FIRST_TARGET = Version("2.10")
+_BEFORE_TARGETS = frozenset(("aoti_torch_library_impl", "aoti_torch_call_dispatcher"))
+_FIRST_WITH_MESSAGES = Version("2.13")
+_MESSAGES = "torch_exception_get_what"
 
 
 @cache
@@ -56,6 +57,15 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Judge each library of a wheel that says it is of the stable ABI."""
     facts = subject.facts
     if facts is None or not facts.stable or facts.framework is not Framework.TORCH or facts.version is None:
+        return
+    if facts.version < _FIRST_TARGET:
+        yield Finding(
+            file=f"{subject.module}/metadata.json",
+            rule=RULE,
+            symbol=str(facts.version),
+            why=f"the symbols of torch's stable ABI are known from {_FIRST_TARGET} on, the wheel says {facts.version}",
+            remedy=f"set [torch.stable-abi] to '{_FIRST_TARGET}' or later",
+        )
         return
     for library in subject.libraries:
         yield from _cxx_symbols(library)
@@ -125,30 +135,34 @@ def _needed(library: Library, facts: Facts) -> Iterator[Finding]:
 
 
 def _target(library: Library, *, target: Version) -> Iterator[Finding]:
+    """Compare the target with what the headers do differently by it; most differ only in what they offer."""
+    define = f"define TORCH_TARGET_VERSION for {target} in every source"
     undefined = {symbol.name for symbol in library.extension.undefined}
-    if target >= _FIRST_TARGET and _OLD_REGISTRATION in undefined:
+    for symbol in sorted(undefined & _BEFORE_TARGETS):
         yield _finding(
             library,
-            _OLD_REGISTRATION,
-            f"it registers its operators as a library for torch older than {_FIRST_TARGET} does; "
-            f"the wheel says {target}",
-            f"define TORCH_TARGET_VERSION for {target} in every source",
+            symbol,
+            f"only code for torch older than {_FIRST_TARGET} uses this; the wheel says {target}",
+            define,
         )
-    for found in sorted(library.targets - {target}):
+    if _registers_as_before(_FIRST_WITH_MESSAGES, library, undefined) and target >= _FIRST_WITH_MESSAGES:
         yield _finding(
             library,
-            f"TORCH_TARGET_VERSION={found}",
-            f"its code was compiled for the stable ABI of torch {found}, the wheel says {target}",
-            f"define TORCH_TARGET_VERSION for {target} in every source, or set [torch.stable-abi] to '{found}'",
+            _MESSAGES,
+            f"it registers operators without asking torch for this, as code for torch older than "
+            f"{_FIRST_WITH_MESSAGES} does; the wheel says {target}",
+            define,
         )
-    versioned = sorted(undefined & _VERSIONED_CALLS)
-    if versioned and not library.targets:
-        yield Finding(
-            file=library.name,
-            rule=RULE,
-            symbol=versioned[0],
-            why="the version that it passes to this function could not be found in its code, so the target was "
-            "judged by its symbols alone",
-            remedy="nothing, if TORCH_TARGET_VERSION is defined for every source",
-            severity="warning",
+    for found in sorted(version for version in library.headers if version < target):
+        yield _finding(
+            library,
+            f"TORCH_ABI_VERSION={found}",
+            f"it was compiled with the headers of torch {found}, which cannot target {target}, as the wheel says",
+            f"build with torch {target} or later, or set [torch.stable-abi] to '{found}'",
         )
+
+
+def _registers_as_before(version: Version, library: Library, undefined: set[str]) -> bool:
+    """Whether headers that know `version` made it register in the way of before."""
+    knows = any(found >= version for found in library.headers)
+    return knows and "torch_library_impl" in undefined and _MESSAGES not in undefined

@@ -21,7 +21,7 @@ def command(wheels: tuple[Path, ...], *, as_json: bool) -> int:
     for path in wheels:
         try:
             reports.append(audit.run(Wheel.read(path)))
-        except WheelError as error:
+        except WheelError as error:  # noqa: PERF203  the others are judged all the same
             unreadable.append(error)
     _show(reports, as_json=as_json)
     if unreadable:

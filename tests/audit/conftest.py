@@ -19,7 +19,7 @@ extern "C" {
 void *PyModule_Create2(void *, int);
 int torch_library_impl(void *, const char *, void *, uint64_t);
 __attribute__((visibility("default"))) void *PyInit_OPS(void) {
-  torch_library_impl(nullptr, "f", nullptr, TARGETULL);
+  torch_library_impl(nullptr, "f", nullptr, HEADERSULL);
   return PyModule_Create2(nullptr, 3);
 }
 }
@@ -90,21 +90,32 @@ class Compiler:
         self.directory = directory
         self.made = {}
 
-    def library(self, extra="", *flags, link=LINK, base=BASE, target="0x020a000000000000", strip=False):
+    def library(self, extra="", *flags, link=LINK, base=BASE, headers="0x020a000000000000", strip=False):
         """Return the bytes of a shared library that is right for the demo wheel, and what is added to it."""
-        key = (extra, flags, link, base, target, strip)
+        key = (extra, flags, link, base, headers, strip)
         if key not in self.made:
-            self.made[key] = self._compile(base + extra, (*flags, *link), target, strip=strip)
+            self.made[key] = self._compile(base + extra, (*flags, *link), headers, strip=strip)
         return self.made[key]
 
-    def _compile(self, source, flags, target, *, strip):
+    def _compile(self, source, flags, headers, *, strip):
         place = self.directory / str(len(self.made))
         place.mkdir()
         for name in ("libtorch_cpu.so", "libmissing.so.1"):
             run("gcc", "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-o", place / name, "-x", "c", "/dev/null")
-        (place / "source.cpp").write_text(source.replace("TARGET", target))
+        (place / "source.cpp").write_text(source.replace("HEADERS", headers))
         output = place / "out.so"
-        run("g++", "-shared", "-fPIC", "-O1", "-fno-gnu-unique", place / "source.cpp", "-o", output, f"-L{place}", *flags)
+        run(
+            "g++",
+            "-shared",
+            "-fPIC",
+            "-O1",
+            "-fno-gnu-unique",
+            place / "source.cpp",
+            "-o",
+            output,
+            f"-L{place}",
+            *flags,
+        )
         if strip:
             run("strip", "--strip-all", output)
         return output.read_bytes()

@@ -60,6 +60,12 @@ PLANTED = {
         calls("aoti_torch_get_current_cuda_stream"),
         (),
     ),
+    "a registration as before 2.10": (
+        "torch-stable-abi",
+        "aoti_torch_library_impl",
+        calls("aoti_torch_library_impl"),
+        (),
+    ),
     "a function of at": (
         "torch-stable-abi",
         "_ZN2at4_ops5empty4callEv",
@@ -69,15 +75,15 @@ PLANTED = {
     "a function of c10": (
         "torch-stable-abi",
         "_ZN3c1014torchCheckFailEPKcS1_jS1_",
-        "namespace c10 { void torchCheckFail(const char *, const char *, unsigned, const char *); }"
-        'void use() { c10::torchCheckFail("", "", 1, ""); }',
+        """namespace c10 { void torchCheckFail(const char *, const char *, unsigned, const char *); }
+        void use() { c10::torchCheckFail("", "", 1, ""); }""",
         (),
     ),
     "a typeinfo of c10": (
         "torch-stable-abi",
         "_ZTIN3c105ErrorE",
-        "namespace c10 { struct Error { virtual ~Error(); }; }"
-        "void use() { try { PyModule_Create2(nullptr, 0); } catch (c10::Error &) {} }",
+        """namespace c10 { struct Error { virtual ~Error(); }; }
+        void use() { try { PyModule_Create2(nullptr, 0); } catch (c10::Error &) {} }""",
         (),
     ),
     "a vtable of torch": (
@@ -89,8 +95,8 @@ PLANTED = {
     "a guard variable of c10, in the library itself": (
         "torch-stable-abi",
         "_ZGVZN3c108registryEvE1r",
-        "namespace c10 { int make(); inline int &registry() { static int r = *(volatile int *)0; return r; } }"
-        "int &use() { return c10::registry(); }",
+        """namespace c10 { inline int &registry() { static int r = *(volatile int *)0; return r; } }
+        int &use() { return c10::registry(); }""",
         (),
     ),
     "a template of std over a type of at": (
@@ -121,9 +127,43 @@ def test_a_right_library_has_no_finding(compiler, make_wheel, link, strip):
 
 
 @pytest.mark.parametrize("link", [(), ("-fuse-ld=lld",), ("-fuse-ld=mold",)], ids=["bfd", "lld", "mold"])
-@pytest.mark.parametrize(("rule", "symbol", "code", "flags"), PLANTED.values(), ids=PLANTED)
-def test_only_its_rule_finds(compiler, make_wheel, rule, symbol, code, flags, link):
+@pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
+def test_only_its_rule_finds(compiler, make_wheel, planted, link):
+    rule, symbol, code, flags = planted
     report = judged(make_wheel(library=compiler.library(code, *flags, *link, strip=True)))
     assert {finding.rule for finding in report.findings} == {rule}
     assert symbol in {finding.symbol for finding in report.findings}
     assert not report.ok
+
+
+def test_headers_older_than_the_target_are_found(compiler, make_wheel):
+    library = compiler.library(headers="0x020a010000000000")
+    path = make_wheel(library=library, label="torch.stable211.cpu", requires="torch>=2.11")
+    assert [finding.symbol for finding in judged(path).findings] == ["TORCH_ABI_VERSION=2.10"]
+
+
+def test_a_target_below_the_name_is_found_where_the_headers_differ_by_it(compiler, make_wheel):
+    library = compiler.library(headers="0x020e000000000000")
+    path = make_wheel(library=library, label="torch.stable213.cpu", requires="torch>=2.13")
+    assert [finding.symbol for finding in judged(path).findings] == ["torch_exception_get_what"]
+
+
+def test_a_library_that_does_not_name_libtorch_is_found(compiler, make_wheel):
+    report = judged(make_wheel(library=compiler.library(link=())))
+    assert [(finding.rule, finding.symbol) for finding in report.findings] == [("torch-stable-abi", "libtorch_cpu.so")]
+
+
+def test_a_classic_library_that_names_no_library_of_torch_is_found(compiler, make_wheel):
+    code = calls("_ZN2at4_ops5empty4callEv", "_ZN3c1014torchCheckFailEPKcS1_jS1_", "_ZN3c104cuda9SomethingEv")
+    classic = {"label": "torch213.cxx11.cpu", "requires": "torch==2.13.*"}
+    alone = judged(make_wheel(library=compiler.library(code, link=()), **classic))
+    assert {finding.rule for finding in alone.findings} == {"torch-libraries"}
+    assert len(alone.findings) == 3
+    linked = judged(make_wheel(library=compiler.library(code), **classic))
+    assert [finding.symbol for finding in linked.findings] == ["_ZN3c104cuda9SomethingEv"]
+
+
+def test_a_tvm_ffi_library_that_uses_torch_is_found(compiler, make_wheel):
+    library = compiler.library(calls("_ZN2at4_ops5empty4callEv"), link=())
+    path = make_wheel(library=library, label="tvmffi01.cpu", requires="apache-tvm-ffi>=0.1")
+    assert {finding.rule for finding in judged(path).findings} == {"torch-libraries"}
