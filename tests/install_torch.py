@@ -1,0 +1,39 @@
+"""Install the pinned CPU torch beside the tests, for those that are marked `torch`."""
+
+import os
+import sys
+from pathlib import Path
+
+from builder import fetch, finders, interpreters, pins, toolchain
+from builder.cli.arguments import default_store
+from builder.config import Framework
+from builder.errors import BuilderError
+
+TORCH = "2.13"
+
+
+def main() -> None:
+    here = interpreters.running()
+    requirement = pins.Requirement(
+        framework=Framework.TORCH,
+        version=TORCH,
+        compute="cpu",
+        python="" if here is None else here.tag,
+        system=toolchain.system(),
+    )
+    try:
+        wanted = pins.load().environment(requirement)
+    except pins.MissingPinsError as error:
+        print(f"tests marked `torch` will be skipped: {error}", file=sys.stderr)
+        return
+    cache = default_store() / "uv"
+    cache.mkdir(parents=True, exist_ok=True)
+    try:
+        fetch.install(
+            wanted, into=Path(sys.prefix), cache=cache, finders=finders.read(os.environ), progress=print
+        )
+    except BuilderError as error:
+        sys.exit(f"error: {error}")
+
+
+main()
