@@ -28,7 +28,10 @@ class BackendType(click.Choice[str]):
 
 
 def default_store() -> Path:
-    """Return `builder` in the user's cache directory."""
+    """Return the store that BUILDER_STORE names, else `builder` in the user's cache directory."""
+    named = os.environ.get("BUILDER_STORE")
+    if named:
+        return Path(named).absolute()
     cache = os.environ.get("XDG_CACHE_HOME")
     # The XDG specification has relative paths ignored.
     base = Path(cache) if cache and Path(cache).is_absolute() else Path.home() / ".cache"
@@ -38,7 +41,6 @@ def default_store() -> Path:
 store_option = click.option(
     "--store",
     type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
-    envvar="BUILDER_STORE",
     default=default_store,
     help="Where environments and built wheels are kept. [env: BUILDER_STORE; default: ~/.cache/builder]",
 )
