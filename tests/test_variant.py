@@ -1,0 +1,94 @@
+"""The grammar of variant names."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builder.config import Backend, Framework, Version
+from builder.variant import SYSTEMS, Variant, compute_name, noarch_name
+
+
+@pytest.mark.parametrize(
+    ("name", "framework", "version", "backend", "label"),
+    [
+        ("torch213-cxx11-cu130-x86_64-linux", "torch", "2.13", "cuda", "torch213.cxx11.cu130"),
+        ("torch213-cpu-aarch64-darwin", "torch", "2.13", "cpu", "torch213.cpu"),
+        ("torch29-cpu-x86_64-windows", "torch", "2.9", "cpu", "torch29.cpu"),
+        ("torch-stable-abi210-cu126-aarch64-linux", "torch", "2.10", "cuda", "torch.stable210.cu126"),
+        ("torch-stable-abi210-metal-aarch64-darwin", "torch", "2.10", "metal", "torch.stable210.metal"),
+        ("tvm-ffi01-xpu20253-x86_64-linux", "tvm-ffi", "0.1", "xpu", "tvmffi01.xpu20253"),
+        ("torch212-cxx11-rocm72-x86_64-linux", "torch", "2.12", "rocm", "torch212.cxx11.rocm72"),
+        ("torch-cuda", "torch-noarch", None, "cuda", "torch.cuda"),
+        ("torch-npu", "torch-noarch", None, "cann", "torch.npu"),
+    ],
+)
+def test_a_name_is_taken_apart_and_put_together(name, framework, version, backend, label):
+    variant = Variant.parse(name)
+    assert (variant.framework.value, variant.backend.value, variant.label) == (framework, backend, label)
+    assert (None if variant.version is None else str(variant.version)) == version
+    assert variant.noarch == (version is None)
+    assert str(variant) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("torch-cann", id="noarch name of the backend, not of the runtime"),
+        pytest.param("torch213-cpu-x86_64-linux", id="linux without cxx11"),
+        pytest.param("torch213-cxx11-cpu-aarch64-darwin", id="darwin with cxx11"),
+        pytest.param("torch-stable-abi210-cxx11-cpu-x86_64-linux", id="stable abi with cxx11"),
+        pytest.param("tvm-ffi01-cxx11-cpu-x86_64-linux", id="tvm-ffi with cxx11"),
+        pytest.param("torch213-cxx11-cu130-i686-linux", id="unknown cpu"),
+        pytest.param("torch213-cxx11-cuda-x86_64-linux", id="toolkit without version"),
+        pytest.param("torch2-cxx11-cpu-x86_64-linux", id="one digit"),
+        pytest.param("torch213-cxx11-cpu-x86_64-linux\n", id="newline"),
+        pytest.param("torch\uff12\uff11\uff13-cxx11-cpu-x86_64-linux", id="digits that are not ASCII"),
+        pytest.param("../torch213-cxx11-cpu-x86_64-linux", id="path"),
+        pytest.param("${{ github.token }}", id="expression"),
+    ],
+)
+def test_what_is_not_a_name_is_refused(name):
+    with pytest.raises(ValueError, match=r"is not a variant name|belongs to the names"):
+        Variant.parse(name)
+
+
+@st.composite
+def variants(draw):
+    framework = draw(st.sampled_from(Framework))
+    if framework is Framework.TORCH_NOARCH:
+        backend = draw(st.sampled_from(Backend))
+        return Variant(framework=framework, version=None, backend=backend, compute=backend.value, system=None)
+    backend = draw(st.sampled_from((Backend.CPU, Backend.CUDA, Backend.METAL, Backend.ROCM, Backend.XPU)))
+    toolkit = f"{draw(st.integers(1, 2099))}.{draw(st.integers(0, 30))}"
+    return Variant(
+        framework=framework,
+        version=Version(f"{draw(st.integers(0, 9))}.{draw(st.integers(0, 99))}"),
+        stable=framework is Framework.TORCH and draw(st.booleans()),
+        backend=backend,
+        compute=compute_name(backend, toolkit),
+        system=draw(st.sampled_from(SYSTEMS)),
+    )
+
+
+@given(variants())
+def test_parsing_undoes_printing(variant):
+    assert Variant.parse(str(variant)) == variant
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_name_or_is_refused(text):
+    with contextlib.suppress(ValueError):
+        assert str(Variant.parse(text)) == text
+
+
+def test_a_backend_with_toolkits_needs_one():
+    with pytest.raises(ValueError, match="cuda has toolkits"):
+        compute_name(Backend.CUDA, None)
+
+
+def test_the_runtime_looks_for_npu():
+    assert noarch_name(Backend.CANN) == "torch-npu"
+    assert noarch_name(Backend.NEURON) == "torch-neuron"
