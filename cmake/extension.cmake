@@ -6,19 +6,21 @@ include("${CMAKE_CURRENT_LIST_DIR}/reproducible.cmake")
 #[=======================================================================[.rst:
 Make the library of a kernel, without sources yet, and install it into its Python package.
 
-  kernel_extension(<name> MODULE <module>)
+  kernel_extension(<name> MODULE <module> CXX_STANDARD <17|20>)
 
 The file is ``<module>/<name>.abi3.so``: the limited API of Python 3.9 holds for every later Python.
 #]=======================================================================]
 function(kernel_extension name)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_extension")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MODULE" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MODULE;CXX_STANDARD" "")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  if(NOT arg_MODULE)
-    message(FATAL_ERROR "MODULE is missing")
-  endif()
+  foreach(keyword IN ITEMS MODULE CXX_STANDARD)
+    if(NOT arg_${keyword})
+      message(FATAL_ERROR "${keyword} is missing")
+    endif()
+  endforeach()
 
   add_library("${name}" MODULE)
   set_target_properties(
@@ -33,6 +35,15 @@ function(kernel_extension name)
       INSTALL_RPATH ""
       INSTALL_RPATH_USE_LINK_PATH OFF
   )
+  foreach(language IN ITEMS CXX CUDA HIP OBJCXX)
+    set_target_properties(
+      "${name}"
+      PROPERTIES
+        "${language}_STANDARD" "${arg_CXX_STANDARD}"
+        "${language}_STANDARD_REQUIRED" ON
+        "${language}_EXTENSIONS" OFF
+    )
+  endforeach()
   if(IS_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/csrc")
     target_include_directories("${name}" PRIVATE csrc)
   endif()

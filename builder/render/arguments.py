@@ -68,4 +68,3 @@ def capabilities(requested: tuple[str, ...] | None) -> tuple[Line, ...]:
 
 def _lines(values: tuple[str, ...]) -> tuple[Line, ...]:
     return tuple((value,) for value in values)
-

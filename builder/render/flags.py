@@ -24,7 +24,9 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"--?(?:target-directory|nvvm|libdevice-directory).*|-ldir.*", _OTHER_TOOLS),
     )
 )
-_FORWARDS = re.compile(r"(?:-Xcompiler|--compiler-options|-Xlinker|--linker-options|-Xclang|-Xptxas|-Wl|-Wa|-Wp|-Xarch_host)(?:[=,](.*))?")
+_FORWARDS = re.compile(
+    r"(?:-Xcompiler|--compiler-options|-Xlinker|--linker-options|-Xclang|-Xptxas|-Wl|-Wa|-Wp|-Xarch_host)(?:[=,](.*))?"
+)
 
 
 def unsafe(flags: Mapping[KeyPath, str]) -> Iterator[tuple[KeyPath, str]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from builder import quoting
 from builder.config import Backend
-from builder.config.v5 import Component, TvmFfi, Torch
+from builder.config.v5 import Component, Torch, TvmFfi
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.render import flags

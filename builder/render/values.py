@@ -47,6 +47,7 @@ def of(kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool) -> Map
         "license": package_metadata.license_field(config.general.license),
         "module": module,
         "name": str(config.general.name),
+        "newer": config.framework is Framework.TVM_FFI,
         "noarch": noarch,
         "ops": f"_{module}_{backend}_{unique_id}",
         "package": package_directory(config),
@@ -59,9 +60,7 @@ def of(kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool) -> Map
 
 def metadata(given: Mapping[str, Any]) -> dict[str, bytes]:
     """Return the client's metadata.json, or what CMake makes it of."""
-    text = package_metadata.client(
-        given["config"], Backend(given["backend"]), ops=given["ops"], archs=given["archs"]
-    )
+    text = package_metadata.client(given["config"], Backend(given["backend"]), ops=given["ops"], archs=given["archs"])
     path = "metadata.json.in" if given["archs"] else f"{given['package']}/metadata.json"
     return {path: text.encode("utf-8")}
 

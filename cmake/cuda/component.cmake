@@ -32,6 +32,9 @@ function(kernel_cuda_component target)
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
+  set_target_properties("${target}" PROPERTIES CUDA_ARCHITECTURES OFF CUDA_RUNTIME_LIBRARY Shared)
+  target_compile_definitions("${target}" PRIVATE CUDA_KERNEL)
+  target_link_libraries("${target}" PRIVATE CUDA::cudart)
   set(version "${CMAKE_CUDA_COMPILER_VERSION}")
 
   if(version VERSION_LESS "${arg_MINVER}")
@@ -54,9 +57,6 @@ function(kernel_cuda_component target)
 
   kernel_cuda_gencode(gencode ${selected_COMPILED})
   kernel_cuda_flags(flags ${arg_CUDA_FLAGS})
-  set_target_properties("${target}" PROPERTIES CUDA_ARCHITECTURES OFF CUDA_RUNTIME_LIBRARY Shared)
-  target_compile_definitions("${target}" PRIVATE CUDA_KERNEL USE_CUDA=1)
-  target_link_libraries("${target}" PRIVATE CUDA::cudart)
   kernel_sources(
     "${target}"
     SOURCES ${arg_SOURCES}

@@ -21,36 +21,27 @@ function(kernel_torch_extension ops)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
 
-  kernel_extension("${ops}" MODULE "${arg_MODULE}")
+  get_target_property(directory kernel::torch KERNEL_DIR)
+  get_target_property(version kernel::torch KERNEL_VERSION)
+  # The standard of torch's own headers.
+  if(version VERSION_LESS 2.12)
+    set(standard 17)
+  else()
+    set(standard 20)
+  endif()
+  kernel_extension("${ops}" MODULE "${arg_MODULE}" CXX_STANDARD "${standard}")
   target_compile_definitions(
     "${ops}"
     PRIVATE "TORCH_EXTENSION_NAME=${ops}" Py_LIMITED_API=0x03090000
   )
   target_include_directories("${ops}" PRIVATE torch-ext) # registration.h
   target_link_libraries("${ops}" PRIVATE kernel::torch Python::SABIModule)
+  kernel_prefix_map("${ops}" "${directory}" torch)
   kernel_sources(
     "${ops}"
     SOURCES ${arg_SOURCES}
     INCLUDE_DIRS ${arg_INCLUDE_DIRS}
+    C_FLAGS ${arg_CXX_FLAGS}
     CXX_FLAGS ${arg_CXX_FLAGS}
   )
-
-  get_target_property(torch_dir kernel::torch KERNEL_DIR)
-  kernel_prefix_map("${ops}" "${torch_dir}" torch)
-  # The standard of torch's own headers.
-  get_target_property(torch_version kernel::torch KERNEL_VERSION)
-  if(torch_version VERSION_LESS 2.12)
-    set(standard 17)
-  else()
-    set(standard 20)
-  endif()
-  foreach(language IN ITEMS CXX CUDA HIP OBJCXX)
-    set_target_properties(
-      "${ops}"
-      PROPERTIES
-        "${language}_STANDARD" "${standard}"
-        "${language}_STANDARD_REQUIRED" ON
-        "${language}_EXTENSIONS" OFF
-    )
-  endforeach()
 endfunction()

@@ -1,9 +1,9 @@
 include_guard(GLOBAL)
 
 include("${CMAKE_CURRENT_LIST_DIR}/libraries.cmake")
-include("${CMAKE_CURRENT_LIST_DIR}/locate.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/target_version.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/version.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/../python_package.cmake")
 
 #[=======================================================================[.rst:
 Find PyTorch and make it the target ``kernel::torch``.
@@ -26,7 +26,7 @@ function(kernel_torch_find)
     message(FATAL_ERROR "'${arg_BACKEND}' is not a backend: cpu, cuda, metal, rocm or xpu")
   endif()
 
-  kernel_torch_locate(directory)
+  kernel_python_package(directory torch CONTAINS include/torch)
   kernel_torch_version(torch "${directory}")
   message(STATUS "Found torch ${torch_VERSION} (${torch_BACKEND} ${torch_TOOLKIT}): ${directory}")
   if(arg_BACKEND MATCHES "^(cpu|metal)$")
@@ -44,6 +44,9 @@ function(kernel_torch_find)
   )
   if(NOT APPLE)
     target_compile_definitions(kernel::torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
+  endif()
+  if(arg_BACKEND STREQUAL "cuda")
+    target_compile_definitions(kernel::torch INTERFACE USE_CUDA=1)
   endif()
   if(DEFINED arg_STABLE_ABI)
     kernel_torch_target_version(target STABLE_ABI "${arg_STABLE_ABI}" HEADERS "${torch_VERSION}")
