@@ -10,7 +10,8 @@ _FIRST_IS_ROOT = re.compile(r"_Z(?:T[VITS]|GV)?" + _NAMESPACES)
 _IDENTIFIER = re.compile(r"L?([0-9]+)")
 _HARMLESS = re.compile(r"S[0-9A-Z]*_|T[0-9]*_|L[a-z]n?[0-9]+E|A[0-9]+_|__[0-9]+_|_[0-9]|[^0-9]")
 _NUMBER = re.compile(r"[0-9]+")
-_VALUE_OF_NAMED_TYPE = re.compile(r"L[NS0-9]")
+_DOUBT = re.compile(r"L[NS0-9]|E[0-9]+_|f[pL]|D[vFB]|T[chv]")
+"""Where a number may be something else than a length: a value, an offset, a width."""
 _FIRST_AGAIN = re.compile(r"NS_(?=[0-9])")
 
 
@@ -60,7 +61,6 @@ def _inside_identifier(symbol: str, position: int) -> bool:
             continue
         end = number.end() + int(number[0])
         if position < end:
-            # A number may be the value of an enumerator in a template argument, and then no length.
-            return _VALUE_OF_NAMED_TYPE.search(symbol, 0, number.start()) is None
+            return _DOUBT.search(symbol, 0, number.start()) is None
         at = end
     return False

@@ -125,7 +125,7 @@ def _digest(path: str, values: Mapping[str, object], subject: Subject) -> Iterat
 
 
 def _skipped(name: str) -> bool:
-    return name in _NOT_DIGESTED or name.endswith((".pyc", ".pyo")) or "__pycache__" in name.split("/")
+    return name in _NOT_DIGESTED or name.endswith(".pyc") or "__pycache__" in name.split("/")
 
 
 def _decode(value: object) -> bytes | None:

@@ -29,9 +29,12 @@ LINK = ("-Wl,--no-as-needed", "-ltorch_cpu", "-Wl,--as-needed")
 
 
 def digest(files):
+    digested = {name: content for name, content in files.items() if not name.endswith(".pyc")}
     return {
         "algorithm": "sha256",
-        "files": {name: base64.b64encode(hashlib.sha256(content).digest()).decode() for name, content in files.items()},
+        "files": {
+            name: base64.b64encode(hashlib.sha256(content).digest()).decode() for name, content in digested.items()
+        },
     }
 
 

@@ -1,0 +1,56 @@
+import pytest
+from abi3info import DATAS, FUNCTIONS
+
+from builder.audit import abi3
+from builder.audit.subject import Library, Subject
+from builder.elf import Symbol
+from builder.extension import Extension
+
+
+def subject(*names, tag="cp39-abi3-manylinux_2_28_x86_64"):
+    undefined = tuple(Symbol(name=name, defined=False, binding="global") for name in names)
+    library = Library(extension=Extension(name="demo/a.so", undefined=undefined))
+    return Subject(name="demo", version="1", dist_info="demo-1.dist-info", tags=(tag,), libraries=(library,))
+
+
+def test_the_table_is_that_of_abi3audit():
+    theirs = {
+        symbol.name: f"{entry.added.major}.{entry.added.minor}"
+        for table in (FUNCTIONS, DATAS)
+        for symbol, entry in table.items()
+    }
+    ours = {symbol: str(version) for symbol, version in abi3.stable_symbols().items()}
+    # A release of either may know a newer CPython than the other.
+    assert {symbol: ours[symbol] for symbol in theirs.keys() & ours.keys()} == {
+        symbol: theirs[symbol] for symbol in theirs.keys() & ours.keys()
+    }
+    old = {symbol for symbol, version in theirs.items() if int(version.split(".")[1]) <= 14}
+    assert old <= ours.keys()
+
+
+@pytest.mark.parametrize(
+    ("symbol", "tag", "why"),
+    [
+        pytest.param("_PyDict_NewPresized", "cp39-abi3-any", "not in the stable ABI", id="private"),
+        pytest.param("PyUnicode_AsUTF8AndSize", "cp39-abi3-any", "since CPython 3.10", id="3.10 for 3.9"),
+        pytest.param("PyType_GetName", "cp310-abi3-any", "since CPython 3.11", id="3.11 for 3.10"),
+        pytest.param("PyType_GetName", "cp310.cp39-abi3-any", "later", id="the lowest of two tags"),
+    ],
+)
+def test_a_symbol_outside_the_limited_api_is_found(symbol, tag, why):
+    (finding,) = abi3.check(subject(symbol, "PyModule_Create2", tag=tag))
+    assert finding.symbol == symbol
+    assert why in finding.why
+
+
+@pytest.mark.parametrize(
+    ("symbol", "tag"),
+    [
+        ("PyModule_Create2", "cp39-abi3-any"),
+        ("_Py_NoneStruct", "cp39-abi3-any"),
+        ("PyType_GetName", "cp311-abi3-any"),
+        ("_ZN2Py3fooEv", "cp39-abi3-any"),
+    ],
+)
+def test_other_symbols_are_not(symbol, tag):
+    assert not list(abi3.check(subject(symbol, tag=tag)))
