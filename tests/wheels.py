@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from builder import metadata
 from builder.wheel import Bytes, pack
 
@@ -54,7 +56,8 @@ def make(
     tag = tag or tag_of(variant)
     module = name.replace("-", "_")
     full = f"{version}+{variant.label if label is None else label}"
-    dist_info = f"{module}-{full}.dist-info"
+    distribution = canonicalize_name(name).replace("-", "_")
+    dist_info = f"{distribution}-{full}.dist-info"
     files = package(name, variant, content=content) if files is None else files
     members = {f"{module}/{path}": member for path, member in files.items()}
     core = [
@@ -69,6 +72,6 @@ def make(
     members[f"{dist_info}/METADATA"] = Bytes("".join(f"{line}\n" for line in core).encode())
     members[f"{dist_info}/WHEEL"] = Bytes(metadata.wheel_file(tag=tag, pure=variant.system is None).encode())
     members |= extra or {}
-    path = folder / f"{module}-{full}-{tag}.whl"
+    path = folder / f"{distribution}-{full}-{tag}.whl"
     path.write_bytes(pack(members, dist_info=dist_info))
     return path

@@ -1,0 +1,62 @@
+"""Which wheels fit which installed framework; an installer cannot tell, so each has an index of its own."""
+
+from collections.abc import Iterable, Mapping
+
+from builder.config import Framework, Version
+from builder.matrix import NOARCH_ONLY, rows
+from builder.shipped import Shipped
+from builder.variant import Variant
+
+
+def by_environment(wheels: Iterable[Shipped]) -> Mapping[str, tuple[Shipped, ...]]:
+    """Return the wheels for each `torch<version>-<compute>` that some wheel fits, by its name.
+
+    Wheels of one version of a kernel differ in a label alone. An installer takes the highest label that its
+    requirements allow, and `torch==2.13.*` is as true of a CPU build as of one for CUDA 13.
+    """
+    listed = tuple(wheels)
+    found = {}
+    for version, compute in sorted(_environments(listed)):
+        fitting = tuple(shipped for shipped in listed if fits(shipped.variant, torch=version, compute=compute))
+        if fitting:
+            found[environment(version, compute)] = fitting
+    return found
+
+
+def environment(torch: Version, compute: str) -> str:
+    """Return the name of the index for one torch and one compute platform."""
+    return f"torch{torch.major}{torch.minor}-{compute}"
+
+
+def fits(variant: Variant, *, torch: Version, compute: str) -> bool:
+    """Whether a wheel of `variant` loads where `torch` was built for `compute`; its system is not asked."""
+    match variant.framework:
+        case Framework.TORCH_NOARCH:
+            return _computes_backend(compute) == variant.compute
+        case Framework.TVM_FFI:
+            return variant.compute == compute  # torch is not part of its ABI
+        case Framework.TORCH:
+            return variant.compute == compute and _version_fits(variant, torch)
+
+
+def _version_fits(variant: Variant, torch: Version) -> bool:
+    if variant.version is None:
+        return True
+    return variant.version <= torch if variant.stable else variant.version == torch
+
+
+def _environments(wheels: Iterable[Shipped]) -> set[tuple[Version, str]]:
+    """Return the pairs of the matrix, and those that only a wheel names."""
+    pairs = {(row.torch, row.compute) for row in rows()}
+    for shipped in wheels:
+        variant = shipped.variant
+        if variant.framework is Framework.TORCH and variant.version is not None and not variant.stable:
+            pairs.add((variant.version, variant.compute))
+        elif variant.backend in NOARCH_ONLY:
+            pairs |= {(row.torch, variant.compute) for row in rows()}
+    return pairs
+
+
+def _computes_backend(compute: str) -> str:
+    letters = compute.rstrip("0123456789")
+    return "cuda" if letters == "cu" else letters

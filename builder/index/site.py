@@ -1,0 +1,97 @@
+"""The whole site: indexes for installers, pages for people, and what a resolver reads in place of a wheel."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder import pages
+from builder.errors import BuilderError
+from builder.index import choice, grid, simple
+from builder.shipped import Shipped
+
+FILES = "files"
+MANIFEST = "builder-index.json"
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A file of the site: the wheels and what belongs to them never change, the rest does."""
+
+    content: bytes | Path
+    fixed: bool
+
+
+def build(wheels: Sequence[Shipped], *, base_url: str | None = None) -> Mapping[str, Page]:
+    """Return every file of the site, by its path; a link never leads to a file that comes later.
+
+    Raises:
+        BuilderError: two kernels have one name for an installer.
+    """
+    _check_names(wheels)
+    fixed: dict[str, bytes | Path] = {}
+    for shipped in wheels:
+        name = shipped.wheel.path.name
+        fixed[f"{FILES}/{name}"] = shipped.wheel.path
+        fixed[f"{FILES}/{name}{simple.METADATA_SUFFIX}"] = shipped.core
+    environments = choice.by_environment(wheels)
+    changing = dict(simple.render(wheels, root="simple", files=FILES))
+    for environment, fitting in environments.items():
+        changing |= simple.render(fitting, root=f"for/{environment}/simple", files=FILES)
+    changing |= _landing(wheels, tuple(environments), base_url=base_url)
+    changing[MANIFEST] = _manifest(wheels)
+    return {path: Page(content=content, fixed=True) for path, content in fixed.items()} | {
+        path: Page(content=content, fixed=False) for path, content in changing.items()
+    }
+
+
+def _check_names(wheels: Sequence[Shipped]) -> None:
+    spelled: dict[str, str] = {}
+    for shipped in wheels:
+        other = spelled.setdefault(shipped.wheel.name, shipped.kernel)
+        if other != shipped.kernel:
+            raise BuilderError(
+                f"'{other}' and '{shipped.kernel}' are one name to an installer: '{shipped.wheel.name}'",
+                help="rename one of the kernels, or give each an index of its own",
+            )
+
+
+def _landing(wheels: Sequence[Shipped], environments: tuple[str, ...], *, base_url: str | None) -> dict[str, bytes]:
+    base = "URL" if base_url is None else base_url.rstrip("/")
+    kernels: dict[str, list[Shipped]] = {}
+    for shipped in wheels:
+        kernels.setdefault(shipped.wheel.name, []).append(shipped)
+    result = {}
+    summaries = []
+    for name, own in sorted(kernels.items()):
+        grids = grid.grids(own, files=f"../../{FILES}")
+        newest = max(own, key=lambda shipped: (shipped.wheel.version, shipped.wheel.path.name))
+        result[f"kernels/{name}/index.html"] = pages.render(
+            "kernel.html.j2",
+            name=name,
+            module=newest.module,
+            metadata=newest.metadata,
+            links=_links(newest),
+            requires=newest.fields.get_all("Requires-Dist", []),
+            grids=grids,
+            environments=tuple(choice.by_environment(own)),
+            base=base,
+            base_known=base_url is not None,
+        )
+        summaries.append({"name": name, "version": grids[0].version, "count": len(own)})
+    result["index.html"] = pages.render(
+        "index.html.j2", kernels=summaries, environments=environments, base=base, base_known=base_url is not None
+    )
+    return result
+
+
+def _links(shipped: Shipped) -> tuple[tuple[str, str], ...]:
+    urls = ((label, shipped.metadata.get(label)) for label in ("source", "upstream"))
+    return tuple((label, str(url)) for label, url in urls if str(url).startswith(("https://", "http://")))
+
+
+def _manifest(wheels: Sequence[Shipped]) -> bytes:
+    files = {shipped.wheel.path.name: shipped.sha256 for shipped in wheels}
+    table = {"builder-index": _FORMAT, "files": dict(sorted(files.items()))}
+    return (json.dumps(table, indent=1) + "\n").encode()

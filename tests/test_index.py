@@ -1,0 +1,260 @@
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+
+from builder import index, shipped
+from builder.cli import run
+from builder.config import Version
+from builder.index import choice, grid
+from builder.variant import Variant
+from tests.wheels import make
+
+NAMES = [
+    "torch212-cxx11-cpu-x86_64-linux",
+    "torch213-cxx11-cpu-x86_64-linux",
+    "torch213-cxx11-cpu-aarch64-linux",
+    "torch213-cxx11-cu130-x86_64-linux",
+    "torch213-metal-aarch64-darwin",
+]
+
+
+@pytest.fixture
+def dist(tmp_path):
+    folder = tmp_path / "dist"
+    folder.mkdir()
+    for name in NAMES:
+        variant = Variant.parse(name)
+        make(folder, "relu", variant, requires=[f"torch=={variant.version}.*", "einops"])
+    make(folder, "silu-and-mul", Variant.parse("torch-cuda"))
+    return folder
+
+
+@pytest.fixture
+def site(dist, tmp_path):
+    assert run(["index", str(dist), "--output", str(tmp_path / "site"), "--base-url", "https://example.org/k/"]) == 0
+    return tmp_path / "site"
+
+
+class Links(HTMLParser):
+    """The links of a page, with their attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.tags = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag == "a":
+            self.found.append(dict(attrs))
+
+
+def links(page):
+    return Links(page.read_text(encoding="utf-8")).found
+
+
+def target(site, page, href):
+    """Return the file that a link of a page leads to, as a web server would."""
+    address = urlsplit(urljoin(f"http://host/{page.relative_to(site).as_posix()}", href))
+    path = site / unquote(address.path).lstrip("/")
+    return path / "index.html" if address.path.endswith("/") else path
+
+
+def test_every_link_leads_to_a_file(site):
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 10
+    for page in pages:
+        for link in links(page):
+            assert target(site, page, link["href"]).is_file(), (page, link)
+
+
+def test_html_and_json_say_the_same_and_the_hashes_are_right(site):
+    page = site / "simple" / "relu" / "index.html"
+    table = json.loads(page.with_name("index.json").read_text())
+    assert table["meta"] == {"api-version": "1.4"}
+    assert table["name"] == "relu"
+    assert len(table["files"]) == len(NAMES)
+    assert len(table["versions"]) == len({file["filename"].split("-")[1] for file in table["files"]})
+    for link, file in zip(links(page), table["files"], strict=True):
+        wheel = target(site, page, file["url"])
+        content = wheel.read_bytes()
+        assert link["href"] == f"{file['url']}#sha256={file['hashes']['sha256']}"
+        assert hashlib.sha256(content).hexdigest() == file["hashes"]["sha256"]
+        assert (wheel.name, len(content)) == (file["filename"], file["size"])
+        metadata = wheel.with_name(f"{wheel.name}.metadata").read_bytes()
+        assert {"sha256": hashlib.sha256(metadata).hexdigest()} == file["core-metadata"]
+        assert link["data-core-metadata"] == f"sha256={file['core-metadata']['sha256']}"
+        assert link["data-requires-python"] == file["requires-python"] == ">=3.9"
+        assert b"Requires-Dist: einops" in metadata
+
+
+def test_an_index_for_one_torch_and_compute_lists_what_fits_it_alone(site):
+    def listed(environment):
+        page = site / "for" / environment / "simple" / "relu" / "index.json"
+        return sorted(file["filename"].split("-")[-1] for file in json.loads(page.read_text())["files"])
+
+    assert listed("torch213-cpu") == ["manylinux_2_28_aarch64.whl", "manylinux_2_28_x86_64.whl"]
+    assert listed("torch213-cu130") == ["manylinux_2_28_x86_64.whl"]
+    assert listed("torch213-metal") == ["macosx_15_0_arm64.whl"]
+    assert not (site / "for" / "torch212-cu130" / "simple" / "relu").exists()
+    assert (site / "for" / "torch212-cu130" / "simple" / "silu-and-mul").is_dir()
+    assert not (site / "for" / "torch212-cpu" / "simple" / "silu-and-mul").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "torch", "compute", "fits"),
+    [
+        ("torch213-cxx11-cu130-x86_64-linux", "2.13", "cu130", True),
+        ("torch213-cxx11-cu130-x86_64-linux", "2.13", "cu132", False),
+        ("torch213-cxx11-cu130-x86_64-linux", "2.12", "cu130", False),
+        ("torch-stable-abi29-cpu-x86_64-linux", "2.13", "cpu", True),
+        ("torch-stable-abi210-cpu-x86_64-linux", "2.9", "cpu", False),
+        ("torch-stable-abi210-cpu-x86_64-linux", "2.13", "cu130", False),
+        ("torch-rocm", "2.13", "rocm72", True),
+        ("torch-cuda", "2.13", "cu130", True),
+        ("torch-cuda", "2.13", "cpu", False),
+        ("tvm-ffi01-cu132-x86_64-linux", "2.13", "cu132", True),
+        ("tvm-ffi01-cu132-x86_64-linux", "2.13", "cu130", False),
+    ],
+)
+def test_what_fits(name, torch, compute, fits):
+    assert choice.fits(Variant.parse(name), torch=Version(torch), compute=compute) is fits
+
+
+@pytest.mark.parametrize("backend", ["torch-neuron", "torch-npu", "torch-tpu"])
+def test_a_wheel_of_a_backend_that_compiles_nothing_is_in_some_index(backend, tmp_path):
+    (wheel,) = shipped.read_all([make(tmp_path, "relu", Variant.parse(backend))])
+    assert choice.by_environment([wheel])
+
+
+def test_the_landing_page_shows_each_wheel_with_size_hash_and_command(site, dist):
+    page = (site / "kernels" / "relu" / "index.html").read_text()
+    for wheel in shipped.read_all(dist.glob("relu-*.whl")):
+        assert wheel.sha256 in page
+        assert f"relu=={wheel.wheel.version}" in page
+        assert grid.human(wheel.size) in page
+    assert "https://example.org/k/for/torch213-cpu/simple/ relu" in page
+    assert "einops" in page
+    assert "script" not in Links(page).tags
+
+
+def test_an_unknown_address_is_shown_as_a_word_to_replace(dist, tmp_path):
+    assert run(["index", str(dist), "--output", str(tmp_path / "site")]) == 0
+    page = (tmp_path / "site" / "kernels" / "relu" / "index.html").read_text()
+    assert "<code>URL</code> stands for" in page
+
+
+def test_what_a_wheel_says_cannot_become_html(tmp_path):
+    path = make(tmp_path, "relu", Variant.parse(NAMES[1]), requires=['torch; python_version > "<b>"'])
+    (wheel,) = shipped.read_all([path])
+    wheel.metadata["license"] = "<script>alert(1)</script>"
+    wheel.metadata["source"] = "javascript:alert(1)"
+    page = index.build([wheel])["kernels/relu/index.html"].content.decode()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "javascript:" not in page
+    assert "<b>" not in page
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (29364, "29.4 kB"), (512_000_000, "512.0 MB")]
+)
+def test_sizes_are_shown_in_a_unit_for_people(size, text):
+    assert grid.human(size) == text
+
+
+def test_the_newest_version_comes_first_and_every_gap_is_shown(tmp_path):
+    paths = [
+        make(tmp_path, "relu", Variant.parse(name), version=version)
+        for name in NAMES
+        for version in ("1.9.0", "1.10.0")
+    ]
+    grids = grid.grids(shipped.read_all(paths), files="files")
+    assert [found.version for found in grids] == ["1.10.0", "1.9.0"]
+    assert grids[0].columns == ("torch 2.12", "torch 2.13")
+    shape = {(line.compute, line.system): [len(place.entries) for place in line.places] for line in grids[0].lines}
+    assert shape == {
+        ("cpu", "aarch64-linux"): [0, 1],
+        ("cpu", "x86_64-linux"): [1, 1],
+        ("cu130", "x86_64-linux"): [0, 1],
+        ("metal", "aarch64-darwin"): [0, 1],
+    }
+
+
+def tree(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_same_wheels_give_the_same_site_whatever_the_order(dist, tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    assert run(["index", str(dist), "--output", str(one)]) == 0
+    second = tmp_path / "second"
+    second.mkdir()
+    for path in sorted(dist.glob("*.whl"), reverse=True):
+        (second / path.name).write_bytes(path.read_bytes())
+        assert run(["index", str(second), "--output", str(other)]) == 0
+    assert tree(one) == tree(other)
+    assert run(["index", str(dist), "--output", str(one)]) == 0
+    assert tree(one) == tree(other)
+
+
+def test_a_wheel_of_the_index_never_changes(dist, site, capsys):
+    before = tree(site)
+    make(dist, "relu", Variant.parse(NAMES[0]), content="answer = 43\n")
+    assert run(["index", str(dist), "--output", str(site)]) == 3
+    assert "--wheel-version" in capsys.readouterr().err
+    assert tree(site) == before
+
+
+def test_a_damaged_wheel_of_the_index_is_found(dist, site, capsys):
+    damaged = next((site / "files").glob("silu*.whl"))
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    next(dist.glob("silu*.whl")).unlink()
+    assert run(["index", str(dist), "--output", str(site)]) == 2
+    assert damaged.name in capsys.readouterr().err
+
+
+def test_a_directory_from_elsewhere_is_left_alone(dist, tmp_path, capsys):
+    other = tmp_path / "www"
+    other.mkdir()
+    (other / "index.html").write_text("mine")
+    assert run(["index", str(dist), "--output", str(other)]) == 3
+    assert "is not an index of this tool" in capsys.readouterr().err
+    assert tree(other) == {"index.html": b"mine"}
+
+
+@pytest.mark.parametrize(
+    "manifest", ["", "[]", '{"files": 1}', '{"files": {"../../x.whl": ""}}', '{"files": {"x": ""}}'], ids=repr
+)
+def test_a_manifest_that_was_tampered_with_is_refused(dist, site, manifest, capsys):
+    (site / "builder-index.json").write_text(manifest)
+    assert run(["index", str(dist), "--output", str(site)]) == 3
+    assert re.search("delete the index", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        pytest.param(lambda _: None, "is not a directory", id="absent"),
+        pytest.param(lambda folder: folder.mkdir(), "has no wheels", id="empty"),
+    ],
+)
+def test_without_wheels_there_is_nothing_to_do(tmp_path, prepare, message, capsys):
+    prepare(tmp_path / "dist")
+    assert run(["index", str(tmp_path / "dist"), "--output", str(tmp_path / "site")]) == 3
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()
+
+
+def test_two_kernels_with_one_name_for_installers_are_refused(tmp_path, capsys):
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    for name, version in (("silu-mul", "1.0.0"), ("silu--mul", "2.0.0")):
+        make(dist, name, Variant.parse("torch-cuda"), version=version)
+    assert run(["index", str(dist), "--output", str(tmp_path / "site")]) == 2
+    assert "'silu-mul' and 'silu--mul' are one name" in capsys.readouterr().err
