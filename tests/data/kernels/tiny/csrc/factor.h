@@ -1,0 +1,3 @@
+#pragma once
+
+constexpr float FACTOR = 2.0f;

@@ -1,0 +1,128 @@
+import shutil
+import subprocess
+
+import pytest
+
+from builder import identity
+from builder.identity import BuildRecord, IdentityError
+
+VERSION = """
+from typing import Optional
+
+__version__ = '{version}'
+debug = False
+cuda: Optional[str] = {cuda}
+git_version = '{git}'
+hip: Optional[str] = None
+"""
+
+
+def torch_at(
+    folder, *, version="2.13.0+cpu", cuda=None, git="c" * 40, libraries=("libtorch_cpu.so",), build_id="1" * 40
+):
+    root = folder / "torch"
+    (root / "lib").mkdir(parents=True)
+    (root / "version.py").write_text(VERSION.format(version=version, cuda=repr(cuda), git=git))
+    for name in libraries:
+        (root / "lib" / name).write_bytes(f"{name} {build_id}".encode())
+    return folder
+
+
+def record(**changes):
+    fields = {
+        "builder": "1",
+        "variant": "v",
+        "wheel": {},
+        "project": {"csrc/a.cpp": "1"},
+        "framework": {"version": "2.13.0+cpu"},
+        "pins": "",
+        "toolchain": {"cxx-digest": "1"},
+        "environment": {},
+    }
+    return BuildRecord(**{**fields, **changes})
+
+
+def test_the_same_torch_at_two_paths_is_the_same(tmp_path):
+    one, two = torch_at(tmp_path / "a"), torch_at(tmp_path / "b" / "deeper")
+    assert identity.torch_identity(one) == identity.torch_identity(two)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": "2.13.0+cu130"},
+        {"version": "2.13.1+cpu"},
+        {"cuda": "13.0"},
+        {"git": "d" * 40},
+        {"build_id": "2" * 40},
+        {"libraries": ("libtorch_cpu.so", "libc10.so")},
+    ],
+    ids=str,
+)
+def test_a_torch_that_differs_in_one_field_is_another(tmp_path, change):
+    assert identity.torch_identity(torch_at(tmp_path / "a")) != identity.torch_identity(
+        torch_at(tmp_path / "b", **change)
+    )
+
+
+def test_torch_for_another_python_is_the_same_for_a_limited_api(tmp_path):
+    other = torch_at(tmp_path / "b", libraries=("libtorch_cpu.so", "libtorch_python.so"))
+    assert identity.torch_identity(torch_at(tmp_path / "a")) == identity.torch_identity(other)
+
+
+def test_no_torch_is_an_error_that_says_where(tmp_path):
+    with pytest.raises(IdentityError, match="no torch in"):
+        identity.torch_identity(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "def (", "__version__ = 1 + 1"], ids=repr)
+def test_a_broken_version_file_is_an_error(tmp_path, text):
+    torch_at(tmp_path)
+    (tmp_path / "torch/version.py").write_text(text)
+    with pytest.raises(IdentityError):
+        identity.torch_identity(tmp_path)
+
+
+@pytest.mark.cmake
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+def test_a_library_is_known_by_its_build_id_wherever_it_is(tmp_path):
+    for name, build_id in (("a.so", "0x1234"), ("b.so", "0x1234"), ("c.so", "0x5678")):
+        command = ["gcc", "-shared", "-nostdlib", f"-Wl,--build-id={build_id}", "-x", "c", "/dev/null", "-o"]
+        subprocess.run([*command, tmp_path / name], check=True)
+    assert identity.file_identity(tmp_path / "a.so") == identity.file_identity(tmp_path / "b.so") == "1234"
+    assert identity.file_identity(tmp_path / "c.so") == "5678"
+
+
+def test_the_key_does_not_depend_on_the_order_of_fields():
+    one = record(project={"a": "1", "b": "2"})
+    assert one.key == record(project={"b": "2", "a": "1"}).key
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"builder": "2"},
+        {"variant": "w"},
+        {"project": {"csrc/a.cpp": "2"}},
+        {"project": {"csrc/b.cpp": "1"}},
+        {"framework": {"version": "2.13.1+cpu"}},
+        {"toolchain": {"cxx-digest": "2"}},
+        {"pins": "1"},
+        {"environment": {"SOURCE_DATE_EPOCH": "1"}},
+    ],
+    ids=str,
+)
+def test_every_field_is_in_the_key(change):
+    assert record().key != record(**change).key
+
+
+def test_a_change_is_named_with_both_values():
+    found = identity.changes({"builder": "1", "project": {"csrc/a.cpp": "0"}}, record(variant="v"))
+    assert [(c.before, c.after) for c in found if c.field == "project: csrc/a.cpp"] == [("0", "1")]
+
+
+def test_a_record_that_did_not_change_has_no_changes():
+    from dataclasses import asdict
+
+    assert identity.changes(asdict(record()), record()) == ()
+    assert identity.summary(asdict(record()), record()) == "the store no longer has it"

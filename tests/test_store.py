@@ -1,0 +1,120 @@
+import multiprocessing
+import os
+
+import pytest
+
+from builder.store import Damaged, Entry, Store, StoreError
+
+KEY = "a" * 64
+WHEEL = ("relu-1.0.0-py3-none-any.whl", b"content of a wheel")
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "store")
+    made.prepare()
+    return made
+
+
+def put(store, *, key=KEY, wheel=WHEEL):
+    return store.put(key, wheel, record={"variant": "v"}, report={"seconds": 1})
+
+
+def test_an_entry_comes_back_as_it_was_put(store):
+    put(store)
+    found = store.find(KEY)
+    assert isinstance(found, Entry)
+    assert found.wheel.read_bytes() == WHEEL[1]
+    assert found.record == {"variant": "v"}
+
+
+def test_an_absent_entry_is_none(store):
+    assert store.find(KEY) is None
+
+
+def test_a_flipped_bit_is_found(store):
+    path = put(store).wheel
+    content = bytearray(path.read_bytes())
+    content[3] ^= 1
+    path.write_bytes(content)
+    found = store.find(KEY)
+    assert isinstance(found, Damaged)
+    assert "not the one that was stored" in found.why
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", "[]", '{"wheel": "x"}', "null"], ids=repr)
+def test_a_damaged_record_is_found(store, content):
+    (put(store).wheel.parent / "entry.json").write_text(content)
+    assert isinstance(store.find(KEY), Damaged)
+
+
+def test_an_entry_without_its_wheel_is_damaged(store):
+    put(store).wheel.unlink()
+    assert isinstance(store.find(KEY), Damaged)
+
+
+def test_a_damaged_entry_is_replaced(store):
+    put(store).wheel.write_bytes(b"junk")
+    put(store)
+    assert isinstance(store.find(KEY), Entry)
+
+
+def test_a_put_that_fails_leaves_nothing(store, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        put(store)
+    assert list((store.root / "wheels").iterdir()) == []
+    assert store.find(KEY) is None
+
+
+def test_the_scratch_directory_of_a_dead_process_is_dropped(store):
+    process = multiprocessing.get_context("spawn").Process(target=_die_in_scratch, args=(store.root,))
+    process.start()
+    process.join()
+    assert len(list((store.root / "scratch").iterdir())) == 1
+    store.prepare()
+    assert list((store.root / "scratch").iterdir()) == []
+
+
+def _die_in_scratch(root):
+    with Store(root).scratch():
+        os._exit(1)
+
+
+def test_the_scratch_directory_of_a_living_process_stays(store):
+    with store.scratch() as folder:
+        (folder / "file").touch()
+        Store(store.root).prepare()
+        assert (folder / "file").exists()
+    assert not folder.exists()
+
+
+def test_a_lock_is_held_once(store):
+    with store.lock("key") as first, store.lock("key", wait=False) as second:
+        assert (first, second) == (True, False)
+    with store.lock("key", wait=False) as again:
+        assert again
+
+
+def test_a_store_that_cannot_be_made_says_where(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"cannot make a store at '.*file/store'"):
+        Store(tmp_path / "file" / "store").prepare()
+
+
+def test_the_digest_of_a_tool_follows_its_content(store, tmp_path):
+    tool = tmp_path / "tool"
+    tool.write_bytes(b"one")
+    first = store.digest(tool)
+    assert store.digest(tool) == first
+    tool.write_bytes(b"two!")
+    assert store.digest(tool) != first
+
+
+def test_the_last_record_of_a_cell_is_remembered(store):
+    assert store.last("relu", "v") is None
+    store.set_last("relu", "v", key=KEY, record={"builder": "1"})
+    assert store.last("relu", "v") == {"builder": "1"}
