@@ -24,13 +24,15 @@ class _Installer:
 
     into: Path
     scratch: Path
-    cache: Path
+    cache: Path | None
+    """None for no cache at all."""
     finders: Finders
 
     def run(self, wheels: tuple[Wheel, ...], *options: str, local: dict[Wheel, Path], index: str | None) -> Completed:
         wanted = self.scratch / "wheels.txt"
         wanted.write_text("".join(f"{_requirement(wheel, local.get(wheel))}\n" for wheel in wheels), encoding="utf-8")
         env = {"UV_CACHE_DIR": str(self.cache), **self.finders.env}
+        options += ("--no-cache",) if self.cache is None else ()
         if index is not None:
             env["UV_EXTRA_INDEX_URL"] = f"{env.get('UV_EXTRA_INDEX_URL', '')} {index}".strip()
         python = str(self.into / "bin" / "python")
@@ -41,7 +43,9 @@ class _Installer:
         return run(argv, cwd=self.scratch, env=env)
 
 
-def install(pinset: PinSet, *, into: Path, cache: Path, finders: Finders, progress: Callable[[str], None]) -> None:
+def install(
+    pinset: PinSet, *, into: Path, cache: Path | None, finders: Finders, progress: Callable[[str], None]
+) -> None:
     """Install exactly the wheels of `pinset` into the environment `into`.
 
     Raises:
@@ -71,7 +75,7 @@ def _attempts(
 ) -> Iterator[tuple[tuple[str, ...], str | None]]:
     """Yield options and index of each try: with what is here, with the user's own indexes, with all of them."""
     here = all(wheel in local for wheel in wheels)
-    if here or installer.cache.exists():
+    if here or (installer.cache is not None and installer.cache.exists()):
         yield ("--offline",), index
     if index is not None and installer.finders.own_index:
         yield (), None  # a mirror may have what cannot be reached where it is published

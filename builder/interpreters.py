@@ -54,10 +54,10 @@ def interpreter_for(pins: Pins, requirement: Requirement, *, finders: Finders) -
 
 def find(tag: str, *, finders: Finders) -> Path | None:
     """Return an installed Python with this tag, if uv knows one."""
-    argv = (uv_binary(), "python", "find", "--quiet", "--offline", "--no-project", "--system", dotted(tag))
+    argv = (uv_binary(), "python", "find", "--offline", "--no-project", "--system", dotted(tag))
     done = run(argv, cwd=Path("/"), env=finders.env)
-    path = Path(done.output.strip().splitlines()[-1]) if done.output.strip() else Path()
-    return path if done.returncode == 0 and path.is_file() else None
+    paths = (Path(line.strip()) for line in done.output.splitlines())  # warnings about broken ones stand between
+    return next((path for path in paths if path.is_absolute() and path.is_file()), None)
 
 
 __all__ = ["Interpreter", "MissingPinsError", "find", "interpreter_for", "running"]

@@ -1,0 +1,55 @@
+"""Which Python builds."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from builder import finders, interpreters
+from builder.config import Framework
+from builder.errors import ToolError
+from builder.pins import MissingPinsError, Part, Pins, Requirement, Wheel
+
+HERE = f"cp{sys.version_info.major}{sys.version_info.minor}"
+WHEEL = Wheel(file="ninja-1.0-py3-none-any.whl", name="ninja", version="1.0", sha256="ab" * 32)
+
+
+def pinned_for(*pythons):
+    table = {"x86_64-linux": dict.fromkeys(pythons, (WHEEL.file,))}
+    part = Part(name="tools", about="", requires=("ninja",), wheels=table)
+    return Pins(pythons=pythons, recipes={"torch": (("tools",),)}, parts=(part,), wheels={WHEEL.file: WHEEL})
+
+
+@pytest.fixture
+def requirement():
+    return Requirement(framework=Framework.TORCH, version="2.13", compute="cpu", python=HERE, system="x86_64-linux")
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return finders.read({"PATH": str(tmp_path), "HOME": str(tmp_path)}, files=())
+
+
+def test_the_running_python_builds_when_it_has_pins(requirement, settings):
+    found = interpreters.interpreter_for(pinned_for("cp35", HERE, "cp399"), requirement, finders=settings)
+    assert found == interpreters.Interpreter(path=Path(sys.executable), tag=HERE)
+
+
+def test_pins_for_no_python_on_this_machine_name_those_that_would_do(requirement, settings):
+    with pytest.raises(ToolError) as error:
+        interpreters.interpreter_for(pinned_for("cp398", "cp399"), requirement, finders=settings)
+    assert "needs 3.98, 3.99" in str(error.value)
+    assert "--python" in str(error.value)
+
+
+def test_no_pins_at_all_are_missing_pins(requirement, settings):
+    with pytest.raises(MissingPinsError):
+        interpreters.interpreter_for(pinned_for(), requirement, finders=settings)
+
+
+def test_another_python_on_path_is_found(tmp_path, settings):
+    (tmp_path / f"python{sys.version_info.major}.{sys.version_info.minor}").symlink_to(sys.executable)
+    found = interpreters.find(HERE, finders=settings)
+    assert found is not None
+    assert found.exists()
+    assert interpreters.find("cp399", finders=settings) is None
