@@ -180,9 +180,7 @@ def test_a_wheel_knows_the_index_of_its_part(small):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        pytest.param(
-            f', sha256 = "{SHA}" }}', " }", 'any.whl".sha256: missing', id="no hash"
-        ),
+        pytest.param(f', sha256 = "{SHA}" }}', " }", 'any.whl".sha256: missing', id="no hash"),
         pytest.param(SHA, "abc", "must be 64 hexadecimal digits, not 'abc'", id="short hash"),
         pytest.param(SHA, SHA.upper(), "must be 64 hexadecimal digits", id="upper-case hash"),
         pytest.param('name = "ninja"', 'name = "cmake"', "is 'cmake', and the file's is 'ninja'", id="other name"),
