@@ -1,5 +1,7 @@
 """`builder matrix`."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +9,10 @@ import click
 
 from builder import kernel as kernels
 from builder import matrix
-from builder.cli.arguments import kernel_argument
+from builder.cli.arguments import kernel_argument, store_option
 from builder.config.values import Backend
-from builder.plan import Plan, Scope, documents, make, require_cells, text
+from builder.matrix import Cell
+from builder.plan import Plan, Scope, documents, make, require_cells, text, without_stored
 from builder.plan.costs import Costs, savings
 from builder.plan.runners import Runners, parse
 from builder.plan.shards import Job, jobs
@@ -43,7 +46,9 @@ class _Name(click.ParamType[str]):
 @kernel_argument
 @click.option("--format", "form", type=_Name("format", FORMATS), default="table", help="One of " + ", ".join(FORMATS))
 @click.option("--all", "unbundled", is_flag=True, help="Also cells that are not part of a release.")
-@click.option("--set", "sets", type=_Name("set", matrix.SETS), multiple=True, help="release (default) or preview.")
+@click.option(
+    "--set", "sets", type=_Name("set", (*matrix.SETS, "all")), multiple=True, help="release (default), preview or all."
+)
 @click.option("--system", "systems", type=_Name("system", SYSTEMS), multiple=True, help="Only cells of this system.")
 @click.option(
     "--backend",
@@ -55,6 +60,9 @@ class _Name(click.ParamType[str]):
 @click.option("--explain", is_flag=True, help="What becomes of every row of the matrix, why, and what would change it.")
 @click.option("--savings", "show_savings", is_flag=True, help="Wheels and compile seconds that the stable ABI saves.")
 @click.option("--shards", type=int, help="Split the cells over up to this many jobs of like cost.")
+@click.option("--changed-since", metavar="REV", help="Only cells whose sources or settings changed since REV.")
+@click.option("--skip-stored", is_flag=True, help="Only cells whose wheel is not in the store.")
+@store_option
 @click.option("--runner", "runners", multiple=True, metavar="SYSTEM=LABEL", help="Build a system on this runner.")
 def command(
     kernel: Path,
@@ -67,24 +75,47 @@ def command(
     explain: bool,
     show_savings: bool,
     shards: int | None,
+    changed_since: str | None,
+    skip_stored: bool,
+    store: Path,
     runners: tuple[str, ...],
 ) -> None:
     """Show the cells of a kernel: one wheel each."""
     if (explain or show_savings) and form != "table":
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
     places = parse(runners)
-    scope = Scope(
-        sets=sets or Scope().sets, systems=systems, backends=tuple(map(Backend, backends)), unbundled=unbundled
-    )
+    names = matrix.SETS if "all" in sets else sets or Scope().sets
+    scope = Scope(sets=names, systems=systems, backends=tuple(map(Backend, backends)), unbundled=unbundled)
     loaded = kernels.load(kernel)
     plan = make(loaded, matrix.rows(), scope)
+    selected = plan
+    if changed_since is not None:
+        from builder.plan.changes import changed_since as since  # noqa: PLC0415  start-up time
+
+        plan = since(plan, changed_since, matrix.rows())
+    if skip_stored:
+        plan = without_stored(plan, _stored(plan, store))
     if explain:
         click.echo(text.explain(plan), nl=False)
-    require_cells(plan)
+    require_cells(selected)
     if show_savings:
         click.echo(text.saved(loaded.config.general.name, savings(plan, matrix.rows(), scope)), nl=False)
     elif not explain:
         click.echo(_shown(plan, form, places, shards), nl=False)
+
+
+def _stored(plan: Plan, store: Path) -> Callable[[Cell], bool]:
+    """Return whether a cell's wheel is in the store; only cells of this machine's system can have a key here."""
+    from builder import toolchain  # noqa: PLC0415  start-up time
+    from builder.engine import budget, local  # noqa: PLC0415
+    from builder.store import Store  # noqa: PLC0415
+
+    here = toolchain.system()
+    options = local.Options(store=Store(store), output=Path(), limits=budget.machine(), environ=dict(os.environ))
+    cells = tuple(cell for cell in plan.cells if cell.system == here)
+    found = local.plan(plan.kernel, cells, options)
+    hits = {one.cell for one in found if one.action == "hit"}
+    return lambda cell: cell in hits
 
 
 def _shown(plan: Plan, form: str, runners: Runners, shards: int | None) -> str:

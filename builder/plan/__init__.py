@@ -1,6 +1,6 @@
 """The plan of a kernel: what becomes of every candidate row, and which cells are left to build."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from builder.config import Backend
@@ -105,7 +105,7 @@ def make(kernel: Kernel, among: Iterable[Row], scope: Scope) -> Plan:
     _check_backends(kernel, scope.backends)
     decisions = decide(kernel.config, scope.candidates(among), unbundled=scope.unbundled)
     plan = Plan(kernel=kernel, scope=scope, decisions=decisions)
-    return replace(plan, notes=tuple(note for cell in plan.cells for note in _notes(kernel, cell)))
+    return replace(plan, notes=tuple(_notes(kernel, plan.cells)))
 
 
 def leave_out(plan: Plan, *, rule: str, remedy: str, why: Callable[[Cell], str | None]) -> Plan:
@@ -154,16 +154,15 @@ def _left(decision: Decision, *, rule: str, remedy: str, why: Callable[[Cell], s
     return Decision(row=decision.row, cell=None, rule=rule, message=message, remedy=remedy)
 
 
-def _notes(kernel: Kernel, cell: Cell) -> tuple[Note, ...]:
-    return tuple(
-        Note(
-            variant=cell.variant,
-            rule="cuda-minver",
-            message=f"component '{name}' is left out of {cell.variant}: CUDA {cell.toolkit} is below its cuda-minver",
-            key=("kernel", name, "cuda-minver"),
-        )
-        for name in absent_components(kernel.config, cell)
-    )
+def _notes(kernel: Kernel, cells: Iterable[Cell]) -> Iterator[Note]:
+    absent: dict[tuple[object, ...], tuple[str, ...]] = {}
+    for cell in cells:
+        key = (cell.backend, cell.toolkit, cell.framework)
+        if key not in absent:
+            absent[key] = absent_components(kernel.config, cell)
+        for name in absent[key]:
+            message = f"component '{name}' is left out of {cell.variant}: CUDA {cell.toolkit} is below its cuda-minver"
+            yield Note(variant=cell.variant, rule="cuda-minver", message=message, key=("kernel", name, "cuda-minver"))
 
 
 def _check_backends(kernel: Kernel, named: Iterable[Backend]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import PurePosixPath
 
 from builder.config import Backend, Config, Framework
@@ -37,20 +38,17 @@ class Costs:
 
     def seconds(self, cell: Cell) -> float:
         """Return how long `cell` takes on one runner."""
-        fixed = data()["cost"]["fixed"]
-        return float(fixed["noarch" if cell.noarch else cell.backend.value]) + self.compile_seconds(cell)
+        return _fixed(cell.backend, noarch=cell.noarch) + self.compile_seconds(cell)
 
     def compile_seconds(self, cell: Cell) -> float:
         """Return how long its compilers run, one after the other."""
-        if cell.noarch:
-            return 0.0
-        absent = absent_components(self.config, cell)
-        key = (cell.backend, cell.stable_abi is not None, absent)
+        key = (cell.framework, cell.backend, cell.toolkit, cell.stable_abi is None)
         if key not in self._compile:
-            self._compile[key] = self._estimate(cell, absent)
+            self._compile[key] = 0.0 if cell.noarch else self._estimate(cell)
         return self._compile[key]
 
-    def _estimate(self, cell: Cell, absent: tuple[str, ...]) -> float:
+    def _estimate(self, cell: Cell) -> float:
+        absent = absent_components(self.config, cell)
         table = data()["cost"][_interface(cell)]
         binding = self.config.torch or self.config.tvm_ffi
         parts = self.config.components(cell.backend).items()
@@ -82,6 +80,11 @@ def savings(plan: Plan, among: Iterable[Row], scope: Scope) -> tuple[Saving, ...
                 )
             )
     return tuple(found)
+
+
+@cache
+def _fixed(backend: Backend, *, noarch: bool) -> float:
+    return float(data()["cost"]["fixed"]["noarch" if noarch else backend.value])
 
 
 def _interface(cell: Cell) -> str:

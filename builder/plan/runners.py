@@ -8,6 +8,7 @@ from typing import Any
 
 from builder import _toml, resources
 from builder.candidates import minor
+from builder.config import Backend
 from builder.errors import BuilderError
 from builder.matrix import Cell
 from builder.spelling import listed, nearest, quoted
@@ -40,7 +41,9 @@ class Runners:
         runner = self.own.get(cell.system) or data()["runner"].get(cell.system)
         if runner is None:
             raise BuilderError(f"no runner is known for {cell.system}", help=f"pass --runner {cell.system}=LABEL")
-        return Place(runner=runner, container=_containers().get((cell.backend.value, cell.system, _toolkit(cell))))
+        # Python files are built by any machine: no toolkit, no container.
+        toolkit = None if cell.noarch else cell.toolkit
+        return _place(runner, cell.backend, cell.system, toolkit)
 
 
 @cache
@@ -73,10 +76,7 @@ def parse(settings: tuple[str, ...]) -> Runners:
 
 
 @cache
-def _containers() -> dict[tuple[str, str, str | None], str]:
-    return {(entry["backend"], entry["system"], entry["toolkit"]): entry["image"] for entry in data()["container"]}
-
-
-def _toolkit(cell: Cell) -> str | None:
-    # Python files are built by any machine: no toolkit, no container.
-    return None if cell.toolkit is None or cell.noarch else str(minor(cell.toolkit))
+def _place(runner: str, backend: Backend, system: str, toolkit: str | None) -> Place:
+    wanted = (backend.value, system, None if toolkit is None else str(minor(toolkit)))
+    images = (one["image"] for one in data()["container"] if (one["backend"], one["system"], one["toolkit"]) == wanted)
+    return Place(runner=runner, container=next(images, None))

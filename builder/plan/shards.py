@@ -1,7 +1,8 @@
 """Jobs: cells that one machine builds one after the other."""
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from builder.config import Backend
@@ -47,6 +48,8 @@ def jobs(
 ) -> tuple[Job, ...]:
     """Return one job for each backend, system and container; with `shards`, up to that many, of like cost.
 
+    A noarch wheel is the same for every system, so the first system builds it for all.
+
     Raises:
         BuilderError: `shards` is out of range or fewer than the places, or a matrix would be too large.
     """
@@ -74,25 +77,29 @@ def jobs(
 def _groups(
     cells: Iterable[Cell], *, place: Callable[[Cell], Place], seconds: Callable[[Cell], float]
 ) -> tuple[_Group, ...]:
-    members: dict[tuple[str, str, Place], list[Cell]] = {}
-    for cell in cells:
-        members.setdefault((cell.backend.value, cell.system, place(cell)), []).append(cell)
-    places: dict[tuple[str, str], int] = {}
-    for backend, system, _ in members:
-        places[backend, system] = places.get((backend, system), 0) + 1
+    members: defaultdict[tuple[Backend, str, Place], list[Cell]] = defaultdict(list)
+    for cell in _once(cells):
+        members[cell.backend, cell.system, place(cell)].append(cell)
     return tuple(
-        _Group(
-            name=_name(backend, system, found[0], several=places[backend, system] > 1),
-            place=where,
-            cells=tuple(found),
-            costs=tuple(map(seconds, found)),
-        )
-        for (backend, system, where), found in members.items()
+        _Group(name=_name(found, where), place=where, cells=tuple(found), costs=tuple(map(seconds, found)))
+        for (_, _, where), found in members.items()
     )
 
 
-def _name(backend: str, system: str, first: Cell, *, several: bool) -> str:
-    return f"{backend} {system} {first.compute}" if several else f"{backend} {system}"
+def _once(cells: Iterable[Cell]) -> Iterator[Cell]:
+    """Yield one cell of each name: only noarch cells share theirs."""
+    seen: set[str] = set()
+    for cell in cells:
+        if cell.variant not in seen:
+            seen.add(cell.variant)
+            yield cell
+
+
+def _name(cells: Sequence[Cell], where: Place) -> str:
+    """Return what tells a job from others: containers are by toolkit, so that is part of the name."""
+    first = cells[0]
+    name = f"{first.backend} {first.system}"
+    return name if where.container is None else f"{name} {first.compute}"
 
 
 def _counts(groups: Sequence[_Group], shards: int) -> list[int]:

@@ -49,12 +49,12 @@ def _headline(plan: Plan) -> str:
 
 def _table(plan: Plan, jobs: Sequence[Job] | None) -> Iterator[str]:
     yield _headline(plan)
-    job_of = {id(cell): job.name for job in jobs or () for cell in job.cells}
+    job_of = {cell.variant: job.name for job in jobs or () for cell in job.cells}
     head = ("variant", "torch", "toolkit", "system", *(() if jobs is None else ("job",)))
     groups: dict[str, list[tuple[str, ...]]] = {}
     for cell in plan.cells:
         row = (cell.variant, str(cell.torch), cell.toolkit or "-", cell.system)
-        groups.setdefault(cell.backend.value, []).append((*row, *(() if jobs is None else (job_of[id(cell)],))))
+        groups.setdefault(cell.backend.value, []).append((*row, *(() if jobs is None else (job_of[cell.variant],))))
     lines = _columns([head, *(row for rows in groups.values() for row in rows)])
     yield from ("", f"  {lines.pop(0)}") if groups else ()
     for backend, rows in groups.items():
