@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from builder.config import parse, schema_of
+from builder.config import detect, read
 from builder.config.v5 import EDITION
 from builder.errors import ConfigError, Problem
 from builder.kernel import CONFIG, Kernel
@@ -39,7 +39,8 @@ def inspect(directory: Path) -> Report:
 def _findings(root: Path, source: Source) -> Iterator[Located]:
     lines = source.text.split("\n")
     try:
-        kernel = Kernel(root=root, config=parse(source), source=source, schema=schema_of(source))
+        parsed = read(source)
+        kernel = Kernel(root=root, config=parsed.config, source=source, schema=parsed.schema)
     except ConfigError as error:
         yield from (locate(source.name, problem, lines) for problem in error.problems)
         packages = sorted(path.parent for path in root.glob("t*-ext/*/__init__.py"))
@@ -53,10 +54,9 @@ def _findings(root: Path, source: Source) -> Iterator[Located]:
 
 def _edition(source: Source) -> int | None:
     try:
-        source.table()
+        return detect.schema(source.table(), source)
     except ConfigError:
         return None
-    return schema_of(source)
 
 
 def _old(kernel: Kernel) -> Iterator[Problem]:

@@ -1,0 +1,47 @@
+"""`builder update`."""
+
+import difflib
+from pathlib import Path
+
+import click
+
+from builder.cli.arguments import kernel_argument
+from builder.kernel import CONFIG
+from builder.source import Source
+
+
+@click.command()
+@kernel_argument
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if the file would change.")
+@click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
+@click.option("--license", "license_", metavar="SPDX", help="License of a kernel whose old config names none.")
+def command(*, kernel: Path, check: bool, diff: bool, license_: str | None) -> int:
+    """Rewrite a build.toml to edition 5, and keep its comments, order and layout."""
+    from builder import update  # noqa: PLC0415  `--help` needs none of it
+
+    path = kernel if kernel.name == CONFIG else kernel / CONFIG
+    source = Source.read(path, name=str(path))
+    text = update.rewrite(source, license=license_)
+    changed = text != source.text
+    if diff:
+        click.echo(_diff(source, text), nl=False)
+    if not check and not diff and changed:
+        update.write(path, text)
+    click.echo(_said(path, changed=changed, writes=not check and not diff), err=True)
+    return 1 if check and changed else 0
+
+
+def _said(path: Path, *, changed: bool, writes: bool) -> str:
+    if not changed:
+        return f"{path} is in edition 5 already"
+    return f"{path} is now in edition 5" if writes else f"{path} would be rewritten to edition 5"
+
+
+def _diff(source: Source, text: str) -> str:
+    lines = difflib.unified_diff(
+        source.text.splitlines(keepends=True),
+        text.splitlines(keepends=True),
+        fromfile=source.name,
+        tofile=f"{source.name} (edition 5)",
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

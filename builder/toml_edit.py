@@ -1,0 +1,166 @@
+"""Change a TOML document in place and keep the rest of its text.
+
+A table may stand in it as `[general]`, as `general = { … }`, or as `general.name = …` in many places. tomlkit keeps the
+text of each; these functions find the place of a change in any. Each parses the text anew, because tomlkit's look-up
+tables know nothing of a body that was edited.
+"""
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tomlkit
+from tomlkit.items import InlineTable, Item, Key, Table, Whitespace
+
+Path = tuple[str, ...]
+Body = list[tuple[Key | None, Item]]
+Value = str | int | list[str] | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """An entry of a table: the table, and which of its entries."""
+
+    table: Table | InlineTable | None
+    """None for the document itself."""
+    body: Body
+    index: int
+
+    @property
+    def item(self) -> Item:
+        return self.body[self.index][1]
+
+
+def is_inline(text: str, path: Path) -> bool:
+    """Whether a table is written in braces."""
+    return any(isinstance(place.item, InlineTable) for place in _places(tomlkit.parse(text), path))
+
+
+def remove(text: str, path: Path) -> str:
+    """Remove a key with the comment behind it, or a table with all that is in it."""
+    document = tomlkit.parse(text)
+    for place in reversed(list(_places(document, path))):
+        if isinstance(place.table, InlineTable):
+            place.table.remove(path[-1])
+        else:
+            del place.body[place.index]
+    return document.as_string()
+
+
+def change(text: str, path: Path, value: Value, *, key: str | None = None) -> str:
+    """Give a key another value, and another name if `key` is one; the comment behind it stays.
+
+    A name with a dot makes a table: `minver` in `general` renamed to `cuda.minver` is `general.cuda.minver`.
+    """
+    document = tomlkit.parse(text)
+    place = next(_places(document, path))
+    old_key, old = place.body[place.index]
+    item = _item(value)
+    item.trivia.indent, item.trivia.trail = old.trivia.indent, old.trivia.trail
+    item.trivia.comment, item.trivia.comment_ws = old.trivia.comment, old.trivia.comment_ws
+    place.body[place.index] = (old_key if key is None else _key(key, old_key), item)
+    return document.as_string()
+
+
+def add(text: str, path: Path, value: Value, *, after: str) -> str:
+    """Add a key behind another of the same table."""
+    document = tomlkit.parse(text)
+    sibling = list(_places(document, (*path[:-1], after)))[-1]
+    item = _item(value)
+    if isinstance(sibling.table, InlineTable):
+        sibling.table.append(_key(path[-1], None), item)
+    else:
+        item.trivia.indent = sibling.item.trivia.indent
+        sibling.body.insert(sibling.index + 1, (_key(path[-1], sibling.body[sibling.index][0]), item))
+    return document.as_string()
+
+
+def duplicate(text: str, path: Path, name: str) -> str:
+    """Repeat a table behind itself under another name."""
+    document = tomlkit.parse(text)
+    places = list(_places(document, path))
+    last = places[-1]
+    for number, place in enumerate(places, start=1):
+        key, item = _dotted(name) if _is_dotted(place) else _key(name, None), copy.deepcopy(place.item)
+        if isinstance(last.table, InlineTable):
+            last.table.append(name, item)
+            continue
+        last.body.insert(last.index + number, (key, item))
+        if isinstance(item, Table) and isinstance(place.item, Table) and not _is_dotted(place):
+            _part(place.item.value.body, item.value.body)
+            item.trivia.indent = "\n"
+            item.display_name = None
+    return document.as_string()
+
+
+def rename(text: str, name: str, new: str) -> str:
+    """Give a table of the root another name, wherever the text has it."""
+    document = tomlkit.parse(text)
+    for place in _places(document, (name,)):
+        key, item = place.body[place.index]
+        if isinstance(item, Table):
+            dotted = key is not None and key.is_dotted()
+            item = Table(item.value, item.trivia, False, item.is_super_table() if dotted else None, new)  # noqa: FBT003
+        place.body[place.index] = (_key(new, key), item)
+    return document.as_string()
+
+
+def add_table(text: str, name: str) -> str:
+    """Add an empty table to the end of a document."""
+    return f"{text}\n[{name}]\n"
+
+
+def _places(document: tomlkit.TOMLDocument, path: Path) -> Iterator[_Place]:
+    """Yield where a key, or each part of a table, stands."""
+    yield from _within(None, document.body, path)
+
+
+def _within(table: Table | InlineTable | None, body: Body, path: Path) -> Iterator[_Place]:
+    for index, (key, item) in enumerate(body):
+        if key is None or key.key != path[0]:
+            continue
+        if len(path) == 1:
+            yield _Place(table=table, body=body, index=index)
+        elif isinstance(item, Table | InlineTable):
+            yield from _within(item, item.value.body, path[1:])
+
+
+def _is_dotted(place: _Place) -> bool:
+    key = place.body[place.index][0]
+    return key is not None and key.is_dotted()
+
+
+def _dotted(name: str) -> Key:
+    """Make the first part of a dotted key: tomlkit has no other way to say that it is one."""
+    key = tomlkit.parse(f"{tomlkit.key(name).as_string()}.x = 0").body[0][0]
+    if key is None:
+        raise AssertionError
+    return key
+
+
+def _part(first: Body, second: Body) -> None:
+    """Leave to the second of two equal tables what follows the last key: it leads to the next table of the text."""
+    end = max((index for index, (key, _) in enumerate(first) if key is not None), default=-1) + 1
+    while end < len(first) and not isinstance(first[end][1], Whitespace):
+        end += 1
+    del first[end:]
+
+
+def _key(name: str, other: Key | None) -> Key:
+    """Make a key with the space around its equals sign that another has."""
+    parts = name.split(".")
+    key: Key = tomlkit.key(name) if len(parts) == 1 else tomlkit.key(parts)
+    if other is not None and other.sep:
+        before = other.as_string()  # with the space before the equals sign
+        key.sep = before[len(before.rstrip()) :] + other.sep
+    return key
+
+
+def _item(value: Value) -> Item:
+    if not isinstance(value, Mapping):
+        return tomlkit.item(value)
+    table = tomlkit.inline_table()
+    for key, entry in value.items():
+        table.append(key, entry)
+    return table

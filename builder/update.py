@@ -1,0 +1,244 @@
+"""Rewrite a config of any schema to the current edition, and keep what did not change as it was."""
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from builder import _toml, toml_edit
+from builder.config import SCHEMAS, Backend, Config, detect, read, v2, v3
+from builder.config.decode import decode
+from builder.config.v5 import EDITION
+from builder.config.values import CudaPythonDependency, InvalidValueError, PythonDependency
+from builder.errors import BuilderError
+from builder.lint.license_ import problem_of
+from builder.source import Source
+
+_BOM = "\ufeff"
+
+
+def rewrite(source: Source, *, license: str | None = None) -> str:  # noqa: A002  the key it supplies
+    """Return the text of a config in the current edition; `license` is for a config that names none.
+
+    Raises:
+        ConfigError: with every problem of the text, among them a license that is missing and not given.
+    """
+    if license is not None:
+        _check_license(license)
+    text = _supplied(source, license)
+    given = Source(name=source.name, text=text)
+    schema = detect.schema(given.table(), given)
+    if schema == EDITION:
+        read(given)
+        return text
+    expected = _upgraded(given, schema, license)
+    text, license_added = _with_newline(text), license
+    for number in range(schema, EDITION):
+        text = _STEPS[number](text, _toml.loads(text), license_added)
+    text = text if given.text.endswith("\n") else text.removesuffix("\n")
+    _check_same(source, text, expected)
+    return text
+
+
+def _supplied(source: Source, license_: str | None) -> str:
+    """Add the license that a config of schema 4 or 5 should have had; older ones get it on their way."""
+    general = source.table().get("general")
+    schema = detect.schema(source.table(), source)
+    if license_ is None or schema < 4 or not isinstance(general, dict) or "license" in general:  # noqa: PLR2004
+        return source.text
+    after = next((key for key in ("version", "name") if key in general), None)
+    return source.text if after is None else _add_general(source.text, "license", license_, after=after)
+
+
+def _check_license(license_: str) -> None:
+    problem = problem_of(license_)
+    if problem is not None:
+        message, remedy = problem
+        raise BuilderError(message, help=remedy)
+
+
+def _upgraded(source: Source, schema: int, license_: str | None) -> Config:
+    """Return what the text means: parsing upgrades in memory, but cannot supply a license."""
+    if schema > 3 or license_ is None:  # noqa: PLR2004
+        return read(source).config
+    config: Any = decode(SCHEMAS[schema], source.table(), source, current=Config)
+    try:
+        while not isinstance(config, Config):
+            if isinstance(config, v3.Config):
+                config = replace(config, general=replace(config.general, license=license_))
+            config = config.upgrade()
+    except InvalidValueError:
+        return read(source).config  # which reports it with its place
+    return config
+
+
+def _check_same(source: Source, text: str, expected: Config) -> None:
+    if read(Source(name=source.name, text=text)).config != expected:
+        raise BuilderError(
+            f"'{source.name}' is laid out in a way that cannot be rewritten without changing what it means",
+            help=f"write it in edition {EDITION} by hand: 'builder check' helps",
+        )
+
+
+Step = Callable[[str, dict[str, Any], str | None], str]
+
+
+def _from_1(text: str, table: dict[str, Any], _: str | None) -> str:
+    """Give each component a backend in place of its language."""
+    for name, component in table.get("kernel", {}).items():
+        text = _component(text, name, component)
+    if "universal" in table.get("torch", {}):
+        text = toml_edit.remove(text, ("torch", "universal"))
+        if "torch" not in _toml.loads(text):  # its only key was a dotted one
+            text = toml_edit.add_table(text, "torch")
+        if table["torch"]["universal"]:
+            text = _add_general(text, "universal", value=True, after="name")
+    return text
+
+
+def _component(text: str, name: str, component: dict[str, Any]) -> str:
+    path = ("kernel", name)
+    language = component.get("language", "cuda")
+    if language == "cuda-hipify":
+        text = toml_edit.duplicate(text, path, f"{name}_rocm")
+        text = _backend(text, ("kernel", f"{name}_rocm"), component, "rocm", drop="cuda-capabilities")
+        return _backend(text, path, component, "cuda", drop="rocm-archs")
+    if language == "metal":
+        text = _without(text, path, component, "cuda-capabilities")
+    return _backend(text, path, component, language, drop="rocm-archs")
+
+
+def _backend(text: str, path: tuple[str, ...], component: dict[str, Any], backend: str, *, drop: str) -> str:
+    text = _without(text, path, component, drop)
+    if "language" in component:
+        return toml_edit.change(text, (*path, "language"), backend, key="backend")
+    return toml_edit.add(text, (*path, "backend"), backend, after="depends")
+
+
+def _without(text: str, path: tuple[str, ...], component: dict[str, Any], key: str) -> str:
+    return toml_edit.remove(text, (*path, key)) if key in component else text
+
+
+def _from_2(text: str, table: dict[str, Any], _: str | None) -> str:
+    """List the backends; move what is for CUDA alone to its own table."""
+    general = table["general"]
+    source = Source(name="", text=text)
+    config = decode(v2.Config, table, source, current=Config)
+    if "universal" in general:
+        text = toml_edit.remove(text, ("general", "universal"))
+    text = _add_general(text, "backends", [backend.value for backend in config.backends], after="name")
+    text = _to_cuda(text, general)
+    upgraded = config.upgrade()
+    return _to_noarch(text, table) if upgraded.noarch is not None else text
+
+
+def _to_cuda(text: str, general: dict[str, Any]) -> str:
+    """Move what is for CUDA alone: in place, by a dotted key, unless the table is an inline one."""
+    names = general.get("python-depends", [])
+    cuda = [name for name in names if name in CudaPythonDependency.names()]
+    moved = {bound: general[f"cuda-{bound}"] for bound in ("minver", "maxver") if f"cuda-{bound}" in general}
+    kept = [name for name in names if name in PythonDependency.names()]
+    if toml_edit.is_inline(text, ("general",)):
+        for bound in moved:
+            text = toml_edit.remove(text, ("general", f"cuda-{bound}"))
+        text = toml_edit.change(text, ("general", "python-depends"), kept) if cuda else text
+        own = {**moved, "python-depends": cuda} if cuda else moved
+        return _add_general(text, "cuda", own, after="name") if own else text
+    for bound, version in moved.items():
+        text = toml_edit.change(text, ("general", f"cuda-{bound}"), version, key=f"cuda.{bound}")
+    if not cuda:
+        return text
+    if not kept:
+        return toml_edit.change(text, ("general", "python-depends"), cuda, key="cuda.python-depends")
+    text = toml_edit.add(text, ("general", "cuda.python-depends"), cuda, after="python-depends")
+    return toml_edit.change(text, ("general", "python-depends"), kept)
+
+
+def _to_noarch(text: str, table: dict[str, Any]) -> str:
+    for key in table["torch"]:
+        if key != "pyext":
+            text = toml_edit.remove(text, ("torch", key))
+    return toml_edit.rename(text, "torch", "torch-noarch")
+
+
+def _from_3(text: str, table: dict[str, Any], license_: str | None) -> str:
+    """Add what schema 4 requires."""
+    general = table["general"]
+    after = "version" if "version" in general else "name"
+    if "license" not in general and license_ is not None:
+        text = _add_general(text, "license", license_, after=after)
+    if "version" not in general:
+        text = _add_general(text, "version", 1, after="name")
+    if not {"torch", "torch-noarch", "tvm-ffi"} & set(table):
+        text = toml_edit.add_table(text, "torch-noarch")
+    return text
+
+
+def _from_4(text: str, table: dict[str, Any], _: str | None) -> str:
+    """Add the edition; make the one stable ABI one for each backend."""
+    text = _add_general(text, "edition", EDITION, after="version")
+    stable = table.get("torch", {}).get("stable-abi")
+    if stable is None:
+        return text
+    backends = [Backend(name).value for name in table["general"]["backends"]]
+    return toml_edit.change(text, ("torch", "stable-abi"), dict.fromkeys(backends, stable))
+
+
+_STEPS: dict[int, Step] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
+
+
+def _add_general(text: str, key: str, value: toml_edit.Value, *, after: str) -> str:
+    return toml_edit.add(text, ("general", key), value, after=after)
+
+
+def _with_newline(text: str) -> str:
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def write(path: Path, text: str) -> None:
+    """Replace a file by `text` in one step, through links, and keep its mode and line ends.
+
+    Raises:
+        BuilderError: the directory cannot be written to.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        old = target.read_bytes()
+        _replace(target, encoded(old, text))
+    except OSError as error:
+        raise BuilderError(f"cannot write '{path}': {error.strerror}", help="it is as it was") from error
+
+
+def encoded(old: bytes, text: str) -> bytes:
+    """Return `text` with the byte order mark and the line ends of the file that it replaces."""
+    before = old.decode("utf-8")
+    if "\r\n" in before and before.count("\r\n") == before.count("\n"):
+        text = text.replace("\n", "\r\n")
+    return f"{_BOM if before.startswith(_BOM) else ''}{text}".encode()
+
+
+def _replace(target: Path, content: bytes) -> None:
+    status = target.stat()
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    aside = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
+            with contextlib.suppress(PermissionError):  # only root gives files away
+                os.fchown(file.fileno(), status.st_uid, status.st_gid)
+            os.fsync(file.fileno())
+        aside.replace(target)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    directory = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
