@@ -114,8 +114,25 @@ class Store:
                     yield found
 
     @contextlib.contextmanager
+    def use(self, name: str) -> Iterator[None]:
+        """Keep what `name` locks from being removed while it is used; others may use it too."""
+        try:
+            descriptor = os.open(self.root / "locks" / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError:
+            yield  # a read-only store: nobody removes anything
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
     def lock(self, name: str, *, wait: bool = True) -> Iterator[bool]:
-        """Hold the lock `name`; yields whether it is held. The kernel drops it when a process dies, so none is stale."""
+        """Hold the lock `name`; yields whether it is held.
+
+        The kernel drops it when a process dies, on this host or another: no lock is ever stale.
+        """
         descriptor = os.open(self.root / "locks" / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             try:
@@ -168,6 +185,11 @@ class Store:
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return found if isinstance(found, dict) else None
+
+    def touch(self, key: str) -> None:
+        """Note that an entry was used, for those who remove the least recently used first."""
+        with contextlib.suppress(OSError):
+            os.utime(self.root / "wheels" / key / _ENTRY)
 
     def log(self, kernel: str, variant: str) -> Path:
         """Return where the log of a cell's newest build is."""

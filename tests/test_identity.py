@@ -1,5 +1,6 @@
 import shutil
 import subprocess
+from dataclasses import asdict
 
 import pytest
 
@@ -122,7 +123,5 @@ def test_a_change_is_named_with_both_values():
 
 
 def test_a_record_that_did_not_change_has_no_changes():
-    from dataclasses import asdict
-
     assert identity.changes(asdict(record()), record()) == ()
     assert identity.summary(asdict(record()), record()) == "the store no longer has it"

@@ -47,7 +47,7 @@ def stage(module):
 
 
 def test_no_module_imports_itself_through_others():
-    # A package's `__init__` collects its own submodules, and importing one of these runs it: that is no cycle of the flow.
+    # A package's `__init__` collects its own submodules, and importing one of these runs it.
     graph = {
         module: {name for name in imports(module) if not module.startswith(f"{name}.")}
         for module in MODULES

@@ -60,7 +60,7 @@ def test_a_damaged_entry_is_replaced(store):
 
 
 def test_a_put_that_fails_leaves_nothing(store, monkeypatch):
-    def full(descriptor):
+    def full(_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)

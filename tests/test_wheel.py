@@ -1,5 +1,6 @@
 import os
 import stat
+import time
 import zipfile
 
 import pytest
@@ -42,8 +43,6 @@ def test_the_order_of_members_does_not_change_the_bytes():
 
 
 def test_the_time_zone_does_not_change_the_bytes(monkeypatch):
-    import time
-
     first = pack(MEMBERS, dist_info=INFO, epoch=1_600_000_000)
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
     time.tzset()
@@ -150,7 +149,7 @@ def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_bytes(b"old")
 
-    def full(descriptor):
+    def full(_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
@@ -160,6 +159,6 @@ def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     assert path.read_bytes() == b"old"
 
 
-def test_the_epoch_of_a_zip_is_the_floor(tmp_path):
+def test_the_epoch_of_a_zip_is_the_floor():
     early = pack(MEMBERS, dist_info=INFO, epoch=0)
     assert early == pack(MEMBERS, dist_info=INFO, epoch=wheel.EPOCH)

@@ -44,3 +44,37 @@ store_option = click.option(
     default=default_store,
     help="Where environments and built wheels are kept. [env: BUILDER_STORE; default: ~/.cache/builder]",
 )
+
+
+_SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes, such as `8G`."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return bytes."""
+        text = str(value).upper().removesuffix("B").removesuffix("I")
+        number, unit = (text[:-1], text[-1]) if text[-1:].isalpha() else (text, "")
+        if unit not in _SIZES or not number.isascii() or not number.isdigit() or int(number) == 0:
+            self.fail(f"{value!r} is not a size such as 8G or 512M", param, ctx)
+        return int(number) * _SIZES[unit]
+
+
+_AGES = {"S": 1, "M": 60, "H": 3600, "D": 86400, "W": 604800}
+
+
+class Age(click.ParamType[float]):
+    """A span of time, such as `30d` or `12h`, in seconds."""
+
+    name = "age"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return seconds."""
+        text = str(value).upper()
+        number, unit = text[:-1], text[-1:]
+        if unit not in _AGES or not number.isascii() or not number.isdigit():
+            self.fail(f"{value!r} is not a span of time such as 30d or 12h", param, ctx)
+        return float(int(number) * _AGES[unit])

@@ -13,7 +13,7 @@ import click
 from builder import kernel as kernels
 from builder import matrix, toolchain
 from builder.cli import view
-from builder.cli.arguments import BackendType, kernel_argument, store_option
+from builder.cli.arguments import BackendType, Size, kernel_argument, store_option
 from builder.config import Backend
 from builder.engine import budget, local
 from builder.engine.outcome import Outcome
@@ -21,22 +21,6 @@ from builder.errors import BuilderError, NothingToDoError
 from builder.finish import MANYLINUX
 from builder.matrix import Cell
 from builder.store import Store
-
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
-class Size(click.ParamType[int]):
-    """A number of bytes, such as `8G`."""
-
-    name = "size"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return bytes."""
-        text = str(value).upper().removesuffix("B").removesuffix("I")
-        number, unit = (text[:-1], text[-1]) if text[-1:].isalpha() else (text, "")
-        if unit not in _UNITS or not number.isascii() or not number.isdigit() or int(number) == 0:
-            self.fail(f"{value!r} is not a size such as 8G or 512M", param, ctx)
-        return int(number) * _UNITS[unit]
 
 
 @click.command()

@@ -219,11 +219,15 @@ class _Worker:
         self.step(cell, "preparing")
         prepared = self.prepare(cell)
         store, key = self.options.store, prepared.record.key
-        with self._lock(key):
+        with contextlib.ExitStack() as stack:
+            if prepared.job.environment is not None:
+                stack.enter_context(store.use(f"environment-{prepared.job.environment.name}"))
+            stack.enter_context(self._lock(key))
             found = store.find(key)
             reason = self._why(cell, prepared.record, found)
             if isinstance(found, Entry) and not self.options.again:
                 self._remember(cell, prepared.record)
+                store.touch(key)
                 return self._deliver(cell, found, status="hit", reason=reason)
             self.listen(Event(variant=cell.variant, kind="note", text=reason))
             entry = self._build(cell, prepared)

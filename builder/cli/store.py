@@ -1,0 +1,96 @@
+"""`builder store`."""
+
+import json
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+
+from builder import garbage
+from builder.cli.arguments import Age, Size, store_option
+from builder.errors import DifferenceError
+from builder.store import Damaged, Store
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_STEP = 1024
+
+
+@click.group()
+def command() -> None:
+    """List, verify and clean the store."""
+
+
+@command.command("list")
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def list_(store: Path, as_json: bool) -> None:
+    """Show what the store holds, the least recently used first."""
+    items = list(garbage.items(Store(store)))
+    if as_json:
+        rows = [
+            {"kind": item.kind, "name": item.name, "path": str(item.path), "bytes": item.size, "used": _when(item.used)}
+            for item in items
+        ]
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for item in items:
+        shown = _wheel_name(item.path) if item.kind == "wheel" else item.name
+        click.echo(f"{_when(item.used)}  {human(item.size):>10}  {item.kind:11}  {shown}")
+    click.echo(f"{len(items)} items, {human(sum(item.size for item in items))}, in {store}", err=True)
+
+
+def _wheel_name(folder: Path) -> str:
+    return next((path.name for path in sorted(folder.glob("*.whl"))), folder.name)
+
+
+def _when(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d %H:%M")
+
+
+def human(size: int) -> str:
+    """Return a number of bytes as people read it."""
+    value, unit = float(size), 0
+    while value >= _STEP and unit < len(_UNITS) - 1:
+        value, unit = value / _STEP, unit + 1
+    return f"{value:.0f} {_UNITS[unit]}" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
+
+
+@command.command()
+@store_option
+@click.option("--repair", is_flag=True, help="Take damaged entries out; they are built again when they are needed.")
+def verify(store: Path, repair: bool) -> None:
+    """Read every stored wheel and compare it with its digest."""
+    kept = Store(store)
+    found = list(kept.entries())
+    damaged = [entry for entry in found if isinstance(entry, Damaged)]
+    for entry in damaged:
+        click.echo(f"{entry.key}: {entry.why}")
+        if repair:
+            with kept.lock(entry.key):
+                kept.remove(entry.key)
+    click.echo(f"{len(found)} wheels, {len(damaged)} damaged{' and taken out' if repair and damaged else ''}", err=True)
+    if damaged and not repair:
+        raise DifferenceError(
+            f"{len(damaged)} entries of '{store}' are damaged",
+            help="builder store verify --repair takes them out; a build does so by itself",
+        )
+
+
+@command.command()
+@store_option
+@click.option("--max-age", type=Age(), help="Remove what was not used for so long, such as 30d or 12h.")
+@click.option("--max-size", type=Size(), help="Then the least recently used, until so much is left, such as 20G.")
+@click.option("--dry-run", is_flag=True, help="Show what would go.")
+def gc(store: Path, max_age: float | None, max_size: int | None, dry_run: bool) -> None:
+    """Remove the least recently used wheels, environments and logs; what is in use stays."""
+    if max_age is None and max_size is None:
+        raise click.UsageError("say what may go: --max-age, --max-size, or both")
+    kept = Store(store)
+    if not dry_run:
+        kept.prepare()
+    removed = garbage.collect(kept, now=time.time(), max_age=max_age, max_size=max_size, dry_run=dry_run)
+    for item in removed:
+        click.echo(f"{item.kind} {item.name}")
+    word = "would be removed" if dry_run else "removed"
+    click.echo(f"{len(removed)} items, {human(sum(item.size for item in removed))} {word}", err=True)

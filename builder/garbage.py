@@ -1,0 +1,103 @@
+"""What a store holds, and what of it may go: by age and size, never what is in use."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from builder.store import Store
+
+Kind = Literal["wheel", "environment", "log"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Something in the store that is removed as a whole."""
+
+    kind: Kind
+    name: str
+    path: Path
+    size: int
+    """Bytes on the disk; a file with several links counts in each item that has one."""
+    used: float
+    """When it was last used, in seconds since 1970 by the clock of the file system."""
+
+    @property
+    def lock(self) -> str:
+        """The lock that whoever uses it holds."""
+        return f"environment-{self.name}" if self.kind == "environment" else self.name
+
+
+def items(store: Store) -> Iterator[Item]:
+    """Yield what the store holds, the least recently used first."""
+    found = [
+        *_folders(store.root / "wheels", kind="wheel", marker="entry.json"),
+        *_folders(store.root / "environments", kind="environment", marker="pins.json"),
+        *_logs(store.root / "logs"),
+    ]
+    yield from sorted(found, key=lambda item: (item.used, item.kind, item.name))
+
+
+def _folders(root: Path, *, kind: Kind, marker: str) -> Iterator[Item]:
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
+        if path.name.startswith("."):
+            continue
+        with contextlib.suppress(OSError):  # removed by another process while this one looks
+            used = max(path.stat().st_mtime, (path / marker).stat().st_mtime if (path / marker).exists() else 0)
+            yield Item(kind=kind, name=path.name, path=path, size=_size(path), used=used)
+
+
+def _logs(root: Path) -> Iterator[Item]:
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            yield Item(kind="log", name=path.name, path=path, size=status.st_size, used=status.st_mtime)
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for base, _, files in os.walk(folder):
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(f"{base}/{name}").st_blocks * 512
+    return total
+
+
+def collect(
+    store: Store, *, now: float, max_age: float | None, max_size: int | None, dry_run: bool = False
+) -> tuple[Item, ...]:
+    """Remove what was not used for `max_age` seconds, then the least recently used until `max_size` bytes are left.
+
+    What another process uses stays. A clock that went backwards makes nothing old.
+    """
+    known = list(items(store))
+    total = sum(item.size for item in known)
+    removed = []
+    for item in known:
+        old = max_age is not None and now - item.used > max_age
+        large = max_size is not None and total > max_size
+        if (old or large) and (dry_run or _remove(store, item)):
+            removed.append(item)
+            total -= item.size
+    return tuple(removed)
+
+
+def _remove(store: Store, item: Item) -> bool:
+    """Remove an item unless it is in use; return whether it is gone."""
+    if item.kind == "log":
+        item.path.unlink(missing_ok=True)
+        return True
+    with store.lock(item.lock, wait=False) as held:
+        if not held:
+            return False
+        if item.kind == "wheel":
+            store.remove(item.name)
+        else:
+            # Renamed first: a process that looks now finds all of it or nothing.
+            aside = item.path.with_name(f".removed-{item.name}")
+            item.path.rename(aside)
+            shutil.rmtree(aside, ignore_errors=True)
+        return True

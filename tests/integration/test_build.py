@@ -1,0 +1,239 @@
+"""`builder build` on a small real kernel, with real tools, as a user runs it."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+TINY = ROOT / "tests/data/kernels/tiny"
+VARIANT = "torch-stable-abi210-cpu-x86_64-linux"
+WHEEL = "tiny-1.0.0+torch.stable210.cpu-cp39-abi3-manylinux_2_28_x86_64.whl"
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.cmake,
+    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    pytest.mark.xdist_group("build"),
+]
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    """A store that the tests of a run share: environments are made once."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    return Path(shutil.copytree(TINY, tmp_path / "tiny"))
+
+
+@pytest.fixture
+def builder(store, tmp_path):
+    def run(*arguments, env=None, cwd=None, check=None):
+        done = subprocess.run(
+            [sys.executable, "-m", "builder", *map(str, arguments)],
+            env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), **(env or {})},
+            cwd=cwd or tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        if check is not None:
+            assert done.returncode == check, done.stderr
+        return done
+
+    return run
+
+
+def left_in(folder):
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def sole(done):
+    (result,) = json.loads(done.stdout)
+    return result
+
+
+def test_a_kernel_becomes_a_wheel_that_is_called(builder, kernel, tmp_path):
+    built = sole(builder("build", kernel, "--variant", VARIANT, "--json", check=0))
+    assert Path(built["wheel"]).name == WHEEL
+    assert next(iter(built["report"]["ops"].values())) == ["CPU"]
+    site = tmp_path / "site"
+    zipfile.ZipFile(tmp_path / built["wheel"]).extractall(site)
+    call = "import torch, tiny; assert tiny.twice(torch.ones(3)).tolist() == [2.0, 2.0, 2.0]; print('right')"
+    env = {**os.environ, "PYTHONPATH": str(site)}
+    done = subprocess.run([sys.executable, "-c", call], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "right", done.stderr
+
+
+def test_a_second_build_is_a_hit_and_the_same_bytes(builder, kernel, tmp_path):
+    first = sole(builder("build", kernel, "--variant", VARIANT, "--json", check=0))
+    content = (tmp_path / "dist" / WHEEL).read_bytes()
+    second = sole(builder("build", kernel, "--variant", VARIANT, "--json", check=0))
+    assert (second["status"], second["reason"]) == ("hit", "nothing changed")
+    assert first["sha256"] == second["sha256"]
+    again = sole(builder("build", kernel, "--variant", VARIANT, "--json", "--rebuild", check=0))
+    assert again["status"] == "built"
+    assert (tmp_path / "dist" / WHEEL).read_bytes() == content
+
+
+def test_a_header_that_only_a_header_includes_changes_the_key(builder, kernel):
+    builder("build", kernel, "--variant", VARIANT, check=0)
+    (kernel / "csrc/factor.h").write_text("#pragma once\n\nconstexpr float FACTOR = 3.0f;\n")
+    plan = sole(builder("why", kernel, "--variant", VARIANT, "--json", check=0))
+    assert "project: csrc/factor.h" in [change["field"] for change in plan["changes"]]
+
+
+def test_touching_and_moving_the_tree_changes_nothing(builder, kernel, tmp_path):
+    builder("build", kernel, "--variant", VARIANT, check=0)
+    moved = tmp_path / "a folder with a space" / "tiny"
+    moved.parent.mkdir()
+    kernel.rename(moved)
+    for path in moved.rglob("*"):
+        os.utime(path, (1, 1))
+    (moved / "NOTES.md").write_text("not part of the kernel")
+    assert sole(builder("build", moved, "--variant", VARIANT, "--json", check=0))["status"] == "hit"
+
+
+def test_a_compile_error_comes_first_and_leaves_nothing(builder, kernel, tmp_path):
+    source = kernel / "csrc/twice.cpp"
+    source.write_text(source.read_text().replace("FACTOR * input[i]", "MISSING * input[i]"))
+    done = builder("build", kernel, "--variant", VARIANT, check=4)
+    error = done.stderr[done.stderr.index("error: ") :].splitlines()
+    assert error[0] == f"error: {VARIANT}: the build failed"
+    assert "twice.cpp" in error[1]
+    assert "MISSING" in error[1]
+    assert "the whole log:" in done.stderr
+    assert left_in(tmp_path / "dist") == []
+
+
+def test_an_op_without_registration_fails_the_load_test(builder, kernel, tmp_path):
+    binding = kernel / "torch-ext/torch_binding.cpp"
+    binding.write_text("\n".join(line for line in binding.read_text().splitlines() if "IMPL_EXPAND" not in line))
+    done = builder("build", kernel, "--variant", VARIANT, check=5)
+    assert "no op of tiny has a kernel for CPU" in done.stderr
+    assert left_in(tmp_path / "dist") == []
+
+
+def test_no_compiler_is_said_with_the_remedy(builder, kernel, tmp_path):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    done = builder("build", kernel, "--variant", VARIANT, env={"PATH": str(tools)}, check=4)
+    assert "no C++ compiler" in done.stderr
+    assert "apt-get install g++" in done.stderr
+
+
+def test_a_named_compiler_that_is_not_there_is_said(builder, kernel):
+    done = builder("build", kernel, "--variant", VARIANT, env={"CXX": "no-such-compiler"}, check=4)
+    assert "CXX names 'no-such-compiler'" in done.stderr
+
+
+def test_a_cold_store_without_network_says_what_is_missing(builder, kernel, tmp_path):
+    nowhere = "http://127.0.0.1:9/simple"
+    env = {
+        "BUILDER_STORE": str(tmp_path / "cold"),
+        "PIP_FIND_LINKS": str(tmp_path),
+        "PIP_INDEX_URL": nowhere,
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_EXTRA_INDEX_URL": "",
+        "UV_OFFLINE": "1",
+    }
+    done = builder("build", kernel, "--variant", VARIANT, env=env, check=4)
+    assert "PIP_FIND_LINKS" in done.stderr
+    assert left_in(tmp_path / "dist") == []
+    assert left_in(tmp_path / "cold/environments") == []
+
+
+def test_ctrl_c_ends_the_compilers_and_leaves_nothing(store, kernel, tmp_path):
+    source = kernel / "csrc/twice.cpp"
+    # Nested templates that take minutes: what runs when the signal comes is the compiler.
+    source.write_text(
+        source.read_text()
+        + "template <int N, int M> struct T { static constexpr long v = T<N - 1, M>::v + T<N - 1, M + 1>::v; };\n"
+        + "template <int M> struct T<0, M> { static constexpr long v = M; };\n"
+        + "long slow() { return T<800, 0>::v; }\n"
+    )
+    marker = "csrc/twice.cpp"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "builder", "build", str(kernel), "--variant", VARIANT, "--jobs", "1"],
+        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not _compiling(marker) and time.monotonic() < deadline:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.1)
+    os.kill(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "interrupted" in stderr
+    assert "Traceback" not in stderr
+    assert not _compiling(marker)
+    assert left_in(tmp_path / "dist") == []
+    assert left_in(store / "scratch") == []
+
+
+def _compiling(marker):
+    """Whether a compiler of this marker runs."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"cc1plus") and any(marker.encode() in word for word in words):
+            return True
+    return False
+
+
+def test_cells_that_this_machine_cannot_build_are_said_with_the_reason(builder, kernel):
+    done = builder("build", kernel, "--json", check=0)
+    by_variant = {result["variant"]: result for result in json.loads(done.stdout)}
+    assert by_variant[VARIANT]["status"] in ("built", "hit")
+    other = by_variant["torch-stable-abi210-cpu-aarch64-linux"]
+    assert other["status"] == "skipped"
+    assert "needs a machine of aarch64-linux" in other["reason"]
+
+
+def test_a_damaged_entry_of_the_store_is_built_again_and_reported(builder, kernel, store):
+    first = sole(builder("build", kernel, "--variant", VARIANT, "--json", check=0))
+    for path in (store / "wheels").glob(f"*/{WHEEL}"):
+        path.write_bytes(b"damaged")
+    again = sole(builder("build", kernel, "--variant", VARIANT, "--json", check=0))
+    assert again["status"] == "built"
+    assert "damaged" in again["reason"]
+    assert again["sha256"] == first["sha256"]
+
+
+def test_without_isolation_the_torch_of_the_environment_is_used(builder, kernel):
+    built = sole(builder("build", kernel, "--variant", VARIANT, "--no-isolation", "--json", check=0))
+    assert built["status"] == "built"
+
+
+def test_the_wheel_version_must_be_of_the_kernel(builder, kernel):
+    done = builder("build", kernel, "--variant", VARIANT, "--wheel-version", "2.0", check=2)
+    assert "does not fit general.version = 1" in done.stderr
+
+
+def test_another_version_and_no_label_are_in_the_name(builder, kernel, tmp_path):
+    builder("build", kernel, "--variant", VARIANT, "--wheel-version", "1.4.2", "--no-label", check=0)
+    assert left_in(tmp_path / "dist") == ["tiny-1.4.2-cp39-abi3-manylinux_2_28_x86_64.whl"]
+
+
+def test_the_output_that_cannot_be_written_is_said(builder, kernel, tmp_path):
+    (tmp_path / "file").touch()
+    done = builder("build", kernel, "--variant", VARIANT, "--output", tmp_path / "file" / "dist", check=4)
+    assert "cannot write" in done.stderr
