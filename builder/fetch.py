@@ -1,7 +1,7 @@
 """Bring pinned wheels into an environment: from a find-links folder, or through uv from an index."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,34 +13,52 @@ from builder.run import Completed, run
 from builder.toolchain import sha256_of
 
 REMEDY = (
-    "put the files into a folder and name it in PIP_FIND_LINKS, or name a mirror in PIP_INDEX_URL, "
+    "put these files into a folder and name it in PIP_FIND_LINKS, or name a mirror in PIP_INDEX_URL, "
     "or a proxy in HTTPS_PROXY"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Installer:
-    """Where uv installs to, and how it is run."""
+class _Installation:
+    """What goes where, and how uv is run for it."""
 
+    pinset: PinSet
+    local: Mapping[Wheel, Path]
+    """The wheels that lie in find-links folders."""
     into: Path
     scratch: Path
     cache: Path | None
     """None for no cache at all."""
     finders: Finders
 
-    def run(self, wheels: tuple[Wheel, ...], *options: str, local: dict[Wheel, Path], index: str | None) -> Completed:
+    def run(self, wheels: tuple[Wheel, ...], *options: str, index: str | None) -> Completed:
         wanted = self.scratch / "wheels.txt"
-        wanted.write_text("".join(f"{_requirement(wheel, local.get(wheel))}\n" for wheel in wheels), encoding="utf-8")
+        lines = (f"{_requirement(wheel, self.local.get(wheel))}\n" for wheel in wheels)
+        wanted.write_text("".join(lines), encoding="utf-8")
         env = {"UV_CACHE_DIR": str(self.cache), **self.finders.env}
         options += ("--no-cache",) if self.cache is None else ()
         if index is not None:
             env["UV_EXTRA_INDEX_URL"] = f"{env.get('UV_EXTRA_INDEX_URL', '')} {index}".strip()
         python = str(self.into / "bin" / "python")
         argv = (
-            *(uv_binary(), "pip", "install", "--python", python),
+            *(uv_binary(), "pip", "install", "--quiet", "--python", python),
             *("--require-hashes", "--no-deps", "--no-build", *options, "--requirements", str(wanted)),
         )
         return run(argv, cwd=self.scratch, env=env)
+
+    def attempts(self, wheels: tuple[Wheel, ...], index: str | None) -> Iterator[tuple[tuple[str, ...], str | None]]:
+        """Yield options and index of each try: with what is here, with the user's own indexes, with all."""
+        here = all(wheel in self.local for wheel in wheels)
+        if here or (self.cache is not None and self.cache.exists()):
+            yield ("--offline",), index
+        if index is not None and self.finders.own_index:
+            yield (), None  # a mirror may have what cannot be reached where it is published
+        if not here:
+            yield (), index
+
+    def is_at_hand(self, wheel: Wheel) -> bool:
+        """Tell whether `wheel` can be had without an index."""
+        return wheel in self.local or self.run((wheel,), "--offline", "--dry-run", index=wheel.index).returncode == 0
 
 
 def install(
@@ -52,35 +70,26 @@ def install(
         ToolError: a wheel cannot be had, or is not the one that was pinned.
     """
     local = dict(_local(pinset, finders))
-    indexes = {wheel.index for wheel in pinset.wheels if wheel not in local} - {None}
+    indexes = {wheel.index for wheel in pinset.wheels if wheel.index is not None and wheel not in local}
     with TemporaryDirectory(prefix=".fetch-", dir=into) as scratch:
-        installer = _Installer(into=into, scratch=Path(scratch), cache=cache, finders=finders)
-        for index in (None, *sorted(index for index in indexes if index)):
-            batch = tuple(wheel for wheel in pinset.wheels if (None if wheel in local else wheel.index) == index)
-            if batch:
-                progress(f"installing {len(batch)} pinned wheels" + ("" if index is None else f" from {index}"))
-                _install(installer, batch, local=local, index=index)
+        installation = _Installation(
+            pinset=pinset, local=local, into=into, scratch=Path(scratch), cache=cache, finders=finders
+        )
+        for index in (None, *sorted(indexes)):
+            wheels = tuple(wheel for wheel in pinset.wheels if (None if wheel in local else wheel.index) == index)
+            if wheels:
+                progress(f"installing {len(wheels)} pinned wheels" + ("" if index is None else f" from {index}"))
+                _install(installation, wheels, index)
 
 
-def _install(installer: _Installer, wheels: tuple[Wheel, ...], *, local: dict[Wheel, Path], index: str | None) -> None:
-    for options, where in _attempts(installer, wheels, local=local, index=index):
-        done = installer.run(wheels, *options, local=local, index=where)
+def _install(installation: _Installation, wheels: tuple[Wheel, ...], index: str | None) -> None:
+    said = ""
+    for options, where in installation.attempts(wheels, index):
+        done = installation.run(wheels, *options, index=where)
         if done.returncode == 0:
             return
-    raise _failure(installer, wheels, local=local, said=done.output)
-
-
-def _attempts(
-    installer: _Installer, wheels: tuple[Wheel, ...], *, local: dict[Wheel, Path], index: str | None
-) -> Iterator[tuple[tuple[str, ...], str | None]]:
-    """Yield options and index of each try: with what is here, with the user's own indexes, with all of them."""
-    here = all(wheel in local for wheel in wheels)
-    if here or (installer.cache is not None and installer.cache.exists()):
-        yield ("--offline",), index
-    if index is not None and installer.finders.own_index:
-        yield (), None  # a mirror may have what cannot be reached where it is published
-    if not here:
-        yield (), index
+        said = done.output
+    raise _failure(installation, said)
 
 
 def _requirement(wheel: Wheel, path: Path | None) -> str:
@@ -121,7 +130,7 @@ def _sha256(path: Path) -> str:
         raise ToolError(f"cannot read '{path}': {error.strerror}", help="make the file readable") from error
 
 
-def _failure(installer: _Installer, wheels: tuple[Wheel, ...], *, local: dict[Wheel, Path], said: str) -> ToolError:
+def _failure(installation: _Installation, said: str) -> ToolError:
     """Return the error of a failed installation: which wheels are wrong or missing, and what uv said."""
     quoted = "".join(f"\n  uv: {line}" for line in said.strip().splitlines() if line.strip())
     if re.search(r"hash mismatch", said, re.IGNORECASE):
@@ -129,14 +138,9 @@ def _failure(installer: _Installer, wheels: tuple[Wheel, ...], *, local: dict[Wh
             f"an index serves a file that is not the pinned one{quoted}",
             help="ask who runs the index; a pin is changed only by `builder pins update`",
         )
-    missing = [wheel for wheel in wheels if wheel not in local and not _is_cached(installer, wheel)]
+    wheels = installation.pinset.wheels
+    missing = [wheel for wheel in wheels if not installation.is_at_hand(wheel)]
     if not missing:
         return ToolError(f"uv could not install the pinned wheels{quoted}", help="see what uv said above")
-    listed = "".join(f"\n  --> {wheel.file} (sha256 {wheel.sha256})" for wheel in missing)
-    count = "a pinned wheel" if len(missing) == 1 else f"{len(missing)} of {len(wheels)} pinned wheels"
-    return ToolError(f"cannot get {count}{listed}{quoted}", help=REMEDY)
-
-
-def _is_cached(installer: _Installer, wheel: Wheel) -> bool:
-    done = installer.run((wheel,), "--offline", "--dry-run", local={}, index=wheel.index)
-    return done.returncode == 0
+    listed = "".join(f"\n  --> {wheel.file}" for wheel in missing)
+    return ToolError(f"cannot get {len(missing)} of {len(wheels)} pinned wheels{quoted}{listed}", help=REMEDY)

@@ -2,6 +2,7 @@
 
 import configparser
 import os
+import ssl
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -63,6 +64,9 @@ def read(environ: Mapping[str, str], *, files: Sequence[Path] | None = None) -> 
     env = {name: value for name, value in environ.items() if _is_kept(name)}
     for name, value in _translated(pip, environ).items():
         env.setdefault(name, value)
+    if _has_system_certificates():
+        env.setdefault("UV_SYSTEM_CERTS", "true")  # as pip does: a company's own authority is known there
+        env.setdefault("UV_NATIVE_TLS", "true")  # its older name
     if remote:
         env["UV_FIND_LINKS"] = ",".join(remote)
     env |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
@@ -128,6 +132,11 @@ def _folder(link: str) -> Path | None:
         link = unquote(urlsplit(link).path)
     path = Path(link).expanduser()
     return path if path.is_dir() else None
+
+
+def _has_system_certificates() -> bool:
+    paths = ssl.get_default_verify_paths()
+    return sys.platform == "darwin" or paths.cafile is not None
 
 
 def _is_kept(name: str) -> bool:

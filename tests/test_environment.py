@@ -167,10 +167,9 @@ def test_a_cold_store_without_network_names_the_missing_wheels(tmp_path, folder,
     with pytest.raises(ToolError) as error:
         environment.make(pins, store_root=store, python=PYTHON, finders=found)
     text = str(error.value)
-    assert text.startswith(
-        f"cannot get a pinned wheel\n  --> beta-2.1-py3-none-any.whl (sha256 {pins.wheels[1].sha256})"
-    )
-    assert "alpha-1.0" not in text.partition("uv:")[0]
+    assert text.startswith("cannot get 1 of 2 pinned wheels\n  uv: ")
+    assert "\n  --> beta-2.1-py3-none-any.whl\n" in text
+    assert "alpha-1.0" not in text
     for remedy in ("PIP_FIND_LINKS", "PIP_INDEX_URL", "HTTPS_PROXY"):
         assert remedy in text.partition("help: ")[2]
     assert error.value.exit_code == 4
