@@ -216,13 +216,19 @@ class _Worker:
         return outcome
 
     def _run(self, cell: Cell) -> Outcome:
-        self.step(cell, "preparing")
-        prepared = self.prepare(cell)
+        while True:
+            self.step(cell, "preparing")
+            prepared = self.prepare(cell)
+            environment = prepared.job.environment
+            if environment is None:
+                return self._finish(cell, prepared)
+            with self.options.store.use(f"environment-{environment.name}"):
+                if environment.is_dir():  # else it was removed as unused in between: make it again
+                    return self._finish(cell, prepared)
+
+    def _finish(self, cell: Cell, prepared: Prepared) -> Outcome:
         store, key = self.options.store, prepared.record.key
-        with contextlib.ExitStack() as stack:
-            if prepared.job.environment is not None:
-                stack.enter_context(store.use(f"environment-{prepared.job.environment.name}"))
-            stack.enter_context(self._lock(key))
+        with self._lock(key):
             found = store.find(key)
             reason = self._why(cell, prepared.record, found)
             if isinstance(found, Entry) and not self.options.again:
