@@ -1,6 +1,7 @@
 """The whole site: indexes for installers, pages for people, and what a resolver reads in place of a wheel."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from builder.shipped import Shipped
 FILES = "files"
 MANIFEST = "builder-index.json"
 _FORMAT = 1
+_FRAMEWORK = re.compile(r"(?:torch|apache-tvm-ffi)(?![A-Za-z0-9._-])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,7 @@ def _landing(wheels: Sequence[Shipped], environments: tuple[str, ...], *, base_u
             module=newest.module,
             metadata=newest.metadata,
             links=_links(newest),
-            requires=newest.fields.get_all("Requires-Dist", []),
+            requires=_requires(newest),
             grids=grids,
             environments=tuple(choice.by_environment(own)),
             base=base,
@@ -84,6 +86,13 @@ def _landing(wheels: Sequence[Shipped], environments: tuple[str, ...], *, base_u
         "index.html.j2", kernels=summaries, environments=environments, base=base, base_known=base_url is not None
     )
     return result
+
+
+def _requires(shipped: Shipped) -> tuple[str, ...]:
+    """Return what must be installed beside the framework; that one differs from wheel to wheel."""
+    return tuple(
+        requirement for requirement in shipped.fields.get_all("Requires-Dist", []) if not _FRAMEWORK.match(requirement)
+    )
 
 
 def _links(shipped: Shipped) -> tuple[tuple[str, str], ...]:
