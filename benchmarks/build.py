@@ -82,10 +82,11 @@ def gxx(project: Path, folder: Path) -> list[str]:
     import torch  # noqa: PLC0415  slow
 
     lib = Path(torch.__file__).parent
-    flags = f"-std=c++20 -O3 -fPIC -DNDEBUG -DCPU_KERNEL -DTORCH_EXTENSION_NAME=_relu_cpu -D_GLIBCXX_USE_CXX11_ABI=1"
+    flags = "-std=c++20 -O3 -fPIC -DNDEBUG -DCPU_KERNEL -DTORCH_EXTENSION_NAME=_relu_cpu -D_GLIBCXX_USE_CXX11_ABI=1"
     includes = f"-I{project}/torch-ext -I{lib}/include -I{lib}/include/torch/csrc/api/include {python_include()}"
     script = (
-        f"g++ {flags} {includes} -DPy_LIMITED_API=0x03090000 -c {project}/torch-ext/torch_binding.cpp -o {folder}/a.o & "
+        f"g++ {flags} {includes} -DPy_LIMITED_API=0x03090000 "
+        f"-c {project}/torch-ext/torch_binding.cpp -o {folder}/a.o & "
         f"g++ {flags} {includes} -c {project}/relu_cpu/relu.cpp -o {folder}/b.o; wait; "
         f"g++ -shared -o {folder}/relu.so {folder}/a.o {folder}/b.o -L{lib}/lib -ltorch_cpu -lc10"
     )
