@@ -134,7 +134,7 @@ class Part:
         if not self.requires:
             return ()
         of_system = self.wheels.get(system, {})
-        return of_system.get(python, of_system.get(pinfile.ANY))
+        return of_system.get(python, of_system.get(pinfile.ANY, ())) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

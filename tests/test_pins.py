@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 from dataclasses import replace
 
 import click.testing
@@ -306,3 +307,10 @@ def test_check_online_finds_a_pin_that_was_tampered_with(tmp_path, monkeypatch):
     bad = click.testing.CliRunner().invoke(command, ["check", "--online", "--file", str(file)])
     assert isinstance(bad.exception, DifferenceError)
     assert ninja.sha256 in str(bad.exception)
+
+
+@pytest.mark.nix
+def test_nix_reads_the_pin_file_as_python_does():
+    expression = f"builtins.fromTOML (builtins.readFile {pins.FILE})"
+    said = subprocess.check_output(["nix-instantiate", "--eval", "--strict", "--json", "--expr", expression], text=True)
+    assert json.loads(said) == _toml.loads(pins.FILE.read_text(encoding="utf-8"))
