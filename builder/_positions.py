@@ -15,6 +15,9 @@ KeyPath = tuple[str | int, ...]
 DEEPEST = 64
 """Levels of arrays and inline tables, and parts of a key, that a config may have."""
 
+MOST = 50_000
+"""Keys and values that a config may have; the largest public one has 4,000."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -33,15 +36,19 @@ class Index:
     entries: dict[KeyPath, Entry] = field(default_factory=dict)
     repeated: list[tuple[int, tuple[int, int]]] = field(default_factory=list)
     """Keys and tables that are given again: the offset of the first, and where the other is."""
-    too_deep: tuple[int, int] | None = None
+    refused: tuple[str, int] | None = None
+    """Why the text must not be parsed, and where."""
+
+
+_DEPTH = f"more than {DEEPEST} levels of nesting"
 
 
 class _StopScanError(Exception):
     """The text is not TOML from here on."""
 
 
-class _TooDeepError(Exception):
-    pass
+class _RefusedError(Exception):
+    """Reading on would take a parser too long, or too deep."""
 
 
 _BLANK = re.compile(r"[ \t]*")
@@ -62,8 +69,8 @@ def scan(text: str) -> Index:
         scanner.document()
     except _StopScanError:
         pass
-    except _TooDeepError:
-        scanner.index.too_deep = (scanner.at, scanner.at + 1)
+    except _RefusedError as refusal:
+        scanner.index.refused = (str(refusal), scanner.at)
     return scanner.index
 
 
@@ -136,6 +143,8 @@ class _Scanner:
         known = self.index.entries.get(path)
         if known is None or (known.implicit and not entry.implicit):
             self.index.entries[path] = entry
+            if len(self.index.entries) > MOST:
+                raise _RefusedError(f"more than {MOST:,} values")
         elif not entry.implicit and path not in self.arrays:
             self.index.repeated.append((known.key[0], entry.key))
 
@@ -149,7 +158,7 @@ class _Scanner:
             self.skip(_BLANK)
             if len(parts) > DEEPEST:
                 self.at = start
-                raise _TooDeepError
+                raise _RefusedError(_DEPTH)
             if self.text[self.at : self.at + 1] != ".":
                 return parts
             self.at += 1
@@ -173,7 +182,7 @@ class _Scanner:
 
     def value(self, path: KeyPath, *, depth: int) -> None:
         if depth > DEEPEST:
-            raise _TooDeepError
+            raise _RefusedError(_DEPTH)
         first = self.text[self.at : self.at + 1]
         if first in {'"', "'"}:
             self.string()

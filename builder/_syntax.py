@@ -9,7 +9,23 @@ from builder.spelling import quoted
 
 _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _AT_END = " (at end of document)"
+_LONG_INTEGER = "exceeds the limit"
+_DIGITS = re.compile(r"[+-]?[0-9_]{1000,}")
 _TWICE = ("cannot overwrite", "cannot declare", "cannot mutate", "duplicate inline table key")
+
+_BETTER: tuple[tuple[str | tuple[str, ...], str | None, str], ...] = (
+    (
+        ("illegal character '\\n'", "unterminated string"),
+        "a string is not closed",
+        "add the closing quote; a string of several lines has three at each end",
+    ),
+    (("expected \"'", "expected '\"'"), "a string is not closed", "add the closing quote"),
+    (("unclosed array", "unclosed inline table"), None, "add the closing bracket, or the comma between two entries"),
+    ("expected '=' after a key", "a key without '='", "write 'key = value', or '[table]'"),
+    (_TWICE, "a key or table is given twice, or inside a value", "give each table one header, and each key one value"),
+    (("unescaped '\\'", "invalid hex value"), None, "write '\\\\' for a backslash, or put the text in single quotes"),
+    (_LONG_INTEGER, "an integer of too many digits", "an integer has 64 bits: shorten it, or quote it"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +53,18 @@ def explain(text: str, error: str, index: Index) -> Iterator[Mistake]:
                 help=f"remove one; the first is in line {line}",
             )
         return
-    at = _offset(text, int(where[1]), int(where[2])) if where else len(text.rstrip())
+    at = _offset(text, int(where[1]), int(where[2])) if where else _without_place(text, message, index)
     better, remedy = _reworded(text, at, message)
     yield Mistake(message=f"not valid TOML: {better}", start=at, end=at + 1, help=remedy)
+
+
+def _without_place(text: str, message: str, index: Index) -> int:
+    """Return where the parser stopped when it does not say: at an integer too long for Python, or at the end."""
+    if message.startswith(_LONG_INTEGER):
+        for entry in index.entries.values():
+            if _DIGITS.fullmatch(text, *entry.value):
+                return entry.value[0]
+    return len(text.rstrip())
 
 
 def _offset(text: str, line: int, column: int) -> int:
@@ -50,19 +75,11 @@ def _offset(text: str, line: int, column: int) -> int:
 
 
 def _reworded(text: str, at: int, message: str) -> tuple[str, str | None]:
-    rest = text[at : at + 200].partition("\n")[0].strip()
-    if message.startswith("illegal character '\\n'") or message == "unterminated string":
-        return "a string is not closed", "add the closing quote; a string of several lines has three at each end"
-    if message.startswith(("unclosed array", "unclosed inline table")):
-        return message, "add the closing bracket, or the comma between two entries"
     if message == "invalid value":
-        return _value(rest)
-    if message.startswith("expected '=' after a key"):
-        return "a key without '='", "write 'key = value', or '[table]'"
-    if message.startswith(_TWICE):
-        return "a key or table is given twice, or inside a value", "give each table one header, and each key one value"
-    if message.startswith(("unescaped '\\'", "invalid hex value")):
-        return message, "write '\\\\' for a backslash, or put the text in single quotes"
+        return _value(text[at : at + 200].partition("\n")[0].strip())
+    for starts, better, remedy in _BETTER:
+        if message.startswith(starts):
+            return better or message, remedy
     return message, None
 
 

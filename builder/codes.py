@@ -6,7 +6,7 @@ Codes are stable: a code is never given to another rule. Below B100: the config 
 CODES = {
     "B001": "the config cannot be read",
     "B002": "the config is not valid TOML",
-    "B003": "the config is nested too deeply",
+    "B003": "the config is too deep or has too many values",
     "B004": "the edition is not supported",
     "B010": "unknown key",
     "B011": "missing key",

@@ -14,11 +14,11 @@ from builder import _positions, _toml
 from builder._positions import KeyPath
 from builder._syntax import explain
 from builder.errors import ConfigError, Problem, Severity, Span
-from builder.spelling import quoted, visible
+from builder.spelling import escaped, quoted, visible
 
 __all__ = ["LARGEST", "KeyPath", "Source"]
 
-LARGEST = 4 * 1024 * 1024
+LARGEST = 2 * 1024 * 1024
 """Bytes that a config may have; the largest public one has 200,000."""
 
 _WIDEST = 120
@@ -71,16 +71,11 @@ class Source:
         Raises:
             ConfigError: it is not TOML, or nested beyond reason.
         """
-        if self.index.too_deep is not None:
-            raise self.error(
-                Problem(
-                    code="B003",
-                    severity="error",
-                    message=f"more than {_positions.DEEPEST} levels of nesting",
-                    span=self.span_of(*self.index.too_deep),
-                    help="a config has at most four: check the brackets before this place",
-                )
-            )
+        if self.index.refused is not None:
+            message, at = self.index.refused
+            remedy = "no config has that many: check the brackets and the dots before this place"
+            span = self.span_of(at, at + 1)
+            raise self.error(Problem(code="B003", severity="error", message=message, span=span, help=remedy))
         try:
             return _toml.loads(self.text)
         except ValueError as error:  # TOMLDecodeError, and integers too long for Python
@@ -160,10 +155,10 @@ class Source:
         end = span.end_column - 1 if span.end_line == span.line else len(line)
         cut = max(0, start - _WIDEST // 3) if len(line) > _WIDEST else 0
         before, marked = line[cut:start], line[start : min(end, cut + _WIDEST)]
-        text = "".join(map(_shown, line[cut : cut + _WIDEST]))
+        text = "\t".join(map(escaped, line[cut : cut + _WIDEST].split("\t")))
         head, tail = ("…" if cut else ""), ("…" if len(line) > cut + _WIDEST else "")
-        indent = " " * len(head) + "".join(map(_blank, before))
-        carets = "^" * max(1, sum(map(_width, marked)))
+        indent = " " * len(head) + "\t".join(" " * _width(part) for part in before.split("\t"))
+        carets = "^" * max(1, _width(marked))
         number = str(span.line)
         return [f"  {number} | {head}{text}{tail}", f"  {' ' * len(number)} | {indent}{carets}"]
 
@@ -195,23 +190,15 @@ def _order(span: Span | None) -> tuple[int, int]:
     return (0, 0) if span is None else (span.line, span.column)
 
 
-def _shown(character: str) -> str:
-    return character if character == "\t" else visible(character)
+def _width(text: str) -> int:
+    """Return the columns of a terminal that a text takes."""
+    return len(text) if text.isascii() and text.isprintable() else sum(map(_columns, text))
 
 
-def _blank(character: str) -> str:
-    return character if character == "\t" else " " * _width(character)
-
-
-def _width(character: str) -> int:
-    """Return the columns of a terminal that a character takes."""
-    if ord(character) < 0x7F and character.isprintable():  # noqa: PLR2004  ASCII, the common case
-        return 1
+def _columns(character: str) -> int:
     if unicodedata.combining(character):
         return 0
-    if unicodedata.east_asian_width(character) in {"W", "F"}:
-        return 2
-    return len(visible(character))
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else len(visible(character))
 
 
 def _read(path: Path, shown: str) -> bytes:

@@ -1,37 +1,51 @@
 """Show a user's text safely, and guess what was meant."""
 
-import difflib
 import json
 from collections.abc import Iterable
+from functools import cache
 
 _LONGEST_SHOWN = 80
 _LONGEST_GUESSED = 64
-_ALIKE = 0.7
+_ASCII_END = 0x7F
+_LATIN_END = 0x9F
 
 
 def quoted(text: str) -> str:
     """Return `text` in quotes, shortened, and with control characters escaped so that it cannot drive a terminal."""
     if len(text) > _LONGEST_SHOWN:
         text = text[: _LONGEST_SHOWN - 1] + "…"
-    return "'" + "".join(visible(character) for character in text) + "'"
+    return f"'{escaped(text)}'"
+
+
+def escaped(text: str) -> str:
+    """Return `text` with a printable spelling of what cannot be shown."""
+    return text if text.isprintable() else "".join(map(visible, text))
 
 
 def visible(character: str) -> str:
     """Return a printable spelling of one character."""
     if character.isprintable():
         return character
-    return json.dumps(character)[1:-1] if ord(character) < 0x7F or ord(character) > 0x9F else f"\\u{ord(character):04x}"  # noqa: PLR2004
+    if _ASCII_END <= ord(character) <= _LATIN_END:
+        return f"\\u{ord(character):04x}"
+    return json.dumps(character)[1:-1]
 
 
 def nearest(word: str, among: Iterable[str]) -> str | None:
-    """Return the entry of `among` that looks like a misspelling of `word`."""
+    """Return the entry of `among` that looks like a misspelling of `word`: the first of the closest."""
     if len(word) > _LONGEST_GUESSED:
         return None
-    folded = {_fold(candidate): candidate for candidate in among}
-    if _fold(word) in folded:
-        return folded[_fold(word)]
-    found = difflib.get_close_matches(_fold(word), folded, n=1, cutoff=_ALIKE)
-    return folded[found[0]] if found else None
+    folded = _fold(word)
+    letters = set(folded)
+    best, closest = None, _tolerated(len(folded)) + 1
+    for candidate in among:
+        other, other_letters = _prepared(candidate)
+        if abs(len(other) - len(folded)) >= closest or len(letters ^ other_letters) >= 2 * closest:
+            continue
+        distance = _distance(folded, other)
+        if distance < closest:
+            best, closest = candidate, distance
+    return best
 
 
 def listed(words: Iterable[str]) -> str:
@@ -39,5 +53,37 @@ def listed(words: Iterable[str]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
+def _tolerated(length: int) -> int:
+    """Return how many edits a word of this length may be away from what was meant."""
+    return min(3, 1 + length // 6)
+
+
 def _fold(word: str) -> str:
     return word.lower().replace("_", "-")
+
+
+@cache
+def _prepared(candidate: str) -> tuple[str, frozenset[str]]:
+    folded = _fold(candidate)
+    return folded, frozenset(folded)
+
+
+def _distance(first: str, second: str) -> int:
+    """Return how many letters must be inserted, removed, replaced or swapped with the next."""
+    while first and second and first[0] == second[0]:
+        first, second = first[1:], second[1:]
+    while first and second and first[-1] == second[-1]:
+        first, second = first[:-1], second[:-1]
+    if not first or not second:
+        return len(first) + len(second)
+    before: list[int] = []
+    row = list(range(len(second) + 1))
+    for i, letter in enumerate(first):
+        following = [i + 1]
+        for j, other in enumerate(second):
+            cost = min(row[j + 1] + 1, following[j] + 1, row[j] + (letter != other))
+            if i and j and letter == second[j - 1] and first[i - 1] == other:
+                cost = min(cost, before[j - 1] + 1)
+            following.append(cost)
+        before, row = row, following
+    return row[-1]

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from builder.config import shape
@@ -180,15 +181,15 @@ def _tagged(kind: Tagged, table: Mapping[str, Any], path: KeyPath, findings: _Fi
     if tag not in variants:
         return _misnamed(tag, variants, f"a {kind.tag} of a kernel table", (*path, kind.tag), findings)
     own = {key: value for key, value in table.items() if key != kind.tag}
-    for key in [key for key in own if key not in _keys(variants[tag])]:
-        owners = [name for name, variant in variants.items() if key in _keys(variant)]
-        if owners:
-            del own[key]
-            message = f"key '{key}' is for backend '{owners[0]}', and the backend here is '{tag}'"
-            findings.add("B014", message, (*path, key), key=True, help=_swap(key, variants[tag]))
+    owners = {key: name for name, variant in reversed(kind.variants) for key in _keys(variant)}
+    for key in [key for key in own if key in owners and key not in _keys(variants[tag])]:
+        del own[key]
+        message = f"key '{key}' is for backend '{owners[key]}', and the backend here is '{tag}'"
+        findings.add("B014", message, (*path, key), key=True, help=_swap(key, variants[tag]))
     return _record(variants[tag], own, path, findings)
 
 
+@cache
 def _keys(cls: type) -> tuple[str, ...]:
     return tuple(item.key for item in shape.fields(cls))
 

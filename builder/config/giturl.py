@@ -16,6 +16,8 @@ _PORT = re.compile(r"0*([0-9]{0,5})", re.ASCII)
 _LARGEST_PORT = 65535
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*", re.ASCII)
 _MOST_NUMBERS = 4
+_DOTS = re.compile("[.\u3002\uff0e\uff61]")
+_LONGEST_HOST = 253
 
 
 def is_git_url(text: str) -> bool:
@@ -63,16 +65,27 @@ def _is_authority(authority: str, *, special: bool) -> bool:
 
 def _is_domain(host: str) -> bool:
     try:
-        host = unquote(host, errors="strict")
-        ascii_host = host.lower() if host.isascii() else host.encode("idna").decode("ascii")
+        host = unquote(host, errors="strict").lower()
+        ascii_host = host if host.isascii() else ".".join(map(_ascii, _DOTS.split(_short(host))))
     except UnicodeError:
         return False
     if not ascii_host or _DOMAIN_FORBIDDEN.search(ascii_host) is not None:
         return False
-    if not all(_is_label(label) for label in ascii_host.split(".") if label.startswith("xn--")):
+    if not all(_is_label(label) for label in _short(ascii_host).split(".") if label.startswith("xn--")):
         return False
     labels = ascii_host.removesuffix(".").split(".")
     return _is_ipv4(labels) if _NUMBER.fullmatch(labels[-1]) else True
+
+
+def _short(host: str) -> str:
+    """Return a host that may need Punycode, which is quadratic: longer ones do not exist."""
+    if "xn--" in host or not host.isascii():
+        return host if len(host) <= _LONGEST_HOST else "xn--"
+    return host
+
+
+def _ascii(label: str) -> str:
+    return label.encode("idna").decode("ascii") if label else ""
 
 
 def _is_label(label: str) -> bool:
