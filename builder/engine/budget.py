@@ -44,11 +44,11 @@ def machine() -> Machine:
     """Return what this process may use: its affinity, and the smaller of the machine's and its cgroup's memory."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limits = [total, *_cgroup_limits()]
+    limits = [total, *cgroup_limits()]
     return Machine(cores=cores, memory=int(min(limits) * (1 - _RESERVED)))
 
 
-def _cgroup_limits(root: Path = Path("/sys/fs/cgroup"), member: Path = Path("/proc/self/cgroup")) -> Iterator[int]:
+def cgroup_limits(root: Path = Path("/sys/fs/cgroup"), member: Path = Path("/proc/self/cgroup")) -> Iterator[int]:
     """Yield the memory limits of this process's cgroup and all above it (version 2), and of version 1."""
     with contextlib.suppress(OSError, ValueError):
         yield int((root / "memory/memory.limit_in_bytes").read_text(encoding="ascii"))
