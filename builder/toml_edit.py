@@ -88,7 +88,7 @@ def duplicate(text: str, path: Path, name: str) -> str:
             continue
         last.body.insert(last.index + number, (key, item))
         if isinstance(item, Table) and isinstance(place.item, Table) and not _is_dotted(place):
-            _part(place.item.value.body, item.value.body)
+            _leave_the_rest(place.item.value.body)
             item.trivia.indent = "\n"
             item.display_name = None
     return document.as_string()
@@ -139,7 +139,7 @@ def _dotted(name: str) -> Key:
     return key
 
 
-def _part(first: Body, second: Body) -> None:
+def _leave_the_rest(first: Body) -> None:
     """Leave to the second of two equal tables what follows the last key: it leads to the next table of the text."""
     end = max((index for index, (key, _) in enumerate(first) if key is not None), default=-1) + 1
     while end < len(first) and not isinstance(first[end][1], Whitespace):

@@ -7,7 +7,7 @@ from builder.config import detect, read
 from builder.config.v5 import EDITION
 from builder.errors import ConfigError, Problem
 from builder.kernel import CONFIG, Kernel
-from builder.lint import backends, bounds, capabilities, files, license_, matrix, portability, registration
+from builder.lint import backends, bounds, capabilities, files, license_, matrix, portability, registration, rendering
 from builder.report import Located, Report, locate
 from builder.source import Source
 from builder.sources import package_directory
@@ -22,6 +22,7 @@ CHECKS: tuple[Check, ...] = (
     license_.check,
     matrix.check,
     portability.check,
+    rendering.check,
 )
 """Each looks at the config, and at the files it names."""
 

@@ -1,0 +1,16 @@
+"""What no project can be rendered from, before one is."""
+
+from collections.abc import Iterator
+
+from builder.errors import ConfigError, Problem
+from builder.kernel import Kernel
+from builder.render import refusals
+
+
+def check(kernel: Kernel) -> Iterator[Problem]:
+    """Yield the values and files that a render would refuse, for every backend that has components."""
+    for backend in dict.fromkeys(kernel.config.general.backends):
+        try:
+            refusals.check(kernel, backend, allow_unsafe_flags=False)
+        except ConfigError as error:
+            yield from error.problems

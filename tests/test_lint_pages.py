@@ -1,0 +1,127 @@
+"""Every code has a page, and the examples of a page are what it says they are."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from builder import _toml, codes, lint, tree
+from builder.cli import run
+from builder.report.pages import PAGES
+
+PAGE_FILES = sorted(PAGES.glob("B*.md"))
+FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FEW = 3
+"""Files that a tree may have here, so that no test makes 200,000."""
+
+
+def sections(page):
+    text = page.read_text(encoding="utf-8")
+    wrong, right = text.split("## Wrong\n")[1].split("## Right\n")
+    return FENCE.findall(wrong), FENCE.findall(right)
+
+
+def make(root, fences, listed):
+    """Write an example: the files that its page names, or else those that the right example lists, and a package."""
+    kinds = {kind: text for kind, path, text in fences if not path}
+    names = kinds["text"].splitlines() if "text" in kinds else listed
+    for name in names:
+        path, _, target = name.partition(" -> ")
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        if target:
+            (root / target).resolve().parent.mkdir(parents=True, exist_ok=True)
+            (root / path).symlink_to(target)
+        else:
+            (root / path).touch()
+    if "toml" in kinds:
+        (root / "build.toml").write_text(kinds["toml"], encoding="utf-8")
+    for _, path, text in fences:
+        if path:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
+
+
+def listed_by(fences):
+    """Return the files of the right example: its sources, one file in each include directory, and the package."""
+    config = _toml.loads(next(text for kind, _, text in fences if kind == "toml"))
+    parts = [config.get("torch", {}), *config.get("kernel", {}).values()]
+    sources = [entry for part in parts for entry in part.get("src", [])]
+    module = config["general"]["name"].replace("-", "_")
+    return [*sources, f"torch-ext/{module}/__init__.py"]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setattr(tree, "MOST_FILES", FEW)
+    root = tmp_path / "work" / "relu"
+    root.mkdir(parents=True)
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "relu.cpp").touch()
+    return root
+
+
+def many_files(root):
+    (root / "everything").mkdir()
+    for number in range(FEW + 1):
+        (root / "everything" / f"{number}.txt").touch()
+
+
+def found(root):
+    problems = [located.problem for located in lint.inspect(root).found]
+    serious = {problem.code for problem in problems if problem.severity != "note"}
+    return serious, {problem.code for problem in problems}
+
+
+@pytest.mark.parametrize("page", PAGE_FILES, ids=lambda page: page.stem)
+def test_the_wrong_example_has_its_code_and_no_other_error(page, project):
+    wrong, right = sections(page)
+    make(project, wrong, listed_by(right))
+    if page.stem == "B035":
+        many_files(project)
+    serious, every = found(project)
+    assert page.stem in every
+    assert serious - RELATED.get(page.stem, set()) <= {page.stem}
+
+
+RELATED = {"B036": {"B124"}, "B037": {"B124"}, "B107": {"B111"}}
+"""What cannot but come with another: an old file is old, too."""
+
+
+@pytest.mark.parametrize("page", PAGE_FILES, ids=lambda page: page.stem)
+def test_the_right_example_has_no_problem(page, project):
+    _, right = sections(page)
+    make(project, right, listed_by(right))
+    serious, every = found(project)
+    assert serious == set()
+    assert page.stem not in every
+
+
+def test_every_code_has_a_page_and_every_page_a_code():
+    assert [page.stem for page in PAGE_FILES] == sorted(codes.CODES)
+
+
+@pytest.mark.parametrize("page", PAGE_FILES, ids=lambda page: page.stem)
+def test_a_page_is_titled_by_its_code(page):
+    first = page.read_text(encoding="utf-8").splitlines()[0]
+    assert first == f"# {page.stem}: {codes.CODES[page.stem]}"
+
+
+def test_the_index_lists_every_code():
+    index = (PAGES / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| \[(B\d+)\]\(\1\.md\) \| (.*) \|$", index, re.MULTILINE) == sorted(codes.CODES.items())
+
+
+def test_every_code_in_the_program_is_known():
+    package = Path(codes.__file__).parent
+    used = {code for path in package.rglob("*.py") for code in re.findall(r'"(B\d{3})"', path.read_text("utf-8"))}
+    assert used == set(codes.CODES)
+
+
+def test_explain_shows_the_page(capsys):
+    assert run(["check", "--explain", "b120"]) == 0
+    assert capsys.readouterr().out == (PAGES / "B120.md").read_text(encoding="utf-8")
+
+
+def test_explain_refuses_a_code_that_there_is_not(capsys):
+    assert run(["check", "--explain", "B999"]) == 2
+    assert "no page explains 'B999'" in capsys.readouterr().err
