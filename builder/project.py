@@ -63,7 +63,9 @@ class Project:
                 help="name an empty folder, or pass --force to replace them",
             )
         for path in _parents_that_are_files(root, self.files):
-            raise NothingToDoError(f"'{root / path}' is a file, and a folder is needed there", help="name another folder")
+            raise NothingToDoError(
+                f"'{root / path}' is a file, and a folder is needed there", help="name another folder"
+            )
         self._replace(root, stale=earlier - set(self.files))
 
     def _replace(self, root: Path, *, stale: set[str]) -> None:
@@ -77,7 +79,9 @@ class Project:
                     (root / path).parent.mkdir(parents=True, exist_ok=True)
                     (Path(folder) / path).replace(root / path)
         except OSError as error:
-            raise BuilderError(f"cannot write to '{root}': {error.strerror}", help="name a folder that can be written") from error
+            raise BuilderError(
+                f"cannot write to '{root}': {error.strerror}", help="name a folder that can be written"
+            ) from error
         for path in sorted(stale):
             (root / path).unlink(missing_ok=True)
             _remove_empty(root, PurePosixPath(path).parent)

@@ -50,7 +50,8 @@ def why_not_cmake(text: str) -> str | None:
         "it is not Unicode text": unpaired,
         "';' separates the elements of a list": ";" in text,
         "'$<' begins a generator expression": "$<" in text,
-        "'[' and ']' in it do not match, and CMake does not split a list inside them": text.count("[") != text.count("]"),
+        "'[' and ']' in it do not match, and CMake does not split a list inside them": text.count("[")
+        != text.count("]"),
         "it ends in a backslash, which takes the next element in": text.endswith("\\"),
         "it is a word of the project's own functions": text in KEYWORDS,
     }
