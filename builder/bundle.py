@@ -51,6 +51,13 @@ def commit_of(directory: Path) -> Commit | None:
     return Commit(id=head.output.strip(), dirty=changes.output.strip() != "")
 
 
+def origin(*, kernel: Path | None, commit: str | None) -> Commit | None:
+    """Return the commit that was given, or else that of the kernel's checkout."""
+    if commit is not None:
+        return Commit(id=commit)
+    return None if kernel is None else commit_of(kernel)
+
+
 def lay_out(wheels: Sequence[Shipped], *, commit: Commit | None = None) -> dict[str, dict[str, Member]]:
     """Return the files of each variant directory; the digest of a variant leaves `metadata.json` out, so it holds.
 

@@ -28,12 +28,8 @@ def command(wheels: tuple[Path, ...], output: Path, kernel: Path | None, commit:
 
 
 def _origin(kernel: Path | None, commit: str | None) -> bundle.Commit | None:
-    if commit is not None:
-        return bundle.Commit(id=commit)
-    if kernel is None:
-        return None
-    found = bundle.commit_of(kernel)
-    if found is None:
+    found = bundle.origin(kernel=kernel, commit=commit)
+    if found is None and kernel is not None:
         click.echo(
             f"warning: '{kernel}' is not in a git checkout, so metadata.json will name no commit\n"
             "  help: pass --commit SHA",

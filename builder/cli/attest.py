@@ -1,0 +1,43 @@
+"""`builder attest`: a statement per wheel, for CI to sign."""
+
+from pathlib import Path
+
+import click
+
+from builder import bundle, provenance, shipped
+from builder.provenance.statement import BUILDER_ID
+from builder.wheel import write_atomic
+
+
+@click.command()
+@click.argument("wheels", metavar="WHEEL...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="Directory of the statements; without it, beside each wheel."
+)
+@click.option("--kernel", type=click.Path(path_type=Path), help="The kernel's directory, for its commit.")
+@click.option("--commit", metavar="SHA", help="Commit that the wheels were built from; all of its digits.")
+@click.option("--builder-id", default=BUILDER_ID, metavar="URI", help="Who built: in CI, the workflow.")
+@click.option("--invocation", metavar="URI", help="The run of CI that built.")
+def command(
+    wheels: tuple[Path, ...],
+    output: Path | None,
+    kernel: Path | None,
+    commit: str | None,
+    builder_id: str,
+    invocation: str | None,
+) -> None:
+    """Write the in-toto statement of each wheel: WHEEL.intoto.json, with SLSA provenance, to be signed."""
+    origin = bundle.origin(kernel=kernel, commit=commit)
+    if kernel is not None and origin is None:
+        click.echo(f"warning: '{kernel}' is not in a git checkout, so no commit is named", err=True)
+    stated = provenance.Origin(
+        commit=None if origin is None else origin.id,
+        dirty=origin is not None and origin.dirty,
+        builder_id=builder_id,
+        invocation=invocation,
+    )
+    for wheel in shipped.read_all(wheels):
+        path = wheel.wheel.path
+        target = (path.parent if output is None else output) / f"{path.name}.intoto.json"
+        write_atomic(target, provenance.statement(wheel, stated))
+        click.echo(target)

@@ -1,0 +1,114 @@
+"""What a kernel is made of beside its own files: framework, toolkit, header-only code and what it imports."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
+
+from builder import _toml, dependencies
+from builder.config import Config, Framework
+from builder.matrix import Cell
+from builder.resources import DATA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """A component of the bill."""
+
+    ref: str
+    component: dict[str, Any]
+
+
+@lru_cache(maxsize=1)
+def _facts() -> dict[str, Any]:
+    return _toml.loads((DATA / "sbom.toml").read_text(encoding="utf-8"))
+
+
+def of(config: Config, cell: Cell, *, framework_version: str) -> tuple[Material, ...]:
+    """Return the materials of a cell, each once."""
+    found = {
+        part.ref: part
+        for part in (
+            _framework(cell, framework_version),
+            *_toolkit(cell),
+            *_header_only(config, cell),
+            *_imports(config, cell),
+            *_kernels(config, cell),
+        )
+    }
+    return tuple(found[ref] for ref in sorted(found))
+
+
+def web(url: str) -> str:
+    """Return a Git URL as a URL: `host:path` is written `ssh://host/path`."""
+    if "://" in url:
+        return url
+    host, path = url.split(":", 1)
+    return f"ssh://{host}/{path}"
+
+
+def _framework(cell: Cell, version: str) -> Material:
+    fact = _facts()["framework"]["tvm-ffi" if cell.framework is Framework.TVM_FFI else "torch"]
+    if cell.noarch:
+        # Nothing of it is compiled in, and any version will do.
+        return _material(fact | {"description": "imported"}, version=None)
+    return _material(fact, version=version)
+
+
+def _toolkit(cell: Cell) -> Iterator[Material]:
+    fact = _facts()["toolkit"].get(cell.backend.value)
+    if fact is not None and not cell.noarch:
+        yield _material(fact, version=cell.toolkit)
+
+
+def _header_only(config: Config, cell: Cell) -> Iterator[Material]:
+    facts = _facts()["component"]
+    for part in () if cell.noarch else config.components(cell.backend).values():
+        for name in part.depends:
+            version = dependencies.table()["component"].get(name, {}).get("cutlass")
+            if version is not None:
+                yield _material(facts["cutlass"], version=version)
+            elif name in facts:
+                yield _material(facts[name], version=_by_toolkit(facts[name], cell))
+
+
+def _by_toolkit(fact: dict[str, Any], cell: Cell) -> str | None:
+    version = ".".join((cell.toolkit or "").split(".")[:2])
+    found = fact.get("toolkit-version", {}).get(version)
+    return None if found is None else str(found)
+
+
+def _imports(config: Config, cell: Cell) -> Iterator[Material]:
+    for name in config.python_depends(cell.backend):
+        package = dependencies.package(name)
+        yield _material({"name": package, "purl": f"pkg:pypi/{package}", "description": "imported"}, version=None)
+
+
+def _kernels(config: Config, cell: Cell) -> Iterator[Material]:
+    tables = (config.general, getattr(config.general, cell.backend.value, None))
+    for table in tables:
+        for kernel in getattr(table, "kernel_depends", ()):
+            version = kernel.revision if kernel.version is None else f"v{kernel.version}"
+            fact = {"name": kernel.repo_id, "purl": f"pkg:huggingface/{quote(kernel.repo_id)}"}
+            yield _material(fact | {"description": "loaded from the hub"}, version=version)
+
+
+def _material(fact: dict[str, Any], *, version: str | None) -> Material:
+    tag = "" if version is None else f"@{quote(fact.get('tag', '') + version, safe='')}"
+    purl = f"{fact['purl']}{tag}"
+    component = {
+        "type": "library",
+        "bom-ref": purl,
+        "name": fact["name"],
+        "purl": purl,
+        "scope": "required",
+        "description": fact["description"],
+    }
+    if version is not None:
+        component["version"] = version
+    if "license" in fact:
+        component["licenses"] = [{"license": {"id": fact["license"]}}]
+    elif "license-name" in fact:
+        component["licenses"] = [{"license": {"name": fact["license-name"]}}]
+    return Material(ref=purl, component=component)

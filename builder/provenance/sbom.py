@@ -1,0 +1,127 @@
+"""The bill of materials that a wheel carries in `.dist-info/sboms/`: CycloneDX, in JSON."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+from packaging.utils import canonicalize_name
+
+from builder import __version__
+from builder.config import Config
+from builder.matrix import Cell
+from builder.metadata import METADATA_FILE
+from builder.provenance import materials
+from builder.wheel import Bytes
+
+SPEC_VERSION = "1.6"
+_NAMESPACE = uuid.UUID("6f0fbd0e-3f0b-5d3c-9d5a-6f1f0a0c7c11")
+
+
+def sbom_name(config: Config) -> str:
+    """Return the path of the bill in the `.dist-info` directory (PEP 770)."""
+    return f"sboms/{canonicalize_name(config.general.name)}.cdx.json"
+
+
+def sbom(
+    *,
+    config: Config,
+    cell: Cell,
+    version: str,
+    framework_version: str,
+    package: Mapping[str, Bytes],
+    toolchain: Mapping[str, Any],
+) -> bytes:
+    """Return the bill of a wheel; it has no clock and no chance in it.
+
+    Args:
+        config: The kernel.
+        cell: What was built.
+        version: The wheel's whole version, with its label.
+        framework_version: The torch or tvm-ffi that it was built with.
+        package: The files of the Python package, by path within it.
+        toolchain: What the compilers say of themselves, by name.
+    """
+    root = _root(config, version) | {"properties": [{"name": "kernel-wheel-builder:variant", "value": cell.variant}]}
+    parts = materials.of(config, cell, framework_version=framework_version)
+    files = _files(package)
+    table = {
+        "$schema": f"http://cyclonedx.org/schema/bom-{SPEC_VERSION}.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": SPEC_VERSION,
+        "version": 1,
+        "metadata": {"component": root, "tools": {"components": [_tool()]}},
+        "components": [*(part.component for part in parts), *files],
+        "dependencies": [
+            {"ref": root["bom-ref"], "dependsOn": sorted(part.ref for part in parts)},
+            *({"ref": part.ref} for part in parts),
+        ],
+    }
+    if toolchain:
+        table["formulation"] = [{"bom-ref": "toolchain", "components": _toolchain(toolchain)}]
+    # The same bill has the same number: it is made of the content.
+    number = uuid.uuid5(_NAMESPACE, hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest())
+    table["serialNumber"] = f"urn:uuid:{number}"
+    return (json.dumps(table, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _root(config: Config, version: str) -> dict[str, Any]:
+    general = config.general
+    name = canonicalize_name(general.name)
+    purl = f"pkg:pypi/{name}@{quote(version, safe='')}"
+    root: dict[str, Any] = {
+        "type": "library",
+        "bom-ref": purl,
+        "name": name,
+        "version": version,
+        "purl": purl,
+        "licenses": [_license(general.license)],
+    }
+    if general.source is not None:
+        root["externalReferences"] = [{"type": "vcs", "url": materials.web(general.source)}]
+    if general.upstream is not None:
+        origin = {"type": "vcs", "url": materials.web(general.upstream)}
+        root["pedigree"] = {
+            "ancestors": [{"type": "library", "name": f"{name} upstream", "externalReferences": [origin]}]
+        }
+    return root
+
+
+def _license(text: str) -> dict[str, Any]:
+    try:
+        return {"expression": str(canonicalize_license_expression(text))}
+    except InvalidLicenseExpression:
+        return {"license": {"name": text}}
+
+
+def _tool() -> dict[str, Any]:
+    return {
+        "type": "application",
+        "name": "kernel-wheel-builder",
+        "version": __version__,
+        "purl": f"pkg:pypi/kernel-wheel-builder@{__version__}",
+    }
+
+
+def _files(package: Mapping[str, Bytes]) -> list[dict[str, Any]]:
+    """Return every file but metadata.json, which is completed when the wheel is passed on."""
+    return [
+        {
+            "type": "file",
+            "bom-ref": f"file:{name}",
+            "name": name,
+            "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(package[name].content).hexdigest()}],
+        }
+        for name in sorted(package)
+        if name != METADATA_FILE
+    ]
+
+
+def _toolchain(toolchain: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"type": "application", "bom-ref": f"tool:{name}", "name": name, "version": str(toolchain[name])}
+        for name in sorted(toolchain)
+    ]

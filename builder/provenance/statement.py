@@ -1,0 +1,94 @@
+"""The statement that says how a wheel came to be: in-toto, with SLSA's provenance as its predicate; unsigned."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from builder import __version__
+from builder.provenance.materials import web
+from builder.shipped import Shipped
+
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "https://slsa.dev/provenance/v1"
+BUILD_TYPE = "urn:kernel-wheel-builder:cell:v1"
+BUILDER_ID = f"pkg:pypi/kernel-wheel-builder@{__version__}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where the sources were, and who built."""
+
+    commit: str | None = None
+    """Git commit of the kernel."""
+    dirty: bool = False
+    builder_id: str = BUILDER_ID
+    """URI of the platform that built; CI names its workflow."""
+    invocation: str | None = None
+    """URI of the run; it makes the statement of each run another."""
+
+
+def statement(shipped: Shipped, origin: Origin) -> bytes:
+    """Return the statement of one wheel; the same wheel and origin give the same bytes."""
+    table = {
+        "_type": STATEMENT_TYPE,
+        "subject": [{"name": shipped.wheel.path.name, "digest": {"sha256": shipped.sha256}}],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": {"buildDefinition": _definition(shipped, origin), "runDetails": _run(origin)},
+    }
+    return (json.dumps(table, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _definition(shipped: Shipped, origin: Origin) -> dict[str, Any]:
+    build = shipped.metadata.get("build") or {}
+    external: dict[str, Any] = {
+        "kernel": shipped.kernel,
+        "version": str(shipped.wheel.version.public),
+        "variant": str(shipped.variant),
+    }
+    source = shipped.metadata.get("source")
+    if isinstance(source, str):
+        external["source"] = source
+    return {
+        "buildType": BUILD_TYPE,
+        "externalParameters": external,
+        "internalParameters": {"builder": __version__, "toolchain": build.get("toolchain", {})},
+        "resolvedDependencies": [*_sources(shipped, origin), *_framework(shipped)],
+    }
+
+
+def _sources(shipped: Shipped, origin: Origin) -> list[dict[str, Any]]:
+    """Return the commit that was checked out, and the rendered project that was built."""
+    found: list[dict[str, Any]] = []
+    source = shipped.metadata.get("source")
+    if origin.commit is not None:
+        dependency: dict[str, Any] = {"name": "kernel", "digest": {"gitCommit": origin.commit}}
+        if isinstance(source, str):
+            dependency["uri"] = _git(source)
+        if origin.dirty:
+            dependency["annotations"] = {"dirty": True}
+        found.append(dependency)
+    project = (shipped.metadata.get("build") or {}).get("project")
+    if isinstance(project, str):
+        found.append({"name": "rendered project", "digest": {"sha256": project}})
+    return found
+
+
+def _git(source: str) -> str:
+    url = web(source)
+    return url if url.startswith("git") else f"git+{url}"
+
+
+def _framework(shipped: Shipped) -> list[dict[str, Any]]:
+    version = (shipped.metadata.get("build") or {}).get("framework")
+    if not isinstance(version, str) or shipped.variant.noarch:
+        return []
+    name = "apache-tvm-ffi" if shipped.variant.framework.value == "tvm-ffi" else "torch"
+    return [{"name": name, "uri": f"pkg:pypi/{name}@{quote(version, safe='')}"}]
+
+
+def _run(origin: Origin) -> dict[str, Any]:
+    details: dict[str, Any] = {"builder": {"id": origin.builder_id, "version": {"kernel-wheel-builder": __version__}}}
+    if origin.invocation is not None:
+        details["metadata"] = {"invocationId": origin.invocation}
+    return details
