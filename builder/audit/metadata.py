@@ -5,6 +5,8 @@ import binascii
 import re
 from collections.abc import Iterator, Mapping
 
+from packaging.utils import canonicalize_name
+
 from builder.audit.report import Finding
 from builder.audit.subject import Subject, parse_object
 from builder.config.values import Framework
@@ -54,7 +56,7 @@ def _keys(path: str, values: Mapping[str, object]) -> Iterator[Finding]:
 
 def _identity(path: str, values: Mapping[str, object], subject: Subject) -> Iterator[Finding]:
     name, ops = values.get("name"), values.get("id")
-    if isinstance(name, str) and name.replace("_", "-") != subject.name:
+    if isinstance(name, str) and canonicalize_name(name) != subject.name:
         yield _finding(path, "name", f"it says '{name}', the wheel '{subject.name}'")
     if isinstance(ops, str):
         if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", ops, re.ASCII) is None:

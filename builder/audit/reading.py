@@ -9,6 +9,8 @@ import zlib
 from collections.abc import Mapping
 from typing import IO
 
+from packaging.utils import canonicalize_name
+
 from builder import devicecode
 from builder.audit import facts
 from builder.audit.facts import Facts, Plan
@@ -36,13 +38,13 @@ def read(wheel: Wheel, *, plan: Plan) -> Subject:
     texts: dict[str, bytes] = {}
     libraries: list[Library] = []
     refused: list[Finding] = []
-    module = wheel.name.replace("-", "_")
+    package = _package(wheel)
     try:
         with zipfile.ZipFile(wheel.path) as archive:
             for name in wheel.members:
                 with archive.open(name) as member, tempfile.SpooledTemporaryFile(_IN_MEMORY) as copy:
                     files[name] = _hash(member, copy)
-                    if _describes(name, module=module, dist_info=wheel.dist_info):
+                    if _describes(name, module=package or "", dist_info=wheel.dist_info):
                         copy.seek(0)
                         texts[name] = copy.read(_LARGEST_TEXT)
                     match _library(name, copy, size=files[name].size):
@@ -60,7 +62,8 @@ def read(wheel: Wheel, *, plan: Plan) -> Subject:
         version=str(wheel.version),
         dist_info=wheel.dist_info,
         tags=tags,
-        facts=_facts(wheel, tags=tags, texts=texts, plan=plan),
+        package=package,
+        facts=_facts(wheel, package=package or "", texts=texts, plan=plan),
         files=files,
         texts=texts,
         libraries=tuple(libraries),
@@ -106,14 +109,20 @@ def _judge(name: str, data: Data) -> Library | Finding:
         return Finding(file=name, rule="format", symbol=name, why=error.message, remedy=remedy)
 
 
-def _facts(wheel: Wheel, *, tags: tuple[str, ...], texts: Mapping[str, bytes], plan: Plan) -> Facts | None:
+def _package(wheel: Wheel) -> str | None:
+    """Return the top-level directory that has the distribution's name, as far as a normalised name tells."""
+    tops = sorted({name.partition("/")[0] for name in wheel.members if "/" in name})
+    return next((top for top in tops if canonicalize_name(top) == wheel.name), None)
+
+
+def _facts(wheel: Wheel, *, package: str, texts: Mapping[str, bytes], plan: Plan) -> Facts | None:
     if plan.variant is not None:
         return Facts.of(plan.variant)
-    platform = tags[0].split("-", 2)[2]
+    platform = min(tag.platform for tag in wheel.tags)
     if wheel.label is not None:
         variant = facts.variant_of(wheel.label, facts.system_of(platform))
         return None if variant is None else Facts.of(variant)
-    metadata = parse_object(texts.get(f"{wheel.name.replace('-', '_')}/metadata.json", b"")) or {}
+    metadata = parse_object(texts.get(f"{package}/metadata.json", b"")) or {}
     backend = metadata.get("backend")
     return facts.from_contents(
         backend=backend.get("type") if isinstance(backend, dict) else None,

@@ -44,6 +44,8 @@ class Subject:
     """The version, with its label."""
     dist_info: str
     tags: tuple[str, ...]
+    package: str | None = None
+    """The package that the wheel has; None when it has none of its name."""
     facts: Facts | None = None
     files: Mapping[str, File] = field(default_factory=dict)
     texts: Mapping[str, bytes] = field(default_factory=dict)
@@ -55,8 +57,8 @@ class Subject:
 
     @property
     def module(self) -> str:
-        """The Python package: the name with `-` as `_`."""
-        return self.name.replace("-", "_")
+        """The Python package; its name may differ from the distribution's, in which `--` is `-`."""
+        return self.package or self.name.replace("-", "_")
 
     @property
     def metadata(self) -> Mapping[str, object]:

@@ -1,0 +1,205 @@
+"""Device code that real compilers made, against what the audit and NVIDIA's own reader see."""
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from builder import audit, devicecode
+from builder.extension import Extension
+from builder.wheel import Wheel
+
+KERNEL = """
+__global__ void twice(float *x) { x[threadIdx.x] *= 2.f; }
+extern "C" void run(float *x) { twice<<<1, 32>>>(x); }
+"""
+HIP_KERNEL = """
+#include <hip/hip_runtime.h>
+__global__ void twice(float *x) { x[threadIdx.x] *= 2.f; }
+void run(float *x) { twice<<<1, 32>>>(x); }
+"""
+MODULE = r"""
+extern "C" {
+void *PyModule_Create2(void *, int);
+void *PyInit_OPS(void) { return PyModule_Create2(nullptr, 3); }
+}
+"""
+OPS = "_demo_cuda_0000001"
+LISTS = {
+    "one": ("8.0",),
+    "several": ("7.5", "8.0", "8.6"),
+    "specific": ("9.0a", "10.0f", "10.3a"),
+    "PTX": ("8.0", "12.0+PTX"),
+    "specific PTX": ("9.0a+PTX",),
+}
+
+
+def nvcc():
+    """The real nvcc, not a script on PATH that only calls it."""
+    for root in (Path("/usr/local/cuda-13.0"), Path("/usr/local/cuda"), Path("/opt/cuda")):
+        if (root / "bin" / "nvcc").exists():
+            return root / "bin" / "nvcc"
+    found = shutil.which("nvcc")
+    if found is None:
+        pytest.fail("these tests need nvcc; leave them out with -m 'not cuda'")
+    return Path(found)
+
+
+def gencode(archs):
+    for arch in archs:
+        number = arch.removesuffix("+PTX").replace(".", "")
+        codes = f"sm_{number},compute_{number}" if arch.endswith("+PTX") else f"sm_{number}"
+        yield f"-gencode=arch=compute_{number},code=[{codes}]"
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    """Compile and link the kernel once for each set of arguments; the path of the library."""
+    made = {}
+
+    def make(archs, *, flags=(), link_flags=None):
+        key = (archs, flags, link_flags)
+        if key not in made:
+            made[key] = compile_and_link(tmp_path_factory.mktemp("kernel"), archs, flags, link_flags)
+        return made[key]
+
+    return make
+
+
+def compile_and_link(directory, archs, flags, link_flags):
+    source, objects, output = directory / "kernel.cu", directory / "kernel.o", directory / "kernel.so"
+    source.write_text(KERNEL + MODULE.replace("OPS", OPS))
+    tool = nvcc()
+    run(tool, "-c", "-Xcompiler", "-fPIC,-fno-gnu-unique", *gencode(archs), *flags, "-o", objects, source)
+    if link_flags is None:
+        run("g++", "-shared", objects, "-o", output, f"-L{tool.parent.parent / 'lib64'}", "-lcudart")
+    else:
+        run(tool, "-shared", "-cudart", "shared", objects, "-o", output, *link_flags)
+    return output
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def cuobjdump(tmp_path_factory):
+    """NVIDIA's own reader, from the toolkit or from its wheel."""
+    beside = nvcc().with_name("cuobjdump")
+    if beside.exists():
+        return beside
+    place = tmp_path_factory.mktemp("cuobjdump")
+    run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", place, "nvidia-cuda-cuobjdump")
+    with zipfile.ZipFile(next(place.glob("*.whl"))) as wheel:
+        tool = next(name for name in wheel.namelist() if name.endswith("bin/cuobjdump"))
+        (place / "cuobjdump").write_bytes(wheel.read(tool))
+    (place / "cuobjdump").chmod(0o755)
+    return place / "cuobjdump"
+
+
+def by_cuobjdump(tool, library):
+    text = "".join(run(tool, option, library) for option in ("--list-elf", "--list-ptx"))
+    found = set()
+    for kind, name, suffix in re.findall(r"(ELF|PTX) file +\d+: \S+?\.\d+\.sm_(\d+)([af]?)\.", text):
+        arch = f"{int(name) // 10}.{int(name) % 10}{suffix}"
+        found.add(devicecode.Image(kind="sass" if kind == "ELF" else "ptx", arch=arch))
+    return found
+
+
+def without_family(images):
+    """cuobjdump lists 10.0f as sm_100."""
+    return {devicecode.Image(kind=image.kind, arch=image.arch.removesuffix("f")) for image in images}
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("archs", LISTS.values(), ids=LISTS)
+def test_the_library_has_what_nvcc_was_told(build, archs):
+    assert devicecode.read("a.so", build(archs).read_bytes()) == devicecode.images_of(archs)
+
+
+@pytest.mark.cuda
+@pytest.mark.network
+@pytest.mark.parametrize("archs", LISTS.values(), ids=LISTS)
+def test_it_reads_what_cuobjdump_reads(build, cuobjdump, archs):
+    library = build(archs)
+    assert without_family(devicecode.read("a.so", library.read_bytes())) == by_cuobjdump(cuobjdump, library)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("flags", [("-Xfatbin=-compress-all",), ("--compress-mode=size",)], ids=["all", "size"])
+def test_compressed_images_are_read(build, flags):
+    archs = ("8.0", "12.0+PTX")
+    assert devicecode.read("a.so", build(archs, flags=flags).read_bytes()) == devicecode.images_of(archs)
+
+
+@pytest.mark.cuda
+def test_the_empty_code_that_nvcc_adds_when_it_links_does_not_count(build):
+    content = build(("9.0a",), link_flags=()).read_bytes()
+    assert devicecode.read("a.so", content) == devicecode.images_of(("9.0a",))
+
+
+@pytest.mark.cuda
+def test_linker_input_does_not_count(build):
+    linked = build(("8.0", "12.0+PTX"), flags=("-rdc=true",), link_flags=tuple(gencode(("8.0", "12.0"))))
+    content = linked.read_bytes()
+    extension = Extension.read("a.so", content)
+    assert extension.relocatable_device_code
+    found = devicecode.read("a.so", content, without=extension.relocatable_device_code)
+    assert found == devicecode.images_of(("8.0", "12.0"))
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param((["8.0", "12.0+PTX"], set()), id="the same"),
+        pytest.param((["8.0", "12.0"], {"12.0"}), id="PTX that nobody promised"),
+        pytest.param((["8.0"], {"12.0"}), id="an architecture too many"),
+        pytest.param((["8.0", "9.0a", "12.0+PTX"], {"9.0a"}), id="an architecture too few"),
+        pytest.param((["8.0+PTX", "12.0+PTX"], {"8.0"}), id="PTX too few"),
+        pytest.param(([], {"8.0", "12.0"}), id="none promised"),
+        pytest.param((None, {"backend.archs"}), id="nothing said"),
+    ],
+)
+@pytest.mark.parametrize("strip", [False, True], ids=["whole", "stripped"])
+def test_only_archs_finds(build, tmp_path, make_wheel, case, strip):
+    promised, symbols = case
+    library = build(("8.0", "12.0+PTX"))
+    if strip:
+        run("strip", "--strip-all", "-o", tmp_path / "stripped.so", library)
+        library = tmp_path / "stripped.so"
+    classic = {"label": "torch213.cxx11.cu130", "requires": "torch==2.13.*", "backend": "cuda", "ops": OPS}
+    report = audit.run(Wheel.read(make_wheel(library=library.read_bytes(), archs=promised, **classic)))
+    assert {(finding.rule, finding.symbol) for finding in report.findings} == {("archs", symbol) for symbol in symbols}
+
+
+@pytest.mark.cuda
+def test_the_plan_is_believed_before_metadata(build, make_wheel):
+    classic = {"label": "torch213.cxx11.cu130", "requires": "torch==2.13.*", "backend": "cuda", "ops": OPS}
+    path = make_wheel(library=build(("8.0",)).read_bytes(), archs=["8.0"], **classic)
+    assert audit.run(Wheel.read(path), plan=audit.Plan(archs=("8.0",))).ok
+    report = audit.run(Wheel.read(path), plan=audit.Plan(archs=("8.0", "9.0")))
+    assert {finding.symbol for finding in report.findings} == {"9.0", "backend.archs"}
+
+
+@pytest.mark.cuda
+def test_device_code_in_a_cpu_wheel_is_found(build, make_wheel):
+    content = build(("8.0",)).read_bytes()
+    classic = {"label": "torch213.cxx11.cpu", "requires": "torch==2.13.*", "ops": OPS}
+    report = audit.run(Wheel.read(make_wheel(library=content, **classic)))
+    assert ("archs", "8.0") in {(finding.rule, finding.symbol) for finding in report.findings}
+
+
+@pytest.mark.rocm
+@pytest.mark.parametrize("archs", [("gfx90a",), ("gfx908", "gfx90a", "gfx1030")], ids=["one", "three"])
+def test_the_library_has_what_hipcc_was_told(tmp_path, archs):
+    (tmp_path / "kernel.hip").write_text(HIP_KERNEL)
+    flags = [f"--offload-arch={arch}" for arch in archs]
+    run("hipcc", "-shared", "-fPIC", *flags, tmp_path / "kernel.hip", "-o", tmp_path / "a.so")
+    assert devicecode.read("a.so", (tmp_path / "a.so").read_bytes()) == devicecode.images_of(archs)
