@@ -64,7 +64,7 @@ def test_shards_share_the_cells(capsys):
     assert len(document["jobs"]) == 20
     assert sum(len(job["variants"].split()) for job in document["jobs"]) == len(document["cells"])
     assert builder(RELU, "--shards", "20") == 0
-    assert " 1/2" in capsys.readouterr().out
+    assert "-1of2" in capsys.readouterr().out
 
 
 def test_explain_names_the_rule_the_line_and_the_remedy(capsys):

@@ -274,7 +274,7 @@ def test_a_number_of_shards_out_of_range_is_refused(shards):
 def test_fewer_shards_than_machines_are_refused_with_the_machines():
     with pytest.raises(BuilderError, match="1 shard is too few: the cells need 3 different machines") as raised:
         shared(plan(backends=(Backend.CPU,)), 1)
-    assert "cpu aarch64-darwin" in str(raised.value)
+    assert "cpu-aarch64-darwin" in str(raised.value)
     assert "pass at least 3" in str(raised.value)
 
 
@@ -357,7 +357,7 @@ def test_github_gets_one_line_with_a_job_for_each_machine():
     line = documents.github(shared(plan()))
     assert line.count("\n") == 1
     include = json.loads(line)["include"]
-    cuda = next(one for one in include if one["name"] == "cuda x86_64-linux cu126")
+    cuda = next(one for one in include if one["name"] == "cuda-x86_64-linux-cu126")
     assert cuda["container"] == "docker.io/pytorch/manylinux2_28-builder:cuda12.6"
     assert cuda["variants"] == "torch212-cxx11-cu126-x86_64-linux torch213-cxx11-cu126-x86_64-linux"
     assert next(one for one in include if one["backend"] == "cpu")["container"] == ""

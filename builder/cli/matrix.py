@@ -83,7 +83,7 @@ def command(
     """Show the cells of a kernel: one wheel each."""
     if (explain or show_savings) and form != "table":
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
-    places = parse(runners)
+    places = parse(runners, gitlab=form == "gitlab")
     names = matrix.SETS if "all" in sets else sets or Scope().sets
     scope = Scope(sets=names, systems=systems, backends=tuple(map(Backend, backends)), unbundled=unbundled)
     loaded = kernels.load(kernel)

@@ -8,7 +8,7 @@ from typing import Any
 from builder.errors import BuilderError
 from builder.matrix import Cell
 from builder.plan import Plan
-from builder.plan.runners import Place, Runners
+from builder.plan.runners import Place, Runners, data
 from builder.plan.shards import Job
 
 _MOST_BYTES = 1_000_000
@@ -47,17 +47,18 @@ def github(jobs: Iterable[Job]) -> str:
 
 
 def gitlab(jobs: Iterable[Job]) -> str:
-    """Return a GitLab child pipeline, as JSON, which is YAML; its jobs extend `.builder-build` of the template."""
-    pipeline: dict[str, Any] = {"include": [{"local": "/.gitlab/builder-jobs.yml"}]}
+    """Return the jobs of a GitLab child pipeline as JSON, which is YAML; they extend a template of `builder.ci`."""
+    pipeline: dict[str, Any] = {}
     for job in jobs:
         entry = _checked(_job(job))
-        pipeline[f"build {job.name}"] = {
-            "extends": [".builder-build" if job.place.container is None else ".builder-build-container"],
-            "tags": [job.place.runner],
-            **({} if job.place.container is None else {"image": job.place.container}),
-            "variables": {"BUILDER_VARIANTS": entry["variants"], "BUILDER_SYSTEM": job.system},
+        pipeline[entry["name"]] = {
+            "extends": ".builder-build",
+            "tags": [entry["runner"]],
+            "image": entry["container"] or data()["gitlab"]["image"][job.system],
+            "variables": {"BUILDER_VARIANTS": entry["variants"]},
         }
-    return json.dumps(pipeline, indent=2) + "\n"
+    # GitLab refuses a pipeline without a job.
+    return json.dumps(pipeline or {"nothing-to-build": {"script": ["echo nothing changed"]}}, indent=2) + "\n"
 
 
 def _cell(cell: Cell, place: Place) -> dict[str, Any]:

@@ -31,6 +31,8 @@ class Runners:
 
     own: Mapping[str, str] = field(default_factory=dict)
     """Label by system, in place of the data file's."""
+    gitlab: bool = False
+    """Take the labels, there called tags, of GitLab and not of GitHub."""
 
     def place(self, cell: Cell) -> Place:
         """Return where `cell` is built.
@@ -38,7 +40,8 @@ class Runners:
         Raises:
             BuilderError: no runner is known for its system.
         """
-        runner = self.own.get(cell.system) or data()["runner"].get(cell.system)
+        known = data()["gitlab"]["runner"] if self.gitlab else data()["runner"]
+        runner = self.own.get(cell.system) or known.get(cell.system)
         if runner is None:
             raise BuilderError(f"no runner is known for {cell.system}", help=f"pass --runner {cell.system}=LABEL")
         # Python files are built by any machine: no toolkit, no container.
@@ -52,7 +55,7 @@ def data() -> dict[str, Any]:
     return _toml.loads((resources.DATA / "runners.toml").read_text(encoding="utf-8"))
 
 
-def parse(settings: tuple[str, ...]) -> Runners:
+def parse(settings: tuple[str, ...], *, gitlab: bool = False) -> Runners:
     """Read `SYSTEM=LABEL` settings.
 
     Raises:
@@ -72,7 +75,7 @@ def parse(settings: tuple[str, ...]) -> Runners:
                 help="use letters, digits, '_', '.' and '-', at most 128, as in 'ubuntu-24.04'",
             )
         own[system] = label
-    return Runners(own=own)
+    return Runners(own=own, gitlab=gitlab)
 
 
 @cache

@@ -19,6 +19,7 @@ class Job:
     """Cells of one backend and system, which share a runner and a container."""
 
     name: str
+    """Letters, digits, `_` and `-` alone: it also names caches and artifacts."""
     backend: Backend
     system: str
     place: Place
@@ -98,8 +99,8 @@ def _once(cells: Iterable[Cell]) -> Iterator[Cell]:
 def _name(cells: Sequence[Cell], where: Place) -> str:
     """Return what tells a job from others: containers are by toolkit, so that is part of the name."""
     first = cells[0]
-    name = f"{first.backend} {first.system}"
-    return name if where.container is None else f"{name} {first.compute}"
+    name = f"{first.backend}-{first.system}"
+    return name if where.container is None else f"{name}-{first.compute}"
 
 
 def _counts(groups: Sequence[_Group], shards: int) -> list[int]:
@@ -133,7 +134,7 @@ def _split(group: _Group, count: int) -> tuple[Job, ...]:
 def _job(group: _Group, share: Sequence[int], *, number: int, count: int) -> Job:
     first = group.cells[0]
     return Job(
-        name=group.name if count == 1 else f"{group.name} {number + 1}/{count}",
+        name=group.name if count == 1 else f"{group.name}-{number + 1}of{count}",
         backend=first.backend,
         system=first.system,
         place=group.place,

@@ -1,0 +1,91 @@
+"""The table of a build that a CI service shows: wheel, size, time, sha256, and why it was built."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from builder.errors import BuilderError
+from builder.spelling import quoted, visible
+
+_HEAD = ("variant", "wheel", "size", "time", "sha256", "result")
+_LONGEST = 300
+_KIB = 1024
+
+
+def read(paths: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
+    """Read the reports that `builder build --json` wrote.
+
+    Raises:
+        BuilderError: a file is missing, or is no such report.
+    """
+    return tuple(entry for path in paths for entry in _entries(path))
+
+
+def _entries(path: Path) -> list[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BuilderError(f"cannot read {quoted(str(path))}: {error.strerror}") from error
+    if not text.strip():
+        return []  # the build stopped before its first cell, and has said why
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise BuilderError(f"{quoted(str(path))} is not the report of `builder build --json`: {error}") from error
+    if not isinstance(found, list) or not all(isinstance(one, dict) and "variant" in one for one in found):
+        raise BuilderError(f"{quoted(str(path))} is not the report of `builder build --json`")
+    return found
+
+
+def markdown(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return the table, in which no text of a kernel or a compiler is markup."""
+    if not entries:
+        return "Nothing was built.\n"
+    rows = [_HEAD, tuple("---" for _ in _HEAD), *map(_row, entries)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    wheel = entry.get("wheel")
+    path = None if wheel is None else Path(str(wheel))
+    sha256 = str(entry.get("sha256") or "")
+    words = {"hit": "taken from the store", "built": "built", "skipped": "skipped", "failed": "**failed**"}
+    result = words.get(str(entry.get("status")), _text(str(entry.get("status"))))
+    reason = str(entry.get("reason") or "").split("\n", maxsplit=1)[0]
+    return (
+        _code(str(entry["variant"])),
+        "" if path is None else _code(path.name),
+        "" if path is None else _size(path),
+        f"{float(entry.get('seconds') or 0):.1f} s",
+        _code(sha256),
+        f"{result}: {_text(reason)}" if reason else result,
+    )
+
+
+def _size(path: Path) -> str:
+    try:
+        size = float(path.stat().st_size)
+    except OSError:
+        return ""  # a report of another job: its wheel is elsewhere
+    for unit in ("B", "KiB", "MiB"):
+        if size < _KIB:
+            return f"{size:.0f} {unit}"
+        size /= _KIB
+    return f"{size:.1f} GiB"
+
+
+def _code(text: str) -> str:
+    return f"`{_plain(text)}`" if text else ""
+
+
+def _text(text: str) -> str:
+    """Return `text` with what Markdown or HTML would read as markup escaped."""
+    escaped = "".join(f"&#{ord(character)};" if character in "&<>*_[]()#!~\\:@" else character for character in text)
+    return _plain(escaped)
+
+
+def _plain(text: str) -> str:
+    """Return one line without what ends a cell or a code span."""
+    shown = "".join(visible(character) for character in text[:_LONGEST])
+    return shown.replace("|", "&#124;").replace("`", "'")
