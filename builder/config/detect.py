@@ -1,9 +1,9 @@
 """Tell the schema of a file by its content, so that a mistake in it is reported as that mistake."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builder.config import v5
+from builder.config import shape, v1, v5
 from builder.source import Source
 
 _SINCE_4 = ("version", "license", "source")
@@ -25,8 +25,18 @@ def schema(table: Mapping[str, Any], source: Source) -> int:
     if "backends" in general:
         return 3
     kernels = [kernel for kernel in _tables(table, "kernel").values() if isinstance(kernel, dict)]
+    if any("backend" in kernel for kernel in kernels):
+        return 2
     is_old = any("language" in kernel for kernel in kernels) or "universal" in _tables(table, "torch")
-    return 1 if is_old and not any("backend" in kernel for kernel in kernels) else 2
+    return 1 if is_old or (kernels and _is_plain_1(general, kernels)) else 2
+
+
+def _is_plain_1(general: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether components leave the language to its default: in schema 2 each has a backend."""
+    known = {item.key for item in shape.fields(v1.Component)}
+    return set(general) <= {item.key for item in shape.fields(v1.General)} and all(
+        set(kernel) <= known for kernel in kernels
+    )
 
 
 def _is_4(table: Mapping[str, Any], general: Mapping[str, Any]) -> bool:
