@@ -1,13 +1,17 @@
 """Environments made by the real uv from tiny wheels: no network, no compiler."""
 
+import functools
 import hashlib
+import http.server
 import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -200,24 +204,37 @@ def test_the_index_of_a_pip_configuration_file_is_used(tmp_path, folder, pins, s
     assert environment.make(pins, store_root=store, python=PYTHON, finders=found).python.exists()
 
 
-def test_a_mirror_serves_what_another_index_publishes(tmp_path, folder, pins, store):
-    elsewhere = Wheel(
-        **{
-            **{k: getattr(pins.wheels[0], k) for k in ("file", "name", "version", "sha256")},
-            "index": "http://127.0.0.1:9/torch",
-        }
-    )
-    found = settings(tmp_path, PIP_INDEX_URL=write_index(tmp_path / "index", folder), UV_HTTP_RETRIES="0")
+@pytest.fixture
+def mirror(folder, pins):
+    """An index of the pinned wheels that has to be asked over HTTP."""
+    for wheel in pins.wheels:
+        page = folder / "simple" / wheel.name / "index.html"
+        page.parent.mkdir(parents=True)
+        page.write_text(f'<!DOCTYPE html><a href="/{wheel.file}#sha256={wheel.sha256}">{wheel.file}</a>')
+    handler = functools.partial(QuietHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/simple"
+        server.shutdown()
+        thread.join()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def test_a_mirror_serves_what_an_index_out_of_reach_publishes(tmp_path, pins, store, mirror):
+    elsewhere = replace(pins.wheels[0], index="http://127.0.0.1:9/torch")
+    found = settings(tmp_path, PIP_INDEX_URL=mirror, UV_HTTP_RETRIES="0")
     made = environment.make(pinset(elsewhere, pins.wheels[1]), store_root=store, python=PYTHON, finders=found)
     assert (made.site_packages / "alpha.py").exists()
 
 
 def test_a_wheel_comes_from_the_index_it_is_pinned_to(tmp_path, folder, pins, store):
     index = write_index(tmp_path / "index", folder)
-    wheels = (
-        Wheel(file=wheel.file, name=wheel.name, version=wheel.version, sha256=wheel.sha256, index=index)
-        for wheel in pins.wheels
-    )
+    wheels = (replace(wheel, index=index) for wheel in pins.wheels)
     found = settings(tmp_path, **NOWHERE | {"PIP_INDEX_URL": (tmp_path / "empty").as_uri()})
     (tmp_path / "empty").mkdir()
     assert environment.make(pinset(*wheels), store_root=store, python=PYTHON, finders=found).python.exists()
