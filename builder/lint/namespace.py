@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from builder.lint.python_names import Binding, Function, Imported, Module, Parameter, Scope, qualified
@@ -24,9 +24,18 @@ class Judge:
     """Judges expressions of one package; `modules` by dotted name."""
 
     modules: Mapping[str, Module]
+    known: dict[tuple[int, int], Verdict] = field(default_factory=dict, compare=False)
+    """Verdicts by expression and scope: names refer to each other, and each is judged once."""
 
-    def judge(self, expression: ast.expr, scope: Scope, depth: int = 0) -> Verdict:  # noqa: PLR0911  one for each kind of expression
+    def judge(self, expression: ast.expr, scope: Scope, depth: int = 0) -> Verdict:
         """Follow an expression to what it names."""
+        key = (id(expression), id(scope))
+        if key not in self.known:
+            self.known[key] = Verdict.HIDDEN  # what it is to itself, if it refers to itself
+            self.known[key] = self._judge(expression, scope, depth)
+        return self.known[key]
+
+    def _judge(self, expression: ast.expr, scope: Scope, depth: int) -> Verdict:  # noqa: PLR0911  one for each kind
         if depth > _DEEP:
             return Verdict.HIDDEN
         if self._generated(expression, scope):

@@ -20,6 +20,11 @@ def short(text: str, limit: int = _TEXT) -> str:
     return "\n".join(_safe(line) for line in text.split("\n"))
 
 
+def name(text: str) -> str:
+    """Return the name of a file on one line, safe to show."""
+    return short(text).replace("\n", "\\n")
+
+
 def underline(line: str, column: int, end: int) -> tuple[str, str]:
     """Return `line` as shown, and the line of carets under its columns `column` to `end` (1-based, exclusive)."""
     start, end = column - 1, max(end - 1, column)

@@ -6,7 +6,7 @@ import click
 
 from builder.errors import Problem, Severity
 from builder.report import SEVERITIES, Located, Report
-from builder.report.snippet import short, underline
+from builder.report.snippet import name, short, underline
 from builder.source import dotted
 
 _COLORS: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -28,9 +28,9 @@ def summary(report: Report, *, color: bool = False) -> str:
     counts = [(report.count(severity), severity) for severity in SEVERITIES]
     said = [f"{count} {severity}{'s' if count != 1 else ''}" for count, severity in counts if count]
     if not said:
-        return f"{report.file}: {_paint('no problems', 'green', color=color)}"
+        return f"{name(report.file)}: {_paint('no problems', 'green', color=color)}"
     worst = next(severity for count, severity in counts if count)
-    line = f"{report.file}: found {_paint(', '.join(said), _COLORS[worst], color=color)}"
+    line = f"{name(report.file)}: found {_paint(', '.join(said), _COLORS[worst], color=color)}"
     codes = sorted({located.problem.code for located in report.found if located.problem.severity == worst})
     return f"{line}; `builder check --explain {codes[0]}` says more"
 
@@ -52,7 +52,7 @@ def _lines(located: Located, *, color: bool) -> Iterator[str]:
 
 def _place(located: Located) -> str:
     span, key = located.problem.span, located.problem.key
-    file = short(located.file)
+    file = name(located.file)
     place = file if span is None else f"{file}:{span.line}:{span.column}"
     return f"{place} ({dotted(key)})" if key else place
 
