@@ -198,7 +198,8 @@ class ProjectPath(_Text):
 
     __slots__ = ()
 
-    pattern = r"(?![/~])(?!(?:[^/]*/)*\.\.(?:/|$)).+"
+    # Necessary, not sufficient: no regular expression counts the directories that `..` leaves.
+    pattern = r"(?!/)(?!\.\.(?:/|$))[^\u0000-\u001f]+"
     code = "B023"
     kind = "a path inside the project"
     rule = "write it relative to the directory of the config, without control characters"

@@ -1,0 +1,220 @@
+"""What is wrong with a config and its files is found before a compiler runs, each with its place and its remedy."""
+
+import pytest
+
+from builder import lint
+from builder.errors import Problem
+
+GENERAL = '[general]\nname = "relu"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = {backends}\n{more}\n'
+CUDA = '\n[kernel.{name}]\nbackend = "cuda"\ndepends = {depends}\nsrc = ["relu.cu"]\n{more}\n'
+
+
+@pytest.fixture
+def project(tmp_path):
+    package = tmp_path / "torch-ext" / "relu"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    for name in ("relu.cu", "relu.cpp"):
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+def general(backends='["cuda"]', more=""):
+    return GENERAL.format(backends=backends, more=more)
+
+
+def cuda(name="relu", depends='["torch"]', more=""):
+    return CUDA.format(name=name, depends=depends, more=more)
+
+
+def findings(project, text):
+    (project / "build.toml").write_text(text, encoding="utf-8")
+    return [located.problem for located in lint.inspect(project).found]
+
+
+def places(project, text, code):
+    """Return the quoted text of each finding with a code."""
+    lines = text.split("\n")
+    spans = [problem.span for problem in findings(project, text) if problem.code == code]
+    return [lines[span.line - 1][span.column - 1 : span.end_column - 1] for span in spans]
+
+
+def only(project, text, code) -> Problem:
+    (problem,) = [problem for problem in findings(project, text) if problem.code == code]
+    return problem
+
+
+TORCH = "[torch]\n"
+
+CASES = {
+    "backend that is not enabled": (general('["cpu"]') + TORCH + cuda(), "B101", ['"cuda"']),
+    "components of Python alone": (general() + "[torch-noarch]\n" + cuda(), "B102", ["relu"]),
+    "noarch-only backend": (general('["cuda", "tpu", "cann"]') + TORCH + cuda(), "B103", ['"tpu"', '"cann"']),
+    "file twice": (general() + '[torch]\nsrc = ["relu.cpp", "./relu.cpp"]\n' + cuda(), "B104", ['"./relu.cpp"']),
+    "include": (general() + TORCH + cuda(more='include = [".", "inc"]'), "B105", ['"inc"']),
+    "crossed torch": (general() + '[torch]\nminver = "2.13"\nmaxver = "2.12"\n' + cuda(), "B106", ['"2.13"']),
+    "crossed as numbers": (general() + '[torch]\nminver = "2.9"\nmaxver = "2.13"\n' + cuda(), "B106", []),
+    "crossed cuda": (
+        general(more='[general.cuda]\nminver = "13.0"\nmaxver = "12.6"') + TORCH + cuda(), "B106", ['"13.0"'],
+    ),
+    "stable ABI": (general() + '[torch]\nmaxver = "2.12"\nstable-abi = "2.13"\n' + cuda(), "B107", ['"2.13"']),
+    "stable ABI of one backend": (
+        general() + '[torch]\nmaxver = "2.12"\n[torch.stable-abi]\ncuda = "2.13"\n' + cuda(), "B107", ['"2.13"'],
+    ),
+    "stable ABI of no backend": (general() + '[torch.stable-abi]\nxpu = "2.10"\n' + cuda(), "B108", ['"2.10"']),
+    "two of CUTLASS": (
+        general() + TORCH + cuda("a", '["cutlass_3_5"]') + cuda("b", '["torch", "cutlass_4_0"]'),
+        "B109", ['"cutlass_4_0"'],
+    ),
+    "one of CUTLASS": (
+        general() + TORCH + cuda("a", '["cutlass_4_0"]') + cuda("b", '["torch", "cutlass_4_0"]'), "B109", [],
+    ),
+    "unknown capability": (
+        general() + TORCH + cuda(more='cuda-capabilities = ["3.5", "9.0", "10.3a"]'), "B112", ['"3.5"', '"10.3a"'],
+    ),
+    "capability that later GPUs run": (
+        general() + TORCH + cuda(more='cuda-capabilities = ["8.0", "7.5"]'), "B112", [],
+    ),
+    "PTX that later GPUs run": (general() + TORCH + cuda(more='cuda-capabilities = ["5.0+PTX"]'), "B112", []),
+    "arch": (
+        general('["rocm"]') + TORCH + cuda(more='rocm-archs = ["gfx942", "gfx9"]').replace('"cuda"', '"rocm"'),
+        "B112", ['"gfx9"'],
+    ),
+    "capability of a kernel of Python alone": (
+        general() + '[torch-noarch]\ncuda_capabilities = ["3.5"]\n', "B112", ['"3.5"'],
+    ),
+    "license": (general().replace("MIT", "apache 2") + "[torch-noarch]\n", "B114", ['"apache 2"']),
+    "glob": (general() + '[torch]\nsrc = ["*.cpp"]\n' + cuda(), "B115", ['"*.cpp"']),
+    "matrix": (general() + TORCH + cuda() + '[matrix]\nsystems = ["x86_64-linux"]\n', "B116", ["[matrix]"]),
+    "spelling": (general() + '[torch-noarch]\ncuda-capabilities = ["9.0"]\n', "B117", ["cuda-capabilities"]),
+    "no rows": (general('["cuda", "neuron"]') + "[torch-noarch]\n", "B118", ['"neuron"']),
+    "no release row": (general('["cuda", "tpu"]') + "[torch-noarch]\n", "B118", ['"tpu"']),
+    "no backends": (general("[]") + "[torch-noarch]\n", "B119", ["[]"]),
+    "backend twice": (general('["cuda", "cuda"]') + "[torch-noarch]\n", "B119", ['"cuda"']),
+    "cuda-minver": (general() + TORCH + cuda(more='cuda-minver = "99.0"'), "B123", ['"99.0"']),
+    "old": (general().replace("edition = 5\n", "") + "[torch-noarch]\n", "B124", ["[general]"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "code", "expected"), CASES.values(), ids=CASES.keys())
+def test_a_finding_stands_at_what_is_wrong(project, text, code, expected):
+    assert places(project, text, code) == expected
+
+
+def test_a_sound_kernel_has_no_findings(project):
+    assert findings(project, general() + TORCH + cuda()) == []
+
+
+# --- what the matrix leaves out ---
+
+
+def test_a_backend_without_a_cell_is_an_error_with_the_reason_for_each_row(project):
+    text = general('["cpu", "cuda"]', '[general.cuda]\nmaxver = "12.4"') + TORCH + cuda()
+    problem = only(project, text, "B110")
+    assert problem.severity == "error"
+    first, *reasons = problem.message.split("\n")
+    assert first == "backend 'cuda' is left without a cell"
+    assert reasons
+    assert all("cuda" in reason and "is above maxver 12.4" in reason for reason in reasons)
+    assert places(project, text, "B110") == ['"12.4"']
+
+
+def test_a_config_without_a_cell_is_an_error_with_the_reason_for_each_row_of_every_backend(project):
+    text = general('["cpu", "cuda"]') + '[torch]\nmaxver = "2.1"\n' + cuda()
+    problem = only(project, text, "B111")
+    assert problem.severity == "error"
+    assert {reason.split(", ")[1].split()[0] for reason in problem.message.split("\n")[1:]} == {"cpu", "cuda"}
+    assert places(project, text, "B111") == ['"2.1"']
+    assert not [found for found in findings(project, text) if found.code == "B110"]
+
+
+def test_each_reason_names_the_bound_that_left_its_row_out(project):
+    text = general() + '[torch]\nminver = "2.13"\nmaxver = "2.13"\n' + cuda() + '[matrix.cuda]\ntoolkits = ["11.8"]\n'
+    message = only(project, text, "B111").message
+    assert "torch 2.12, cuda 12.6, x86_64-linux: torch 2.12 is below minver 2.13" in message
+    assert "torch 2.13, cuda 13.0, x86_64-linux: " in message
+    assert "11.8" in message
+
+
+def test_backends_that_never_have_a_cell_are_no_error(project):
+    found = findings(project, general('["neuron", "cann"]') + "[torch-noarch]\n")
+    assert [(problem.code, problem.severity) for problem in found] == [("B118", "note"), ("B118", "note")]
+
+
+# --- what is left to compile for ---
+
+
+def test_no_capability_left_with_any_toolkit_is_an_error(project):
+    problem = only(project, general() + TORCH + cuda(more='cuda-capabilities = ["3.5"]'), "B113")
+    assert problem.severity == "error"
+
+
+def test_no_capability_left_with_some_toolkits_is_a_warning_that_names_them(project):
+    problem = only(project, general() + TORCH + cuda(more='cuda-capabilities = ["10.0a"]'), "B113")
+    assert (problem.severity, problem.message) == (
+        "warning", "no capability is left to compile for with CUDA 12.6",
+    )  # fmt: skip
+    assert 'cuda-minver = "13.0"' in problem.help
+
+
+def test_toolkits_that_the_config_leaves_out_do_not_count(project):
+    text = general(more='[general.cuda]\nminver = "13.0"') + TORCH + cuda(more='cuda-capabilities = ["10.0a"]')
+    assert findings(project, text) == []
+
+
+# --- licenses ---
+
+
+@pytest.mark.parametrize("license_", ["MIT", "Apache-2.0 OR MIT", "LicenseRef-Mine", "apache-2.0", "GPL-3.0-or-later"])
+def test_an_spdx_expression_is_accepted(project, license_):
+    assert findings(project, general().replace("MIT", license_) + "[torch-noarch]\n") == []
+
+
+@pytest.mark.parametrize(
+    ("license_", "remedy"),
+    [
+        pytest.param("Apache 2.0", "did you mean 'Apache-2.0'?", id="space"),
+        pytest.param("bsd", "did you mean 'BSD-3-Clause'?", id="family"),
+        pytest.param("my own", "see https://spdx.org/licenses, or write 'LicenseRef-<name>'", id="unknown"),
+        pytest.param("", "see https://spdx.org/licenses, or write 'LicenseRef-<name>'", id="empty"),
+        pytest.param("MIT AND", "see https://spdx.org/licenses, or write 'LicenseRef-<name>'", id="half"),
+    ],
+)
+def test_another_license_has_a_remedy(project, license_, remedy):
+    problem = only(project, general().replace("MIT", license_) + "[torch-noarch]\n", "B114")
+    assert (problem.severity, problem.help) == ("warning", remedy)
+
+
+# --- several at once, and broken ones ---
+
+
+def test_every_problem_is_found_in_one_run_in_the_order_of_the_file(project):
+    text = general('["cuda", "cuda"]').replace("MIT", "bsd") + TORCH + cuda(more='include = ["inc"]')
+    found = findings(project, text)
+    assert [problem.code for problem in found] == ["B114", "B119", "B105"]
+    assert [problem.span.line for problem in found] == sorted(problem.span.line for problem in found)
+
+
+def test_ops_are_checked_even_when_the_config_is_broken(project):
+    (project / "torch-ext" / "relu" / "ops.py").write_text('import torch\ntorch.library.define("relu::f", "()")\n')
+    found = findings(project, general('["cudaa"]') + TORCH)
+    assert [problem.code for problem in found] == ["B013", "B120"]
+
+
+@pytest.mark.parametrize(
+    ("content", "edition", "codes"),
+    [
+        pytest.param(None, None, ["B001"], id="missing"),
+        pytest.param(b"\xff", None, ["B001"], id="not UTF-8"),
+        pytest.param(b"[general", None, ["B002"], id="not TOML"),
+        pytest.param(b"", 4, ["B011", "B016"], id="empty"),
+        pytest.param(b"[general]\nedition = 6\n", None, ["B004"], id="newer"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_a_report_like_any_other(tmp_path, content, edition, codes):
+    if content is not None:
+        (tmp_path / "build.toml").write_bytes(content)
+    report = lint.inspect(tmp_path)
+    assert report.refused
+    assert report.edition == edition
+    assert [located.problem.code for located in report.found] == codes
