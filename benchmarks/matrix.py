@@ -5,18 +5,23 @@ Run: python benchmarks/matrix.py [--rows N ...]
 
 import argparse
 import platform
+import shutil
 import statistics
+import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from builder import kernel as kernels
-from builder.config import Version
+from builder.config import Config, Version
 from builder.matrix import Row, rows
-from builder.plan import Plan, Scope, documents, make, text
+from builder.plan import Plan, Scope, documents, make, text, without_stored
+from builder.plan.changes import changed_since
 from builder.plan.costs import Costs, savings
 from builder.plan.runners import Runners
-from builder.plan.shards import MOST_JOBS, jobs
+from builder.plan.shards import MOST_JOBS, Job, jobs
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 RELEASE = Scope()
@@ -52,6 +57,64 @@ def median(kernel: kernels.Kernel, among: tuple[Row, ...], repeats: int) -> floa
     return statistics.median(times)
 
 
+def jobs_of(plan: Plan) -> tuple[Job, ...]:
+    """Return the jobs of `builder matrix --format github`."""
+    return jobs(plan.cells, place=Runners().place, seconds=Costs(plan.kernel.config).seconds)
+
+
+def figures(plan: Plan) -> str:
+    """Return cells, jobs and estimated compile seconds."""
+    costs = Costs(plan.kernel.config)
+    cells = {cell.variant: cell for cell in plan.cells}.values()
+    return f"{len(plan.cells):>5}  {len(jobs_of(plan)):>4}  {sum(map(costs.compile_seconds, cells)):>6.0f} s"
+
+
+def git(root: Path, *arguments: str) -> None:
+    """Run git with an identity of its own."""
+    who = ("-c", "user.name=benchmark", "-c", "user.email=benchmark@example.org")
+    subprocess.run(["git", "-C", str(root), *who, *arguments], check=True, capture_output=True)
+
+
+def after_changes(example: Path, folder: Path) -> Iterator[tuple[str, Plan, float]]:
+    """Yield what is left to build after a change of one file of each backend, and how long it takes to tell."""
+    root = folder / example.name
+    shutil.copytree(example, root, ignore=shutil.ignore_patterns(".*", "build", "dist"))
+    git(folder, "init", "-q")
+    git(root, "add", "-A", ".")
+    git(root, "commit", "-q", "-m", "before")
+    config = kernels.load(root).config
+    changes = {"README.md": "a README", config_source(config): "the binding"}
+    changes |= {source: f"a source of {part.backend}" for part in config.kernel.values() for source in part.src[:1]}
+    for name, what in changes.items():
+        if name == "" or (name != "README.md" and not (root / name).is_file()):
+            continue
+        with (root / name).open("a", encoding="utf-8") as file:
+            file.write("\n")
+        began = time.perf_counter()
+        plan = changed_since(make(kernels.load(root), rows(), RELEASE), "HEAD", rows())
+        yield what, plan, time.perf_counter() - began
+        git(root, "add", "-A", ".")
+        git(root, "commit", "-q", "-m", what)
+
+
+def config_source(config: Config) -> str:
+    """Return the first source of the binding; empty for a kernel of Python alone."""
+    binding = config.torch or config.tvm_ffi
+    return binding.src[0] if binding is not None and binding.src else ""
+
+
+def planning(counts: list[int], repeats: int) -> None:
+    """Print the planning time for several numbers of rows."""
+    classic = kernels.load(EXAMPLES / "relu")
+    stable = kernels.load(EXAMPLES / "rmsnorm-stable")
+    print(f"{'rows':>8}  {'classic':>10}  {'stable ABI':>10}   decide, share over {MOST_JOBS} jobs, print JSON; median")
+    for count in counts:
+        among = many(count)
+        often = repeats if count < 100_000 else 3  # noqa: PLR2004
+        one, other = (median(kernel, among, often) * 1000 for kernel in (classic, stable))
+        print(f"{count:>8}  {one:>7.1f} ms  {other:>7.1f} ms")
+
+
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -59,20 +122,20 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     asked = parser.parse_args()
     print(f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}")
-    classic = kernels.load(EXAMPLES / "relu")
-    stable = kernels.load(EXAMPLES / "rmsnorm-stable")
-    print(f"{'rows':>8}  {'classic':>10}  {'stable ABI':>10}   decide, share over {MOST_JOBS} jobs, print JSON; median")
-    for count in asked.rows:
-        among = many(count)
-        repeats = asked.repeats if count < 100_000 else 3  # noqa: PLR2004
-        one, other = (median(kernel, among, repeats) * 1000 for kernel in (classic, stable))
-        print(f"{count:>8}  {one:>7.1f} ms  {other:>7.1f} ms")
+    planning(asked.rows, asked.repeats)
     for path in sorted(EXAMPLES.iterdir()):
-        if (path / "build.toml").is_file():
-            kernel = kernels.load(path)
-            plan = make(kernel, rows(), RELEASE)
-            print()
-            print(text.saved(kernel.config.general.name, savings(plan, rows(), RELEASE)), end="")
+        if not (path / "build.toml").is_file():
+            continue
+        kernel = kernels.load(path)
+        plan = make(kernel, rows(), RELEASE)
+        print()
+        print(text.saved(kernel.config.general.name, savings(plan, rows(), RELEASE)), end="")
+        print(f"\n{'left to build':<28}  cells  jobs   compile   time to tell")
+        print(f"{'everything':<28}  {figures(plan)}")
+        with tempfile.TemporaryDirectory() as folder:
+            for what, left, seconds in after_changes(path, Path(folder)):
+                print(f"{'after ' + what:<28}  {figures(left)}   {seconds * 1000:.0f} ms")
+        print(f"{'all in the store':<28}  {figures(without_stored(plan, lambda _: True))}")
 
 
 if __name__ == "__main__":

@@ -114,8 +114,9 @@ def _stored(plan: Plan, store: Path) -> Callable[[Cell], bool]:
     options = local.Options(store=Store(store), output=Path(), limits=budget.machine(), environ=dict(os.environ))
     cells = tuple(cell for cell in plan.cells if cell.system == here)
     found = local.plan(plan.kernel, cells, options)
-    hits = {one.cell for one in found if one.action == "hit"}
-    return lambda cell: cell in hits
+    # By name: a noarch wheel is the same for every system.
+    hits = {one.cell.variant for one in found if one.action == "hit"}
+    return lambda cell: cell.variant in hits
 
 
 def _shown(plan: Plan, form: str, runners: Runners, shards: int | None) -> str:
