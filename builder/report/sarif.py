@@ -28,7 +28,7 @@ def render(report: Report) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_result(located, occurring) for located in report.found],
     }
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
 
 
 def _rule(code: str) -> dict[str, Any]:
