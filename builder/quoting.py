@@ -5,9 +5,11 @@ import re
 
 KEYWORDS = frozenset(
     {
+        "ARCHITECTURES",
         "CAPABILITIES",
         "CUDA_FLAGS",
         "CXX_FLAGS",
+        "DEVICES",
         "HIP_FLAGS",
         "INCLUDE_DIRS",
         "LOST",
@@ -16,6 +18,7 @@ KEYWORDS = frozenset(
         "NAME",
         "SOURCES",
         "SYCL_FLAGS",
+        "TARGETS",
     }
 )
 """Words that the functions of a rendered project read as their own wherever they stand."""

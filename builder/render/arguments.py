@@ -45,10 +45,18 @@ def _own(part: Component) -> Arguments:
             }
         case RocmComponent():
             selection = architectures.rocm(part.rocm_archs)
-            lost = (("LOST", *selection.lost),) if selection.lost else ()
-            return {"HIP_FLAGS": _lines(part.hip_flags), "ARCHITECTURES": (selection.compiled, *lost)}
+            return {
+                "HIP_FLAGS": _lines((*architectures.facts()["rocm"]["flags"], *part.hip_flags)),
+                "ARCHITECTURES": _row(selection.compiled),
+                "LOST": _row(selection.lost),
+            }
         case XpuComponent():
-            return {"SYCL_FLAGS": _lines(part.sycl_flags)}
+            facts = architectures.facts()["xpu"]
+            return {
+                "SYCL_FLAGS": _lines(part.sycl_flags),
+                "TARGETS": _row(tuple(facts["targets"])),
+                "DEVICES": _row(tuple(facts["devices"])),
+            }
         case CpuComponent() | MetalComponent():
             return {}
 
@@ -68,3 +76,7 @@ def capabilities(requested: tuple[str, ...] | None) -> tuple[Line, ...]:
 
 def _lines(values: tuple[str, ...]) -> tuple[Line, ...]:
     return tuple((value,) for value in values)
+
+
+def _row(values: tuple[str, ...]) -> tuple[Line, ...]:
+    return (values,) if values else ()

@@ -1,0 +1,58 @@
+"""Translate CUDA sources with the hipify of a PyTorch, without importing it; print where each translation is."""
+
+import argparse
+import contextlib
+import importlib
+import shutil
+import sys
+from pathlib import Path
+
+HEADERS = {".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp", ".tpp"}
+
+
+def main():
+    """Copy sources and headers to the output folder and translate them there."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for option in ("--torch", "--source", "--output", "--build"):
+        parser.add_argument(option, type=Path, required=True)
+    parser.add_argument("files", nargs="+")
+    arguments = parser.parse_args()
+
+    shutil.rmtree(arguments.output, ignore_errors=True)
+    copies = [arguments.output / file for file in sorted({*arguments.files, *headers(arguments.source, arguments.build)})]
+    for copy in copies:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(arguments.source / copy.relative_to(arguments.output), copy)
+
+    results = translate(arguments.torch, arguments.output, copies)
+    for file in arguments.files:
+        result = results[str(arguments.output / file)]
+        print(Path(result.hipified_path or arguments.output / file).relative_to(arguments.output))
+
+
+def headers(source, build):
+    """Yield the headers of the project, relative to it; what is being built is no part of it."""
+    for path in source.rglob("*"):
+        if path.suffix in HEADERS and build not in path.parents:
+            yield str(path.relative_to(source))
+
+
+def translate(torch, output, copies):
+    """Return what hipify says of each file."""
+    sys.path.insert(0, str(torch / "utils"))
+    hipify = importlib.import_module("hipify.hipify_python")
+    with contextlib.redirect_stdout(sys.stderr):
+        return hipify.hipify(
+            project_directory=str(output),
+            output_directory=str(output),
+            header_include_dirs=["."],
+            includes=[f"{output}/*"],
+            extra_files=[str(copy) for copy in copies],
+            is_pytorch_extension=True,
+            hipify_extra_files_only=True,
+            show_progress=False,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""A ROCm and a ROCm torch for tests, made of what a plain machine has: Debian's hipcc, and the CPU build of torch."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+LIBRARIES = (
+    *("rocrand", "hiprand", "rocblas", "hipblas", "miopen", "hipfft", "hipsparse", "rocprim", "hipcub", "rocthrust"),
+    *("hipsolver", "rocsolver", "hiprtc", "hipblaslt", "rocm_smi", "rccl", "rocm-core", "composable_kernel"),
+)
+"""What torch's LoadHIP.cmake asks for and a kernel does not need."""
+
+_DEBIAN = Path("/usr/lib/x86_64-linux-gnu")
+_TARGETS = """
+foreach(name IN ITEMS c10_hip torch_hip)
+  if(NOT TARGET ${name})
+    add_library(${name} INTERFACE IMPORTED)
+  endif()
+endforeach()
+"""
+
+
+def thrust():
+    """Return the folder with rocThrust's headers, or None: Debian 12 has none, those of Debian 13 unpacked aside do."""
+    folders = (Path(os.environ.get("BUILDER_TEST_ROCTHRUST", "/nowhere")), Path("/usr/include"))
+    return next((folder for folder in folders if (folder / "rocprim").is_dir()), None)
+
+
+def rocm_root(folder, thrust=None):
+    """Return a folder shaped like /opt/rocm, made of links to Debian's packages."""
+    root = folder / "rocm"
+    llvm = Path("/usr/lib/llvm-15")
+    (root / "lib/cmake").mkdir(parents=True)
+    (root / "amdgcn").mkdir()
+    (root / "bin").mkdir()
+    (root / "lib/llvm").symlink_to(llvm)
+    (root / "llvm").symlink_to(llvm)
+    (root / "amdgcn/bitcode").symlink_to(_DEBIAN / "amdgcn/bitcode")
+    (root / "include").mkdir()
+    for name in ("hip", "hsa"):
+        (root / "include" / name).symlink_to(f"/usr/include/{name}")
+    for name in ("thrust", "rocprim") if thrust is not None else ():
+        (root / "include" / name).symlink_to(thrust / name)
+    for name in ("hip", "hip-lang", "amd_comgr", "hsa-runtime64"):
+        (root / "lib/cmake" / name).symlink_to(_DEBIAN / "cmake" / name)
+    (root / "lib/cmake/AMDDeviceLibs").symlink_to("/usr/lib/cmake/AMDDeviceLibs")
+    for name in LIBRARIES:
+        config = root / "lib/cmake" / name
+        config.mkdir()
+        (config / f"{name}-config.cmake").write_text(f"set({name}_FOUND TRUE)\n")
+    for name in ("hipcc", "hipconfig"):
+        script = root / "bin" / name
+        script.write_text(f'#!/bin/sh\nexec /usr/bin/{name} "$@"\n')
+        script.chmod(0o755)
+    return root
+
+
+def rocm_torch(folder, torch, *, load_hip=None):
+    """Return a hard-linked copy of a CPU torch that looks for ROCm as its ROCm builds do.
+
+    Args:
+        folder: Where the copy goes.
+        torch: The folder of the CPU torch.
+        load_hip: Another LoadHIP.cmake to take the place of its own: that of another release, or a stand-in.
+    """
+    copy = folder / "site-packages" / "torch"
+    shutil.copytree(torch, copy, copy_function=_link, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "test"))
+    config = copy / "share/cmake/Caffe2/Caffe2Config.cmake"
+    text = config.read_text()
+    changed = re.sub(r"if ?\(OFF\)(\s+include\(\"\$\{CMAKE_CURRENT_LIST_DIR\}/public/LoadHIP)", r"if(ON)\1", text)
+    assert changed != text
+    config.unlink()  # a hard link: the original must stay what it is
+    config.write_text(changed + _TARGETS)
+    if load_hip is not None:
+        target = copy / "share/cmake/Caffe2/public/LoadHIP.cmake"
+        target.unlink()
+        target.write_text(load_hip)
+    return copy
+
+
+def _link(source, target):
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
