@@ -1,12 +1,15 @@
 """Read a wheel once, member by member, in little memory."""
 
 import hashlib
+import io
 import mmap
 import re
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import IO
 
 from packaging.utils import canonicalize_name
@@ -23,7 +26,7 @@ from builder.extension import Extension, binary_format
 from builder.wheel import Wheel, WheelError
 
 _CHUNK = 1 << 20
-_IN_MEMORY = 4 << 20
+_IN_MEMORY = 256 << 20
 _LARGEST_TEXT = 16 << 20
 _LIBRARY_NAME = re.compile(r"\.(so(\.[0-9]+)*|pyd|dylib|dll)$")
 
@@ -34,69 +37,94 @@ def read(wheel: Wheel, *, plan: Plan) -> Subject:
     Raises:
         WheelError: a member cannot be unpacked.
     """
+    package = _package(wheel)
     files: dict[str, File] = {}
     texts: dict[str, bytes] = {}
-    libraries: list[Library] = []
-    refused: list[Finding] = []
-    package = _package(wheel)
+    judged: list[Library | Finding] = []
     try:
         with zipfile.ZipFile(wheel.path) as archive:
             for name in wheel.members:
-                with archive.open(name) as member, tempfile.SpooledTemporaryFile(_IN_MEMORY) as copy:
-                    files[name] = _hash(member, copy)
-                    if _describes(name, module=package or "", dist_info=wheel.dist_info):
-                        copy.seek(0)
-                        texts[name] = copy.read(_LARGEST_TEXT)
-                    match _library(name, copy, size=files[name].size):
-                        case Library() as library:
-                            libraries.append(library)
-                        case Finding() as finding:
-                            refused.append(finding)
-                        case None:
-                            pass
+                with archive.open(name) as member:
+                    files[name] = _member(
+                        _Member(name=name, size=archive.getinfo(name).file_size, stream=member),
+                        texts=texts if _describes(name, package=package or "", dist_info=wheel.dist_info) else None,
+                        judged=judged,
+                    )
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise WheelError(f"'{wheel.path}' is damaged: {error}", help="build or download it again") from error
-    tags = tuple(sorted(str(tag) for tag in wheel.tags))
     return Subject(
         name=wheel.name,
         version=str(wheel.version),
         dist_info=wheel.dist_info,
-        tags=tags,
+        tags=tuple(sorted(str(tag) for tag in wheel.tags)),
         package=package,
         facts=_facts(wheel, package=package or "", texts=texts, plan=plan),
         files=files,
         texts=texts,
-        libraries=tuple(libraries),
-        refused=tuple(refused),
+        libraries=tuple(each for each in judged if isinstance(each, Library)),
+        refused=tuple(each for each in judged if isinstance(each, Finding)),
         plan=plan,
     )
 
 
-def _describes(name: str, *, module: str, dist_info: str) -> bool:
+def _describes(name: str, *, package: str, dist_info: str) -> bool:
     """Whether a member's content says something about the others."""
-    return name.startswith(f"{dist_info}/") or name in (f"{module}/metadata.json", f"{module}/_ops.py")
+    return name.startswith(f"{dist_info}/") or name in (f"{package}/metadata.json", f"{package}/_ops.py")
 
 
-def _hash(member: IO[bytes], copy: IO[bytes]) -> File:
-    digest, size = hashlib.sha256(), 0
-    while chunk := member.read(_CHUNK):
-        digest.update(chunk)
-        copy.write(chunk)
-        size += len(chunk)
-    return File(size=size, sha256=digest.digest())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    name: str
+    size: int
+    stream: IO[bytes]
 
 
-def _library(name: str, copy: "tempfile.SpooledTemporaryFile[bytes]", *, size: int) -> Library | Finding | None:
-    """Return the library in `copy`, what is wrong with it, or None if it is no library by name and by content."""
-    copy.seek(0)
-    head = copy.read(4)
-    if _LIBRARY_NAME.search(name) is None and binary_format(head) in (None, "PE"):
-        return None  # two letters, MZ, do not make a text file a program
-    copy.seek(0)
+def _member(member: _Member, *, texts: dict[str, bytes] | None, judged: list[Library | Finding]) -> File:
+    """Hash a member; keep its text in `texts`, and judge it if it is a library by name or by content."""
+    first = member.stream.read(_CHUNK)
+    if member.size and _is_library(member.name, first):
+        with _memory(member.size) as data:
+            file = _hash(member, first, into=data)
+            judged.append(_judge(member.name, data))
+        return file
+    kept = io.BytesIO()
+    file = _hash(member, first, into=kept if texts is not None and member.size <= _LARGEST_TEXT else None)
+    if texts is not None:
+        texts[member.name] = kept.getvalue()
+    if _LIBRARY_NAME.search(member.name):
+        judged.append(_judge(member.name, b""))
+    return file
+
+
+def _is_library(name: str, head: bytes) -> bool:
+    """Whether a member is a library; two letters, MZ, do not make any text a program."""
+    return _LIBRARY_NAME.search(name) is not None or binary_format(head) not in (None, "PE")
+
+
+@contextmanager
+def _memory(size: int) -> Iterator[mmap.mmap]:
+    """Give room for a library: memory, or for a large one a file, of which the system keeps what it has room for."""
     if size <= _IN_MEMORY:
-        return _judge(name, copy.read())
-    with mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return _judge(name, data)
+        with mmap.mmap(-1, size) as data:
+            yield data
+        return
+    with tempfile.TemporaryFile() as file:
+        file.truncate(size)
+        with mmap.mmap(file.fileno(), size) as data:
+            yield data
+
+
+def _hash(member: _Member, first: bytes, *, into: mmap.mmap | io.BytesIO | None) -> File:
+    digest, size, chunk = hashlib.sha256(), 0, first
+    while chunk:
+        digest.update(chunk)
+        size += len(chunk)
+        if into is not None:
+            into.write(chunk)
+        chunk = member.stream.read(_CHUNK)
+    if size != member.size:
+        raise EOFError(f"'{member.name}' has {size} bytes instead of {member.size}")
+    return File(size=size, sha256=digest.digest())
 
 
 def _judge(name: str, data: Data) -> Library | Finding:
