@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder import audit, finish, loadtest, run, sandbox
+from builder import audit, finish, loadtest, run, sandbox, standin
+from builder.config import Backend
 from builder.errors import AuditError, ToolError
 from builder.kernel import Kernel
 from builder.matrix import Cell
@@ -231,13 +232,17 @@ def _load(job: Job, wheel: Wheel, scratch: Path) -> loadtest.Loaded | None:
     unpack(wheel, installed)
     package = installed / job.kernel.config.general.name.module
     ops = json.loads((package / "metadata.json").read_text(encoding="utf-8"))["id"]
-    libraries = _stand_ins(job, scratch)
+    libraries = _stand_ins(job, package, scratch / "stand-ins")
     return loadtest.load(package, ops=ops, cell=job.cell, python=job.test_python, libraries=libraries)
 
 
-def _stand_ins(job: Job, scratch: Path) -> tuple[Path, ...]:
+def _stand_ins(job: Job, package: Path, folder: Path) -> tuple[Path, ...]:
     """Return where the loader finds GPU libraries that this machine has not: they are only named, never called."""
-    found = sorted((scratch / "build").rglob("stand_in"))
-    if not found or job.toolkit_root is None:
+    if job.toolchain is None or job.cell.backend is Backend.CPU:
         return ()
-    return (found[0], job.toolkit_root / "lib64")
+    cuda = job.toolchain.cuda
+    search = [job.site_packages / "torch/lib", *sorted(job.site_packages.glob("nvidia/*/lib"))]
+    search += [] if cuda is None else [cuda.path.parent.parent / "lib64"]
+    wanted = standin.missing(sorted(package.rglob("*.so")), search=tuple(search))
+    standin.make(wanted, folder, cc=job.toolchain.cc.path)
+    return (folder, *search)

@@ -1,0 +1,103 @@
+"""Stand-ins for a GPU's libraries, so that a wheel for it can be loaded, not run, on a machine that has none.
+
+A stand-in has the name and the versioned symbols asked of the real library; calling one of them ends the process.
+"""
+
+import mmap
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.errors import ToolError
+from builder.extension import Extension
+
+_SYSTEM = ("/lib64", "/usr/lib64", "/lib/{machine}-linux-gnu", "/usr/lib/{machine}-linux-gnu", "/lib", "/usr/lib")
+_WRITTEN_BY_HAND = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+_PROGRAM = "extern void abort(void) __attribute__((weak));\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """A library that nothing here has, and what is asked of it."""
+
+    name: str
+    symbols: Mapping[str, tuple[str, ...]]
+    """Version, or an empty string, to the names asked for."""
+
+
+def missing(libraries: Iterable[Path], *, search: tuple[Path, ...]) -> tuple[Missing, ...]:
+    """Return the libraries that `libraries` and all they need want, and that are in no place the loader looks.
+
+    Args:
+        libraries: Shared objects to be loaded.
+        search: Folders that come before those of the system, such as `torch/lib`.
+    """
+    loaded = list(_closure(libraries, search))
+    found = {extension.soname for extension in loaded} | {Path(extension.name).name for extension in loaded}
+    defined = {symbol.name for extension in loaded for symbol in extension.defined}
+    wanted: dict[str, dict[str, set[str]]] = {}
+    for extension in loaded:
+        absent = [name for name in extension.needed if name not in found and not _in_system(name, extension.machine)]
+        for name in absent:
+            wanted.setdefault(name, defaultdict(set))
+        for symbol in extension.undefined:
+            library = symbol.library if symbol.library in absent else None
+            if symbol.version is None and absent and symbol.name not in defined and symbol.binding != "weak":
+                # An unversioned symbol names no library: the first that is absent serves as well as any.
+                library = absent[0]
+            if library is not None and set(symbol.name) <= _WRITTEN_BY_HAND:
+                wanted[library][symbol.version or ""].add(symbol.name)
+    return tuple(
+        Missing(name=name, symbols={version: tuple(sorted(names)) for version, names in sorted(symbols.items())})
+        for name, symbols in sorted(wanted.items())
+    )
+
+
+def _closure(libraries: Iterable[Path], search: tuple[Path, ...]) -> Iterator[Extension]:
+    waiting, seen = [path.resolve() for path in libraries], set()
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        extension = _read(path)
+        yield extension
+        candidates = (folder / name for name in extension.needed for folder in search)
+        waiting.extend(candidate.resolve() for candidate in candidates if candidate.is_file())
+
+
+def _read(path: Path) -> Extension:
+    """Read a library through a map: torch's are hundreds of megabytes, of which the loader reads a few."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return Extension.read(str(path), data)
+
+
+def _in_system(name: str, machine: str) -> bool:
+    return any((Path(folder.format(machine=machine)) / name).exists() for folder in _SYSTEM)
+
+
+def make(wanted: Iterable[Missing], folder: Path, *, cc: Path) -> None:
+    """Compile a stand-in for each library into `folder`.
+
+    Raises:
+        ToolError: the C compiler refuses one.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for library in wanted:
+        names = sorted({name for names in library.symbols.values() for name in names})
+        source, script = folder / f"{library.name}.c", folder / f"{library.name}.map"
+        source.write_text(_PROGRAM + "".join(f"void {name}(void) {{ abort(); }}\n" for name in names), encoding="ascii")
+        versions = {version: names for version, names in library.symbols.items() if version}
+        script.write_text(
+            "".join(f"{version} {{ global: {'; '.join(names)}; }};\n" for version, names in versions.items()),
+            encoding="ascii",
+        )
+        command = [str(cc), "-shared", "-fPIC", "-w", "-nostdlib", "-fno-builtin", f"-Wl,-soname,{library.name}"]
+        command += [f"-Wl,--version-script,{script}"] if versions else []
+        done = subprocess.run(
+            [*command, "-o", str(folder / library.name), str(source)], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise ToolError(f"cannot make a stand-in for '{library.name}'\n{done.stderr.strip()}")
