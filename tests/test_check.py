@@ -117,7 +117,7 @@ def test_a_problem_of_a_python_file_is_shown_in_that_file(kernel, capsys):
     assert "--> torch-ext/relu/ops.py:2:22\n  2 | torch.library.define('relu::f', '()')\n" in capsys.readouterr().out
 
 
-def test_a_directory_without_a_config_is_an_error_that_says_what_to_do(kernel, capsys, tmp_path):
+def test_a_directory_without_a_config_is_an_error_that_says_what_to_do(capsys, tmp_path):
     assert run(["check", str(tmp_path)]) == 2
     assert "help: " in capsys.readouterr().out
 

@@ -54,7 +54,7 @@ FOREIGN = {
     "getattr": 'getattr(torch.library, "register_fake")("relu::f")',
     "partial": 'import functools\nfunctools.partial(torch.library.custom_op, "relu::f")',
     "called partial": 'import functools\nfunctools.partial(torch.library.custom_op, mutates_args=())("relu::f")',
-    "fallback import": 'try:\n from torch.library import register_fake\nexcept ImportError:\n'
+    "fallback import": "try:\n from torch.library import register_fake\nexcept ImportError:\n"
     ' from torch.library import impl_abstract as register_fake\nregister_fake("relu::f")',
     "text after a wide letter": 'é = "日本"; torch.library.register_fake("relu::f")',
 }
@@ -170,6 +170,15 @@ def test_the_remedy_names_the_op():
     )
 
 
+def test_the_remedy_of_a_tvm_ffi_kernel_names_its_own_prefix(tmp_path):
+    package = tmp_path / "tvm-ffi-ext" / "relu"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f"{HEAD}{FOREIGN['define']}\n{FOREIGN['library']}\n", encoding="utf-8")
+    remedies = [located.problem.help for located in registration.check(package, "tvm-ffi-ext/relu")]
+    assert all("import torch_add_op_namespace_prefix'" in remedy for remedy in remedies)
+    assert len(remedies) == 2
+
+
 BROKEN = {
     "syntax": b"def f(:\n",
     "open bracket": b"x = (1\n",
@@ -205,13 +214,17 @@ def test_unusual_python_is_read(tmp_path, content):
 
 
 EXPRESSIONS = st.recursive(
-    st.sampled_from(['"relu::f"', '"f"', "ops.name", "x", 'add_op_namespace_prefix("f")', "1", "NAME", "torch.ops.a.b"]),
-    lambda inner: st.builds("({} + {})".format, inner, inner)
-    | st.builds("f({})".format, inner)
-    | st.builds("({} if x else {})".format, inner, inner)
-    | st.builds("({}).g".format, inner)
-    | st.builds("(lambda x: {})".format, inner)
-    | st.builds("[{}, *{}]".format, inner, inner),
+    st.sampled_from(
+        ['"relu::f"', '"f"', "ops.name", "x", 'add_op_namespace_prefix("f")', "1", "NAME", "torch.ops.a.b"]
+    ),
+    lambda inner: (
+        st.builds("({} + {})".format, inner, inner)
+        | st.builds("f({})".format, inner)
+        | st.builds("({} if x else {})".format, inner, inner)
+        | st.builds("({}).g".format, inner)
+        | st.builds("(lambda x: {})".format, inner)
+        | st.builds("[{}, *{}]".format, inner, inner)
+    ),
     max_leaves=12,
 )
 

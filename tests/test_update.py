@@ -53,6 +53,18 @@ def test_what_was_not_changed_keeps_its_lines_in_their_order(case):
     assert unexpected == []
 
 
+VALID = sorted((CASES.parent / "config" / "valid").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
+def test_every_valid_config_keeps_its_meaning_and_one_of_edition_5_its_text(path):
+    before = Source.read(path)
+    if path.stem.startswith("v5-"):
+        assert update.rewrite(before) == before.text
+    else:
+        assert_rewritten(before)
+
+
 # --- properties: every schema, every way to lay a table out ---
 
 NAMES = st.sampled_from(["a", "b2", "c-d", "e_f"])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import Problem, Span
-from builder.lint.namespace import Judge, Verdict, is_library
+from builder.lint.namespace import PREFIXES, Judge, Verdict, is_library
 from builder.lint.python_names import Module, Scope, qualified
 from builder.report import Located, locate
 from builder.spelling import quoted
@@ -42,15 +42,15 @@ def check(package: Path, file: str) -> Iterator[Located]:
             parsed.append(read)
         else:
             yield read
-    yield from judge(parsed)
+    yield from judge(parsed, prefix=PREFIXES[package.parent.name == "tvm-ffi-ext"])
 
 
-def judge(files: list[PythonFile]) -> Iterator[Located]:
-    """Yield the registrations of a package that are not in the generated namespace."""
+def judge(files: list[PythonFile], *, prefix: str = PREFIXES[0]) -> Iterator[Located]:
+    """Yield the registrations of a package that are not in the namespace that `prefix` puts before a name."""
     judge = Judge(modules={python.module.name: python.module for python in files})
     for python in files:
         for call, scope in python.module.calls:
-            problem = _judge(call, scope, judge, python.lines)
+            problem = _judge(call, scope, judge, python.lines, prefix=prefix)
             if problem is not None:
                 yield locate(python.file, problem, python.lines)
 
@@ -107,7 +107,7 @@ def _unreadable(file: str, reason: str, span: Span | None, lines: tuple[str, ...
     return locate(file, problem, lines)
 
 
-def _judge(call: ast.Call, scope: Scope, judge: Judge, lines: tuple[str, ...]) -> Problem | None:
+def _judge(call: ast.Call, scope: Scope, judge: Judge, lines: tuple[str, ...], *, prefix: str) -> Problem | None:
     used = _used(call, scope)
     if used is None:
         return None
@@ -124,7 +124,7 @@ def _judge(call: ast.Call, scope: Scope, judge: Judge, lines: tuple[str, ...]) -
         severity="warning" if code == "B120" else "note",
         message=said,
         span=_span(name, lines),
-        help=_remedy(function, name),
+        help=_remedy(function, name, prefix),
     )
 
 
@@ -178,12 +178,14 @@ def _text(name: ast.expr, lines: tuple[str, ...]) -> str:
     return quoted(lines[span.line - 1][span.column - 1 : end])
 
 
-def _remedy(function: str, name: ast.expr) -> str:
+def _remedy(function: str, name: ast.expr, prefix: str) -> str:
     if is_library(function):
-        return "write 'from ._ops import ops', and Library(ops.name, …)"
+        if prefix == PREFIXES[0]:
+            return "write 'from ._ops import ops', and Library(ops.name, …)"
+        return f"""write 'from ._ops import {prefix}', and Library({prefix}("").removesuffix("::"), …)"""
     literal = name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
     op = literal.split("(")[0].split("::")[-1] or "<op>"
-    return f"""write 'from ._ops import add_op_namespace_prefix', and add_op_namespace_prefix("{op}")"""
+    return f"""write 'from ._ops import {prefix}', and {prefix}("{op}")"""
 
 
 def _span(node: ast.expr, lines: tuple[str, ...]) -> Span:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from builder.config import Backend
 from builder.errors import ConfigError, Problem
 from builder.kernel import Kernel
 from builder.render import refusals
@@ -10,7 +11,12 @@ from builder.render import refusals
 def check(kernel: Kernel) -> Iterator[Problem]:
     """Yield the values and files that a render would refuse, for every backend that has components."""
     for backend in dict.fromkeys(kernel.config.general.backends):
-        try:
-            refusals.check(kernel, backend, allow_unsafe_flags=False)
-        except ConfigError as error:
-            yield from error.problems
+        yield from _refused(kernel, backend)
+
+
+def _refused(kernel: Kernel, backend: Backend) -> tuple[Problem, ...]:
+    try:
+        refusals.check(kernel, backend, allow_unsafe_flags=False)
+    except ConfigError as error:
+        return error.problems
+    return ()
