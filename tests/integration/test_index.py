@@ -160,6 +160,8 @@ def test_the_real_kernel_is_installed_for_the_installed_torch_and_called(tmp_pat
     (own,) = (tmp_path / "venv").glob("lib/python*/site-packages")
     import torch  # noqa: PLC0415  only this test needs it
 
+    for stale in own.glob("setuptools*"):  # torch needs a newer one, which it has beside it
+        shutil.rmtree(stale)
     (own / "torch.pth").write_text(f"{Path(torch.__file__).parents[1]}\n")
     with served(site) as (address, _):
         command = [*pip(python), "--index-url", f"{address}/for/torch213-cpu/simple/", "relu"]

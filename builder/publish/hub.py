@@ -1,0 +1,199 @@
+"""Publish a hub layout: one commit to the branch `v<version>` of a kernel's repository."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from builder import card
+from builder.bundle import variants_in
+from builder.errors import NothingToDoError, PublishError, ToolError
+from builder.metadata import METADATA_FILE
+
+README = "README.md"
+_REPO_TYPE = "kernel"
+_ROOT = "build"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """A directory that `builder bundle` wrote, found whole."""
+
+    kernel: str
+    version: int
+    files: Mapping[str, Path]
+    """What goes to the repository, by its path there."""
+
+    @property
+    def branch(self) -> str:
+        """The branch where the client looks for this version."""
+        return f"v{self.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What one commit adds and deletes."""
+
+    add: Mapping[str, Path]
+    delete: tuple[str, ...] = ()
+    exists: bool = True
+    """Whether the branch is there."""
+
+
+def read(build: Path) -> Layout:
+    """Read a hub layout.
+
+    Raises:
+        NothingToDoError: it has no variants.
+        PublishError: a variant is not what its digest says, or they are of different kernels.
+    """
+    variants = variants_in(build) if build.is_dir() else ()
+    if not variants:
+        raise NothingToDoError(
+            f"'{build}' has no variants", help="lay wheels out with `builder bundle WHEEL... --output build`"
+        )
+    tables = {variant: _metadata(build / variant) for variant in variants}
+    problems = [problem for variant in variants for problem in _violations(build / variant, tables[variant])]
+    kernels = {(str(table.get("name")), table.get("version")) for table in tables.values()}
+    if len(kernels) > 1:
+        found = ", ".join(sorted(f"{name} {version}" for name, version in kernels))
+        problems.append(f"'{build}' has variants of different kernels: {found}")
+    if problems:
+        raise PublishError("; ".join(problems), help="lay the wheels out again with `builder bundle --force`")
+    ((kernel, version),) = kernels
+    if not isinstance(version, int):
+        raise PublishError(f"the kernel in '{build}' has no version", help="set general.version and build again")
+    return Layout(kernel=kernel, version=version, files=dict(_files(build, variants)))
+
+
+def _files(build: Path, variants: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+    for variant in variants:
+        for path in sorted((build / variant).rglob("*")):
+            if path.is_file():
+                yield f"{_ROOT}/{path.relative_to(build).as_posix()}", path
+    if (build / card.NAME).is_file():
+        yield README, build / card.NAME
+
+
+def _metadata(folder: Path) -> dict[str, Any]:
+    try:
+        table = json.loads((folder / METADATA_FILE).read_bytes())
+    except (OSError, ValueError) as error:
+        raise PublishError(f"'{folder / METADATA_FILE}' cannot be read: {error}", help="lay it out again") from error
+    if not isinstance(table, dict):
+        raise PublishError(f"'{folder / METADATA_FILE}' is not a table", help="lay it out again")
+    return table
+
+
+def _violations(folder: Path, table: Mapping[str, Any]) -> Iterator[str]:
+    expected = (table.get("digest") or {}).get("files")
+    if not isinstance(expected, dict):
+        yield f"'{folder}' has no digest"
+        return
+    found = {
+        path.relative_to(folder).as_posix(): base64.b64encode(hashlib.sha256(path.read_bytes()).digest()).decode()
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix not in (".pyc", ".pyo")
+    }
+    for name in sorted(found.keys() | expected.keys()):
+        if name not in (METADATA_FILE, f"{METADATA_FILE}.sigstore") and found.get(name) != expected.get(name):
+            yield f"'{folder / name}' is not what the digest says"
+
+
+class Hub:
+    """A repository of the hub, by way of huggingface_hub, which finds the user's token itself."""
+
+    def __init__(self, repo_id: str, *, branch: str, endpoint: str | None = None) -> None:
+        try:
+            import huggingface_hub  # noqa: PLC0415  an optional dependency, and a slow one
+            from huggingface_hub import errors, hf_api  # noqa: PLC0415
+        except ImportError as error:
+            raise ToolError(
+                "publishing to the hub needs huggingface_hub", help="pip install 'kernel-wheel-builder[hub]'"
+            ) from error
+        self._library = huggingface_hub
+        self._errors = errors
+        self._file = hf_api.RepoFile
+        self._api = huggingface_hub.HfApi(endpoint=endpoint)
+        self.repo_id = repo_id
+        self.branch = branch
+
+    def plan(self, layout: Layout, *, replace: bool) -> Plan:
+        """Compare a layout with the branch.
+
+        Raises:
+            PublishError: a variant is there with other files, or the hub cannot be asked.
+        """
+        there = self._there()
+        if there is None:
+            return Plan(add=layout.files, exists=False)
+        add = {path: file for path, file in layout.files.items() if there.get(path) not in _ids(file)}
+        variants = {path.rsplit("/", 1)[0] for path in layout.files if path.endswith(f"/{METADATA_FILE}")}
+        stale = tuple(
+            sorted(path for path in there.keys() - layout.files.keys() if "/".join(path.split("/")[:2]) in variants)
+        )
+        # metadata.json names the commit, and the card the variants: they alone may differ.
+        changed = [path for path in add if path in there and not path.endswith((f"/{METADATA_FILE}", README))]
+        if (changed or stale) and not replace:
+            raise PublishError(
+                f"'{self.repo_id}' has other files at {', '.join(sorted([*changed, *stale]))} of branch {self.branch}",
+                help="pass --replace to replace these variants in a new commit, or raise general.version",
+            )
+        return Plan(add=add, delete=stale)
+
+    def _there(self) -> dict[str, str] | None:
+        try:
+            entries = self._api.list_repo_tree(self.repo_id, recursive=True, revision=self.branch, repo_type=_REPO_TYPE)
+            files = [entry for entry in entries if isinstance(entry, self._file)]
+        except (self._errors.RepositoryNotFoundError, self._errors.RevisionNotFoundError):
+            return None
+        except self._refusals as error:
+            raise self._failure(error) from error
+        return {file.path: file.blob_id if file.lfs is None else file.lfs.sha256 for file in files}
+
+    def publish(self, todo: Plan, *, message: str) -> str:
+        """Make one commit, and return its URL; what was uploaded before a break is not sent again.
+
+        Raises:
+            PublishError: the hub refused.
+        """
+        add = self._library.CommitOperationAdd
+        delete = self._library.CommitOperationDelete
+        operations: tuple[Any, ...] = (
+            *(add(path_in_repo=path, path_or_fileobj=file) for path, file in sorted(todo.add.items())),
+            *(delete(path_in_repo=path) for path in todo.delete),
+        )
+        try:
+            if not todo.exists:
+                self._api.create_repo(self.repo_id, repo_type=_REPO_TYPE, exist_ok=True)
+                self._api.create_branch(self.repo_id, branch=self.branch, repo_type=_REPO_TYPE, exist_ok=True)
+            done = self._api.create_commit(
+                self.repo_id, operations, commit_message=message, revision=self.branch, repo_type=_REPO_TYPE
+            )
+        except self._refusals as error:
+            raise self._failure(error) from error
+        return str(done.commit_url)
+
+    @property
+    def _refusals(self) -> tuple[type[Exception], ...]:
+        """What the library raises; its HTTP client, which has changed before, is a base of its own error."""
+        bases = self._errors.HfHubHTTPError.__mro__
+        # ValueError: a card that the hub finds wrong.
+        return (OSError, ValueError, *(base for base in bases if issubclass(base, Exception) and base is not Exception))
+
+    def _failure(self, error: Exception) -> PublishError:
+        first = str(error).strip().splitlines()
+        return PublishError(
+            f"the hub did not take '{self.repo_id}': {first[0] if first else type(error).__name__}",
+            help="check the name and `hf auth login`, and run the command again: it goes on where it stopped",
+        )
+
+
+def _ids(file: Path) -> tuple[str, str]:
+    """Return what the hub names a file by: the hash of a git blob, or the sha256 of a large file."""
+    content = file.read_bytes()
+    blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    return blob, hashlib.sha256(content).hexdigest()

@@ -1,0 +1,96 @@
+"""Publish a package index: wheels first, pages after them, the manifest last."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.errors import NothingToDoError, PublishError
+from builder.index.site import FILES, MANIFEST
+from builder.publish.targets import Target
+from builder.toolchain import sha256_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a publication does; the target is only read until then."""
+
+    wheels: tuple[str, ...]
+    """Names of the wheels that the target does not list yet."""
+    fixed: tuple[str, ...]
+    """Paths of all files that never change; those that are there are left out when they are sent."""
+    pages: tuple[str, ...]
+
+
+def plan(site: Path, target: Target) -> Plan:
+    """Compare a site with what the target has.
+
+    Raises:
+        NothingToDoError: `site` is not an index that `builder index` made.
+        PublishError: the site is damaged, the target has wheels that the site lacks, or other ones of the same name.
+    """
+    own = _manifest(_read(site / MANIFEST), name=str(site / MANIFEST))
+    _check_files(site, own)
+    there = target.read(MANIFEST)
+    theirs = {} if there is None else _manifest(there, name=f"{target}/{MANIFEST}")
+    _check_against(own, theirs, target)
+    paths = sorted(path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file())
+    fixed = tuple(path for path in paths if path.startswith(f"{FILES}/") and not path.endswith(".part"))
+    pages = tuple(path for path in paths if not path.startswith(f"{FILES}/") and path != MANIFEST)
+    return Plan(wheels=tuple(sorted(own.keys() - theirs.keys())), fixed=fixed, pages=pages)
+
+
+def publish(site: Path, target: Target, todo: Plan) -> None:
+    """Send what `todo` names; a run that breaks off is taken up by the next.
+
+    Raises:
+        PublishError: the target refused, or has another file of the same name.
+    """
+    target.send(site, todo.fixed, fixed=True)
+    target.send(site, todo.pages, fixed=False)
+    target.send(site, (MANIFEST,), fixed=False)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise NothingToDoError(
+            f"'{path.parent}' is not a package index: {MANIFEST} cannot be read ({error.strerror})",
+            help="make one with `builder index DIR --output SITE`",
+        ) from error
+
+
+def _manifest(content: bytes, *, name: str) -> Mapping[str, str]:
+    try:
+        files = json.loads(content)["files"]
+        return {str(wheel): str(sha256) for wheel, sha256 in files.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise PublishError(f"'{name}' is not the manifest of an index: {error}", help="make the index again") from error
+
+
+def _check_files(site: Path, own: Mapping[str, str]) -> None:
+    wrong = [name for name, sha256 in own.items() if _sha256(site / FILES / name) != sha256]
+    if wrong:
+        raise PublishError(
+            f"'{site}' is not whole: {', '.join(sorted(wrong))} missing or changed", help="make the index again"
+        )
+
+
+def _sha256(path: Path) -> str | None:
+    return sha256_of(path) if path.is_file() else None
+
+
+def _check_against(own: Mapping[str, str], theirs: Mapping[str, str], target: Target) -> None:
+    changed = sorted(name for name in own.keys() & theirs.keys() if own[name] != theirs[name])
+    if changed:
+        raise PublishError(
+            f"'{target}' has other files named {', '.join(changed)}",
+            help="a published wheel never changes: build it with another --wheel-version",
+        )
+    lost = sorted(theirs.keys() - own.keys())
+    if lost:
+        raise PublishError(
+            f"'{target}' has wheels that this site lacks, and would no longer list: {', '.join(lost)}",
+            help="fetch them into the directory of wheels, and make the index of all",
+        )
