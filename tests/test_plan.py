@@ -358,7 +358,7 @@ def test_github_gets_one_line_with_a_job_for_each_machine():
     assert line.count("\n") == 1
     include = json.loads(line)["include"]
     cuda = next(one for one in include if one["name"] == "cuda-x86_64-linux-cu126")
-    assert cuda["container"] == "docker.io/pytorch/manylinux2_28-builder:cuda12.6"
+    assert cuda["container"] == "pytorch/manylinux2_28-builder:cuda12.6"
     assert cuda["variants"] == "torch212-cxx11-cu126-x86_64-linux torch213-cxx11-cu126-x86_64-linux"
     assert next(one for one in include if one["backend"] == "cpu")["container"] == ""
 
