@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tomlkit.exceptions import TOMLKitError
+
 from builder import _toml, toml_edit
 from builder.config import SCHEMAS, Backend, Config, detect, read, v2, v3
 from builder.config.decode import decode
@@ -37,8 +39,11 @@ def rewrite(source: Source, *, license: str | None = None) -> str:  # noqa: A002
         return text
     expected = _upgraded(given, schema, license)
     text, license_added = _with_newline(text), license
-    for number in range(schema, EDITION):
-        text = _STEPS[number](text, _toml.loads(text), license_added)
+    try:
+        for number in range(schema, EDITION):
+            text = _STEPS[number](text, _toml.loads(text), license_added)
+    except (TOMLKitError, LookupError, StopIteration) as error:
+        raise _unusual(source) from error
     text = text if given.text.endswith("\n") else text.removesuffix("\n")
     _check_same(source, text, expected)
     return text
@@ -78,10 +83,14 @@ def _upgraded(source: Source, schema: int, license_: str | None) -> Config:
 
 def _check_same(source: Source, text: str, expected: Config) -> None:
     if read(Source(name=source.name, text=text)).config != expected:
-        raise BuilderError(
-            f"'{source.name}' is laid out in a way that cannot be rewritten without changing what it means",
-            help=f"write it in edition {EDITION} by hand: 'builder check' helps",
-        )
+        raise _unusual(source)
+
+
+def _unusual(source: Source) -> BuilderError:
+    return BuilderError(
+        f"'{source.name}' is laid out in a way that cannot be rewritten without changing what it means",
+        help=f"write it in edition {EDITION} by hand: 'builder check' helps",
+    )
 
 
 Step = Callable[[str, dict[str, Any], str | None], str]

@@ -100,9 +100,12 @@ OURS = {
     "function": ("def named(x):\n return add_op_namespace_prefix(x)\n", 'named("f")'),
     "library": ('lib = torch.library.Library(ops.name, "FRAGMENT")\n', "lib"),
     "star import": ("from ._ops import *\n", 'add_op_namespace_prefix("f")'),
-    "fallback": ("try:\n from ._ops import add_op_namespace_prefix\nexcept ImportError:\n"
-                 " def add_op_namespace_prefix(x): return x\n", 'add_op_namespace_prefix("f")'),
-}  # fmt: skip
+    "fallback": (
+        """try:\n from ._ops import add_op_namespace_prefix
+except ImportError:\n def add_op_namespace_prefix(x): return x\n""",
+        'add_op_namespace_prefix("f")',
+    ),
+}
 
 
 @pytest.mark.parametrize(("before", "name"), OURS.values(), ids=OURS.keys())

@@ -34,30 +34,36 @@ def inspect(directory: Path) -> Report:
         source = Source.read(directory / CONFIG, name=file)
     except ConfigError as error:
         return Report.of(file, None, [Located(file=file, problem=problem) for problem in error.problems])
-    return Report.of(file, _edition(source), _findings(directory, source))
-
-
-def _findings(root: Path, source: Source) -> Iterator[Located]:
     lines = source.text.split("\n")
+    edition, problems, packages = _problems(directory, source)
+    found = [locate(file, problem, lines) for problem in problems]
+    for package in packages:
+        found += registration.check(package, str(package))
+    return Report.of(file, edition, found)
+
+
+def _problems(root: Path, source: Source) -> tuple[int | None, list[Problem], list[Path]]:
+    """Return the edition of a config, its problems, and the Python packages to read."""
     try:
         parsed = read(source)
-        kernel = Kernel(root=root, config=parsed.config, source=source, schema=parsed.schema)
     except ConfigError as error:
-        yield from (locate(source.name, problem, lines) for problem in error.problems)
         packages = sorted(path.parent for path in root.glob("t*-ext/*/__init__.py"))
-    else:
-        problems = [problem for check in (_old, *CHECKS) for problem in check(kernel)]
-        yield from (locate(source.name, problem, lines) for problem in problems)
-        packages = [root / package_directory(kernel.config)]
-    for package in packages:
-        yield from registration.check(package, str(package))
+        return _edition(source, error), list(error.problems), packages
+    kernel = Kernel(root=root, config=parsed.config, source=source, schema=parsed.schema)
+    problems = [problem for check in (_old, *CHECKS) for problem in check(kernel)]
+    return parsed.schema, problems, [root / package_directory(kernel.config)]
 
 
-def _edition(source: Source) -> int | None:
-    try:
-        return detect.schema(source.table(), source)
-    except ConfigError:
+def _edition(source: Source, error: ConfigError) -> int | None:
+    if any(problem.code in _UNTOLD for problem in error.problems):
         return None
+    if source.has(("general", "edition")):
+        return EDITION
+    return detect.schema(source.table(), source)
+
+
+_UNTOLD = frozenset({"B001", "B002", "B003", "B004"})
+"""Problems of a text that no schema can be told of."""
 
 
 def _old(kernel: Kernel) -> Iterator[Problem]:
