@@ -62,10 +62,12 @@ class Project:
                 f"'{root}' already has {listed(stuck[:_SHOWN])}{more}, which are not of an earlier render or were changed",
                 help="name an empty folder, or pass --force to replace them",
             )
-        for path in _parents_that_are_files(root, self.files):
-            raise NothingToDoError(
-                f"'{root / path}' is a file, and a folder is needed there", help="name another folder"
-            )
+        for path in _folders(self.files):
+            target = root / path
+            if target.is_symlink() or (_occupied(root, path) and not target.is_dir()):
+                kind = "link" if target.is_symlink() else "file"
+                message = f"'{target}' is a {kind}, and a folder is needed there"
+                raise NothingToDoError(message, help="name another folder, or move it away")
         self._replace(root, stale=earlier - set(self.files))
 
     def _replace(self, root: Path, *, stale: set[str]) -> None:
@@ -138,9 +140,10 @@ def _occupied(root: Path, path: str) -> bool:
     return os.path.lexists(root / path)
 
 
-def _parents_that_are_files(root: Path, files: Mapping[str, bytes]) -> Iterator[str]:
+def _folders(files: Mapping[str, bytes]) -> list[str]:
+    """Return the folders that files are in, below the root."""
     parents = {str(parent) for path in files for parent in PurePosixPath(path).parents}
-    return (path for path in sorted(parents) if _occupied(root, path) and not (root / path).is_dir())
+    return sorted(parents - {"."})
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -6,19 +6,34 @@ import re
 KEYWORDS = frozenset(
     {
         "ARCHITECTURES",
+        "BACKEND",
         "CAPABILITIES",
+        "COMPILED",
+        "CONTAINS",
         "CUDA_FLAGS",
         "CXX_FLAGS",
+        "CXX_STANDARD",
+        "C_FLAGS",
+        "DEVICE",
         "DEVICES",
+        "DIR",
+        "HEADERS",
         "HIP_FLAGS",
         "INCLUDE_DIRS",
         "LOST",
+        "METADATA",
         "MINVER",
         "MODULE",
         "NAME",
+        "OBJCXX_FLAGS",
+        "OBJC_FLAGS",
         "SOURCES",
+        "STABLE",
+        "STABLE_ABI",
         "SYCL_FLAGS",
+        "TABLE",
         "TARGETS",
+        "TOOLKIT",
     }
 )
 """Words that the functions of a rendered project read as their own wherever they stand."""
@@ -55,6 +70,7 @@ def why_not_cmake(text: str) -> str | None:
         "'$<' begins a generator expression": "$<" in text,
         "'[' and ']' in it do not match, and CMake does not split a list inside them": text.count("[")
         != text.count("]"),
+        "'SHELL:' makes several flags of one": text.startswith(("SHELL:", "LINKER:")),
         "it ends in a backslash, which takes the next element in": text.endswith("\\"),
         "it is a word of the project's own functions": text in KEYWORDS,
     }

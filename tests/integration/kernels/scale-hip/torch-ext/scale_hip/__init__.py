@@ -1,0 +1,5 @@
+"""Multiply by a factor."""
+
+from ._ops import ops
+
+__all__ = ["ops"]
