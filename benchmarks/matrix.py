@@ -17,11 +17,11 @@ from pathlib import Path
 from builder import kernel as kernels
 from builder.config import Config, Version
 from builder.matrix import Row, rows
-from builder.plan import Plan, Scope, documents, make, text, without_stored
+from builder.plan import Job, Plan, Scope, documents, make, savings, without_stored
 from builder.plan.changes import changed_since
-from builder.plan.costs import Costs, savings
+from builder.plan.costs import Costs
 from builder.plan.runners import Runners
-from builder.plan.shards import MOST_JOBS, Job, jobs
+from builder.plan.shards import MOST_JOBS, jobs
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 RELEASE = Scope()
@@ -129,7 +129,7 @@ def main() -> None:
         kernel = kernels.load(path)
         plan = make(kernel, rows(), RELEASE)
         print()
-        print(text.saved(kernel.config.general.name, savings(plan, rows(), RELEASE)), end="")
+        print(savings.shown(plan, rows()), end="")
         print(f"\n{'left to build':<28}  cells  jobs   compile   time to tell")
         print(f"{'everything':<28}  {figures(plan)}")
         with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,7 @@
 """`builder matrix` as a user runs it."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -153,3 +154,16 @@ def test_two_processes_print_the_same_bytes():
         return subprocess.run(command, env=environ, capture_output=True, check=True, cwd=EXAMPLES.parent).stdout
 
     assert printed("1") == printed("2")
+
+
+DOCS = (EXAMPLES.parent / "docs" / "matrix.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "block", re.findall(r"```console\n\$ builder (.*?)\n(.*?)```", DOCS, re.DOTALL), ids=lambda _: ""
+)
+def test_the_page_shows_what_is_printed(block, capsys, monkeypatch):
+    command, output = block
+    monkeypatch.chdir(EXAMPLES.parent)
+    assert run(command.split()) == 0
+    assert capsys.readouterr().out == output

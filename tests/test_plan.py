@@ -16,9 +16,10 @@ from builder.config import Backend, Framework, Version, parse
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import Kernel
 from builder.matrix import Cell, rows
-from builder.plan import Scope, documents, leave_out, make, require_cells, text, without_stored
-from builder.plan.costs import Costs, savings
-from builder.plan.runners import Place, Runners, data
+from builder.plan import Place, Scope, documents, leave_out, make, require_cells, text, without_stored
+from builder.plan import savings as saving
+from builder.plan.costs import Costs
+from builder.plan.runners import Runners, data
 from builder.plan.runners import parse as parse_runners
 from builder.plan.shards import MOST_JOBS, jobs
 from builder.source import Source
@@ -329,20 +330,20 @@ def test_the_same_cells_give_the_same_jobs():
 
 
 def test_the_stable_abi_saves_wheels_and_seconds():
-    found = {one.backend.value: one for one in savings(plan(STABLE), rows(), Scope())}
+    found = {one.backend.value: one for one in saving.savings(plan(STABLE), rows())}
     assert (found["cpu"].wheels, found["cpu"].wheels_without) == (3, 6)
     assert (found["cuda"].wheels, found["cuda"].wheels_without) == (6, 12)
     classic, stable = data()["cost"]["classic"], data()["cost"]["stable"]
     assert found["cuda"].seconds == pytest.approx(6 * (stable["host"] + stable["cuda"]))
     assert found["cuda"].seconds_without == pytest.approx(12 * (classic["host"] + classic["cuda"]))
-    shown = text.saved("case", tuple(found.values()))
+    shown = saving.shown(plan(STABLE), rows())
     assert "total    9       18" in shown
     assert "9 wheels" in shown
 
 
 def test_a_classic_or_noarch_kernel_saves_nothing():
     for of in (CLASSIC, NOARCH):
-        assert all(one.wheels == one.wheels_without for one in savings(plan(of), rows(), Scope()))
+        assert all(one.wheels == one.wheels_without for one in saving.savings(plan(of), rows()))
 
 
 def test_a_cell_without_a_component_costs_less():

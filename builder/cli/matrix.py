@@ -12,10 +12,7 @@ from builder import matrix
 from builder.cli.arguments import kernel_argument, store_option
 from builder.config.values import Backend
 from builder.matrix import Cell
-from builder.plan import Plan, Scope, documents, make, require_cells, text, without_stored
-from builder.plan.costs import Costs, savings
-from builder.plan.runners import Runners, parse
-from builder.plan.shards import Job, jobs
+from builder.plan import Job, Place, Plan, Scope, make, require_cells, text, without_stored
 from builder.spelling import listed, nearest, quoted
 from builder.variant import SYSTEMS
 
@@ -83,12 +80,9 @@ def command(
     """Show the cells of a kernel: one wheel each."""
     if (explain or show_savings) and form != "table":
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
-    places = parse(runners, gitlab=form == "gitlab")
     names = matrix.SETS if "all" in sets else sets or Scope().sets
     scope = Scope(sets=names, systems=systems, backends=tuple(map(Backend, backends)), unbundled=unbundled)
-    loaded = kernels.load(kernel)
-    plan = make(loaded, matrix.rows(), scope)
-    selected = plan
+    selected = plan = make(kernels.load(kernel), matrix.rows(), scope)
     if changed_since is not None:
         from builder.plan.changes import changed_since as since  # noqa: PLC0415  start-up time
 
@@ -99,9 +93,11 @@ def command(
         click.echo(text.explain(plan), nl=False)
     require_cells(selected)
     if show_savings:
-        click.echo(text.saved(loaded.config.general.name, savings(plan, matrix.rows(), scope)), nl=False)
+        from builder.plan import savings  # noqa: PLC0415
+
+        click.echo(savings.shown(plan, matrix.rows()), nl=False)
     elif not explain:
-        click.echo(_shown(plan, form, places, shards), nl=False)
+        click.echo(_shown(plan, form, runners, shards), nl=False)
 
 
 def _stored(plan: Plan, store: Path) -> Callable[[Cell], bool]:
@@ -119,20 +115,27 @@ def _stored(plan: Plan, store: Path) -> Callable[[Cell], bool]:
     return lambda cell: cell.variant in hits
 
 
-def _shown(plan: Plan, form: str, runners: Runners, shards: int | None) -> str:
+def _shown(plan: Plan, form: str, settings: tuple[str, ...], shards: int | None) -> str:
+    if form in {"table", "names"} and shards is None and not settings:
+        return text.table(plan, None) if form == "table" else text.names(plan, None)
+    from builder.plan import documents, runners  # noqa: PLC0415  start-up time
+
+    places = runners.parse(settings, gitlab=form == "gitlab")
+    split = None if shards is None and form not in {"github", "gitlab"} else _jobs(plan, places.place, shards)
     match form:
         case "github":
-            return documents.github(_jobs(plan, runners, shards))
+            return documents.github(split or ())
         case "gitlab":
-            return documents.gitlab(_jobs(plan, runners, shards))
-    split = None if shards is None else _jobs(plan, runners, shards)
-    match form:
+            return documents.gitlab(split or ())
+        case "json":
+            return documents.document(plan, places, split)
         case "names":
             return text.names(plan, split)
-        case "json":
-            return documents.document(plan, runners, split)
     return text.table(plan, split)
 
 
-def _jobs(plan: Plan, runners: Runners, shards: int | None) -> tuple[Job, ...]:
-    return jobs(plan.cells, place=runners.place, seconds=Costs(plan.kernel.config).seconds, shards=shards)
+def _jobs(plan: Plan, place: Callable[[Cell], Place], shards: int | None) -> tuple[Job, ...]:
+    from builder.plan.costs import Costs  # noqa: PLC0415  start-up time
+    from builder.plan.shards import jobs  # noqa: PLC0415
+
+    return jobs(plan.cells, place=place, seconds=Costs(plan.kernel.config).seconds, shards=shards)

@@ -96,6 +96,32 @@ class Plan:
         return exact if self.kernel.source.has(exact) else key
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a job runs."""
+
+    runner: str
+    container: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Cells of one backend and system, which share a runner and a container."""
+
+    name: str
+    """Letters, digits, `_` and `-` alone: it also names caches and artifacts."""
+    backend: Backend
+    system: str
+    place: Place
+    cells: tuple[Cell, ...]
+    seconds: float
+
+    @property
+    def variants(self) -> str:
+        """The names of its cells, a space between two."""
+        return " ".join(cell.variant for cell in self.cells)
+
+
 def make(kernel: Kernel, among: Iterable[Row], scope: Scope) -> Plan:
     """Decide about every row in scope.
 

@@ -1,30 +1,16 @@
-"""What cells are expected to cost, and what the stable ABI saves."""
+"""What cells are expected to cost."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import PurePosixPath
 
 from builder.config import Backend, Config, Framework
-from builder.matrix import Cell, Row, absent_components
-from builder.plan import Plan, Scope, make
+from builder.matrix import Cell, absent_components
 from builder.plan.runners import data
 
 _HOST = frozenset({".c", ".cc", ".cpp", ".cxx"})
 _DEVICE = frozenset({".cu", ".hip", ".metal", ".mm", ".sycl"})
 _GLOB = 4
 """Translation units that a glob is taken for: an estimate reads no files."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
-    """Wheels and compile seconds of one backend, with the stable ABI and without."""
-
-    backend: Backend
-    wheels: int
-    wheels_without: int
-    seconds: float
-    seconds_without: float
 
 
 class Costs:
@@ -56,30 +42,6 @@ class Costs:
         sources += [source for name, part in parts if name not in absent for source in part.src]
         device = table.get(cell.backend.value, table["host"])
         return sum(_units(source, host=table["host"], device=device) for source in sources)
-
-
-def savings(plan: Plan, among: Iterable[Row], scope: Scope) -> tuple[Saving, ...]:
-    """Return what the stable ABI saves for each backend that the plan builds, in the order of `backends`."""
-    kernel = plan.kernel
-    torch = kernel.config.torch
-    classic = kernel.config if torch is None else replace(kernel.config, torch=replace(torch, stable_abi=None))
-    without = make(replace(kernel, config=classic), among, scope)
-    costs = Costs(kernel.config)
-    found = []
-    for backend in dict.fromkeys(kernel.config.general.backends):
-        mine = [cell for cell in plan.cells if cell.backend is backend]
-        theirs = [cell for cell in without.cells if cell.backend is backend]
-        if theirs or mine:
-            found.append(
-                Saving(
-                    backend=backend,
-                    wheels=len(mine),
-                    wheels_without=len(theirs),
-                    seconds=sum(map(costs.compile_seconds, mine)),
-                    seconds_without=sum(map(costs.compile_seconds, theirs)),
-                )
-            )
-    return tuple(found)
 
 
 @cache

@@ -7,9 +7,8 @@ from typing import Any
 
 from builder.errors import BuilderError
 from builder.matrix import Cell
-from builder.plan import Plan
-from builder.plan.runners import Place, Runners, data
-from builder.plan.shards import Job
+from builder.plan import Job, Place, Plan
+from builder.plan.runners import Runners, data
 
 _MOST_BYTES = 1_000_000
 """GitHub refuses a job output of more than 1 MiB."""

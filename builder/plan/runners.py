@@ -11,18 +11,11 @@ from builder.candidates import minor
 from builder.config import Backend
 from builder.errors import BuilderError
 from builder.matrix import Cell
+from builder.plan import Place
 from builder.spelling import listed, nearest, quoted
 
 # A label ends up in workflow files: nothing that a workflow, YAML or a shell would read as its own syntax.
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a job runs."""
-
-    runner: str
-    container: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,28 +8,10 @@ from dataclasses import dataclass
 from builder.config import Backend
 from builder.errors import BuilderError
 from builder.matrix import Cell
-from builder.plan.runners import Place
+from builder.plan import Job, Place
 
 MOST_JOBS = 256
 """Jobs that GitHub runs of one matrix."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """Cells of one backend and system, which share a runner and a container."""
-
-    name: str
-    """Letters, digits, `_` and `-` alone: it also names caches and artifacts."""
-    backend: Backend
-    system: str
-    place: Place
-    cells: tuple[Cell, ...]
-    seconds: float
-
-    @property
-    def variants(self) -> str:
-        """The names of its cells, a space between two."""
-        return " ".join(cell.variant for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,9 @@
-"""A plan for people: its cells, what becomes of every row, what the stable ABI saves."""
+"""A plan for people: its cells, and what becomes of every row."""
 
 from collections.abc import Iterator, Sequence
 
 from builder.matrix import Decision
-from builder.plan import Plan
-from builder.plan.costs import Saving
-from builder.plan.shards import Job
+from builder.plan import Job, Plan
 
 
 def names(plan: Plan, jobs: Sequence[Job] | None) -> str:
@@ -31,15 +29,6 @@ def explain(plan: Plan) -> str:
     return "\n".join([*lines, *_footnotes(plan)]) + "\n"
 
 
-def saved(kernel: str, savings: Sequence[Saving]) -> str:
-    """Return what the stable ABI saves, one backend on a line and the sum."""
-    rows: list[tuple[str, ...]] = [("backend", "wheels", "without", "compile", "without", "saved")]
-    rows += [_saving(saving.backend.value, saving) for saving in savings]
-    rows.append(_sum(savings))
-    note = "compile: estimated seconds of compilers, one after the other (builder/data/runners.toml)"
-    return "\n".join([f"{kernel}: what the stable ABI saves", "", *_columns(rows), "", note]) + "\n"
-
-
 def _headline(plan: Plan) -> str:
     cells = plan.cells
     systems = len({cell.system for cell in cells})
@@ -55,7 +44,7 @@ def _table(plan: Plan, jobs: Sequence[Job] | None) -> Iterator[str]:
     for cell in plan.cells:
         row = (cell.variant, str(cell.torch), cell.toolkit or "-", cell.system)
         groups.setdefault(cell.backend.value, []).append((*row, *(() if jobs is None else (job_of[cell.variant],))))
-    lines = _columns([head, *(row for rows in groups.values() for row in rows)])
+    lines = columns([head, *(row for rows in groups.values() for row in rows)])
     yield from ("", f"  {lines.pop(0)}") if groups else ()
     for backend, rows in groups.items():
         yield f"{backend} ({len(rows)})"
@@ -86,24 +75,7 @@ def _explained(plan: Plan, decision: Decision) -> Iterator[str]:
         yield f"      to change it: {decision.remedy}"
 
 
-def _saving(name: str, saving: Saving) -> tuple[str, ...]:
-    return (
-        name,
-        str(saving.wheels),
-        str(saving.wheels_without),
-        f"{saving.seconds:.0f} s",
-        f"{saving.seconds_without:.0f} s",
-        f"{saving.wheels_without - saving.wheels} wheels, {saving.seconds_without - saving.seconds:.0f} s",
-    )
-
-
-def _sum(savings: Sequence[Saving]) -> tuple[str, ...]:
-    wheels, without = sum(one.wheels for one in savings), sum(one.wheels_without for one in savings)
-    seconds, slow = sum(one.seconds for one in savings), sum(one.seconds_without for one in savings)
-    saved_ = f"{without - wheels} wheels, {slow - seconds:.0f} s"
-    return ("total", str(wheels), str(without), f"{seconds:.0f} s", f"{slow:.0f} s", saved_)
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines, in columns as wide as their widest entry."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
