@@ -11,8 +11,10 @@ _HEAD = f"""# The config: `build.toml`, edition {EDITION}
 
 This page is generated: `builder schema --format markdown > docs/config.md`.
 
-`builder schema` prints the same as a JSON Schema, from which editors complete and check the file. A table takes no
-other keys than those below. Older files, without `edition`, are read as well; `builder update` rewrites them.
+`builder schema` prints the same as a JSON Schema, from which editors complete and check the file. With Taplo, and
+editors that use it: `builder schema > build.schema.json`, and `#:schema ./build.schema.json` as the first line of the
+config. A table takes no other keys than those below. Older files, without `edition`, are read as well, and
+`builder update` rewrites them. What `builder check` says is explained in [the list of codes](errors/README.md).
 """
 
 
