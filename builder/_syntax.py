@@ -9,6 +9,7 @@ from builder.spelling import quoted
 
 _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _AT_END = " (at end of document)"
+_ESCAPES = ("unescaped '\\'", "invalid hex value", "escaped character")
 _LONG_INTEGER = "exceeds the limit"
 _DIGITS = re.compile(r"[+-]?[0-9_]{1000,}")
 _TWICE = ("cannot overwrite", "cannot declare", "cannot mutate", "duplicate inline table key")
@@ -54,6 +55,8 @@ def explain(text: str, error: str, index: Index) -> Iterator[Mistake]:
             )
         return
     at = _offset(text, int(where[1]), int(where[2])) if where else _without_place(text, message, index)
+    if message.startswith(_ESCAPES):  # the parser stops behind the escape
+        at = max(text.rfind("\\", 0, at), 0)
     better, remedy = _reworded(text, at, message)
     yield Mistake(message=f"not valid TOML: {better}", start=at, end=at + 1, help=remedy)
 
@@ -86,6 +89,8 @@ def _reworded(text: str, at: int, message: str) -> tuple[str, str | None]:
 def _value(rest: str) -> tuple[str, str | None]:
     if not rest or rest.startswith("#"):
         return "a value is missing", 'write one after the \'=\', such as "text", 1, true or ["a", "b"]'
+    if rest.startswith(("//", "/*")):
+        return f"{quoted(rest[:2])} is no value", "a comment starts with '#'"
     word = re.split(r"[\s,\]}#]", rest, maxsplit=1)[0]
     if word.lower() in {"true", "false"}:
         return f"{quoted(word)} is no value", f"write {word.lower()}"

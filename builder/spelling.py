@@ -1,11 +1,12 @@
 """Show a user's text safely, and guess what was meant."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 
 _LONGEST_SHOWN = 80
 _LONGEST_GUESSED = 64
+_SHORTEST_BEGINNING = 3
 _ASCII_END = 0x7F
 _LATIN_END = 0x9F
 
@@ -31,7 +32,7 @@ def visible(character: str) -> str:
     return json.dumps(character)[1:-1]
 
 
-def nearest(word: str, among: Iterable[str]) -> str | None:
+def nearest(word: str, among: Collection[str]) -> str | None:
     """Return the entry of `among` that looks like a misspelling of `word`: the first of the closest."""
     if len(word) > _LONGEST_GUESSED:
         return None
@@ -45,12 +46,20 @@ def nearest(word: str, among: Iterable[str]) -> str | None:
         distance = _distance(folded, other)
         if distance < closest:
             best, closest = candidate, distance
-    return best
+    return best or _only_longer(folded, among)
 
 
 def listed(words: Iterable[str]) -> str:
     """Return the words in quotes, as a list to read."""
     return ", ".join(f"'{word}'" for word in words)
+
+
+def _only_longer(folded: str, among: Collection[str]) -> str | None:
+    """Return the one entry that `folded` is the beginning of, as `repo` is of `repo-id`."""
+    if len(folded) < _SHORTEST_BEGINNING:
+        return None
+    longer = [candidate for candidate in among if _prepared(candidate)[0].startswith(folded)]
+    return longer[0] if len(longer) == 1 else None
 
 
 def _tolerated(length: int) -> int:

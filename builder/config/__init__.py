@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from builder.config import detect, v1, v2, v3, v4
+from builder.config import detect, v1, v2, v3, v4, v5
 from builder.config.decode import decode
 from builder.config.dump import dump
 from builder.config.v5 import Config
@@ -44,7 +44,7 @@ def read(source: Source, *, license: str | None = None) -> Parsed:  # noqa: A002
     """
     table = source.table()
     schema = detect.schema(table, source)
-    config = decode(SCHEMAS[schema], table, source, current=Config)
+    config = decode(SCHEMAS[schema], table, source, current=Config, **_remedy(schema))
     try:
         while not isinstance(config, Config):
             config = _licensed(config, license).upgrade()
@@ -53,6 +53,13 @@ def read(source: Source, *, license: str | None = None) -> Parsed:  # noqa: A002
         problem = source.problem(error.code, str(error), path=path, key=bool(error.path), help=error.help)
         raise source.error(problem) from error
     return Parsed(config=config, schema=schema)
+
+
+def _remedy(schema: int) -> dict[str, str]:
+    """Return what to do about a key that a schema does not have yet: schema 4 lacks only the edition."""
+    if schema < v5.EDITION - 1:
+        return {}
+    return {"later": f"that key came with edition {v5.EDITION}: add 'edition = {v5.EDITION}' to [general]"}
 
 
 def _licensed(config: Old, license: str | None) -> Old:  # noqa: A002  the key it stands for

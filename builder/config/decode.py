@@ -1,15 +1,14 @@
 """TOML table → frozen dataclass, driven by its annotations; every problem is reported, not the first."""
 
-import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from builder.config import shape
+from builder.config import shape, wording
 from builder.config.shape import Array, Choice, Constant, Field, Kind, Record, Scalar, Table, Tagged
-from builder.config.values import InvalidValueError
+from builder.config.values import Backend, InvalidValueError
 from builder.errors import Problem
 from builder.source import KeyPath, Source, dotted
 from builder.spelling import listed, nearest, quoted
@@ -30,6 +29,7 @@ _LARGEST = 2**63 - 1
 class _Findings:
     source: Source
     current: type
+    later: str
     problems: list[Problem] = field(default_factory=list)
 
     def add(
@@ -45,13 +45,18 @@ class _Findings:
         return _INVALID
 
 
-def decode(cls: type[T], table: Mapping[str, Any], source: Source, *, current: type) -> T:
-    """Make a `cls` of the document `table`, whose text is `source`; `current` is the schema of today.
+_LATER = "that key came with a later schema: run 'builder update' on the file without it"
+
+
+def decode(cls: type[T], table: Mapping[str, Any], source: Source, *, current: type, later: str = _LATER) -> T:
+    """Make a `cls` of the document `table`, whose text is `source`.
+
+    A key that `cls` does not have and the schema `current` does is reported with the remedy `later`.
 
     Raises:
         ConfigError: with every problem of the document.
     """
-    findings = _Findings(source, current)
+    findings = _Findings(source, current, later)
     value = _record(cls, table, (), findings)
     if findings.problems:
         raise source.error(*findings.problems)
@@ -90,7 +95,9 @@ def _value(item: Field, table: Mapping[str, Any], path: KeyPath, findings: _Find
 
 
 def _missing(item: Field, path: KeyPath, findings: _Findings) -> _Invalid:
-    example = f"add '[{item.key}]'" if isinstance(item.kind, Record) else f"add '{item.key} = {_example(item.kind)}'"
+    example = (
+        f"add '[{item.key}]'" if isinstance(item.kind, Record) else f"add '{item.key} = {wording.example(item.kind)}'"
+    )
     return findings.add("B011", f"missing key '{item.key}'{_in(path)}", path, help=example)
 
 
@@ -105,11 +112,11 @@ def _unknown(table: Mapping[str, Any], known: Sequence[str], path: KeyPath, find
     free = sorted(key for key in known if key not in table)
     for key in strangers:
         guess = nearest(key, free)
-        if guess is not None:
+        if shape.kind_at(findings.current, (*path, key)) is not None:
+            remedy = findings.later
+        elif guess is not None:
             meant[key] = guess
             remedy = f"did you mean '{guess}'?"
-        elif shape.kind_at(findings.current, (*path, key)) is not None:
-            remedy = "that key came with a later schema: run 'builder update'"
         else:
             remedy = f"allowed: {listed(sorted(known))}"
         findings.add("B010", f"unknown key {quoted(key)}{_in(path)}", (*path, key), key=True, help=remedy)
@@ -172,21 +179,34 @@ def _table(kind: Table, table: Mapping[str, Any], path: KeyPath, findings: _Find
 
 def _tagged(kind: Tagged, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
     variants = dict(kind.variants)
-    tag = table.get(kind.tag)
-    if tag is None:
-        message = f"missing key '{kind.tag}'{_in(path)}"
-        return findings.add("B011", message, path, help=f"add '{kind.tag} = \"…\"', one of {listed(variants)}")
-    if not isinstance(tag, str):
-        return _mistyped(Scalar(str), tag, (*path, kind.tag), findings)
-    if tag not in variants:
-        return _misnamed(tag, variants, f"a {kind.tag} of a kernel table", (*path, kind.tag), findings)
+    tag = _tag(kind, table, path, findings)
     own = {key: value for key, value in table.items() if key != kind.tag}
     owners = {key: name for name, variant in reversed(kind.variants) for key in _keys(variant)}
+    if isinstance(tag, _Invalid):  # the keys that all have can be judged without it
+        least = min(variants.values(), key=lambda variant: len(_keys(variant)))
+        _record(least, {key: own[key] for key in own if key not in owners or key in _keys(least)}, path, findings)
+        return _INVALID
     for key in [key for key in own if key in owners and key not in _keys(variants[tag])]:
         del own[key]
         message = f"key '{key}' is for backend '{owners[key]}', and the backend here is '{tag}'"
         findings.add("B014", message, (*path, key), key=True, help=_swap(key, variants[tag]))
     return _record(variants[tag], own, path, findings)
+
+
+def _tag(kind: Tagged, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> str | _Invalid:
+    tag = table.get(kind.tag)
+    names = [name for name, _ in kind.variants]
+    if tag is None:
+        message = f"missing key '{kind.tag}'{_in(path)}"
+        return findings.add("B011", message, path, help=f"add '{kind.tag} = \"…\"', one of {listed(names)}")
+    if not isinstance(tag, str):
+        return _mistyped(Scalar(str), tag, (*path, kind.tag), findings)
+    if tag not in names:
+        # A backend of Python alone looks like a misspelling of one that has components.
+        guessable = tag not in [backend.value for backend in Backend]
+        name = f"a {kind.tag} of a kernel table"
+        return _misnamed(tag, names, name, (*path, kind.tag), findings, guessable=guessable)
+    return tag
 
 
 @cache
@@ -231,72 +251,28 @@ def _text(cls: type, text: str, path: KeyPath, findings: _Findings, *, key: bool
 
 
 def _misnamed(
-    text: str, names: Iterable[str], kind: str, path: KeyPath, findings: _Findings, *, key: bool = False
+    text: str,
+    names: Iterable[str],
+    kind: str,
+    path: KeyPath,
+    findings: _Findings,
+    *,
+    key: bool = False,
+    guessable: bool = True,
 ) -> _Invalid:
     names = sorted(names)
-    guess = nearest(text, names)
+    guess = nearest(text, names) if guessable else None
     remedy = f"did you mean '{guess}'?" if guess else f"allowed: {listed(names)}"
     return findings.add("B013", f"{quoted(text)} is not {kind}", path, key=key, help=remedy)
 
 
 def _mistyped(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> _Invalid:
-    remedy = None
-    raw = findings.source.raw(path)
-    if isinstance(kind, Constant):
-        remedy = f"write {kind.value}"
-    elif isinstance(kind, Array) and not isinstance(value, dict):
-        remedy = f"write [{raw}]" if len(raw) < 80 and "\n" not in raw else "put it in brackets"  # noqa: PLR2004
-    elif isinstance(kind, Scalar) and kind.type not in (int, bool) and not isinstance(value, (dict, list)):
-        remedy = f'quote it: "{raw}"'
-    elif isinstance(kind, Scalar) and kind.type is int and isinstance(value, str) and value.isdecimal():
-        remedy = f"write {value[:20]} without quotes"
+    remedy = wording.remedy(kind, value, findings.source.raw(path))
     if isinstance(value, dict) and isinstance(shape.kind_at(findings.current, path), Choice):
-        remedy = "a table came with edition 5: run 'builder update'"
-    name = dotted(path[-1:]) if isinstance(path[-1], str) else f"an entry of '{dotted(path[-2:-1])}'"
-    subject = f"'{name}'" if isinstance(path[-1], str) else name
-    return findings.add("B012", f"{subject} must be {_expected(kind)}, found {type_name(value)}", path, help=remedy)
-
-
-def _expected(kind: Kind) -> str:
-    match kind:
-        case Constant():
-            return f"the integer {kind.value}"
-        case Array():
-            return f"an array of {_expected(kind.item).removeprefix('a ').removeprefix('an ')}s"
-        case Table() | Record() | Tagged():
-            return "a table"
-        case Choice():
-            return f"{_expected(kind.scalar)} or {_expected(kind.table)}"
-        case Scalar():
-            return {int: "an integer", bool: "a boolean"}.get(kind.type, "a string")
-
-
-def _example(kind: Kind) -> str:
-    match kind:
-        case Constant():
-            return str(kind.value)
-        case Array():
-            return "[…]"
-        case Scalar():
-            return {int: "1", bool: "true"}.get(kind.type, '"…"')
-        case Table() | Record() | Tagged() | Choice():
-            return "{…}"
-
-
-def type_name(value: object) -> str:
-    """Return what TOML calls the type of `value`."""
-    names: tuple[tuple[type, str], ...] = (
-        (bool, "a boolean"),
-        (str, "a string"),
-        (int, "an integer"),
-        (float, "a float"),
-        (dt.datetime, "a date and time"),
-        (dt.date, "a date"),
-        (dt.time, "a time"),
-        (list, "an array"),
-        (dict, "a table"),
-    )
-    return next(name for cls, name in names if isinstance(value, cls))
+        remedy = findings.later.replace("that key", "a table")
+    subject = f"'{dotted(path[-1:])}'" if isinstance(path[-1], str) else f"an entry of '{dotted(path[-2:-1])}'"
+    message = f"{subject} must be {wording.expected(kind)}, found {wording.type_name(value)}"
+    return findings.add("B012", message, path, help=remedy)
 
 
 def _in(path: KeyPath) -> str:

@@ -54,7 +54,7 @@ def _is_authority(authority: str, *, special: bool) -> bool:
     found = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::(.*))?", address, re.DOTALL)
     if found is None or not found[1]:
         return False
-    port = _PORT.fullmatch(found[2] or "")
+    port = _PORT.fullmatch((found[2] or "").partition("\\")[0])
     if port is None or int(port[1] or 0) > _LARGEST_PORT:
         return False
     host = found[1]

@@ -37,7 +37,7 @@ class KernelDependency:
 
     repo_id: str
     """Repository of the kernel on the hub, as in `"kernels-community/relu"`."""
-    version: int | None = None
+    version: int | None = field(default=None, metadata={"minimum": 0})
     """Major version of the API of that kernel. Give this or `revision`."""
     revision: str | None = None
     """Branch, tag or commit of that repository. Give this or `version`."""

@@ -335,7 +335,7 @@ class PythonDependency(_Known):
     def refusal(cls, text: str) -> InvalidValueError:
         """Return the error for an unknown name, or for one of another backend."""
         for table, names in _dependencies()["python"].items():
-            if text in names:
+            if text in names and table != cls.table:
                 where = "general.python-depends" if table == "general" else f"general.{table}.python-depends"
                 return InvalidValueError(
                     f"{quoted(text)} is not {cls.kind}", code=cls.code, help=f"move it to '{where}'"
