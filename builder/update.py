@@ -1,6 +1,7 @@
 """Rewrite a config of any schema to the current edition, and keep what did not change as it was."""
 
 import contextlib
+import difflib
 import os
 import stat
 import tempfile
@@ -223,11 +224,22 @@ def write(path: Path, text: str) -> None:
 
 
 def encoded(old: bytes, text: str) -> bytes:
-    """Return `text` with the byte order mark and the line ends of the file that it replaces."""
+    """Return `text` with the byte order mark and, line by line, the line ends of the file that it replaces."""
     before = old.decode("utf-8")
-    if "\r\n" in before and before.count("\r\n") == before.count("\n"):
-        text = text.replace("\n", "\r\n")
-    return f"{_BOM if before.startswith(_BOM) else ''}{text}".encode()
+    mark = _BOM if before.startswith(_BOM) else ""
+    text = _line_ends(before.removeprefix(_BOM), text) if "\r\n" in before else text
+    return f"{mark}{text}".encode()
+
+
+def _line_ends(before: str, text: str) -> str:
+    old, new = before.split("\n"), text.split("\n")
+    plain = [line.removesuffix("\r") for line in old]
+    usual = "\r" if before.count("\r\n") * 2 > before.count("\n") else ""
+    ended = [f"{line}{usual}" for line in new[:-1]] + new[-1:]
+    for tag, first, last, start, end in difflib.SequenceMatcher(None, plain, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            ended[start:end] = old[first:last]
+    return "\n".join(ended)
 
 
 def _replace(target: Path, content: bytes) -> None:

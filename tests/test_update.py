@@ -296,6 +296,12 @@ def test_line_ends_and_the_byte_order_mark_stay(config):
     assert config.read_bytes() == b"\xef\xbb\xbf" + NEW.replace("\n", "\r\n").encode()
 
 
+def test_mixed_line_ends_stay_as_they_are(config):
+    config.write_bytes(OLD.replace("\n", "\r\n", 2).encode())
+    assert run(["update", str(config)]) == 0
+    assert config.read_bytes() == NEW.replace("\n", "\r\n", 2).encode()
+
+
 def test_a_last_line_without_an_end_stays_so(config):
     config.write_text(OLD.removesuffix("\n"), encoding="utf-8")
     assert run(["update", str(config)]) == 0
