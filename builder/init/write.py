@@ -1,0 +1,126 @@
+"""The files of a new kernel, and their way to the disk."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from packaging.utils import canonicalize_name
+
+from builder import resources
+from builder.config.values import Backend, Framework
+from builder.errors import BuilderError, NothingToDoError
+from builder.init.answers import Answers
+from builder.wheel import write_atomic
+
+_TEMPLATES = resources.TEMPLATES / "init"
+_SUFFIX = ".j2"
+_GPU = "gpu"
+"""CUDA's source, which is translated for ROCm."""
+_FOLDERS = {Backend.CUDA: _GPU, Backend.ROCM: _GPU}
+_SOURCES = {
+    "cpu": ["csrc/scale_cpu.cpp"],
+    _GPU: ["csrc/scale.cu"],
+    "xpu": ["csrc/scale_xpu.cpp"],
+    "metal": ["csrc/scale.metal", "csrc/scale.mm"],
+}
+_TOUR = {
+    Framework.TORCH: (
+        ("csrc/", "the computation, a file for each backend"),
+        ("torch-ext/torch_binding.cpp", "the ops: their checks and schemas"),
+        ("torch-ext/{module}/__init__.py", "what Python sees"),
+    ),
+    Framework.TORCH_NOARCH: (("torch-ext/{module}/", "the kernel: Triton, and PyTorch where there is none"),),
+    Framework.TVM_FFI: (
+        ("csrc/", "the computation, a file for each backend"),
+        ("tvm-ffi-ext/tvm_ffi_binding.cpp", "the functions and their checks"),
+        ("tvm-ffi-ext/{module}/__init__.py", "what Python sees"),
+    ),
+}
+_REFUSAL = {
+    Framework.TORCH: "NotImplementedError",  # no kernel is registered for the device
+    Framework.TORCH_NOARCH: "NotImplementedError",
+    Framework.TVM_FFI: "ValueError",
+}
+
+
+def files(answers: Answers) -> dict[str, str]:
+    """Return the text of every file, by its path in the new directory."""
+    values = _values(answers)
+    environment = _environment()
+    found = {}
+    for template in _templates(answers):
+        _, _, path = template.split("/", 2)
+        name = path.replace("__module__", answers.name.module).removesuffix(_SUFFIX)
+        found[name] = environment.get_template(template).render(values)
+    return dict(sorted(found.items()))
+
+
+def write(tree: Mapping[str, str], directory: Path) -> None:
+    """Write the files under `directory`; a file that is there is never replaced.
+
+    Raises:
+        NothingToDoError: one is there; nothing is written then.
+        BuilderError: the directory cannot be written.
+    """
+    try:
+        there = [path for path in tree if (directory / path).exists() or (directory / path).is_symlink()]
+        if there:
+            raise NothingToDoError(
+                f"'{directory}' already has {', '.join(there)}", help="name a new or an empty directory"
+            )
+        for path, text in tree.items():
+            write_atomic(directory / path, text.encode())
+            (directory / path).chmod(0o644)
+    except OSError as error:
+        raise BuilderError(f"cannot write '{directory}': {error.strerror}", help="name another directory") from error
+
+
+def _templates(answers: Answers) -> Iterator[str]:
+    backends = {_folder(backend) for backend in answers.backends}
+    for top in ("common", answers.framework.value):
+        for part in ("base", *sorted(backends)):
+            for path in sorted((_TEMPLATES / top / part).rglob(f"*{_SUFFIX}")):
+                yield path.relative_to(_TEMPLATES).as_posix()
+
+
+def _folder(backend: Backend) -> str:
+    return _FOLDERS.get(backend, backend.value)
+
+
+def _values(answers: Answers) -> dict[str, Any]:
+    module = answers.name.module
+    compiled = () if answers.framework is Framework.TORCH_NOARCH else answers.backends
+    return {
+        "name": str(answers.name),
+        "module": module,
+        "distribution": canonicalize_name(answers.name).replace("-", "_"),
+        "license": answers.license,
+        "backends": [backend.value for backend in answers.backends],
+        "compiled": [backend.value for backend in compiled],
+        "sources": {backend.value: _SOURCES[_folder(backend)] for backend in compiled},
+        "builder_url": answers.builder_url,
+        "autograd": answers.framework is not Framework.TVM_FFI,
+        "refusal": _REFUSAL[answers.framework],
+        "tour": [(path.format(module=module), what) for path, what in _TOUR[answers.framework]],
+    }
+
+
+def _environment() -> Environment:
+    """Return an environment whose marks clash with no language of a kernel."""
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701  no HTML; values are quoted by the filter of their language
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        variable_start_string="{@",
+        variable_end_string="@}",
+        comment_start_string="{@#",
+        comment_end_string="#@}",
+    )
+    environment.filters["toml"] = lambda value: json.dumps(value, ensure_ascii=False)
+    environment.filters["nix"] = lambda value: json.dumps(value, ensure_ascii=False).replace("${", "\\${")
+    return environment
