@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from builder import elf
 from builder.elf import Data, Elf, ElfError, Symbol
 from builder.errors import BuilderError
+from builder.macho import Macho, MachoError
 
 _TEXTREL_FLAG = 4
 
@@ -35,11 +36,13 @@ class Extension:
     """A shared library as the dynamic loader sees it; nothing here comes from `.symtab`."""
 
     name: str
+    format: str = "ELF"
+    """`ELF` or `Mach-O`."""
     machine: str = "x86_64"
     needed: tuple[str, ...] = ()
     soname: str | None = None
     rpath: tuple[str, ...] = ()
-    """Entries of RPATH and RUNPATH, as they are written."""
+    """Entries of RPATH and RUNPATH (ELF) or LC_RPATH (Mach-O), as they are written."""
     versions: tuple[tuple[str, str], ...] = ()
     """(library, version) for every symbol version it needs, also those no symbol uses."""
     undefined: tuple[Symbol, ...] = ()
@@ -47,6 +50,8 @@ class Extension:
     textrel: bool = False
     executable_stack: bool = False
     build_id: str | None = None
+    minimum: tuple[int, int] | None = None
+    """The oldest macOS it says it runs on."""
     code: tuple[tuple[int, int], ...] = ()
     """Offset and size of the executable parts of the file."""
     relocatable_device_code: tuple[tuple[int, int], ...] = field(default=())
@@ -73,17 +78,15 @@ class Extension:
             raise ExtensionError(
                 f"'{name}' is no shared library: it begins with {bytes(data[:4])!r}", help="build it again"
             )
-        if kind != "ELF":
+        if kind == "PE":
             raise ExtensionError(
-                f"'{name}' is a {kind} file, and only ELF files can be judged",
-                help="audit wheels for Linux; for other systems use the tools of that system",
+                f"'{name}' is a PE file, and only ELF and Mach-O files can be judged", help="audit it on Windows"
             )
         try:
-            return cls._of_elf(name, Elf(data))
-        except ElfError as error:
-            raise ExtensionError(
-                f"cannot read '{name}': {error}", help="build it again for x86_64 or aarch64"
-            ) from error
+            return cls._of_elf(name, Elf(data)) if kind == "ELF" else cls._of_macho(name, Macho(data))
+        except (ElfError, MachoError) as error:
+            remedy = "build it again for x86_64 or aarch64"
+            raise ExtensionError(f"cannot read '{name}': {error}", help=remedy) from error
 
     @classmethod
     def _of_elf(cls, name: str, file: Elf) -> "Extension":
@@ -107,4 +110,20 @@ class Extension:
             relocatable_device_code=tuple(
                 (section.offset, section.size) for section in file.sections if section.name == "__nv_relfatbin"
             ),
+        )
+
+    @classmethod
+    def _of_macho(cls, name: str, file: Macho) -> "Extension":
+        symbols = file.symbols()
+        return cls(
+            name=name,
+            format="Mach-O",
+            machine=file.machine,
+            needed=file.needed,
+            soname=file.name,
+            rpath=file.rpath,
+            undefined=tuple(symbol for symbol in symbols if not symbol.defined),
+            defined=tuple(symbol for symbol in symbols if symbol.defined),
+            build_id=file.uuid,
+            minimum=file.minimum,
         )

@@ -2,7 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from builder.audit import abi3, archs, layout, manylinux, reading, torch_classic, torch_stable_abi, unique_symbols
+from builder.audit import (
+    abi3,
+    archs,
+    layout,
+    macos,
+    manylinux,
+    reading,
+    torch_classic,
+    torch_stable_abi,
+    unique_symbols,
+)
 from builder.audit.facts import Facts, Plan
 from builder.audit.report import Finding, Report
 from builder.audit.subject import Library, Subject
@@ -15,6 +25,7 @@ Check = Callable[[Subject], Iterator[Finding]]
 CHECKS: Mapping[str, Check] = {
     layout.RULE: layout.check,
     manylinux.RULE: manylinux.check,
+    macos.RULE: macos.check,
     abi3.RULE: abi3.check,
     torch_stable_abi.RULE: torch_stable_abi.check,
     torch_classic.RULE: torch_classic.check,

@@ -21,7 +21,7 @@ _ORIGIN = re.compile(r"(\$ORIGIN|\$\{ORIGIN\})(/|$)")
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Judge each library by the lowest policy among the wheel's tags."""
-    if not subject.libraries:
+    if not subject.libraries or all(platform.startswith("macosx_") for platform in subject.platforms):
         return
     promised = _promised(subject)
     if isinstance(promised, Finding):
@@ -64,11 +64,12 @@ def _finding(library: Library, symbol: str, why: str, remedy: str) -> Finding:
 
 
 def _policy(library: Library, policy: Policy) -> Iterator[Finding]:
-    if library.extension.machine != policy.machine:
+    extension = library.extension
+    if extension.format != "ELF" or extension.machine != policy.machine:
         yield _finding(
             library,
-            library.extension.machine,
-            f"the library is for {library.extension.machine}, the wheel's tag says {policy.machine}",
+            extension.machine,
+            f"the library is {extension.format} for {extension.machine}, the wheel's tag says {policy.tag}",
             "build it for the machine that the tag names",
         )
         return

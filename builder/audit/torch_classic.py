@@ -1,5 +1,6 @@
 """Libraries of torch's C++ API: what they use of torch must be in libraries they name."""
 
+import posixpath
 from collections.abc import Iterator
 
 from builder.audit.mangled import RootName, torch_names
@@ -46,7 +47,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _brought(library: Library, backend: Backend) -> frozenset[str]:
     brought: set[str] = set()
-    for needed in library.extension.needed:
+    for path in library.extension.needed:
+        needed = posixpath.basename(path).replace(".dylib", ".so")
         brought.update(_BRINGS.get(needed, (needed,)))
         if needed == "libtorch.so":  # it needs whatever its torch was built for
             brought.update(_BRINGS["libtorch_cpu.so"])

@@ -1,6 +1,7 @@
 """The torch stable ABI: C shim symbols that the target version had, and nothing else of torch."""
 
 import json
+import posixpath
 from collections.abc import Iterator, Mapping
 from functools import cache
 
@@ -124,7 +125,9 @@ def _unknown(symbol: Symbol, backend: Backend) -> tuple[str, str]:
 
 def _needed(library: Library, facts: Facts) -> Iterator[Finding]:
     wanted = _LIBRARIES.get(facts.backend)
-    if wanted is not None and wanted not in library.extension.needed:
+    if library.extension.format != "ELF":
+        wanted = "libtorch_cpu.dylib"  # the only one there
+    if wanted is not None and wanted not in map(posixpath.basename, library.extension.needed):
         yield _finding(
             library,
             wanted,

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.torch
 OPS = "_demo_cpu_0000001"
 HEADER = r"""
 #include <Python.h>
-#define REGISTER PyMODINIT_FUNC PyInit_OPS(void) { \
+#define DEMO_MODULE PyMODINIT_FUNC PyInit_OPS(void) { \
   static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "OPS", nullptr, 0, nullptr}; \
   return PyModule_Create(&module); }
 """.replace("OPS", OPS)
@@ -37,15 +37,15 @@ template <typename T> void twice(std::vector<T> &values) { for (T &value : value
 Tensor f(Tensor x) { twice(halves); return torch::stable::empty_like(x); }
 STABLE_TORCH_LIBRARY(OPS, m) { m.def("f(Tensor x) -> Tensor"); }
 STABLE_TORCH_LIBRARY_IMPL(OPS, CPU, m) { m.impl("f", TORCH_BOX(&f)); }
-REGISTER
+DEMO_MODULE
 """.replace("OPS", OPS)
 CLASSIC = r"""
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
 #include <torch/library.h>
 at::Tensor f(const at::Tensor &x) { TORCH_CHECK(x.is_cpu(), "not on the CPU"); return at::empty_like(x); }
-TORCH_LIBRARY(OPS, m) { m.def("f(Tensor x) -> Tensor"); m.impl("f", c10::DispatchKey::CPU, &f); }
-REGISTER
+TORCH_LIBRARY(OPS, m) { m.def("f(Tensor x) -> Tensor"); m.impl("f", torch::dispatch(c10::DispatchKey::CPU, &f)); }
+DEMO_MODULE
 """.replace("OPS", OPS)
 SINGLE_THREADED = 'extern "C" { __attribute__((visibility("hidden"))) char __libc_single_threaded = 0; }\n'
 
@@ -76,7 +76,8 @@ def compile_(torch_root, tmp_path_factory):
                 str(place / "kernel.cpp"), "-o", str(place / "kernel.so"), f"-L{torch_root / 'lib'}",
                 "-Wl,--no-as-needed", "-ltorch_cpu", "-lc10", "-Wl,--as-needed",
             ]  # fmt: skip
-            subprocess.run(command, check=True, capture_output=True)
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
             made[source, flags] = (place / "kernel.so").read_bytes()
         return made[source, flags]
 

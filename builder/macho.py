@@ -1,0 +1,138 @@
+"""Read the load commands and the symbol table of a 64-bit Mach-O library."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from builder.elf import Data, Symbol
+
+_HEADER = struct.Struct("<IiiIIIII")
+_COMMAND = struct.Struct("<II")
+_SEGMENT = struct.Struct("<II16sQQQQ")
+_SYMTAB = struct.Struct("<IIIIII")
+_SYMBOL = struct.Struct("<IBBHQ")
+_VERSION = struct.Struct("<III")
+_BUILD_VERSION = struct.Struct("<IIII")
+
+_MAGIC = 0xFEEDFACF
+_MACHINES = {0x01000007: "x86_64", 0x0100000C: "arm64"}
+_DYLIB, _BUNDLE = 6, 8
+_LC_SYMTAB, _LC_ID_DYLIB, _LC_SEGMENT, _LC_UUID = 0x2, 0xD, 0x19, 0x1B
+_LC_LOADS = frozenset((0xC, 0x20, 0x80000018, 0x8000001F, 0x80000023))
+_LC_RPATH, _LC_VERSION_MIN, _LC_BUILD_VERSION = 0x8000001C, 0x24, 0x32
+_N_STAB, _N_TYPE, _N_EXT = 0xE0, 0x0E, 0x01
+_WEAK = 0x40 | 0x80
+_MOST_COMMANDS = 1 << 14
+_LONGEST_NAME = 1 << 18
+
+
+class MachoError(ValueError):
+    """The bytes are not a complete 64-bit Mach-O library; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Macho:
+    """A Mach-O library over its bytes; every reader below raises MachoError on what it cannot trust."""
+
+    data: Data
+    machine: str = field(init=False)
+    commands: tuple[tuple[int, int, int], ...] = field(init=False)
+    """(command, offset, size) of each load command."""
+
+    def __post_init__(self) -> None:
+        magic, cpu, _, kind, count, size, _, _ = self._unpack(_HEADER, 0)
+        if magic != _MAGIC:
+            raise MachoError("it is a 32-bit, big-endian or universal Mach-O file")
+        if kind not in (_DYLIB, _BUNDLE):
+            raise MachoError(f"it is a Mach-O file of type {kind}, not a library")
+        if count > _MOST_COMMANDS or _HEADER.size + size > len(self.data):
+            raise MachoError("its load commands are cut off")
+        object.__setattr__(self, "machine", _MACHINES.get(cpu, f"machine {cpu}"))
+        object.__setattr__(self, "commands", tuple(self._read_commands(count, _HEADER.size + size)))
+
+    def _read_commands(self, count: int, end: int) -> Iterator[tuple[int, int, int]]:
+        at = _HEADER.size
+        for _ in range(count):
+            command, size = self._unpack(_COMMAND, at)
+            if size < _COMMAND.size or at + size > end:
+                raise MachoError(f"it is damaged: the load command at byte {at} has {size} bytes")
+            if command == _LC_SEGMENT:
+                _, _, _, _, _, offset, length = self._unpack(_SEGMENT, at)
+                if offset + length > len(self.data):
+                    raise MachoError(
+                        f"it is cut off: a segment ends at {offset + length}, the file at {len(self.data)}"
+                    )
+            yield command, at, size
+            at += size
+
+    def _unpack(self, layout: struct.Struct, offset: int) -> tuple[int, ...]:
+        try:
+            return layout.unpack_from(self.data, offset)
+        except (struct.error, OverflowError) as error:
+            raise MachoError(f"it is cut off or damaged: nothing to read at byte {offset}") from error
+
+    def _texts(self, *wanted: int) -> tuple[str, ...]:
+        found: list[str] = []
+        for command, at, size in self.commands:
+            if command in wanted:
+                start = self._unpack(struct.Struct("<I"), at + 8)[0]
+                if start >= size:
+                    raise MachoError(f"it is damaged: a name lies outside the load command at byte {at}")
+                found.append(
+                    bytes(self.data[at + start : at + size]).split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+                )
+        return tuple(found)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Libraries it loads, by install name."""
+        return self._texts(*_LC_LOADS)
+
+    @property
+    def name(self) -> str | None:
+        """Its own install name."""
+        return next(iter(self._texts(_LC_ID_DYLIB)), None)
+
+    @property
+    def rpath(self) -> tuple[str, ...]:
+        """Where `@rpath` leads."""
+        return self._texts(_LC_RPATH)
+
+    @property
+    def uuid(self) -> str | None:
+        """The UUID, in hex."""
+        at = next((at for command, at, size in self.commands if command == _LC_UUID and size >= 24), None)  # noqa: PLR2004
+        return None if at is None else bytes(self.data[at + 8 : at + 24]).hex()
+
+    @property
+    def minimum(self) -> tuple[int, int] | None:
+        """The oldest macOS it says it runs on."""
+        for command, at, _ in self.commands:
+            if command == _LC_BUILD_VERSION:
+                version = self._unpack(_BUILD_VERSION, at)[3]
+            elif command == _LC_VERSION_MIN:
+                version = self._unpack(_VERSION, at)[2]
+            else:
+                continue
+            return version >> 16, version >> 8 & 0xFF
+        return None
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        """Return the symbols that take part in linking, without their leading underscore."""
+        at = next((at for command, at, _ in self.commands if command == _LC_SYMTAB), None)
+        if at is None:
+            raise MachoError("it has no symbol table, so what it uses cannot be seen")
+        _, _, offset, count, names, size = self._unpack(_SYMTAB, at)
+        if offset + count * _SYMBOL.size > len(self.data) or names + size > len(self.data):
+            raise MachoError("it is cut off or damaged: its symbol table is not in the file")
+        strings = bytes(self.data[names : names + size])
+        rows = _SYMBOL.iter_unpack(self.data[offset : offset + count * _SYMBOL.size])
+        return tuple(_symbol(strings, *row) for row in rows if row[1] & _N_EXT and not row[1] & _N_STAB)
+
+
+def _symbol(strings: bytes, name: int, kind: int, _section: int, description: int, _value: int) -> Symbol:
+    end = strings.find(b"\0", name, name + _LONGEST_NAME)
+    if end < 0:
+        raise MachoError(f"it is damaged: a name lies outside its string table, at {name}")
+    text = strings[name:end].decode("utf-8", "backslashreplace").removeprefix("_")
+    return Symbol(name=text, defined=bool(kind & _N_TYPE), binding="weak" if description & _WEAK else "global")
