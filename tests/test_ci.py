@@ -347,6 +347,9 @@ def test_the_whole_github_pipeline_runs(runner):
     named = {"DIRECTORY": NOARCH, "NAME": job["name"], "VARIANTS": job["variants"], "TIME_LIMIT": ""}
     done = runner.run(script("build", "Build"), **named)
     assert done.returncode == 0, done.stderr
+    stored = runner.run(f'builder matrix --backend cpu --skip-stored -- "{NOARCH}"')
+    assert stored.stdout.startswith("silu-and-mul: 0 cells\n"), stored.stdout + stored.stderr
+    assert "3 in the store" in stored.stdout
     shutil.move(runner.root / "dist", runner.root / "collected")
     done = runner.run(script("collect", "Audit, lay out for the hub, index"), DIRECTORY=NOARCH)
     assert done.returncode == 0, done.stderr
