@@ -1,0 +1,167 @@
+"""One cell inside Nix's sandbox: the spec that Nix wrote becomes a wheel and its record in `out`."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from builder import __version__, build, finish, identity, kernel, render, sandbox, toolchain, toolkit
+from builder.config import Backend, Framework, Version
+from builder.errors import BuilderError
+from builder.matrix import Cell
+from builder.pins import PinSet, Wheel, dotted
+from builder.wheel import EPOCH
+
+RECORD = "record.json"
+_TIMES = ("compile-seconds", "finish-seconds")
+"""What of a report differs from build to build, and so has no place in a reproducible output."""
+_SANDBOX = Path("/build")
+"""Where Nix's sandbox builds; without one it is somewhere else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """What Nix decided, as `builder/nix/cells.nix` writes it."""
+
+    kernel: Path
+    environment: Path
+    cell: Cell
+    pins: PinSet
+    wheel_version: str | None = None
+    label: bool = True
+    policy: str = finish.MANYLINUX
+    unique_id: str | None = None
+    allow_unsafe_flags: bool = False
+    epoch: int = EPOCH
+    test: bool = True
+
+    @classmethod
+    def read(cls, text: str) -> "Spec":
+        """Read a spec."""
+        table = json.loads(text)
+        pins = table["pins"]
+        wheels = tuple(Wheel(**wheel) for wheel in pins["wheels"])
+        options = {name.replace("-", "_"): value for name, value in table["options"].items()}
+        return cls(
+            kernel=Path(table["kernel"]),
+            environment=Path(table["environment"]),
+            cell=_cell(table["cell"]),
+            pins=PinSet(pins["python"], pins["system"], wheels),
+            **options,
+        )
+
+    @property
+    def site_packages(self) -> Path:
+        """Where the wheels of the environment are."""
+        return self.environment / "lib" / f"python{dotted(self.pins.python)}" / "site-packages"
+
+
+def _cell(table: Mapping[str, Any]) -> Cell:
+    stable, tvm_ffi = table["stable-abi"], table["tvm-ffi"]
+    return Cell(
+        variant=table["variant"],
+        framework=Framework(table["framework"]),
+        backend=Backend(table["backend"]),
+        system=table["system"],
+        torch=Version(table["torch"]),
+        toolkit=table["toolkit"],
+        compute=table["compute"],
+        stable_abi=None if stable is None else Version(stable),
+        tvm_ffi=None if tvm_ffi is None else Version(tvm_ffi),
+        bundle=table["bundle"],
+        set=table["set"],
+    )
+
+
+def main(environ: Mapping[str, str]) -> int:
+    """Build the cell of the variable `spec`; return the exit code."""
+    try:
+        _build(Spec.read(environ["spec"]), environ)
+    except BuilderError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201  a derivation speaks through its log
+        return error.exit_code
+    return 0
+
+
+def _build(spec: Spec, environ: Mapping[str, str]) -> None:
+    scratch = _scratch(spec)
+    job, record = _job(spec, environ)
+    built = build.build(job, scratch=scratch, log=Path.cwd() / "log", listen=_say)
+    report = {name: value for name, value in built.report.items() if name not in _TIMES}
+    sandboxed = Path.cwd().is_relative_to(_SANDBOX)
+    out = Path(environ["out"])
+    out.mkdir()
+    (out / built.name).write_bytes(built.content)
+    table = {"wheel": built.name, "key": record.key, "record": asdict(record), "report": report, "sandbox": sandboxed}
+    (out / RECORD).write_text(json.dumps(table, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _scratch(spec: Spec) -> Path:
+    """Return the directory to build in: one that is mounted at the canonical path, or that path itself."""
+    if sandbox.available():
+        path = Path.cwd() / "scratch"
+        path.mkdir()
+        return path
+    # No mounts in this sandbox, but the path is free in it: the build is put there as it stands.
+    if sandbox.CANONICAL.exists() and any(sandbox.CANONICAL.iterdir()):
+        raise BuilderError(
+            f"'{sandbox.CANONICAL}' is not empty, and this build can mount nothing on it",
+            help="build in Nix's sandbox (sandbox = true), or allow user namespaces",
+        )
+    sandbox.CANONICAL.mkdir(exist_ok=True)
+    (sandbox.CANONICAL / "env").symlink_to(spec.environment)
+    return sandbox.CANONICAL
+
+
+def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[build.Job, identity.BuildRecord]:
+    loaded = kernel.load(spec.kernel)
+    cell = spec.cell
+    python = spec.environment / "bin/python"
+    root = toolkit.cuda_root(spec.site_packages) if cell.backend is Backend.CUDA else None
+    found = {"PATH": environ["PATH"], "CCACHE_DISABLE": "1"}
+    found |= {name: environ[name] for name in ("CC", "CXX", "CUDA_HOME", "ROCM_PATH", "ONEAPI_ROOT") if name in environ}
+    tools = (
+        None
+        if cell.noarch
+        else toolchain.find(cell.backend, environ=found, toolkit=cell.toolkit, toolkit_root=root)
+    )
+    read = identity.tvm_ffi_identity if cell.framework is Framework.TVM_FFI else identity.torch_identity
+    framework = read(spec.site_packages)
+    project = render.render(
+        loaded, cell.backend, unique_id=spec.unique_id, allow_unsafe_flags=spec.allow_unsafe_flags
+    )
+    job = build.Job(
+        kernel=loaded,
+        cell=cell,
+        project=project,
+        environment=spec.environment,
+        site_packages=spec.site_packages,
+        frontend=python,
+        framework_version=framework.version,
+        toolchain=tools,
+        toolkit_root=root,
+        test_python=python if spec.test else None,
+        wheel_version=spec.wheel_version,
+        label=spec.label,
+        policy=spec.policy,
+        epoch=spec.epoch,
+        cores=int(environ.get("NIX_BUILD_CORES", "0")) or None,
+        environ=found,
+    )
+    record = identity.BuildRecord(
+        builder=__version__,
+        variant=cell.variant,
+        wheel={"version": spec.wheel_version or "", "label": str(spec.label), "policy": spec.policy},
+        project=identity.file_digests(project.files),
+        framework=asdict(framework),
+        pins=spec.pins.digest,
+        toolchain={} if tools is None else tools.identity,
+        environment={"SOURCE_DATE_EPOCH": str(spec.epoch)},
+    )
+    return job, record
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201  a derivation speaks through its log

@@ -1,0 +1,238 @@
+/**
+  A cell as one derivation: render, build, audit and load test, by the code of the local engine.
+*/
+{ util }:
+let
+  inherit (builtins)
+    concatStringsSep
+    elem
+    filter
+    head
+    listToAttrs
+    map
+    toJSON
+    ;
+
+  matrix = import ./matrix.nix { inherit util; };
+  pins = import ./pins.nix { inherit util; };
+  sources = import ./sources.nix { inherit util; };
+  tool = import ./tool.nix { inherit util; };
+  environments = import ./environment.nix { inherit util; };
+
+  dotted = tag: "3.${builtins.substring 3 (builtins.stringLength tag) tag}";
+
+  /**
+    What a cell is, in words.
+  */
+  described =
+    cell:
+    let
+      version =
+        if cell.tvm-ffi != null then "tvm-ffi ${cell.tvm-ffi}" else "torch ${cell.torch}";
+    in
+    "${version} ${cell.compute} on ${cell.system}";
+
+  toolkitName = cell: "${cell.backend}-${util.minor cell.toolkit}";
+
+  # Whether the pinned wheels have the compiler of the cell's toolkit, or it needs none.
+  pinnedToolkit =
+    cell: wheels:
+    cell.framework == "torch-noarch"
+    || elem cell.backend [
+      "cpu"
+      "metal"
+    ]
+    || builtins.any (wheel: wheel.name == "nvidia-cuda-nvcc") wheels;
+
+  /**
+    Why a package set cannot build a cell; null when it can.
+
+    # Type
+    missing :: PackageSet -> Cell -> String | null
+  */
+  missing =
+    set: cell:
+    let
+      need = pins.need cell;
+      known = filter (tag: pins.environment need tag != null) pins.pythons;
+      tags = environments.pythons set pins need;
+    in
+    if known == [ ] then
+      "no wheels are pinned for ${described cell}, with any Python: add them with 'builder pins update'"
+    else if tags == [ ] then
+      "no wheels are pinned for ${described cell} with a Python of the package set '${set.name}': ${concatStringsSep ", " (map dotted known)} have pins"
+    else if
+      !(pinnedToolkit cell (pins.environment need (head tags))) && !((set.toolkits or { }) ? ${toolkitName cell})
+    then
+      "the package set '${set.name}' has no ${cell.backend} ${util.minor cell.toolkit}"
+    else
+      null;
+
+  # Whether a rule of a package set is about a cell: each of its keys says so.
+  concerns =
+    cell: rule:
+    (!(rule ? backend) || rule.backend == cell.backend)
+    && (!(rule ? framework) || rule.framework == cell.framework)
+    && (!(rule ? stable-abi) || rule.stable-abi == (cell.stable-abi != null))
+    && (!(rule ? toolkit) || cell.toolkit != null && rule.toolkit == util.minor cell.toolkit);
+
+  /**
+    Why a cell is not among the released ones of a package set; null when it is.
+
+    # Type
+    skipped :: PackageSet -> Cell -> String | null
+  */
+  skipped =
+    set: cell:
+    let
+      lacking = missing set cell;
+      rules = filter (concerns cell) (set.skip or [ ]);
+    in
+    if lacking != null then
+      lacking
+    else if rules != [ ] then
+      (head rules).reason
+    else
+      null;
+
+  start = builtins.path {
+    name = "start.py";
+    path = ./start.py;
+  };
+
+  # A key per option of the build of a cell; null and absent mean the same.
+  optional = util.filterAttrs (_: value: value != null);
+in
+{
+  inherit missing skipped;
+
+  /**
+    The environment of a cell.
+
+    # Type
+    environment :: PackageSet -> Cell -> { drv :: Derivation, tag :: String, wheels :: [ Wheel ] }
+  */
+  environment =
+    set: cell:
+    let
+      need = pins.need cell;
+      tag = head (environments.pythons set pins need);
+      wheels = pins.environment need tag;
+    in
+    {
+      inherit tag wheels;
+      drv = environments.make set tag {
+        name = "${need.recipe}-${need.version}-${need.compute}";
+        inherit wheels;
+      };
+    };
+
+  /**
+    What `builder` runs on, for a Python of the package set.
+
+    # Type
+    tools :: PackageSet -> String -> String -> Derivation
+  */
+  tools =
+    set: tag: recipe:
+    environments.make set tag {
+      name = recipe;
+      wheels = pins.environment {
+        inherit recipe;
+        inherit (set) system;
+        version = "";
+        compute = "";
+      } tag;
+    };
+
+  /**
+    The derivation of a cell; evaluates nothing of the others.
+
+    # Type
+    build :: PackageSet -> { root :: Path, kernel :: Config, options ? AttrSet } -> Cell -> Derivation
+  */
+  build =
+    set:
+    {
+      root,
+      kernel,
+      options ? { },
+    }:
+    cell:
+    let
+      self = import ./cells.nix { inherit util; };
+      found = self.environment set cell;
+      lacking = missing set cell;
+      toolkits = set.toolkits or { };
+      variables = if cell.toolkit == null then { } else toolkits.${toolkitName cell} or { };
+      drv = derivation (
+        variables
+        // {
+          name = "${kernel.general.name}-${cell.variant}";
+          inherit (set) system;
+          builder = set.shell;
+          args = util.runPython;
+          interpreter = "${self.tools set found.tag "builder"}/bin/python";
+          script = start;
+          PATH = concatStringsSep ":" set.path;
+          PYTHONHASHSEED = "0";
+          PYTHONDONTWRITEBYTECODE = "1";
+          core = tool.core;
+          checkout = if tool.checkout then "1" else "";
+          spec = toJSON {
+            kernel = sources.source root kernel;
+            environment = found.drv;
+            inherit cell;
+            pins = {
+              python = found.tag;
+              inherit (cell) system;
+              wheels = map (wheel: { inherit (wheel) file name sha256 version; }) found.wheels;
+            };
+            options = optional options;
+          };
+        }
+      );
+    in
+    if lacking != null then
+      throw "${kernel.general.name} ${cell.variant}: ${lacking}"
+    else
+      drv
+      // {
+        meta = {
+          description = "The ${kernel.general.name} kernel, built as ${cell.variant}";
+          platforms = [ cell.system ];
+        };
+        passthru = {
+          inherit (cell) variant backend torch;
+          inherit cell;
+          environment = found.drv;
+          record = "${drv}/record.json";
+        };
+        inherit (cell) variant backend torch;
+        record = "${drv}/record.json";
+      };
+
+  /**
+    The cells of a kernel on a system, by variant.
+
+    # Type
+    select :: Config -> { system :: String, sets ? [ String ], unbundled ? Bool } -> { String = Cell; }
+  */
+  select =
+    kernel:
+    {
+      system,
+      sets ? [ "release" ],
+      unbundled ? false,
+      rows ? (row: true),
+    }:
+    let
+      among = filter (row: row.system == system && rows row) (builtins.concatMap matrix.rows sets);
+    in
+    listToAttrs (
+      map (cell: {
+        name = cell.variant;
+        value = cell;
+      }) (matrix.select { inherit unbundled; } kernel among)
+    );
+}

@@ -1,0 +1,93 @@
+/**
+  Read a `build.toml`. Python checks it; here it only has to be one of the schemas that Nix knows.
+*/
+_:
+let
+  inherit (builtins)
+    fromTOML
+    isString
+    listToAttrs
+    map
+    pathExists
+    readFile
+    toString
+    typeOf
+    ;
+
+  /**
+    The config in the current schema, from the table of an edition 5 or schema 4 file.
+
+    # Type
+    upgrade :: String -> Table -> Config
+  */
+  upgrade =
+    place: table:
+    let
+      general = table.general or (throw "${place} has no [general] table: run 'builder check'");
+      edition = general.edition or 4;
+      v4 =
+        general ? backends
+        && (
+          general ? version || general ? license || general ? source || table ? torch-noarch || (table.torch or { }) ? stable-abi
+        );
+      stable = table.torch.stable-abi or null;
+      torch = table.torch // {
+        stable-abi = listToAttrs (
+          map (name: {
+            inherit name;
+            value = stable;
+          }) general.backends
+        );
+      };
+    in
+    if general ? edition && typeOf edition != "int" || edition != 4 && edition != 5 then
+      throw "${place} is of edition ${toString edition}, and this builder reads edition 5: get a newer builder, or correct 'general.edition'"
+    else if edition == 4 && !v4 then
+      throw "${place} is of a schema that Nix does not read: run 'builder update' in its folder"
+    else if isString stable then
+      table // { inherit torch; }
+    else
+      table;
+in
+{
+  inherit upgrade;
+
+  /**
+    The config of the kernel in a folder.
+
+    # Type
+    load :: Path -> Config
+  */
+  load =
+    root:
+    let
+      file = root + "/build.toml";
+    in
+    if pathExists file then
+      upgrade (toString file) (fromTOML (readFile file))
+    else
+      throw "${toString root} has no build.toml: name the folder of a kernel, or make one with 'builder init'";
+
+  /**
+    The framework whose table the config has.
+
+    # Type
+    framework :: Config -> String
+  */
+  framework =
+    config:
+    if config ? torch then
+      "torch"
+    else if config ? torch-noarch then
+      "torch-noarch"
+    else
+      "tvm-ffi";
+
+  /**
+    The Python module of the kernel.
+
+    # Type
+    module :: Config -> String
+  */
+  module = config: builtins.replaceStrings [ "-" ] [ "_" ] config.general.name;
+}

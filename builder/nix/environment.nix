@@ -1,0 +1,112 @@
+/**
+  Pinned wheels as fixed-output derivations, and environments made of them.
+*/
+{ util }:
+let
+  inherit (builtins)
+    concatStringsSep
+    filter
+    map
+    path
+    toJSON
+    ;
+
+  # pip's own settings and those of the network: where files come from, never what they are.
+  settings = [
+    "PIP_CERT"
+    "PIP_CLIENT_CERT"
+    "PIP_DEFAULT_TIMEOUT"
+    "PIP_EXTRA_INDEX_URL"
+    "PIP_FIND_LINKS"
+    "PIP_INDEX_URL"
+    "PIP_NO_INDEX"
+    "PIP_PROXY"
+    "PIP_RETRIES"
+    "PIP_TRUSTED_HOST"
+    "ALL_PROXY"
+    "HTTPS_PROXY"
+    "HTTP_PROXY"
+    "NO_PROXY"
+    "all_proxy"
+    "http_proxy"
+    "https_proxy"
+    "no_proxy"
+  ];
+
+  script =
+    file: name:
+    path {
+      inherit name;
+      path = file;
+    };
+
+  /**
+    One wheel. The same file is the same store path wherever it came from, `nix-store --add-fixed sha256` included.
+
+    # Type
+    wheel :: PackageSet -> String -> Wheel -> Derivation
+  */
+  wheel =
+    set: tag: pinned:
+    derivation {
+      name = pinned.file;
+      inherit (set) system;
+      builder = set.shell;
+      args = util.runPython;
+      interpreter = set.pythons.${tag};
+      script = script ./fetch.py "fetch.py";
+      outputHashMode = "flat";
+      outputHashAlgo = "sha256";
+      outputHash = pinned.sha256;
+      impureEnvVars = settings;
+      preferLocalBuild = true;
+      PATH = concatStringsSep ":" set.path;
+      project = pinned.name;
+      certificates = set.certificates or "";
+      python = tag;
+      inherit (pinned) version sha256;
+      index = if pinned.index == null then "" else pinned.index;
+    };
+in
+{
+  inherit wheel;
+
+  /**
+    A virtual environment with exactly these wheels.
+
+    # Type
+    make :: PackageSet -> String -> { name :: String, wheels :: [ Wheel ] } -> Derivation
+  */
+  make =
+    set: tag:
+    { name, wheels }:
+    derivation {
+      name = "${name}-${tag}";
+      inherit (set) system;
+      builder = set.shell;
+      args = util.runPython;
+      interpreter = set.pythons.${tag};
+      script = script ./environment.py "environment.py";
+      PATH = concatStringsSep ":" set.path;
+      PYTHONHASHSEED = "0";
+      SOURCE_DATE_EPOCH = "315532800";
+      toolkit = script ../toolkit.py "toolkit.py";
+      fixup = set.fixup or "";
+      wheels = toJSON (
+        map (pinned: {
+          inherit (pinned) file name version;
+          path = wheel set tag pinned;
+        }) wheels
+      );
+    };
+
+  /**
+    The Pythons of a package set that have pins for a need, the newest first.
+
+    # Type
+    pythons :: PackageSet -> Pins -> Need -> [ String ]
+  */
+  pythons =
+    set: pins: need:
+    filter (tag: set.pythons ? ${tag} && pins.environment need tag != null) (util.reverse pins.pythons);
+}

@@ -1,0 +1,64 @@
+"""Fetch one pinned wheel with pip, from wherever the user's settings say; Nix checks what came. Runs in Nix's sandbox."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+_BUNDLED = ("/usr/share/python-wheels", "{ensurepip}/_bundled")
+
+
+def pip() -> list[str]:
+    """Return the command that runs pip: the installed one, else the one that ensurepip would install."""
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-I", "-m", "pip"]
+    spec = importlib.util.find_spec("ensurepip")
+    ensurepip = Path(spec.origin).parent if spec is not None and spec.origin is not None else Path("/nonexistent")
+    for folder in _BUNDLED:
+        found = sorted(Path(folder.format(ensurepip=ensurepip)).glob("pip-*.whl"))
+        if found:
+            return [sys.executable, "-I", f"{found[-1]}/pip"]
+    raise SystemExit(f"error: '{sys.executable}' has no pip\n  help: install it (python3-pip or python3-venv on Debian)")
+
+
+def target(file: str, python: str) -> list[str]:
+    """Return the options that make pip choose for the machine of the wheel, and not for the one it runs on."""
+    _, _, tag, abi, platforms = file.removesuffix(".whl").rsplit("-", 4)
+    options = [f"--platform={platform}" for platform in platforms.split(".")]
+    if not tag.startswith("py"):
+        options += ["--implementation=cp", f"--python-version={python.removeprefix('cp')}", f"--abi={abi}"]
+    return options
+
+
+def main() -> None:
+    """Write the wheel that the environment names to `out`."""
+    # Nix sets what the user has not to nothing, and pip takes nothing for a value.
+    env = {name: value for name, value in os.environ.items() if value}
+    if "PIP_CERT" in env and not Path(env["PIP_CERT"]).is_file():
+        del env["PIP_CERT"]  # a file that the sandbox does not show
+    if "PIP_CERT" not in env and env.get("certificates"):
+        env["PIP_CERT"] = env["certificates"]
+    file = env["name"]
+    folder = Path.cwd() / "wheel"
+    wanted = Path.cwd() / "wheel.txt"
+    wanted.write_text(f"{env['project']}=={env['version']} --hash=sha256:{env['sha256']}\n", encoding="utf-8")
+    index = [f"--extra-index-url={env['index']}"] if "index" in env else []
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-input"]
+    argv = [
+        *(*pip(), "download", *quiet, "--no-deps", "--only-binary=:all:", "--require-hashes"),
+        *(*target(file, env["python"]), *index, f"--dest={folder}", f"--requirement={wanted}"),
+    ]
+    done = subprocess.run(argv, env=env | {"HOME": str(Path.cwd())}, check=False)
+    found = sorted(folder.glob("*.whl"))
+    if done.returncode != 0 or len(found) != 1:
+        raise SystemExit(
+            f"error: cannot get the pinned wheel {file}\n"
+            "  help: where you have the file: nix-store --add-fixed sha256 FILE; else name a mirror in PIP_INDEX_URL, or a\n"
+            "        proxy in HTTPS_PROXY, where Nix builds (for the daemon: in its own environment)"
+        )
+    shutil.copyfile(found[0], env["out"])
+
+
+main()

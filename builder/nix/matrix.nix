@@ -1,0 +1,166 @@
+/**
+  The build matrix: which cells a kernel gets. The rules are those of `builder/matrix.py`, by the same cases.
+*/
+{ util }:
+let
+  inherit (builtins)
+    any
+    attrValues
+    concatMap
+    elem
+    filter
+    foldl'
+    fromTOML
+    isString
+    map
+    readFile
+    ;
+  inherit (util) digits minor older;
+
+  table = fromTOML (readFile ../data/matrix.toml);
+
+  /**
+    The rows of a set, in the file's order.
+
+    # Type
+    rows :: String -> [ Row ]
+  */
+  rows =
+    set:
+    map (
+      row:
+      {
+        bundle = true;
+        noarch = false;
+        toolkit = null;
+        inherit set;
+      }
+      // row
+    ) table.${set}.cell;
+
+  config = import ./config.nix { };
+
+  /**
+    What a config asks of the rows of one backend.
+  */
+  wish =
+    kernel: backend:
+    let
+      parts = filter (part: part.backend == backend) (attrValues (kernel.kernel or { }));
+      noarch = config.framework kernel == "torch-noarch" || parts == [ ];
+      stable = kernel.torch.stable-abi or { };
+    in
+    {
+      inherit noarch;
+      stable =
+        if noarch then
+          null
+        else if isString stable then
+          stable
+        else
+          stable.${backend} or null;
+    };
+
+  within =
+    bounds: version:
+    !(bounds ? minver && older version bounds.minver) && !(bounds ? maxver && older bounds.maxver version);
+
+  /**
+    Whether a row can give the kernel a cell at all.
+  */
+  matches =
+    kernel: unbundled: row:
+    let
+      wanted = wish kernel row.backend;
+      matrix = kernel.matrix or { };
+      own = matrix.${row.backend} or { };
+      tvm-ffi = config.framework kernel == "tvm-ffi";
+    in
+    elem row.backend kernel.general.backends
+    && (!row.noarch || wanted.noarch)
+    && (!tvm-ffi || row ? tvm-ffi)
+    && (row.backend != "cuda" || within (kernel.general.cuda or { }) (minor row.toolkit))
+    && within (kernel.torch or { }) row.torch
+    && (wanted.stable == null || !(older row.torch wanted.stable))
+    && (!(matrix ? systems) || elem row.system matrix.systems)
+    && (!(own ? systems) || elem row.system own.systems)
+    && (!(own ? toolkits) || row.toolkit == null || elem (minor row.toolkit) (map minor own.toolkits))
+    && (unbundled || row.bundle);
+
+  /**
+    Whether two rows give one cell together.
+  */
+  together =
+    wanted: left: right:
+    left.backend == right.backend
+    && left.system == right.system
+    && (wanted.noarch || left.toolkit == right.toolkit);
+
+  cell =
+    kernel: row:
+    let
+      wanted = wish kernel row.backend;
+      framework = if wanted.noarch then "torch-noarch" else config.framework kernel;
+    in
+    {
+      inherit framework;
+      inherit (row)
+        backend
+        system
+        torch
+        toolkit
+        compute
+        bundle
+        set
+        ;
+      stable-abi = wanted.stable;
+      tvm-ffi = if framework == "tvm-ffi" then row.tvm-ffi else null;
+      variant =
+        if wanted.noarch then
+          "torch-${row.backend}"
+        else if framework == "tvm-ffi" then
+          row.tvm-ffi-variant
+        else if wanted.stable != null then
+          "torch-stable-abi${digits wanted.stable}-${row.compute}-${row.system}"
+        else
+          row.variant;
+    };
+in
+{
+  inherit rows;
+
+  /**
+    The names of the sets, the released one first.
+  */
+  sets = [
+    "release"
+    "preview"
+  ];
+
+  /**
+    The cells a kernel gets of some rows, in their order.
+
+    # Type
+    select :: { unbundled ? Bool } -> Config -> [ Row ] -> [ Cell ]
+  */
+  select =
+    {
+      unbundled ? false,
+    }:
+    kernel: among:
+    let
+      candidates = filter (matches kernel unbundled) among;
+      # Of rows that give one cell together the one with the newest torch stays, the first of equals.
+      beaten =
+        row:
+        let
+          wanted = wish kernel row.backend;
+        in
+        (wanted.noarch || wanted.stable != null)
+        && any (other: together wanted row other && older row.torch other.torch) candidates;
+      add =
+        found: new:
+        if any (old: old.variant == new.variant && old.system == new.system) found then found else found ++ [ new ];
+    in
+    foldl' add [ ] (concatMap (row: if beaten row then [ ] else [ (cell kernel row) ]) candidates);
+}

@@ -1,0 +1,104 @@
+/**
+  nixpkgs as a package set of builder; the interface is documented in `docs/nix.md`.
+*/
+_:
+{ pkgs }:
+let
+  inherit (builtins) concatMap filter listToAttrs map;
+
+  tags = [
+    "310"
+    "311"
+    "312"
+    "313"
+    "314"
+  ];
+  pythons = filter (tag: pkgs ? "python${tag}") tags;
+  python = tag: pkgs."python${tag}".withPackages (packages: [ packages.pip ]);
+  system = pkgs.stdenv.hostPlatform.system;
+  linux = pkgs.stdenv.hostPlatform.isLinux;
+
+  bin = package: "${package}/bin";
+
+  # Toolkits that no wheels are pinned for, where this nixpkgs has them.
+  cuda =
+    version:
+    let
+      name = "cudaPackages_${builtins.replaceStrings [ "." ] [ "_" ] version}";
+    in
+    if linux && pkgs ? ${name} then
+      [
+        {
+          name = "cuda-${version}";
+          value = {
+            CUDA_HOME = "${pkgs.${name}.cudatoolkit}";
+          };
+        }
+      ]
+    else
+      [ ];
+  rocm =
+    if linux && pkgs ? rocmPackages && pkgs.rocmPackages ? clr then
+      [
+        {
+          name = "rocm-${builtins.concatStringsSep "." (builtins.match "([0-9]+)\\.([0-9]+).*" pkgs.rocmPackages.clr.version)}";
+          value = {
+            ROCM_PATH = "${pkgs.rocmPackages.clr}";
+          };
+        }
+      ]
+    else
+      [ ];
+in
+{
+  name = "nixpkgs";
+  inherit system;
+  pythons = listToAttrs (
+    map (tag: {
+      name = "cp${tag}";
+      value = "${python tag}/bin/python3";
+    }) pythons
+  );
+  path = map bin (
+    [
+      pkgs.stdenv.cc
+      pkgs.stdenv.cc.bintools
+      pkgs.coreutils
+      pkgs.findutils
+      pkgs.gnugrep
+      pkgs.gnused
+      pkgs.bash
+    ]
+    ++ (if linux then [ pkgs.util-linux ] else [ ])
+  );
+  shell = "${pkgs.bash}/bin/bash";
+  certificates = "${pkgs.cacert}/etc/ssl/certs/ca-bundle.crt";
+  nixfmt = "${pkgs.nixfmt-rfc-style or pkgs.nixfmt}/bin/nixfmt";
+  toolkits = listToAttrs (
+    concatMap cuda [
+      "12.6"
+      "12.8"
+      "12.9"
+    ]
+    ++ rocm
+  );
+
+  # Programs of pinned wheels (cmake, ninja, nvcc) ask for a loader that this machine need not have.
+  fixup =
+    if linux then
+      ''
+        loader=$(cat ${pkgs.stdenv.cc}/nix-support/dynamic-linker)
+        find "$out" -type f -perm -0100 | while read -r file; do
+          if ${pkgs.patchelf}/bin/patchelf --print-interpreter "$file" >/dev/null 2>&1; then
+            ${pkgs.patchelf}/bin/patchelf --set-interpreter "$loader" \
+              --add-rpath ${pkgs.stdenv.cc.cc.lib}/lib:${pkgs.zlib}/lib "$file"
+          fi
+        done
+        find "$out" -type f -name 'lib*.so*' | while read -r file; do
+          ${pkgs.patchelf}/bin/patchelf --add-rpath ${pkgs.stdenv.cc.cc.lib}/lib:${pkgs.zlib}/lib "$file" || true
+        done
+      ''
+    else
+      "";
+  skip = [ ];
+}

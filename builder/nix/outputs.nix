@@ -1,0 +1,356 @@
+/**
+  The outputs of a flake: of builder's own, and of a kernel's.
+*/
+_:
+let
+  inherit (builtins)
+    attrNames
+    concatMap
+    filter
+    fromTOML
+    isFunction
+    listToAttrs
+    map
+    mapAttrs
+    readDir
+    toJSON
+    ;
+
+  util = import ./util.nix;
+  configs = import ./config.nix { };
+  cells = import ./cells.nix { inherit util; };
+  matrix = import ./matrix.nix { inherit util; };
+  tool = import ./tool.nix { inherit util; };
+  shells = import ./shell.nix { inherit util; };
+  map' = import ./nixpkgs.nix { };
+
+  systems = [
+    "x86_64-linux"
+    "aarch64-linux"
+    "aarch64-darwin"
+  ];
+
+  /**
+    The package set of a system that the input `nixpkgs` stands for; null where it has none.
+  */
+  packageSet =
+    nixpkgs: system:
+    if nixpkgs ? builderPackageSet then
+      nixpkgs.builderPackageSet.${system} or null
+    else
+      map' { pkgs = nixpkgs.legacyPackages.${system}; };
+
+  /**
+    Run a script of the package set's shell as a derivation.
+  */
+  script =
+    set: name: variables: text:
+    derivation (
+      variables
+      // {
+        inherit name;
+        inherit (set) system;
+        builder = set.shell;
+        args = [
+          "-euc"
+          text
+        ];
+        PATH = builtins.concatStringsSep ":" set.path;
+      }
+    )
+    // {
+      meta = { };
+    };
+
+  # Wheels and records of cells in one folder; copies, so that it stands alone.
+  folder =
+    set: name: built:
+    script set name { wheels = map (drv: "${drv}") built; } ''
+      mkdir -p "$out/records"
+      for cell in $wheels; do
+        for wheel in "$cell"/*.whl; do
+          cp "$wheel" "$out/"
+          cp "$cell/record.json" "$out/records/$(basename "$wheel" .whl).json"
+        done
+      done
+    '';
+
+  /**
+    What a kernel gives on a system.
+
+    # Type
+    ofKernel :: { root, set, options ?, sets ?, rows ? } -> { cells, released, skipped }
+  */
+  ofKernel =
+    {
+      root,
+      set,
+      system,
+      options ? { },
+      rows ? (_: true),
+    }:
+    let
+      kernel = configs.load root;
+      some =
+        selection:
+        cells.select kernel (
+          {
+            inherit system rows;
+          }
+          // selection
+        );
+      every = some {
+        inherit (matrix) sets;
+        unbundled = true;
+      };
+      release = some { };
+      build = cells.build set { inherit root kernel options; };
+      reason = cell: if set == null then "the package set has nothing for ${system}" else cells.skipped set cell;
+    in
+    {
+      # The released cell comes first where a name is in two sets.
+      cells = mapAttrs (_: build) (every // release);
+      released = map build (builtins.attrValues (util.filterAttrs (_: cell: reason cell == null) release));
+      skipped = util.filterAttrs (_: why: why != null) (mapAttrs (_: reason) release);
+      inherit kernel;
+      specs = every // release;
+    };
+
+  /**
+    An application of `nix run`.
+  */
+  app = program: {
+    type = "app";
+    inherit program;
+  };
+
+  newest = set: util.findFirst (tag: set.pythons ? ${tag}) null (util.reverse (import ./pins.nix { inherit util; }).pythons);
+
+  /**
+    The command `builder`.
+  */
+  command =
+    set:
+    script set "builder"
+      {
+        python = "${cells.tools set (newest set) "builder-command"}/bin/python";
+        source = tool.whole;
+        inherit (set) shell;
+        checkout = if tool.checkout then "1" else "";
+      }
+      ''
+        mkdir -p "$out/bin" "$out/lib"
+        if [ -n "$checkout" ]; then root="$source"; else ln -s "$source" "$out/lib/builder"; root="$out/lib"; fi
+        {
+          echo "#!$python -I"
+          echo "import sys"
+          echo "sys.path.insert(0, '$root')"
+          echo "from builder.cli import main"
+          echo "sys.exit(main())"
+        } > "$out/bin/builder"
+        chmod +x "$out/bin/builder"
+      '';
+
+  formatter =
+    set:
+    script set "format" { inherit (set) shell; nixfmt = set.nixfmt or "nixfmt"; } ''
+      mkdir -p "$out/bin"
+      printf '#!%s\nexec %s "$@"\n' "$shell" "$nixfmt" > "$out/bin/format"
+      chmod +x "$out/bin/format"
+    ''
+    // {
+      meta.mainProgram = "format";
+    };
+
+  /**
+    Whether the shared cases of the matrix give what they should; the first that does not is thrown.
+  */
+  selectCheck =
+    set:
+    let
+      folder' = ../../tests/data/select;
+      failures = filter (why: why != null) (
+        map (
+          file:
+          let
+            case = fromTOML (builtins.readFile (folder' + "/${file}"));
+            rows = concatMap matrix.rows (case.sets or [ "release" ]);
+            found = matrix.select { unbundled = case.unbundled or false; } (configs.upgrade file case.config) rows;
+            names = map (cell: cell.variant) found;
+          in
+          if names == case.expected then null else "${file}: ${toJSON names}"
+        ) (attrNames (readDir folder'))
+      );
+    in
+    if failures == [ ] then
+      script set "select-cases" { } "echo every case agrees > $out"
+    else
+      throw "select differs from the shared cases: ${builtins.concatStringsSep "; " failures}";
+
+  forSystems =
+    nixpkgs: make:
+    listToAttrs (
+      map (system: {
+        name = system;
+        value = make system (packageSet nixpkgs system);
+      }) (filter (system: packageSet nixpkgs system != null) systems)
+    );
+
+  /**
+    The outputs of a kernel's own flake.
+
+    # Type
+    kernelFlake :: nixpkgs -> { self, path, test ? Bool, options ? AttrSet, rows ? (Row -> Bool) } -> Outputs
+  */
+  kernelFlake =
+    nixpkgs:
+    {
+      self,
+      path,
+      test ? true,
+      options ? { },
+      rows ? (_: true),
+    }:
+    let
+      made = forSystems nixpkgs (
+        system: set:
+        ofKernel {
+          root = path;
+          inherit set system rows;
+          options = options // {
+            inherit test;
+          };
+        }
+        // {
+          inherit set;
+        }
+      );
+      each = make: mapAttrs (_: make) made;
+    in
+    {
+      packages = each (found: rec {
+        kernels = folder found.set "${found.kernel.general.name}-wheels" found.released;
+        default = kernels;
+        bundle = kernels;
+        redistributable = kernels;
+      });
+      legacyPackages = each (found: {
+        inherit (found) cells;
+      });
+      cells = each (found: found.cells);
+      skipped = each (found: found.skipped);
+      checks = each (found: {
+        kernels = folder found.set "${found.kernel.general.name}-wheels" found.released;
+      });
+      devShells = each (found: shells.ofCells found.set { command = command found.set; } found.specs);
+      apps = each (found: rec {
+        builder = app "${command found.set}/bin/builder";
+        default = builder;
+      });
+      formatter = each (found: formatter found.set);
+    };
+in
+{
+  inherit kernelFlake ofKernel packageSet;
+
+  /**
+    The function of public kernel flakes, with the arguments they pass.
+
+    `pythonCheckInputs` and `pythonNativeCheckInputs` are taken and not used: what a wheel is tested with is pinned.
+    `torchVersions` names the torch versions to keep, as a list of `"2.13"` or of rows with `torchVersion`, or as a
+    function of the whole list.
+  */
+  genKernelFlakeOutputs =
+    nixpkgs:
+    {
+      self,
+      path,
+      doGetKernelCheck ? true,
+      pythonCheckInputs ? (_: [ ]),
+      pythonNativeCheckInputs ? (_: [ ]),
+      torchVersions ? null,
+    }:
+    let
+      whole = util.unique (map (row: row.torch) (matrix.rows "release"));
+      asked = if isFunction torchVersions then torchVersions whole else torchVersions;
+      version = row: if builtins.isAttrs row then row.torchVersion else row;
+      wanted = map (row: util.minor (version row)) asked;
+    in
+    kernelFlake nixpkgs {
+      inherit self path;
+      test = doGetKernelCheck;
+      rows = row: torchVersions == null || builtins.elem row.torch wanted;
+    };
+
+  /**
+    The outputs of builder's own flake.
+
+    # Type
+    flake :: { self, nixpkgs } -> Outputs
+  */
+  flake =
+    { self, nixpkgs, ... }:
+    let
+      library = import ./outputs.nix { };
+      examples = ../../examples;
+      names = filter (name: builtins.pathExists (examples + "/${name}/build.toml")) (attrNames (readDir examples));
+      made = forSystems nixpkgs (
+        system: set: {
+          inherit set;
+          kernels = util.genAttrs names (
+            name:
+            ofKernel {
+              root = examples + "/${name}";
+              inherit set system;
+            }
+          );
+        }
+      );
+      each = make: mapAttrs (_: make) made;
+      released = found: concatMap (kernel: kernel.released) (builtins.attrValues found.kernels);
+    in
+    {
+      packages = each (
+        found:
+        mapAttrs (name: kernel: folder found.set "${name}-wheels" kernel.released) found.kernels
+        // rec {
+          kernels = folder found.set "kernels" (released found);
+          builder = command found.set;
+          default = kernels;
+        }
+      );
+      legacyPackages = each (found: {
+        cells = mapAttrs (_: kernel: kernel.cells) found.kernels;
+      });
+      cells = each (found: mapAttrs (_: kernel: kernel.cells) found.kernels);
+      # What `kernels` has, by name: nix build --rebuild takes these one by one.
+      released = each (
+        found:
+        mapAttrs (
+          _: kernel: map (drv: drv.variant) kernel.released
+        ) found.kernels
+      );
+      skipped = each (found: mapAttrs (_: kernel: kernel.skipped) found.kernels);
+      checks = each (found: {
+        select = selectCheck found.set;
+        kernels = folder found.set "kernels" (released found);
+      });
+      devShells = each (found: shells.default found.set { command = command found.set; });
+      apps = each (found: rec {
+        builder = app "${command found.set}/bin/builder";
+        default = builder;
+      });
+      formatter = each (found: formatter found.set);
+      lib = {
+        kernelFlake = library.kernelFlake nixpkgs;
+        genKernelFlakeOutputs = library.genKernelFlakeOutputs nixpkgs;
+        # Its older name.
+        genFlakeOutputs = library.genKernelFlakeOutputs nixpkgs;
+        inherit (import ./. ) config matrix pins sources;
+      };
+      templates.default = {
+        path = ./template;
+        description = "A kernel's flake";
+      };
+    };
+}

@@ -1,0 +1,120 @@
+/**
+  The pin file: which wheels the environment of a cell is made of. The rules are those of `builder/pins.py`.
+*/
+{ util }:
+let
+  inherit (builtins)
+    all
+    attrNames
+    concatMap
+    elem
+    elemAt
+    filter
+    fromTOML
+    head
+    isList
+    listToAttrs
+    map
+    readFile
+    sort
+    split
+    ;
+  inherit (util) findFirst hasPrefix unique;
+
+  table = fromTOML (readFile ../data/pins.toml);
+
+  published = listToAttrs (
+    concatMap (
+      part:
+      concatMap (
+        system:
+        concatMap (
+          python:
+          map (name: {
+            inherit name;
+            value = part.index;
+          }) part.wheels.${system}.${python}
+        ) (attrNames part.wheels.${system})
+      ) (attrNames (part.wheels or { }))
+    ) (filter (part: part ? index) table.part)
+  );
+
+  wheel =
+    file:
+    table.wheel.${file}
+    // {
+      inherit file;
+      index = published.${file} or null;
+    };
+
+  serves =
+    reference: need: part:
+    let
+      pieces = filter (piece: !(isList piece)) (split "/" reference);
+      compute = if builtins.length pieces > 1 then elemAt pieces 1 else need.compute;
+    in
+    part.name == head pieces
+    && (!(part ? version) || part.version == need.version)
+    && (!(part ? compute) || elem compute part.compute);
+
+  # The files of a part for a Python on a system; null where nothing is pinned.
+  filesOf =
+    need: part:
+    let
+      ofSystem = part.wheels.${need.system} or { };
+      found = ofSystem.${need.python} or (ofSystem.any or [ ]);
+    in
+    if part.requires == [ ] then
+      [ ]
+    else if found == [ ] then
+      null
+    else
+      found;
+
+  ofReference =
+    need: reference:
+    findFirst (found: found != null) null (map (filesOf need) (filter (serves reference need) table.part));
+
+  ofRecipe =
+    need: recipe:
+    let
+      found = map (ofReference need) recipe;
+    in
+    if all (files: files != null) found then unique (concatMap (files: files) found) else null;
+in
+{
+  inherit (table) pythons;
+
+  /**
+    What the environment of a cell is for, but the Python.
+
+    # Type
+    need :: Cell -> Need
+  */
+  need =
+    cell:
+    let
+      stable = if cell.stable-abi != null then "-stable" else "";
+      cuda = if hasPrefix "cu" cell.compute && cell.framework != "torch-noarch" then "-cuda" else "";
+    in
+    {
+      recipe = "${cell.framework}${stable}${cuda}";
+      version = if cell.tvm-ffi != null then cell.tvm-ffi else cell.torch;
+      inherit (cell) compute system;
+    };
+
+  /**
+    The wheels of an environment, sorted by name; null where a part is not pinned.
+
+    # Type
+    environment :: Need -> String -> [ Wheel ] | null
+  */
+  environment =
+    need: python:
+    let
+      files = findFirst (found: found != null) null (
+        map (ofRecipe (need // { inherit python; })) (table.environment.${need.recipe} or [ ])
+      );
+    in
+    if files == null then null else sort (left: right: left.name < right.name) (map wheel files);
+}

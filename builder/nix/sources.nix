@@ -1,0 +1,317 @@
+/**
+  The source set of a kernel: the files its build reads, as `builder/sources.py` says. A file that is not of
+  the set changes no derivation. Files that are missing are left to the build, which reports them all.
+*/
+{ util }:
+let
+  inherit (builtins)
+    any
+    attrNames
+    attrValues
+    concatLists
+    concatMap
+    concatStringsSep
+    elem
+    filter
+    foldl'
+    genList
+    head
+    isList
+    isString
+    length
+    listToAttrs
+    map
+    match
+    pathExists
+    readDir
+    replaceStrings
+    split
+    stringLength
+    substring
+    tail
+    toString
+    ;
+  inherit (util) hasPrefix hasSuffix segments;
+
+  config = import ./config.nix { };
+
+  # Of HEADERS in builder/sources.py; a test compares the two.
+  headers = [
+    ".h"
+    ".hh"
+    ".hpp"
+    ".hxx"
+    ".h++"
+    ".cuh"
+    ".hip.h"
+    ".inc"
+    ".inl"
+    ".ipp"
+    ".tpp"
+    ".tcc"
+    ".def"
+  ];
+  outputs = [
+    "build/"
+    "dist/"
+  ];
+  neverShipped = [
+    ".pyc"
+    ".pyo"
+    ".so"
+    ".dylib"
+    ".pyd"
+  ];
+
+  endsWith = suffixes: path: any (suffix: hasSuffix suffix path) suffixes;
+
+  normal = path: concatStringsSep "/" (segments path);
+
+  join = folder: name: if folder == "" then name else "${folder}/${name}";
+
+  entries =
+    root: folder:
+    if pathExists (root + "/${folder}/.") then
+      util.filterAttrs (name: _: !(hasPrefix "." name)) (readDir (root + "/${folder}"))
+    else
+      { };
+
+  # Every file under a folder as { path, link }; what a link leads to cannot be seen from here.
+  walk =
+    root: folder:
+    concatLists (
+      attrValues (
+        builtins.mapAttrs (
+          name: type:
+          if type == "directory" then
+            walk root (join folder name)
+          else
+            [
+              {
+                path = join folder name;
+                link = type == "symlink";
+              }
+            ]
+        ) (entries root folder)
+      )
+    );
+
+  isGlob = path: match ".*[*?[].*" path != null;
+
+  # A segment of a glob as a regular expression.
+  expression =
+    segment:
+    concatStringsSep "" (
+      map (
+        piece:
+        if isString piece then
+          replaceStrings
+            [
+              "\\"
+              "."
+              "+"
+              "("
+              ")"
+              "{"
+              "}"
+              "^"
+              "$"
+              "|"
+              "["
+              "]"
+            ]
+            [
+              "\\\\"
+              "\\."
+              "\\+"
+              "\\("
+              "\\)"
+              "\\{"
+              "\\}"
+              "\\^"
+              "\\$"
+              "\\|"
+              "\\["
+              "\\]"
+            ]
+            piece
+        else
+          let
+            token = head piece;
+          in
+          if token == "*" then
+            ".*"
+          else if token == "?" then
+            "."
+          else if hasPrefix "[!" token then
+            "[^${substring 2 (stringLength token) token}"
+          else
+            token
+      ) (split "(\\*|\\?|\\[!?]?[^]]*])" segment)
+    );
+
+  matches =
+    pattern: parts:
+    if pattern == [ ] then
+      parts == [ ]
+    else if head pattern == "**" then
+      matches (tail pattern) parts || (parts != [ ] && matches pattern (tail parts))
+    else
+      parts != [ ] && match (expression (head pattern)) (head parts) != null && matches (tail pattern) (tail parts);
+
+  literal =
+    pattern:
+    if length pattern > 1 && !(isGlob (head pattern)) then
+      [ (head pattern) ] ++ literal (tail pattern)
+    else
+      [ ];
+
+  glob =
+    root: path:
+    let
+      pattern = segments path;
+    in
+    filter (file: matches pattern (segments file.path)) (walk root (concatStringsSep "/" (literal pattern)));
+
+  # A file that is named, with a note of any link on the way to it.
+  named =
+    root: path:
+    let
+      parts = segments path;
+      folder = count: concatStringsSep "/" (genList (builtins.elemAt parts) count);
+      isLink = index: (entries root (folder index)).${builtins.elemAt parts index} or null == "symlink";
+    in
+    {
+      inherit path;
+      link = any isLink (genList (index: index) (length parts));
+    };
+
+  lists =
+    kernel:
+    [
+      (kernel.torch.src or [ ])
+      (kernel.tvm-ffi.src or [ ])
+    ]
+    ++ map (part: part.src or [ ]) (attrValues (kernel.kernel or { }));
+
+  includes =
+    kernel:
+    (if config.framework kernel == "torch-noarch" then [ ] else [ "csrc" ])
+    ++ (kernel.torch.include or [ ])
+    ++ (kernel.tvm-ffi.include or [ ])
+    ++ concatMap (part: part.include or [ ]) (attrValues (kernel.kernel or { }));
+
+  package =
+    kernel: if kernel ? tvm-ffi then "tvm-ffi-ext/${config.module kernel}" else "torch-ext/${config.module kernel}";
+
+  pyext =
+    kernel:
+    kernel.torch.pyext or kernel.torch-noarch.pyext or kernel.tvm-ffi.pyext or [
+      "py"
+      "pyi"
+    ];
+
+  found =
+    root: kernel:
+    let
+      expand =
+        entry:
+        let
+          path = normal entry;
+        in
+        if isGlob path && !(pathExists (root + "/${path}")) then
+          glob root path
+        else if elem ".." (segments path) then
+          [ ]
+        else
+          [ (named root path) ];
+      header =
+        folder: file:
+        endsWith headers file.path && !(folder == "" && any (output: hasPrefix output file.path) outputs);
+      headersOf = folder: filter (header folder) (walk root folder);
+      extensions = map (extension: ".${extension}") (pyext kernel);
+      ships =
+        file:
+        endsWith extensions file.path
+        && !(endsWith neverShipped file.path)
+        && match ".*/__pycache__/.*" file.path == null;
+      links = folder: filter (file: file.link) (walk root folder);
+    in
+    concatMap expand (concatLists (lists kernel))
+    ++ concatMap (folder: headersOf (normal folder) ++ links (normal folder)) (includes kernel)
+    ++ filter ships (walk root (package kernel))
+    ++ links (package kernel)
+    ++ [ (named root "build.toml") ];
+
+  parents =
+    path:
+    let
+      parts = segments path;
+    in
+    genList (count: concatStringsSep "/" (genList (builtins.elemAt parts) (count + 1))) (length parts);
+in
+{
+  inherit headers;
+
+  /**
+    The paths of the source set, relative to the root; null when links make it the whole folder.
+
+    # Type
+    files :: Path -> Config -> [ String ] | null
+  */
+  files =
+    root: kernel:
+    let
+      all = found root kernel;
+    in
+    if any (file: file.link) all then
+      null
+    else
+      attrNames (
+        listToAttrs (
+          map (file: {
+            name = file.path;
+            value = null;
+          }) all
+        )
+      );
+
+  /**
+    The source set in the store.
+
+    # Type
+    source :: Path -> Config -> StorePath
+  */
+  source =
+    root: kernel:
+    let
+      all = found root kernel;
+      whole = any (file: file.link) all;
+      wanted = foldl' (
+        set: file:
+        set
+        // listToAttrs (
+          map (name: {
+            inherit name;
+            value = null;
+          }) (parents file.path)
+        )
+      ) { } all;
+      base = stringLength (toString root) + 1;
+      relative = path: substring base (stringLength path) path;
+      accept =
+        path: _:
+        let
+          name = relative path;
+        in
+        if whole then
+          !(hasPrefix "." (baseNameOf path)) && !(any (output: hasPrefix output "${name}/") outputs)
+        else
+          wanted ? ${name};
+    in
+    builtins.path {
+      name = "${kernel.general.name}-source";
+      path = root;
+      filter = accept;
+    };
+}

@@ -1,0 +1,15 @@
+"""Build the cell that the variable `spec` describes; runs in Nix's sandbox, with the environment of builder's tools."""
+
+import os
+import sys
+from pathlib import Path
+
+core = Path(os.environ["core"])
+if not os.environ.get("checkout"):  # the package itself and not a folder that has it
+    (Path.cwd() / "builder").symlink_to(core)
+    core = Path.cwd()
+sys.path.insert(0, str(core))
+
+from builder.cell import main  # noqa: E402  its place is known only now
+
+sys.exit(main(os.environ))

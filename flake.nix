@@ -1,0 +1,7 @@
+{
+  description = "Reproducible wheels for GPU kernels: every torch, backend and ABI, from one build.toml";
+
+  inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
+
+  outputs = inputs: (import ./builder/nix/outputs.nix { }).flake inputs;
+}
