@@ -3,6 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.parser import BytesParser
 from urllib.parse import quote
 
 from packaging.version import Version
@@ -14,50 +16,76 @@ API_VERSION = "1.4"
 METADATA_SUFFIX = ".metadata"
 
 
-def render(wheels: Sequence[Shipped], *, root: str, files: str) -> Mapping[str, bytes]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A wheel as an index lists it."""
+
+    project: str
+    version: str
+    filename: str
+    sha256: str
+    size: int
+    core: bytes
+    """Its METADATA file."""
+
+    @classmethod
+    def of(cls, shipped: Shipped) -> "Listing":
+        """Return what is listed of a wheel."""
+        return cls(
+            project=shipped.wheel.name,
+            version=str(shipped.wheel.version),
+            filename=shipped.wheel.path.name,
+            sha256=shipped.sha256,
+            size=shipped.size,
+            core=shipped.core,
+        )
+
+    @property
+    def order(self) -> tuple[Version, str]:
+        """The place in a list: old versions first."""
+        return Version(self.version), self.filename
+
+
+def render(listings: Sequence[Listing], *, root: str, files: str) -> Mapping[str, bytes]:
     """Return the pages of an index at `root`; `files` leads from the top of the site to the wheels."""
-    projects: dict[str, list[Shipped]] = {}
-    for shipped in wheels:
-        projects.setdefault(shipped.wheel.name, []).append(shipped)
+    projects: dict[str, list[Listing]] = {}
+    for listing in sorted(listings, key=lambda listing: listing.order):
+        projects.setdefault(listing.project, []).append(listing)
     names = sorted(projects)
     result = {
         f"{root}/index.html": pages.render("simple-root.html.j2", api_version=API_VERSION, projects=names),
         f"{root}/index.json": _json({"meta": _META, "projects": [{"name": name} for name in names]}),
     }
-    up = "../" * (root.count("/") + 2)
+    base = f"{'../' * (root.count('/') + 2)}{files}"
     for name in names:
-        listed = [_file(shipped, base=f"{up}{files}") for shipped in sorted(projects[name], key=_order)]
-        result[f"{root}/{name}/index.html"] = pages.render(
-            "simple-project.html.j2", api_version=API_VERSION, name=name, files=listed
-        )
-        result[f"{root}/{name}/index.json"] = _json(
-            {
-                "meta": _META,
-                "name": name,
-                "project-status": {"status": "active"},
-                "versions": [str(version) for version in sorted({shipped.wheel.version for shipped in projects[name]})],
-                "files": listed,
-            }
-        )
+        result |= _project(name, projects[name], root=root, base=base)
     return result
 
 
 _META = {"api-version": API_VERSION}
 
 
-def _order(shipped: Shipped) -> tuple[Version, str]:
-    return shipped.wheel.version, shipped.wheel.path.name
+def _project(name: str, listings: Sequence[Listing], *, root: str, base: str) -> dict[str, bytes]:
+    listed = [_file(listing, base=base) for listing in listings]
+    page = pages.render("simple-project.html.j2", api_version=API_VERSION, name=name, files=listed)
+    table = {
+        "meta": _META,
+        "name": name,
+        "project-status": {"status": "active"},
+        "versions": list(dict.fromkeys(listing.version for listing in listings)),
+        "files": listed,
+    }
+    return {f"{root}/{name}/index.html": page, f"{root}/{name}/index.json": _json(table)}
 
 
-def _file(shipped: Shipped, *, base: str) -> dict[str, object]:
-    name = shipped.wheel.path.name
-    metadata = {"sha256": hashlib.sha256(shipped.core).hexdigest()}
-    requires_python = shipped.fields["Requires-Python"]
+def _file(listing: Listing, *, base: str) -> dict[str, object]:
+    metadata = {"sha256": hashlib.sha256(listing.core).hexdigest()}
+    requires_python = BytesParser().parsebytes(listing.core)["Requires-Python"]
     return {
-        "filename": name,
-        "url": f"{base}/{quote(name)}",
-        "hashes": {"sha256": shipped.sha256},
-        "size": shipped.size,
+        "filename": listing.filename,
+        "url": f"{base}/{quote(listing.filename)}",
+        "hashes": {"sha256": listing.sha256},
+        "size": listing.size,
         **({} if requires_python is None else {"requires-python": str(requires_python)}),
         "core-metadata": metadata,
         "dist-info-metadata": metadata,

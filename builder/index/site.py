@@ -8,7 +8,7 @@ from pathlib import Path
 
 from builder import pages
 from builder.errors import BuilderError
-from builder.index import choice, grid, simple
+from builder.index import choice, grid, simple, variants
 from builder.shipped import Shipped
 
 FILES = "files"
@@ -25,8 +25,13 @@ class Page:
     fixed: bool
 
 
-def build(wheels: Sequence[Shipped], *, base_url: str | None = None) -> Mapping[str, Page]:
+def build(wheels: Sequence[Shipped], *, base_url: str | None = None, with_variants: bool = False) -> Mapping[str, Page]:
     """Return every file of the site, by its path; a link never leads to a file that comes later.
+
+    Args:
+        wheels: What the site has.
+        base_url: Where it will be served; None shows a word to replace.
+        with_variants: Whether the wheels are there as wheel variants, too.
 
     Raises:
         BuilderError: two kernels have one name for an installer.
@@ -38,14 +43,32 @@ def build(wheels: Sequence[Shipped], *, base_url: str | None = None) -> Mapping[
         fixed[f"{FILES}/{name}"] = shipped.wheel.path
         fixed[f"{FILES}/{name}{simple.METADATA_SUFFIX}"] = shipped.core
     environments = choice.by_environment(wheels)
-    changing = dict(simple.render(wheels, root="simple", files=FILES))
+    changing = _simple(wheels, "simple")
     for environment, fitting in environments.items():
-        changing |= simple.render(fitting, root=f"for/{environment}/simple", files=FILES)
+        changing |= _simple(fitting, f"for/{environment}/simple")
+    if with_variants:
+        _add_variants(wheels, fixed, changing)
     changing |= _landing(wheels, tuple(environments), base_url=base_url)
     changing[MANIFEST] = _manifest(wheels)
     return {path: Page(content=content, fixed=True) for path, content in fixed.items()} | {
         path: Page(content=content, fixed=False) for path, content in changing.items()
     }
+
+
+def _simple(wheels: Sequence[Shipped], root: str) -> dict[str, bytes]:
+    return dict(simple.render([simple.Listing.of(shipped) for shipped in wheels], root=root, files=FILES))
+
+
+def _add_variants(wheels: Sequence[Shipped], fixed: dict[str, bytes | Path], changing: dict[str, bytes]) -> None:
+    files = f"{FILES}/variants"
+    listings = []
+    for shipped in wheels:
+        listing, content = variants.convert(shipped)
+        listings.append(listing)
+        fixed[f"{files}/{listing.filename}"] = content
+        fixed[f"{files}/{listing.filename}{simple.METADATA_SUFFIX}"] = listing.core
+    changing |= simple.render(listings, root="variants/simple", files=files)
+    changing |= {f"variants/simple/{path}": content for path, content in variants.index_files(wheels).items()}
 
 
 def _check_names(wheels: Sequence[Shipped]) -> None:
