@@ -64,8 +64,8 @@ def rocm(requested: tuple[str, ...] | None) -> Selection:
 def intersect(requested: tuple[str, ...], supported: tuple[str, ...]) -> Selection:
     """Return the loose intersection: code that runs on every supported GPU the requested code would run on.
 
-    A capability runs on later ones of its major version, and with PTX on every later one. One with a suffix runs on its own
-    alone, so it is kept as it is, in place of the plain one.
+    A capability runs on later ones of its major version, and with PTX on every later one. One with a suffix runs on its
+    own alone, so it is kept as it is, in place of the plain one.
     """
     ptx = {text.removesuffix(_PTX) for text in requested if text.endswith(_PTX)}
     asked = dict.fromkeys(text.removesuffix(_PTX) for text in requested)

@@ -47,8 +47,8 @@ class Project:
     def write(self, root: Path, *, overwrite: bool = False) -> None:
         """Write every file under `root`, and remove what an earlier render left there.
 
-        All or nothing: a file that is not of an earlier render, or was changed since, is never touched unless `overwrite`
-        is given, which replaces those that are in the way.
+        All or nothing: a file that is not of an earlier render, or was changed since, is never touched unless
+        `overwrite` is given, which replaces those that are in the way.
 
         Raises:
             NothingToDoError: a file is in the way.
@@ -59,7 +59,7 @@ class Project:
         if stuck:
             more = f" and {len(stuck) - _SHOWN} more" if len(stuck) > _SHOWN else ""
             raise NothingToDoError(
-                f"'{root}' already has {listed(stuck[:_SHOWN])}{more}, which are not of an earlier render or were changed",
+                f"'{root}' already has {listed(stuck[:_SHOWN])}{more}, not of an earlier render or changed since it",
                 help="name an empty folder, or pass --force to replace them",
             )
         for path in _folders(self.files):
@@ -111,7 +111,7 @@ class Project:
 
 
 def _listed(root: Path) -> dict[str, str]:
-    """Return what an earlier render says it wrote: path -> sha256. What is not a plain relative path is not believed."""
+    """Return what an earlier render says it wrote: path -> sha256. Only plain relative paths are believed."""
     try:
         text = (root / MANIFEST).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

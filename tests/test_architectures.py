@@ -13,7 +13,9 @@ CUDA_13 = "7.5 8.0 8.6 8.7 8.9 9.0 10.0 11.0 12.0 12.1+PTX"
 @pytest.mark.parametrize(
     ("requested", "supported", "compiled", "lost"),
     [
-        pytest.param("7.5 8.0 8.6 9.0 9.0a", "8.0 8.9 9.0", "8.0 8.6 9.0a", "7.5 9.0", id="the suffix replaces the plain one"),
+        pytest.param(
+            "7.5 8.0 8.6 9.0 9.0a", "8.0 8.9 9.0", "8.0 8.6 9.0a", "7.5 9.0", id="the suffix replaces the plain one"
+        ),
         pytest.param("8.0+PTX", "9.0", "8.0+PTX", "", id="PTX runs on a later major version"),
         pytest.param("9.0a 10.0a", "7.0 8.0 9.0", "9.0a", "10.0a", id="an unsupported suffix is lost"),
         pytest.param("8.0 9.0a 9.0", "8.0 9.0 10.0", "8.0 9.0a", "9.0", id="the suffix wins over the plain one"),
@@ -36,7 +38,12 @@ def test_loose_intersection(requested, supported, compiled, lost):
     assert (" ".join(selection.compiled), " ".join(selection.lost)) == (compiled, lost)
 
 
-CAPABILITIES = st.lists(st.sampled_from([f"{n}.{m}{s}{p}" for n in (7, 8, 9, 10, 12) for m in (0, 5, 9) for s in ("", "a", "f") for p in ("", "+PTX")]), unique=True)
+CAPABILITIES = st.lists(
+    st.sampled_from(
+        [f"{n}.{m}{s}{p}" for n in (7, 8, 9, 10, 12) for m in (0, 5, 9) for s in ("", "a", "f") for p in ("", "+PTX")]
+    ),
+    unique=True,
+)
 
 
 @given(CAPABILITIES, st.sampled_from(architectures.generations()))

@@ -1,5 +1,6 @@
 """A project is written whole or not at all, and only over what is its own."""
 
+import hashlib
 import os
 
 import pytest
@@ -112,8 +113,6 @@ def test_nothing_is_written_through_a_link_to_another_folder(tmp_path, overwrite
 
 @pytest.mark.parametrize("line", ["../outside.txt", "/etc/hostname", "a/../../outside.txt", "."])
 def test_a_manifest_cannot_name_files_outside(tmp_path, line):
-    import hashlib
-
     outside = tmp_path / "outside.txt"
     outside.write_text("mine")
     root = tmp_path / "root"

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from builder import _toml, quoting
+from builder.resources import CMAKE
 
 HOSTILE = [
     '"',
@@ -110,8 +111,6 @@ def test_python_reads_back_a_string(text):
 
 
 def test_every_keyword_of_the_modules_is_refused_as_a_value():
-    from builder.resources import CMAKE
-
     words = set()
     for path in CMAKE.rglob("*.cmake"):
         for call in re.findall(r"cmake_parse_arguments\(([^)]*)\)", path.read_text(encoding="utf-8")):

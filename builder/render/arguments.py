@@ -66,7 +66,7 @@ def capabilities(requested: tuple[str, ...] | None) -> tuple[Line, ...]:
     lines: list[Line] = []
     for generation in architectures.generations():
         selection = architectures.cuda(requested, generation.since)
-        lost = ("LOST", *selection.lost) if selection.lost else ()
+        lost = ("lost", *selection.lost) if selection.lost else ()
         line = (*selection.compiled, *lost)
         if lines and lines[-1][1:] == line:
             lines.pop()

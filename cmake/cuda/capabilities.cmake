@@ -4,7 +4,7 @@ include_guard(GLOBAL)
 Read a table of CUDA capabilities for the toolkit at hand.
 
   kernel_cuda_capabilities(<prefix> TOOLKIT <version> TABLE
-    CUDA>=<version> <capability>... [LOST <capability>...]
+    CUDA>=<version> <capability>... [lost <capability>...]
     [CUDA>=<version> ...]
   )
 
@@ -33,7 +33,7 @@ function(kernel_cuda_capabilities prefix)
       set(list compiled)
     elseif(NOT row)
       message(FATAL_ERROR "'${word}' stands before the first CUDA>=<version>")
-    elseif(word STREQUAL "LOST")
+    elseif(word STREQUAL "lost")
       set(list lost)
     elseif(row STREQUAL "holds")
       list(APPEND "${list}" "${word}")

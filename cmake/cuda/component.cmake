@@ -3,6 +3,7 @@ include_guard(GLOBAL)
 include("${CMAKE_CURRENT_LIST_DIR}/capabilities.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/flags.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/gencode.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/known.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/../plan/component.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/../plan/left_out.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
@@ -47,15 +48,16 @@ function(kernel_cuda_component target)
   if(KERNEL_CUDA_ARCHS)
     set(selected_COMPILED "${KERNEL_CUDA_ARCHS}")
   endif()
+  kernel_cuda_known(nvcc ${selected_COMPILED})
   kernel_plan_component(
     "${target}"
     NAME "${arg_NAME}"
     TOOLKIT "CUDA ${version}"
-    COMPILED ${selected_COMPILED}
-    LOST ${selected_LOST}
+    COMPILED ${nvcc_KNOWN}
+    LOST ${selected_LOST} ${nvcc_UNKNOWN}
   )
 
-  kernel_cuda_gencode(gencode ${selected_COMPILED})
+  kernel_cuda_gencode(gencode ${nvcc_KNOWN})
   kernel_cuda_flags(flags ${arg_CUDA_FLAGS})
   kernel_sources(
     "${target}"

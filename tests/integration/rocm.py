@@ -65,7 +65,9 @@ def rocm_torch(folder, torch, *, load_hip=None):
         load_hip: Another LoadHIP.cmake to take the place of its own: that of another release, or a stand-in.
     """
     copy = folder / "site-packages" / "torch"
-    shutil.copytree(torch, copy, copy_function=_link, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "test"))
+    shutil.copytree(
+        torch, copy, copy_function=_link, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "test")
+    )
     config = copy / "share/cmake/Caffe2/Caffe2Config.cmake"
     text = config.read_text()
     changed = re.sub(r"if ?\(OFF\)(\s+include\(\"\$\{CMAKE_CURRENT_LIST_DIR\}/public/LoadHIP)", r"if(ON)\1", text)

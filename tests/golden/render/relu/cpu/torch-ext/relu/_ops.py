@@ -1,0 +1,12 @@
+"""The operators of this build, under the name that is its alone."""
+
+import torch
+
+from . import _relu_cpu_golden
+
+ops = torch.ops._relu_cpu_golden
+
+
+def add_op_namespace_prefix(op_name: str) -> str:
+    """Return the full name of an operator of this build."""
+    return f"_relu_cpu_golden::{op_name}"
