@@ -1,66 +1,37 @@
 """Read what the dynamic loader reads of a 64-bit ELF file: no section header is needed, none is believed."""
 
-import mmap
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-Data = bytes | mmap.mmap
-MACHINES = {62: "x86_64", 183: "aarch64"}
+from builder.elfimage import (
+    DT_GNU_HASH,
+    DT_HASH,
+    DT_JMPREL,
+    DT_PLTREL,
+    DT_PLTRELSZ,
+    DT_REL,
+    DT_RELA,
+    DT_RELASZ,
+    DT_RELSZ,
+    DT_SYMTAB,
+    DT_VERNEED,
+    DT_VERSYM,
+    Data,
+    ElfError,
+    ElfImage,
+    text,
+)
 
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SEGMENT = struct.Struct("<IIQQQQQQ")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_DYNAMIC = struct.Struct("<QQ")
+__all__ = ["Data", "Elf", "ElfError", "Symbol"]
+
 _SYMBOL = struct.Struct("<IBBHQQ")
 _NEED = struct.Struct("<HHIII")
 _NEED_VERSION = struct.Struct("<IHHII")
-
-_IDENT, _CLASS, _ORDER = 16, 4, 5
-_CLASS_32, _CLASS_64 = 1, 2
-_LITTLE, _BIG = 1, 2
-_PT_LOAD, _PT_DYNAMIC, _PT_NOTE, _PT_GNU_STACK = 1, 2, 4, 0x6474E551
-_PF_X = 1
-_ET_DYN = 3
 _SHT_DYNSYM = 11
 _MOST_SYMBOLS = 1 << 26
 _MOST_VERSIONS = 1 << 14
-_LONGEST_NAME = 1 << 18
-
-DT_NEEDED, DT_PLTRELSZ, DT_HASH, DT_STRTAB, DT_SYMTAB = 1, 2, 4, 5, 6
-DT_RELA, DT_RELASZ, DT_STRSZ, DT_SONAME, DT_RPATH = 7, 8, 10, 14, 15
-DT_REL, DT_RELSZ, DT_PLTREL, DT_TEXTREL, DT_JMPREL = 17, 18, 20, 22, 23
-DT_RUNPATH, DT_FLAGS = 29, 30
-DT_GNU_HASH, DT_VERSYM, DT_VERNEED = 0x6FFFFEF5, 0x6FFFFFF0, 0x6FFFFFFE
-DT_AUXILIARY, DT_FILTER = 0x7FFFFFFD, 0x7FFFFFFF
-
-BINDINGS = {1: "global", 2: "weak", 10: "unique"}
-
-
-class ElfError(ValueError):
-    """The bytes are not a complete 64-bit ELF shared object; the text says why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
-    """A program header."""
-
-    type: int
-    flags: int
-    offset: int
-    address: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A section header; a hint, because the loader never looks at it."""
-
-    name: str
-    type: int
-    address: int
-    offset: int
-    size: int
+_BINDINGS = {1: "global", 2: "weak", 10: "unique"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,248 +49,123 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Elf:
-    """An ELF file over its bytes; every reader below raises ElfError on what it cannot trust."""
-
-    data: Data
-    machine: str = field(init=False)
-    segments: tuple[Segment, ...] = field(init=False)
-    sections: tuple[Section, ...] = field(init=False)
-    tags: tuple[tuple[int, int], ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        header = self._header()
-        object.__setattr__(self, "machine", MACHINES.get(header[2], f"machine {header[2]}"))
-        object.__setattr__(self, "segments", tuple(self._read_segments(header)))
-        object.__setattr__(self, "sections", tuple(self._read_sections(header)))
-        object.__setattr__(self, "tags", tuple(self._read_tags()))
-
-    def _header(self) -> tuple[int, ...]:
-        ident = bytes(self.data[:_IDENT])
-        if len(ident) < _IDENT:
-            raise ElfError("the ELF header is cut off")
-        if ident[_CLASS] == _CLASS_32:
-            raise ElfError("it is a 32-bit ELF file")
-        if ident[_ORDER] == _BIG:
-            raise ElfError("it is a big-endian ELF file")
-        if (ident[_CLASS], ident[_ORDER]) != (_CLASS_64, _LITTLE):
-            raise ElfError("its ELF header is damaged")
-        if len(self.data) < _HEADER.size:
-            raise ElfError("the ELF header is cut off")
-        header: tuple[int, ...] = _HEADER.unpack_from(self.data, 0)
-        if header[1] != _ET_DYN:
-            kind = {1: "an object file", 2: "an executable", 4: "a core dump"}.get(header[1], f"of type {header[1]}")
-            raise ElfError(f"it is {kind}, not a shared library")
-        return header
-
-    def _read_segments(self, header: tuple[int, ...]) -> Iterator[Segment]:
-        offset, entry, count = header[5], header[9], header[10]
-        if entry != _SEGMENT.size or count == 0:
-            raise ElfError("it has no program headers, so no loader can load it")
-        for index in range(count):
-            kind, flags, at, address, _, size, _, _ = self._unpack(_SEGMENT, offset + index * entry)
-            if kind == _PT_LOAD and at + size > len(self.data):
-                raise ElfError(f"it is cut off: a segment ends at byte {at + size}, the file at {len(self.data)}")
-            yield Segment(type=kind, flags=flags, offset=at, address=address, size=size)
-
-    def _read_sections(self, header: tuple[int, ...]) -> Iterator[Section]:
-        offset, entry, count, names = header[6], header[11], header[12], header[13]
-        if offset == 0:
-            return
-        if entry != _SECTION.size or offset + entry * count > len(self.data):
-            raise ElfError(
-                f"it is cut off: section headers end at byte {offset + entry * count}, the file at {len(self.data)}"
-            )
-        rows = [self._unpack(_SECTION, offset + index * entry) for index in range(count)]
-        text = rows[names][4] if names < count else None
-        for name, kind, _, address, at, size, *_ in rows:
-            label = "" if text is None else self._text_at(text + name)
-            yield Section(name=label, type=kind, address=address, offset=at, size=size)
-
-    def _read_tags(self) -> Iterator[tuple[int, int]]:
-        segment = next((segment for segment in self.segments if segment.type == _PT_DYNAMIC), None)
-        if segment is None:
-            raise ElfError("it has no dynamic section, so it is not a shared library")
-        start = self.offset_of(segment.address, size=_DYNAMIC.size)
-        for at in range(start, start + segment.size - _DYNAMIC.size + 1, _DYNAMIC.size):
-            tag, value = self._unpack(_DYNAMIC, at)
-            if tag == 0:
-                return
-            yield tag, value
-        raise ElfError("its dynamic section has no end")
-
-    def _unpack(self, layout: struct.Struct, offset: int) -> tuple[int, ...]:
-        try:
-            return layout.unpack_from(self.data, offset)
-        except (struct.error, OverflowError) as error:
-            raise ElfError(f"it is cut off or damaged: nothing to read at byte {offset}") from error
-
-    def _text_at(self, offset: int) -> str:
-        """Return the text at `offset`, up to its zero byte; section names are short."""
-        return bytes(self.data[offset : offset + 64]).split(b"\0", 1)[0].decode("ascii", "backslashreplace")
-
-    def offset_of(self, address: int, *, size: int = 0) -> int:
-        """Return where in the file the bytes of an address are."""
-        for segment in self.segments:
-            if segment.type == _PT_LOAD and segment.address <= address < segment.address + segment.size:
-                if address + size > segment.address + segment.size:
-                    break
-                return address - segment.address + segment.offset
-        raise ElfError(f"it is damaged: its dynamic section names address {address:#x}, which is not in the file")
-
-    def tag(self, wanted: int) -> int | None:
-        """Return the value of a dynamic tag, if it is there."""
-        return next((value for tag, value in self.tags if tag == wanted), None)
-
-    @property
-    def strings(self) -> bytes:
-        """The dynamic string table."""
-        address, size = self.tag(DT_STRTAB), self.tag(DT_STRSZ)
-        if address is None or size is None:
-            raise ElfError("it is damaged: it has no dynamic string table")
-        offset = self.offset_of(address, size=size)
-        return bytes(self.data[offset : offset + size])
-
-    def texts(self, strings: bytes, *wanted: int) -> tuple[str, ...]:
-        """Return the strings of these dynamic tags, in order."""
-        return tuple(text(strings, value) for tag, value in self.tags if tag in wanted)
-
-    @property
-    def executable_stack(self) -> bool:
-        """Whether loading it makes the stack executable; so does a missing PT_GNU_STACK."""
-        return all(segment.flags & _PF_X for segment in self.segments if segment.type == _PT_GNU_STACK)
-
-    @property
-    def code(self) -> tuple[tuple[int, int], ...]:
-        """Offset and size of the parts of the file that are executable."""
-        return tuple(
-            (segment.offset, segment.size)
-            for segment in self.segments
-            if segment.type == _PT_LOAD and segment.flags & _PF_X
-        )
-
-    @property
-    def build_id(self) -> str | None:
-        """The build-id, in hex."""
-        for segment in self.segments:
-            if segment.type != _PT_NOTE:
-                continue
-            at, end = segment.offset, segment.offset + segment.size
-            while at + 12 <= end:
-                name_size, size, kind = self._unpack(struct.Struct("<III"), at)
-                content = at + 12 + (name_size + 3) // 4 * 4
-                if kind == 3 and bytes(self.data[at + 12 : at + 16]) == b"GNU\0":  # noqa: PLR2004  NT_GNU_BUILD_ID
-                    return bytes(self.data[content : content + size]).hex()
-                at = content + (size + 3) // 4 * 4
-        return None
+class Elf(ElfImage):
+    """An ELF file over its bytes; every reader raises ElfError on what it cannot trust."""
 
     def versions(self, strings: bytes) -> dict[int, tuple[str, str]]:
         """Return index → (library, version) of every version it needs."""
-        address = self.tag(DT_VERNEED)
-        found: dict[int, tuple[str, str]] = {}
-        seen = 0
-        while address is not None:
-            _, count, file, aux, following = self._unpack(_NEED, self.offset_of(address, size=_NEED.size))
-            at = address + aux
-            for _ in range(count):
-                _, _, index, name, step = self._unpack(_NEED_VERSION, self.offset_of(at, size=_NEED_VERSION.size))
-                found[index & 0x7FFF] = (text(strings, file), text(strings, name))
-                seen += 1
-                if seen > _MOST_VERSIONS:
-                    raise ElfError("it is damaged: its list of needed versions does not end")
-                if step == 0:
-                    break
-                at += step
-            seen += 1
-            address = address + following if following and seen < _MOST_VERSIONS else None
-        return found
+        return _versions(self, strings)
 
     def symbols(self, strings: bytes) -> Iterator[Symbol]:
         """Yield the dynamic symbols that take part in linking."""
-        address, count = self.tag(DT_SYMTAB), self._symbol_count()
-        if address is None or count <= 1:
-            return
-        start = self.offset_of(address, size=count * _SYMBOL.size)
-        table = _SYMBOL.iter_unpack(self.data[start : start + count * _SYMBOL.size])
-        needs = self.versions(strings)
-        for row, index in zip(table, self._version_indices(count), strict=True):
-            binding = BINDINGS.get(row[1] >> 4)
-            if row[0] == 0 or binding is None:
-                continue
-            defined = row[3] != 0
-            library, version = (None, None) if defined else needs.get(index & 0x7FFF, (None, None))
-            yield Symbol(name=text(strings, row[0]), defined=defined, binding=binding, version=version, library=library)
-
-    def _version_indices(self, count: int) -> tuple[int, ...]:
-        address = self.tag(DT_VERSYM)
-        if address is None:
-            return (0,) * count
-        return self._unpack(struct.Struct(f"<{count}H"), self.offset_of(address, size=2 * count))
-
-    def _symbol_count(self) -> int:
-        """Return the length of the symbol table, which is written down nowhere.
-
-        The hash tables cover what is exported; the relocations, every symbol the loader will ever look
-        up; a section header may know of more. The largest of them is the answer.
-        """
-        count = max(self._hashed(), self._gnu_hashed(), self._relocated(), self._listed())
-        if count > _MOST_SYMBOLS:
-            raise ElfError(f"it is damaged: it claims {count} dynamic symbols")
-        return count
-
-    def _hashed(self) -> int:
-        address = self.tag(DT_HASH)
-        if address is None:
-            return 0
-        return self._unpack(struct.Struct("<II"), self.offset_of(address, size=8))[1]
-
-    def _gnu_hashed(self) -> int:
-        address = self.tag(DT_GNU_HASH)
-        if address is None:
-            return 0
-        buckets, first, bloom, _ = self._unpack(struct.Struct("<IIII"), self.offset_of(address, size=16))
-        at = address + 16 + 8 * bloom
-        last = max(self._unpack(struct.Struct(f"<{buckets}I"), self.offset_of(at, size=4 * buckets)), default=0)
-        if last < first:
-            return first
-        chain = self.offset_of(at + 4 * buckets) + 4 * (last - first)
-        while not self._unpack(struct.Struct("<I"), chain)[0] & 1:
-            chain += 4
-            last += 1
-        return last + 1
-
-    def _relocated(self) -> int:
-        plt_has_addend = self.tag(DT_PLTREL) != DT_REL
-        tables = (
-            (DT_RELA, DT_RELASZ, struct.Struct("<12xI8x")),
-            (DT_REL, DT_RELSZ, struct.Struct("<12xI")),
-            (DT_JMPREL, DT_PLTRELSZ, struct.Struct("<12xI8x" if plt_has_addend else "<12xI")),
-        )
-        return 1 + max(self._highest_symbol(*table) for table in tables)
-
-    def _highest_symbol(self, where: int, length: int, layout: struct.Struct) -> int:
-        address, size = self.tag(where), self.tag(length)
-        if address is None or not size:
-            return 0
-        start = self.offset_of(address, size=size)
-        rows = layout.iter_unpack(self.data[start : start + size - size % layout.size])
-        return max((row[0] for row in rows), default=0)
-
-    def _listed(self) -> int:
-        address = self.tag(DT_SYMTAB)
-        return max(
-            (
-                section.size // _SYMBOL.size
-                for section in self.sections
-                if section.type == _SHT_DYNSYM and section.address == address
-            ),
-            default=0,
-        )
+        return _symbols(self, strings)
 
 
-def text(strings: bytes, offset: int) -> str:
-    """Return the zero-terminated text at `offset` of a string table."""
-    end = strings.find(b"\0", offset, offset + _LONGEST_NAME)
-    if end < 0:
-        raise ElfError(f"it is damaged: a name lies outside its string table, at {offset}")
-    return strings[offset:end].decode("utf-8", "backslashreplace")
+def _versions(file: ElfImage, strings: bytes) -> dict[int, tuple[str, str]]:
+    address = file.tag(DT_VERNEED)
+    found: dict[int, tuple[str, str]] = {}
+    seen = 0
+    while address is not None:
+        _, count, library, aux, following = file.unpack(_NEED, file.offset_of(address, size=_NEED.size))
+        at = address + aux
+        for _ in range(count):
+            _, _, index, name, step = file.unpack(_NEED_VERSION, file.offset_of(at, size=_NEED_VERSION.size))
+            found[index & 0x7FFF] = (text(strings, library), text(strings, name))
+            seen += 1
+            if seen > _MOST_VERSIONS:
+                raise ElfError("it is damaged: its list of needed versions does not end")
+            if step == 0:
+                break
+            at += step
+        seen += 1
+        address = address + following if following and seen < _MOST_VERSIONS else None
+    return found
+
+
+def _symbols(file: ElfImage, strings: bytes) -> Iterator[Symbol]:
+    address, count = file.tag(DT_SYMTAB), _symbol_count(file)
+    if address is None or count <= 1:
+        return
+    start = file.offset_of(address, size=count * _SYMBOL.size)
+    table = _SYMBOL.iter_unpack(file.data[start : start + count * _SYMBOL.size])
+    needs = _versions(file, strings)
+    for row, index in zip(table, _version_indices(file, count), strict=True):
+        binding = _BINDINGS.get(row[1] >> 4)
+        if row[0] == 0 or binding is None:
+            continue
+        defined = row[3] != 0
+        library, version = (None, None) if defined else needs.get(index & 0x7FFF, (None, None))
+        yield Symbol(name=text(strings, row[0]), defined=defined, binding=binding, version=version, library=library)
+
+
+def _version_indices(file: ElfImage, count: int) -> tuple[int, ...]:
+    address = file.tag(DT_VERSYM)
+    if address is None:
+        return (0,) * count
+    return file.unpack(struct.Struct(f"<{count}H"), file.offset_of(address, size=2 * count))
+
+
+def _symbol_count(file: ElfImage) -> int:
+    """Return the length of the symbol table, which is written down nowhere.
+
+    The hash tables cover what is exported; the relocations, every symbol the loader will ever look
+    up; a section header may know of more. The largest of them is the answer.
+    """
+    count = max(_hashed(file), _gnu_hashed(file), _relocated(file), _listed(file))
+    if count > _MOST_SYMBOLS:
+        raise ElfError(f"it is damaged: it claims {count} dynamic symbols")
+    return count
+
+
+def _hashed(file: ElfImage) -> int:
+    address = file.tag(DT_HASH)
+    if address is None:
+        return 0
+    return file.unpack(struct.Struct("<II"), file.offset_of(address, size=8))[1]
+
+
+def _gnu_hashed(file: ElfImage) -> int:
+    address = file.tag(DT_GNU_HASH)
+    if address is None:
+        return 0
+    buckets, first, bloom, _ = file.unpack(struct.Struct("<IIII"), file.offset_of(address, size=16))
+    at = address + 16 + 8 * bloom
+    last = max(file.unpack(struct.Struct(f"<{buckets}I"), file.offset_of(at, size=4 * buckets)), default=0)
+    if last < first:
+        return first
+    chain = file.offset_of(at + 4 * buckets) + 4 * (last - first)
+    while not file.unpack(struct.Struct("<I"), chain)[0] & 1:
+        chain += 4
+        last += 1
+    return last + 1
+
+
+def _relocated(file: ElfImage) -> int:
+    plt_has_addend = file.tag(DT_PLTREL) != DT_REL
+    tables = (
+        (DT_RELA, DT_RELASZ, struct.Struct("<12xI8x")),
+        (DT_REL, DT_RELSZ, struct.Struct("<12xI")),
+        (DT_JMPREL, DT_PLTRELSZ, struct.Struct("<12xI8x" if plt_has_addend else "<12xI")),
+    )
+    return 1 + max(_highest_symbol(file, *table) for table in tables)
+
+
+def _highest_symbol(file: ElfImage, where: int, length: int, layout: struct.Struct) -> int:
+    address, size = file.tag(where), file.tag(length)
+    if address is None or not size:
+        return 0
+    start = file.offset_of(address, size=size)
+    rows = layout.iter_unpack(file.data[start : start + size - size % layout.size])
+    return max((row[0] for row in rows), default=0)
+
+
+def _listed(file: ElfImage) -> int:
+    address = file.tag(DT_SYMTAB)
+    return max(
+        (
+            section.size // _SYMBOL.size
+            for section in file.sections
+            if section.type == _SHT_DYNSYM and section.address == address
+        ),
+        default=0,
+    )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from builder import elf
+from builder import elfimage
 from builder.elf import Data, Elf, ElfError, Symbol
 from builder.errors import BuilderError
 from builder.macho import Macho, MachoError
@@ -90,20 +90,21 @@ class Extension:
 
     @classmethod
     def _of_elf(cls, name: str, file: Elf) -> "Extension":
-        strings = file.strings
-        symbols = tuple(file.symbols(strings))
-        soname = file.texts(strings, elf.DT_SONAME)
-        paths = file.texts(strings, elf.DT_RPATH, elf.DT_RUNPATH)
+        strings, flags = file.strings, file.tag(elfimage.DT_FLAGS) or 0
+        found = tuple(file.symbols(strings))
+        soname = file.texts(strings, elfimage.DT_SONAME)
+        paths = file.texts(strings, elfimage.DT_RPATH, elfimage.DT_RUNPATH)
         return cls(
             name=name,
             machine=file.machine,
-            needed=file.texts(strings, elf.DT_NEEDED, elf.DT_AUXILIARY, elf.DT_FILTER),
+            needed=file.texts(strings, elfimage.DT_NEEDED, elfimage.DT_AUXILIARY, elfimage.DT_FILTER),
             soname=soname[0] if soname else None,
             rpath=tuple(entry for path in paths for entry in path.split(":")),
             versions=tuple(sorted(set(file.versions(strings).values()))),
-            undefined=tuple(symbol for symbol in symbols if not symbol.defined),
-            defined=tuple(symbol for symbol in symbols if symbol.defined),
-            textrel=file.tag(elf.DT_TEXTREL) is not None or bool((file.tag(elf.DT_FLAGS) or 0) & _TEXTREL_FLAG),
+            undefined=tuple(symbol for symbol in found if not symbol.defined),
+            defined=tuple(symbol for symbol in found if symbol.defined),
+            textrel=file.tag(elfimage.DT_TEXTREL) is not None
+            or bool((file.tag(elfimage.DT_FLAGS) or 0) & _TEXTREL_FLAG),
             executable_stack=file.executable_stack,
             build_id=file.build_id,
             code=file.code,
@@ -114,7 +115,7 @@ class Extension:
 
     @classmethod
     def _of_macho(cls, name: str, file: Macho) -> "Extension":
-        symbols = file.symbols()
+        found = file.symbols()
         return cls(
             name=name,
             format="Mach-O",
@@ -122,8 +123,8 @@ class Extension:
             needed=file.needed,
             soname=file.name,
             rpath=file.rpath,
-            undefined=tuple(symbol for symbol in symbols if not symbol.defined),
-            defined=tuple(symbol for symbol in symbols if symbol.defined),
+            undefined=tuple(symbol for symbol in found if not symbol.defined),
+            defined=tuple(symbol for symbol in found if symbol.defined),
             build_id=file.uuid,
             minimum=file.minimum,
         )
