@@ -76,7 +76,7 @@ def images_of(archs: tuple[str, ...]) -> frozenset[Image]:
 
 
 def _find(data: Data, magic: bytes) -> Iterator[int]:
-    at = data.find(magic)
+    at = data.find(magic, 0)  # a map searches from where it was read to
     while at >= 0:
         yield at
         at = data.find(magic, at + len(magic))
