@@ -15,8 +15,9 @@ function(kernel_portable target)
   set(directory "${CMAKE_CURRENT_BINARY_DIR}/portable")
 
   # glibc 2.32; 0 is right whether there is one thread or more.
-  set(single_threaded
-      [[
+  set(
+    single_threaded
+    [[
 extern "C" {
 extern __attribute__((visibility("hidden"))) char __libc_single_threaded;
 char __libc_single_threaded = 0;
@@ -24,8 +25,9 @@ char __libc_single_threaded = 0;
 ]]
   )
   # GCC 11, called by allocators.
-  set(bad_array_new_length
-      [[
+  set(
+    bad_array_new_length
+    [[
 #include <new>
 namespace std {
 __attribute__((visibility("hidden"), noreturn)) void __throw_bad_array_new_length();
@@ -34,8 +36,9 @@ void __throw_bad_array_new_length() { throw bad_array_new_length(); }
 ]]
   )
   # GCC 9 and, in C++20, GCC 11. Templates of namespace std are visible whatever is said in C++.
-  set(sstream
-      [[
+  set(
+    sstream
+    [[
 #include <sstream>
 #if defined(__GLIBCXX__) && _GLIBCXX_USE_CXX11_ABI
 #define HIDDEN(NAME) asm(".hidden " NAME);
@@ -66,10 +69,7 @@ HIDDEN("_ZNOSt7__cxx1115basic_stringbufIcSt11char_traitsIcESaIcEE3strEv")
   add_library(kernel_portable STATIC EXCLUDE_FROM_ALL "${sources}")
   set_target_properties(
     kernel_portable
-    PROPERTIES
-      POSITION_INDEPENDENT_CODE ON
-      CXX_STANDARD 20
-      ARCHIVE_OUTPUT_DIRECTORY "${directory}"
+    PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_STANDARD 20 ARCHIVE_OUTPUT_DIRECTORY "${directory}"
   )
   kernel_reproducible(kernel_portable)
   target_link_libraries("${target}" PRIVATE kernel_portable)

@@ -17,7 +17,15 @@ A source that is added twice is compiled once, with the include directories and 
 #]=======================================================================]
 function(kernel_sources target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_sources")
-  set(flags C_FLAGS CXX_FLAGS CUDA_FLAGS HIP_FLAGS OBJC_FLAGS OBJCXX_FLAGS)
+  set(
+    flags
+    C_FLAGS
+    CXX_FLAGS
+    CUDA_FLAGS
+    HIP_FLAGS
+    OBJC_FLAGS
+    OBJCXX_FLAGS
+  )
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;INCLUDE_DIRS;${flags}")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")

@@ -23,8 +23,7 @@ build on one GPU; ``KERNEL_NVCC_THREADS`` is how many architectures of a source 
 function(kernel_cuda_component target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_cuda_component")
   cmake_parse_arguments(
-    PARSE_ARGV
-    1
+    PARSE_ARGV 1
     arg
     ""
     "NAME;MINVER"
@@ -44,7 +43,12 @@ function(kernel_cuda_component target)
   endif()
 
   kernel_cuda_capabilities(selected TOOLKIT "${version}" TABLE ${arg_CAPABILITIES})
-  set(KERNEL_CUDA_ARCHS "" CACHE STRING "CUDA capabilities to compile for; empty: those of the kernel")
+  set(
+    KERNEL_CUDA_ARCHS
+    ""
+    CACHE STRING
+    "CUDA capabilities to compile for; empty: those of the kernel"
+  )
   if(KERNEL_CUDA_ARCHS)
     set(selected_COMPILED "${KERNEL_CUDA_ARCHS}")
   endif()

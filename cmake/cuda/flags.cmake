@@ -10,7 +10,10 @@ function(kernel_cuda_flags out_var)
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
     foreach(flag IN LISTS ARGN)
       if(flag MATCHES "^--?static-global-template-stub=")
-        message(NOTICE "'${flag}' is dropped: nvcc has it from 12.8 on, and this is ${CMAKE_CUDA_COMPILER_VERSION}")
+        message(
+          NOTICE
+          "'${flag}' is dropped: nvcc has it from 12.8 on, and this is ${CMAKE_CUDA_COMPILER_VERSION}"
+        )
         list(REMOVE_ITEM flags "${flag}")
       endif()
     endforeach()

@@ -21,8 +21,8 @@ function(kernel_metal_air target shader)
   add_custom_command(
     OUTPUT "${air}"
     COMMAND
-      xcrun -sdk macosx metal "-mmacosx-version-min=${CMAKE_OSX_DEPLOYMENT_TARGET}" -O3 ${include_flags} -MMD -MF "${air}.d"
-      -c "${source}" -o "${air}"
+      xcrun -sdk macosx metal "-mmacosx-version-min=${CMAKE_OSX_DEPLOYMENT_TARGET}" -O3
+      ${include_flags} -MMD -MF "${air}.d" -c "${source}" -o "${air}"
     DEPENDS "${source}"
     DEPFILE "${air}.d"
     COMMENT "Compiling ${shader}"

@@ -27,7 +27,8 @@ function(kernel_metal_library target)
   add_custom_command(
     OUTPUT "${header}"
     COMMAND
-      "${CMAKE_COMMAND}" "-DLIBRARY=${library}" "-DHEADER=${header}" "-DNAMESPACE=${target}_metal" -P "${script}"
+      "${CMAKE_COMMAND}" "-DLIBRARY=${library}" "-DHEADER=${header}" "-DNAMESPACE=${target}_metal"
+      -P "${script}"
     DEPENDS "${library}" "${script}"
     COMMENT "Embedding ${target}.metallib"
     VERBATIM

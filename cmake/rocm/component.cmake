@@ -18,8 +18,7 @@ of all architectures, for a quick build on one GPU.
 function(kernel_rocm_component target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_rocm_component")
   cmake_parse_arguments(
-    PARSE_ARGV
-    1
+    PARSE_ARGV 1
     arg
     ""
     "NAME"
@@ -28,7 +27,12 @@ function(kernel_rocm_component target)
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  set(KERNEL_ROCM_ARCHS "" CACHE STRING "ROCm architectures to compile for; empty: those of the kernel")
+  set(
+    KERNEL_ROCM_ARCHS
+    ""
+    CACHE STRING
+    "ROCm architectures to compile for; empty: those of the kernel"
+  )
   if(KERNEL_ROCM_ARCHS)
     set(arg_ARCHITECTURES "${KERNEL_ROCM_ARCHS}")
   endif()
@@ -41,10 +45,16 @@ function(kernel_rocm_component target)
   )
 
   set_target_properties("${target}" PROPERTIES HIP_ARCHITECTURES OFF)
-  target_compile_definitions("${target}" PRIVATE ROCM_KERNEL USE_ROCM=1 __HIP_PLATFORM_AMD__=1 HIPBLAS_V2)
+  target_compile_definitions(
+    "${target}"
+    PRIVATE ROCM_KERNEL USE_ROCM=1 __HIP_PLATFORM_AMD__=1 HIPBLAS_V2
+  )
   target_link_libraries("${target}" PRIVATE hip::amdhip64)
   if(DEFINED ENV{ROCM_PATH})
-    target_compile_options("${target}" PRIVATE "$<$<COMPILE_LANGUAGE:HIP>:--rocm-path=$ENV{ROCM_PATH}>")
+    target_compile_options(
+      "${target}"
+      PRIVATE "$<$<COMPILE_LANGUAGE:HIP>:--rocm-path=$ENV{ROCM_PATH}>"
+    )
   endif()
 
   kernel_rocm_hipify(sources ${arg_SOURCES})
@@ -56,7 +66,11 @@ function(kernel_rocm_component target)
   endforeach()
   list(APPEND neighbours ${arg_INCLUDE_DIRS})
   list(REMOVE_DUPLICATES neighbours)
-  list(TRANSFORM neighbours PREPEND "${CMAKE_CURRENT_BINARY_DIR}/hipified/" OUTPUT_VARIABLE translated)
+  list(
+    TRANSFORM neighbours
+    PREPEND "${CMAKE_CURRENT_BINARY_DIR}/hipified/"
+    OUTPUT_VARIABLE translated
+  )
   list(TRANSFORM arg_ARCHITECTURES PREPEND "--offload-arch=" OUTPUT_VARIABLE architectures)
   kernel_sources(
     "${target}"

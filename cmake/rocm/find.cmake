@@ -27,13 +27,22 @@ function(kernel_rocm_find)
   if(NOT DEFINED ENV{PYTORCH_ROCM_ARCH})
     set(ENV{PYTORCH_ROCM_ARCH} gfx90a)
   endif()
-  set(CMAKE_HIP_ARCHITECTURES "$ENV{PYTORCH_ROCM_ARCH}" CACHE STRING "Architectures to test the compiler with")
+  set(
+    CMAKE_HIP_ARCHITECTURES
+    "$ENV{PYTORCH_ROCM_ARCH}"
+    CACHE STRING
+    "Architectures to test the compiler with"
+  )
   if(NOT CMAKE_HIP_COMPILER AND NOT DEFINED ENV{HIPCXX})
     # CMake wants clang itself, not hipcc.
     find_program(
       KERNEL_HIP_CLANG
       clang++
-      PATHS "$ENV{HIP_CLANG_PATH}" "$ENV{ROCM_PATH}/lib/llvm/bin" "$ENV{ROCM_PATH}/llvm/bin" /opt/rocm/lib/llvm/bin
+      PATHS
+        "$ENV{HIP_CLANG_PATH}"
+        "$ENV{ROCM_PATH}/lib/llvm/bin"
+        "$ENV{ROCM_PATH}/llvm/bin"
+        /opt/rocm/lib/llvm/bin
       NO_DEFAULT_PATH
     )
     if(KERNEL_HIP_CLANG)

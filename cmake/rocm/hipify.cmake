@@ -29,8 +29,8 @@ function(kernel_rocm_hipify out_var)
   set(script "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/hipify.py")
   execute_process(
     COMMAND
-      "${Python_EXECUTABLE}" "${script}" --torch "${torch}" --source "${CMAKE_CURRENT_SOURCE_DIR}" --output "${directory}"
-      --build "${CMAKE_BINARY_DIR}" -- ${cuda}
+      "${Python_EXECUTABLE}" "${script}" --torch "${torch}" --source "${CMAKE_CURRENT_SOURCE_DIR}"
+      --output "${directory}" --build "${CMAKE_BINARY_DIR}" -- ${cuda}
     OUTPUT_VARIABLE translated
     OUTPUT_STRIP_TRAILING_WHITESPACE
     COMMAND_ERROR_IS_FATAL ANY

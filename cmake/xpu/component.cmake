@@ -15,8 +15,7 @@ C++ sources are SYCL: they are compiled for the host and for the targets, ahead 
 function(kernel_xpu_component target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_xpu_component")
   cmake_parse_arguments(
-    PARSE_ARGV
-    1
+    PARSE_ARGV 1
     arg
     ""
     "NAME"

@@ -12,7 +12,12 @@ function(kernel_xpu_find)
   if(CMAKE_CXX_COMPILER OR DEFINED ENV{CXX})
     return()
   endif()
-  set(roots "$ENV{ONEAPI_ROOT}/compiler/latest/bin" "$ENV{CMPLR_ROOT}/bin" /opt/intel/oneapi/compiler/latest/bin)
+  set(
+    roots
+    "$ENV{ONEAPI_ROOT}/compiler/latest/bin"
+    "$ENV{CMPLR_ROOT}/bin"
+    /opt/intel/oneapi/compiler/latest/bin
+  )
   find_program(KERNEL_ICPX icpx HINTS ${roots})
   find_program(KERNEL_ICX icx HINTS ${roots})
   if(NOT KERNEL_ICPX OR NOT KERNEL_ICX)

@@ -1,0 +1,5 @@
+function(assert_equal found expected)
+  if(NOT found STREQUAL expected)
+    message(FATAL_ERROR "found '${found}', expected '${expected}'")
+  endif()
+endfunction()

@@ -1,0 +1,13 @@
+include("${KERNEL_CMAKE_DIR}/cuda/root.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/assert.inc.cmake")
+
+foreach(name IN ITEMS one two)
+  file(WRITE "${KERNEL_TEST_DIR}/${name}/bin/nvcc" "")
+endforeach()
+set(ENV{CUDA_HOME} "${KERNEL_TEST_DIR}/two")
+unset(ENV{CUDAToolkit_ROOT})
+kernel_cuda_root(root)
+assert_equal("${root}" "${KERNEL_TEST_DIR}/two")
+set(CUDAToolkit_ROOT "${KERNEL_TEST_DIR}/one")
+kernel_cuda_root(root)
+assert_equal("${root}" "${KERNEL_TEST_DIR}/one")

@@ -1,0 +1,3 @@
+# error: CXX_STANDARD is missing
+include("${KERNEL_CMAKE_DIR}/extension.cmake")
+kernel_extension(ops MODULE module)

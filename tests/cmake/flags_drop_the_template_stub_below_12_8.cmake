@@ -1,0 +1,7 @@
+# output: '-static-global-template-stub=false' is dropped
+include("${KERNEL_CMAKE_DIR}/cuda/flags.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/assert.inc.cmake")
+
+set(CMAKE_CUDA_COMPILER_VERSION 12.6.85)
+kernel_cuda_flags(flags -O3 -static-global-template-stub=false)
+assert_equal("${flags}" "--threads=1;-O3")

@@ -1,0 +1,7 @@
+include("${KERNEL_CMAKE_DIR}/cuda/flags.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/assert.inc.cmake")
+
+set(CMAKE_CUDA_COMPILER_VERSION 12.8.61)
+set(KERNEL_NVCC_THREADS 4)
+kernel_cuda_flags(flags -O3 -static-global-template-stub=false)
+assert_equal("${flags}" "--threads=4;-O3;-static-global-template-stub=false")
