@@ -85,6 +85,8 @@ class Wish:
     noarch: bool
     stable: Version | None
     toolkits: frozenset[Version] | None
+    merges: bool
+    """Whether rows share a cell."""
 
     @classmethod
     def of(cls, config: Config, backend: Backend) -> "Wish":
@@ -92,12 +94,14 @@ class Wish:
         noarch = is_noarch(config, backend)
         own = None if config.matrix is None else config.matrix.backend.get(backend)
         named = None if own is None else own.toolkits
+        stable = None if noarch else config.stable_abi(backend)
         return cls(
             config=config,
             backend=backend,
             noarch=noarch,
-            stable=None if noarch else config.stable_abi(backend),
+            stable=stable,
             toolkits=None if named is None else frozenset(map(minor, named)),
+            merges=noarch or stable is not None,
         )
 
 

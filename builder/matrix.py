@@ -82,13 +82,13 @@ def decide(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> 
     newest = _newest(wishes, candidates, reasons)
     taken: dict[tuple[str, str], Row] = {}
     decisions = []
-    for index, (row, why) in enumerate(zip(candidates, reasons, strict=True)):
+    for row, why in zip(candidates, reasons, strict=True):
         if why is not None:
             decisions.append(_refused(row, why))
             continue
         wish = wishes[row.backend]
-        first = newest.get(_group(wish, row), index)
-        decisions.append(_keep(wish, row, newest=candidates[first], taken=taken))
+        first = candidates[newest[_group(wish, row)]] if wish.merges else row
+        decisions.append(_keep(wish, row, newest=first, taken=taken))
     return tuple(decisions)
 
 
@@ -105,24 +105,22 @@ def _refused(row: Row, why: Why) -> Decision:
     return Decision(row=row, cell=None, rule=why.rule, message=why.message, key=why.key, remedy=why.remedy)
 
 
-def _group(wish: Wish, row: Row) -> tuple[str, ...] | None:
-    """Return what the rows share that give one cell together; None for a row that stands alone."""
-    if wish.noarch:
-        return (wish.backend.value, row.system)
-    return None if wish.stable is None else (wish.backend.value, row.system, row.toolkit or "")
+def _group(wish: Wish, row: Row) -> tuple[str, ...]:
+    """Return what the rows share that give one cell together."""
+    return (wish.backend, row.system) if wish.noarch else (wish.backend, row.system, row.toolkit or "")
 
 
 def _newest(
     wishes: Mapping[Backend, Wish], candidates: Sequence[Row], reasons: Sequence[Why | None]
-) -> dict[tuple[str, ...] | None, int]:
+) -> dict[tuple[str, ...], int]:
     """Return the index of the row of each group with the newest torch, the first of equals."""
-    newest: dict[tuple[str, ...] | None, int] = {}
+    newest: dict[tuple[str, ...], int] = {}
     for index, (row, why) in enumerate(zip(candidates, reasons, strict=True)):
-        group = None if why is not None else _group(wishes[row.backend], row)
-        if group is None:
+        wish = wishes[row.backend]
+        if why is not None or not wish.merges:
             continue
-        known = newest.setdefault(group, index)
-        if candidates[known].torch < row.torch:
+        group = _group(wish, row)
+        if candidates[newest.setdefault(group, index)].torch < row.torch:
             newest[group] = index
     return newest
 

@@ -1,9 +1,8 @@
 """What cells are expected to cost."""
 
-from functools import cache
 from pathlib import PurePosixPath
 
-from builder.config import Backend, Config, Framework
+from builder.config import Config, Framework
 from builder.matrix import Cell, absent_components
 from builder.plan.runners import data
 
@@ -24,14 +23,16 @@ class Costs:
 
     def seconds(self, cell: Cell) -> float:
         """Return how long `cell` takes on one runner."""
-        return _fixed(cell.backend, noarch=cell.noarch) + self.compile_seconds(cell)
+        fixed = data()["cost"]["fixed"]
+        return float(fixed["noarch" if cell.noarch else cell.backend.value]) + self.compile_seconds(cell)
 
     def compile_seconds(self, cell: Cell) -> float:
         """Return how long its compilers run, one after the other."""
-        key = (cell.framework, cell.backend, cell.toolkit, cell.stable_abi is None)
-        if key not in self._compile:
-            self._compile[key] = 0.0 if cell.noarch else self._estimate(cell)
-        return self._compile[key]
+        kind = (cell.compute, cell.noarch, cell.stable_abi is None)
+        found = self._compile.get(kind)
+        if found is None:
+            found = self._compile[kind] = 0.0 if cell.noarch else self._estimate(cell)
+        return found
 
     def _estimate(self, cell: Cell) -> float:
         absent = absent_components(self.config, cell)
@@ -42,11 +43,6 @@ class Costs:
         sources += [source for name, part in parts if name not in absent for source in part.src]
         device = table.get(cell.backend.value, table["host"])
         return sum(_units(source, host=table["host"], device=device) for source in sources)
-
-
-@cache
-def _fixed(backend: Backend, *, noarch: bool) -> float:
-    return float(data()["cost"]["fixed"]["noarch" if noarch else backend.value])
 
 
 def _interface(cell: Cell) -> str:

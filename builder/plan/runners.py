@@ -8,7 +8,6 @@ from typing import Any
 
 from builder import _toml, resources
 from builder.candidates import minor
-from builder.config import Backend
 from builder.errors import BuilderError
 from builder.matrix import Cell
 from builder.plan import Place
@@ -26,6 +25,7 @@ class Runners:
     """Label by system, in place of the data file's."""
     gitlab: bool = False
     """Take the labels, there called tags, of GitLab and not of GitHub."""
+    _known: dict[tuple[str, str, bool], Place] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def place(self, cell: Cell) -> Place:
         """Return where `cell` is built.
@@ -33,13 +33,18 @@ class Runners:
         Raises:
             BuilderError: no runner is known for its system.
         """
+        kind = (cell.compute, cell.system, cell.noarch)
+        found = self._known.get(kind)
+        if found is None:
+            found = self._known[kind] = Place(runner=self._runner(cell.system), container=_container(cell))
+        return found
+
+    def _runner(self, system: str) -> str:
         known = data()["gitlab"]["runner"] if self.gitlab else data()["runner"]
-        runner = self.own.get(cell.system) or known.get(cell.system)
+        runner = self.own.get(system) or known.get(system)
         if runner is None:
-            raise BuilderError(f"no runner is known for {cell.system}", help=f"pass --runner {cell.system}=LABEL")
-        # Python files are built by any machine: no toolkit, no container.
-        toolkit = None if cell.noarch else cell.toolkit
-        return _place(runner, cell.backend, cell.system, toolkit)
+            raise BuilderError(f"no runner is known for {system}", help=f"pass --runner {system}=LABEL")
+        return str(runner)
 
 
 @cache
@@ -71,8 +76,9 @@ def parse(settings: tuple[str, ...], *, gitlab: bool = False) -> Runners:
     return Runners(own=own, gitlab=gitlab)
 
 
-@cache
-def _place(runner: str, backend: Backend, system: str, toolkit: str | None) -> Place:
-    wanted = (backend.value, system, None if toolkit is None else str(minor(toolkit)))
+def _container(cell: Cell) -> str | None:
+    if cell.noarch or cell.toolkit is None:
+        return None  # Python files are built by any machine: no toolkit, no container
+    wanted = (cell.backend.value, cell.system, str(minor(cell.toolkit)))
     images = (one["image"] for one in data()["container"] if (one["backend"], one["system"], one["toolkit"]) == wanted)
-    return Place(runner=runner, container=next(images, None))
+    return next(images, None)

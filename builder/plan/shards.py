@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from builder.config import Backend
 from builder.errors import BuilderError
 from builder.matrix import Cell
 from builder.plan import Job, Place
@@ -60,9 +59,9 @@ def jobs(
 def _groups(
     cells: Iterable[Cell], *, place: Callable[[Cell], Place], seconds: Callable[[Cell], float]
 ) -> tuple[_Group, ...]:
-    members: defaultdict[tuple[Backend, str, Place], list[Cell]] = defaultdict(list)
+    members: defaultdict[tuple[str, str, Place], list[Cell]] = defaultdict(list)
     for cell in _once(cells):
-        members[cell.backend, cell.system, place(cell)].append(cell)
+        members[cell.backend.value, cell.system, place(cell)].append(cell)
     return tuple(
         _Group(name=_name(found, where), place=where, cells=tuple(found), costs=tuple(map(seconds, found)))
         for (_, _, where), found in members.items()
