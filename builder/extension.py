@@ -103,8 +103,7 @@ class Extension:
             versions=tuple(sorted(set(file.versions(strings).values()))),
             undefined=tuple(symbol for symbol in found if not symbol.defined),
             defined=tuple(symbol for symbol in found if symbol.defined),
-            textrel=file.tag(elfimage.DT_TEXTREL) is not None
-            or bool((file.tag(elfimage.DT_FLAGS) or 0) & _TEXTREL_FLAG),
+            textrel=file.tag(elfimage.DT_TEXTREL) is not None or bool(flags & _TEXTREL_FLAG),
             executable_stack=file.executable_stack,
             build_id=file.build_id,
             code=file.code,

@@ -5,15 +5,18 @@ import csv
 import io
 from collections.abc import Iterator
 
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from builder.audit import facts
 from builder.audit.report import Finding
 from builder.audit.subject import File, Subject
+from builder.config.values import Framework
 
 RULE = "layout"
 
+_FRAMEWORKS = {Framework.TORCH: "torch", Framework.TVM_FFI: "apache-tvm-ffi"}
 _UNHASHED = ("RECORD.jws", "RECORD.p7s")
 
 
@@ -113,10 +116,22 @@ def _metadata(subject: Subject) -> Iterator[Finding]:
 def _requirement(path: str, subject: Subject) -> Iterator[Finding]:
     """A kernel for one torch must say so, or it is installed beside another, where it registers nothing."""
     stated = subject.facts
-    if stated is None or stated.framework.value != "torch" or stated.version is None:
+    package = None if stated is None else _FRAMEWORKS.get(stated.framework)
+    if stated is None or package is None or stated.version is None:
         return
-    required = facts.requirements(subject.texts[path]).get("torch")
-    wanted = f">={stated.version}" if stated.stable else f"=={stated.version}.*"
-    have = "" if required is None else str(required.specifier)
-    if wanted not in have.split(","):
-        yield _finding(path, "Requires-Dist", f"it requires 'torch{have}', and the wheel is for 'torch{wanted}'")
+    required = facts.requirements(subject.texts[path]).get(package)
+    version = stated.version
+    wanted = f">={version}" if stated.stable else f"=={version}.*"
+    have = SpecifierSet() if required is None else required.specifier
+    if required is None or not _admits_only(have, major=version.major, minor=version.minor, later=stated.stable):
+        yield _finding(
+            path, "Requires-Dist", f"it requires '{package}{have}', and the wheel is for '{package}{wanted}'"
+        )
+
+
+def _admits_only(specifier: SpecifierSet, *, major: int, minor: int, later: bool) -> bool:
+    """Whether a specifier admits a minor version, none before it, and the later ones if they are meant."""
+    earlier = minor > 0 and specifier.contains(f"{major}.{minor - 1}.99")
+    own = any(specifier.contains(f"{major}.{minor}.{patch}") for patch in range(100))
+    following = specifier.contains(f"{major}.{minor + 1}.0")
+    return own and not earlier and following == later

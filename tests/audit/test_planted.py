@@ -165,5 +165,25 @@ def test_a_classic_library_that_names_no_library_of_torch_is_found(compiler, mak
 
 def test_a_tvm_ffi_library_that_uses_torch_is_found(compiler, make_wheel):
     library = compiler.library(calls("_ZN2at4_ops5empty4callEv"), link=())
-    path = make_wheel(library=library, label="tvmffi01.cpu", requires="apache-tvm-ffi>=0.1")
+    path = make_wheel(library=library, label="tvmffi01.cpu", requires="apache-tvm-ffi>=0.1.3,<0.2")
     assert {finding.rule for finding in judged(path).findings} == {"torch-libraries"}
+
+
+@pytest.mark.parametrize(
+    ("label", "requires", "right"),
+    [
+        pytest.param("torch213.cxx11.cpu", "torch==2.13.*", True, id="classic"),
+        pytest.param("torch213.cxx11.cpu", "torch>=2.13,<2.14", True, id="classic, spelled otherwise"),
+        pytest.param("torch213.cxx11.cpu", "torch>=2.13", False, id="classic for later ones"),
+        pytest.param("torch213.cxx11.cpu", "torch", False, id="classic for any"),
+        pytest.param("torch213.cxx11.cpu", "numpy", False, id="classic for none"),
+        pytest.param("torch213.cxx11.cpu", "torch==2.12.*", False, id="classic for another"),
+        pytest.param("torch.stable210.cpu", "torch>=2.10", True, id="stable"),
+        pytest.param("torch.stable210.cpu", "torch>=2.9", False, id="stable for an earlier one"),
+        pytest.param("torch.stable210.cpu", "torch==2.10.*", False, id="stable for one"),
+    ],
+)
+def test_the_requirement_must_fit_the_label(compiler, make_wheel, label, requires, right):
+    path = make_wheel(library=compiler.library(), label=label, requires=requires)
+    found = {(finding.rule, finding.symbol) for finding in judged(path).findings}
+    assert found == (set() if right else {("layout", "Requires-Dist")})
