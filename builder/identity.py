@@ -3,19 +3,21 @@
 import ast
 import hashlib
 import json
+import mmap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import NoteSection
-
+from builder import __version__, elf
 from builder.errors import BuilderError
+from builder.toolchain import sha256_of
 
 _PYTHON_LIBRARIES = ("libtorch_python", "libtorchbind_test", "libtorch_global_deps")
 """Libraries that a kernel of the limited API never links to: another Python's torch is the same torch."""
+_DECIDES_BYTES = ("build.py", "environment.py", "finish.py", "identity.py", "metadata.py", "sandbox.py", "wheel.py")
+"""Modules whose work shows nowhere else in the record; what a renderer does shows in the project."""
 _VERSION_FIELDS = ("cuda", "git_version", "hip", "rocm", "xpu")
 
 
@@ -31,7 +33,7 @@ class FrameworkIdentity:
     version: str
     """The whole version with patch and local tag, such as `2.13.0+cu130`."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """`git_version`, `cuda`, `hip`, `xpu`, the C++11 ABI, and the build-id of each library."""
+    """`git_version`, `cuda`, `hip`, `xpu`, the C++11 ABI, Python, platform, and the build-id of each library."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +78,14 @@ def torch_identity(site_packages: Path) -> FrameworkIdentity:
             f"no torch in '{site_packages}': {error}", help="install torch there, or build with isolation"
         ) from error
     facts = {name: values[name] for name in _VERSION_FIELDS if values.get(name) not in (None, "None", "")}
-    facts["cxx11-abi"] = _cxx11_abi(root)
+    facts.update(_python(root))
     libraries = sorted(path for pattern in ("libtorch*", "libc10*") for path in (root / "lib").glob(pattern))
     facts.update(
         (f"build-id {path.name}", file_identity(path))
         for path in libraries
         if path.is_file() and not path.name.startswith(_PYTHON_LIBRARIES)
     )
+    facts.update(_abi(root))
     return FrameworkIdentity(name="torch", version=version, facts=facts)
 
 
@@ -112,31 +115,66 @@ def _assignments(text: str) -> dict[str, str]:
     return values
 
 
-def _cxx11_abi(root: Path) -> str:
-    """Return the C++11-ABI flag that torch's CMake config hands to whoever links to it."""
+def _python(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield which Python and system torch's own extension is for, such as `cpython-311-x86_64-linux-gnu`."""
+    for path in sorted(root.glob("_C.*")):
+        if path.suffix in (".so", ".pyd"):
+            yield "python", path.name.removeprefix("_C.").removesuffix(path.suffix)
+
+
+def _abi(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield the platform and the C++11-ABI flag, as the symbols of c10 have them or else torch's CMake config."""
+    known = _elf_of(root / "lib/libc10.so")
+    if known is not None:
+        yield "platform", known.machine
+    flag = _declared_abi(root) if known is None else _linked_abi(known) or _declared_abi(root)
+    if flag is not None:
+        yield "cxx11-abi", flag
+
+
+def _linked_abi(library: elf.Elf) -> str | None:
+    """Tell the flag from the mangled names: `std::string` is `__cxx11` in one ABI and `Ss` in the other."""
+    try:
+        names = [symbol.name for symbol in library.symbols(library.strings) if symbol.name.startswith("_ZN")]
+    except elf.ElfError:
+        return None
+    if any("7__cxx1112basic_string" in name for name in names):
+        return "1"
+    return "0" if any(name.startswith("_ZN3c10") and "Ss" in name for name in names) else None
+
+
+def _declared_abi(root: Path) -> str | None:
+    """Return the flag that torch's CMake config hands to whoever links to it; newer ones hand none."""
     config = root / "share/cmake/Torch/TorchConfig.cmake"
-    text = config.read_text(encoding="utf-8") if config.is_file() else ""
-    for value in ("0", "1"):
-        if f"_GLIBCXX_USE_CXX11_ABI={value}" in text:
-            return value
-    return "1"  # torch no longer writes the flag since it has no other ABI
+    text = config.read_text(encoding="utf-8", errors="replace") if config.is_file() else ""
+    return next((value for value in ("0", "1") if f"_GLIBCXX_USE_CXX11_ABI={value}" in text), None)
 
 
 def file_identity(path: Path) -> str:
     """Return a library's build-id, or a sha256 of its content where it has none."""
-    return next(_build_ids(path), None) or f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+    known = _elf_of(path)
+    try:
+        build_id = None if known is None else known.build_id
+    except elf.ElfError:
+        build_id = None
+    return build_id or f"sha256:{sha256_of(path)}"
 
 
-def _build_ids(path: Path) -> Iterator[str]:
-    with path.open("rb") as file:
-        try:
-            for section in ELFFile(file).iter_sections():
-                if isinstance(section, NoteSection):
-                    yield from (
-                        str(note["n_desc"]) for note in section.iter_notes() if note["n_type"] == "NT_GNU_BUILD_ID"
-                    )
-        except (ELFError, ValueError, KeyError):
-            return
+def _elf_of(path: Path) -> elf.Elf | None:
+    """Map a library and read its headers; None for what is not an ELF library, or a damaged one."""
+    try:
+        with path.open("rb") as file:
+            return elf.Elf(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError):
+        return None
+
+
+@cache
+def of_builder() -> str:
+    """Return the version of `builder` and a digest of what decides bytes: a checkout is not a release."""
+    package = Path(__file__).parent
+    digests = "".join(f"{name} {sha256_of(package / name)}\n" for name in _DECIDES_BYTES)
+    return f"{__version__} sha256:{hashlib.sha256(digests.encode()).hexdigest()}"
 
 
 def file_digests(files: Mapping[str, bytes]) -> dict[str, str]:

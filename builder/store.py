@@ -1,21 +1,30 @@
 """The content-addressed store: an entry is complete or absent, locked while it is made, verified when it is used."""
 
 import contextlib
+import errno
 import fcntl
+import hashlib
 import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from builder import scratch
 from builder.errors import BuilderError
 from builder.toolchain import sha256_of
 from builder.wheel import write_atomic
 
 _ENTRY = "entry.json"
+_FOLDERS = ("wheels", "locks", "logs", "last", "notes", "scratch")
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+_SURELY_DEAD = 3600.0
+"""Seconds after which nobody is still writing a file of a few kilobytes."""
+_SETTLED_NS = 2_000_000_000
 
 
 class StoreError(BuilderError):
@@ -52,21 +61,34 @@ class Store:
     root: Path
 
     def prepare(self) -> bool:
-        """Make the directories and drop what dead builds left; return whether the store can be written."""
+        """Make the directories and drop what dead processes left; return whether the store can be written."""
         try:
-            for name in ("wheels", "locks", "logs", "last", "scratch"):
+            for name in _FOLDERS:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):
                 pass
         except OSError as error:
-            if (self.root / "wheels").is_dir():
+            if error.errno in _READ_ONLY and (self.root / "wheels").is_dir():
                 return False
             raise StoreError(
                 f"cannot make a store at '{self.root}': {error.strerror}",
                 help="free the disk, or name another place with --store or BUILDER_STORE",
             ) from error
-        self._drop_scratch()
+        scratch.sweep(self.root / "scratch")
+        self._drop_leftovers()
         return True
+
+    def _drop_leftovers(self) -> None:
+        """Remove the halves of entries that killed processes left: nobody holds the lock of their key."""
+        for path in (self.root / "wheels").glob(".*"):
+            with self.lock(path.name[1:].partition("-")[0], wait=False) as held:
+                if held:
+                    shutil.rmtree(path, ignore_errors=True)
+        for folder in ("last", "notes"):
+            for path in (self.root / folder).glob(".*.part"):
+                with contextlib.suppress(OSError):
+                    if time.time() - path.stat().st_mtime > _SURELY_DEAD:
+                        path.unlink()
 
     def find(self, key: str) -> Entry | Damaged | None:
         """Return the entry of `key` if it is there and its wheel is what it was; a damaged one is said."""
@@ -79,30 +101,39 @@ class Store:
             return Damaged(key=key, why=str(error))
 
     def put(self, key: str, wheel: tuple[str, bytes], *, record: Mapping[str, Any], report: Mapping[str, Any]) -> Entry:
-        """Add a wheel (file name, content) under `key`, replacing a damaged entry; all or nothing."""
+        """Add a wheel (file name, content) under `key`, replacing a damaged entry; all or nothing.
+
+        The caller holds the lock of the key.
+        """
         name, content = wheel
-        aside = Path(tempfile.mkdtemp(prefix=f".{key[:16]}-", dir=self.root / "wheels"))
+        aside = self._aside(key)
         target = self.root / "wheels" / key
         try:
             write_atomic(aside / name, content)
-            entry = {"wheel": name, "sha256": sha256_of(aside / name), "record": record, "report": report}
+            digest = hashlib.sha256(content).hexdigest()
+            entry = {"wheel": name, "sha256": digest, "record": record, "report": report}
             write_atomic(aside / _ENTRY, json.dumps(entry, sort_keys=True, indent=1).encode())
             aside.chmod(0o755)
+            _flush(aside)
             if target.exists():
                 self.remove(key)
             aside.rename(target)
+            _flush(target.parent)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
             raise
         return _read(target)
 
     def remove(self, key: str) -> None:
-        """Take an entry out: renamed first, so that no reader sees half of it."""
-        target = self.root / "wheels" / key
-        trash = Path(tempfile.mkdtemp(prefix=".trash-", dir=self.root / "wheels"))
+        """Take an entry out: renamed first, so that no reader sees half of it. The caller holds the lock of the key."""
+        aside = self._aside(key)
         with contextlib.suppress(FileNotFoundError):
-            target.rename(trash / "entry")
-        shutil.rmtree(trash, ignore_errors=True)
+            (self.root / "wheels" / key).rename(aside / "entry")
+        shutil.rmtree(aside, ignore_errors=True)
+
+    def _aside(self, key: str) -> Path:
+        """Make a folder that tells whose it is: when the lock of its key is free, its maker is dead."""
+        return Path(tempfile.mkdtemp(prefix=f".{key}-", dir=self.root / "wheels"))
 
     def entries(self) -> Iterator[Entry | Damaged]:
         """Yield every entry, by key."""
@@ -146,31 +177,17 @@ class Store:
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Give a private directory that is gone afterwards, also when this process was killed."""
-        folder = Path(tempfile.mkdtemp(prefix="b", dir=self.root / "scratch"))
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        """Give a private directory that is gone afterwards, also when this process is killed."""
         try:
+            given = scratch.make(self.root / "scratch")
+        except OSError as error:
+            if error.errno not in _READ_ONLY:
+                raise
+            with tempfile.TemporaryDirectory(prefix="builder-") as folder:
+                yield Path(folder)
+            return
+        with given as folder:
             yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(descriptor)
-
-    def _drop_scratch(self) -> None:
-        """Remove the scratch directories whose build is dead: nobody holds their lock."""
-        for folder in (self.root / "scratch").iterdir():
-            try:
-                descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CLOEXEC)
-            except OSError:
-                continue  # just being made, or just being removed
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            else:
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(descriptor)
 
     def set_last(self, kernel: str, variant: str, *, key: str, record: Mapping[str, Any]) -> None:
         """Remember what the last build of a cell was made of."""
@@ -199,15 +216,43 @@ class Store:
         """Return the sha256 of a tool, remembered as long as its inode, size and times stay."""
         status = path.stat()
         seen = f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
-        note = self.root / "last" / f"digest-{status.st_dev}-{status.st_ino}"
-        with contextlib.suppress(OSError, ValueError):
-            known, value = note.read_text(encoding="ascii").split()
-            if known == seen:
-                return value
+        name = f"digest-{status.st_dev}-{status.st_ino}"
+        known = self.note(name)
+        if known is not None and known.get("seen") == seen:
+            return str(known["sha256"])
         value = sha256_of(path)
-        with contextlib.suppress(OSError):  # a read-only store remembers nothing
-            write_atomic(note, f"{seen} {value}".encode())
+        # What changed just now may change again within one tick of the clock, and look the same.
+        if time.time_ns() - status.st_ctime_ns > _SETTLED_NS:
+            self.set_note(name, {"seen": seen, "sha256": value})
         return value
+
+    def note(self, name: str) -> Mapping[str, Any] | None:
+        """Return what is remembered under `name`; what is damaged is forgotten."""
+        try:
+            found = json.loads((self.root / "notes" / f"{name}.json").read_text(encoding="utf-8"))
+            value, digest = found["value"], found["sha256"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return value if isinstance(value, dict) and digest == _digest_of(value) else None
+
+    def set_note(self, name: str, value: Mapping[str, Any]) -> None:
+        """Remember something that is only a shortcut; a store that cannot be written remembers nothing."""
+        text = json.dumps({"value": value, "sha256": _digest_of(value)}, sort_keys=True)
+        with contextlib.suppress(OSError):
+            write_atomic(self.root / "notes" / f"{name}.json", text.encode())
+
+
+def _digest_of(value: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _flush(folder: Path) -> None:
+    """Bring the names in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _read(folder: Path) -> Entry:

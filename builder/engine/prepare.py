@@ -1,0 +1,329 @@
+"""What a cell is built with, and the build key that follows: without an environment where the store knows enough."""
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from builder import (
+    build,
+    current,
+    environment,
+    finders,
+    identity,
+    interpreters,
+    metadata,
+    pins,
+    render,
+    sandbox,
+    toolchain,
+    toolkit,
+)
+from builder.config import Backend, Framework
+from builder.engine.budget import Machine
+from builder.errors import BuilderError, ConfigError
+from builder.finish import MANYLINUX
+from builder.kernel import Kernel
+from builder.matrix import Cell
+from builder.project import Project
+from builder.store import Store
+from builder.toolchain import Tool, Toolchain
+from builder.wheel import EPOCH
+
+_NEEDS_TOOLCHAIN = {Backend.CPU, Backend.CUDA, Backend.ROCM, Backend.XPU, Backend.METAL}
+_REACHES_BUILD = ("ROCM_PATH", "ONEAPI_ROOT", "DEVELOPER_DIR", "SDKROOT")
+"""Variables of the user that a build sees and that can change a bit; ccache's cannot."""
+
+
+class NotHereError(BuilderError):
+    """This machine cannot build a cell; the message says what is missing."""
+
+    exit_code = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a user asked of a build."""
+
+    store: Store
+    output: Path
+    limits: Machine
+    environ: Mapping[str, str]
+    isolation: bool = True
+    python: Path | None = None
+    """With isolation the interpreter to prefer; without, the one whose packages are used."""
+    wheel_version: str | None = None
+    label: bool = True
+    policy: str = MANYLINUX
+    unique_id: str | None = None
+    allow_unsafe_flags: bool = False
+    only_possible: bool = False
+    """No cell was named: one that this machine cannot build is skipped and does not fail."""
+    again: bool = False
+    """Build also what the store has."""
+    test: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingredients:
+    """What only an installed environment tells, and the store remembers for its pins."""
+
+    framework: Mapping[str, object]
+    """The identity of torch or tvm-ffi."""
+    cuda: Mapping[str, str] | None = None
+    """Version and digest of the nvcc among the pinned wheels."""
+
+    @property
+    def version(self) -> str:
+        """The framework's whole version."""
+        return str(self.framework["version"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A cell that this machine may build, before its environment is there."""
+
+    cell: Cell
+    project: Project
+    wanted: pins.PinSet | None
+    """The pinned wheels; None without isolation."""
+    python: Path
+    installed: Path | None = None
+    """Where the framework is, without isolation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A cell with everything its key is made of."""
+
+    job: build.Job
+    record: identity.BuildRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparer:
+    """Finds what cells are built with; several threads may ask."""
+
+    kernel: Kernel
+    options: Options
+    step: Callable[[Cell, str], None]
+    known: pins.Pins = field(default_factory=pins.load)
+    _projects: dict[Backend, Project] = field(default_factory=dict)
+    _rendering: threading.Lock = field(default_factory=threading.Lock)
+
+    def request(self, cell: Cell) -> Request:
+        """Render a cell and choose its pins and its Python.
+
+        Raises:
+            NotHereError: this machine lacks something.
+        """
+        if cell.system != toolchain.system() and not cell.noarch:
+            raise NotHereError(
+                f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}",
+                help=f"build it on {cell.system}, or in CI: builder matrix --system {cell.system} --format github",
+            )
+        project = self._project(cell.backend)
+        with _said_as_not_here():
+            return self._isolated(cell, project) if self.options.isolation else self._current(cell, project)
+
+    def _project(self, backend: Backend) -> Project:
+        with self._rendering:
+            if backend not in self._projects:
+                self._projects[backend] = render.render(
+                    self.kernel,
+                    backend,
+                    unique_id=self.options.unique_id,
+                    allow_unsafe_flags=self.options.allow_unsafe_flags,
+                )
+            return self._projects[backend]
+
+    def _isolated(self, cell: Cell, project: Project) -> Request:
+        requirement = pins.Requirement.of(cell, "")
+        found = interpreters.interpreter_for(self.known, requirement, finders=finders.read(self.options.environ))
+        wanted = self.known.environment(replace(requirement, python=found.tag))
+        return Request(cell=cell, project=project, wanted=wanted, python=found.path)
+
+    def _current(self, cell: Cell, project: Project) -> Request:
+        found = current.look(self.options.python)
+        name = "tvm_ffi" if cell.framework is Framework.TVM_FFI else "torch"
+        installed = found.tvm_ffi if cell.framework is Framework.TVM_FFI else found.torch
+        if installed is None:
+            raise NotHereError(
+                f"'{found.python}' has no {name}", help=f"install {name} there, or build without --no-isolation"
+            )
+        _fits(cell, _read_identity(cell, installed).version)
+        return Request(cell=cell, project=project, wanted=None, python=found.python, installed=installed)
+
+    def record(self, request: Request) -> identity.BuildRecord | None:
+        """Return the build record, if no environment has to be made to know it."""
+        with _said_as_not_here():
+            ingredients = self._remembered(request)
+            return (
+                None if ingredients is None else self._record(request, ingredients, self._tools(request, ingredients))
+            )
+
+    def _remembered(self, request: Request) -> Ingredients | None:
+        if request.installed is not None:
+            return Ingredients(framework=asdict(_read_identity(request.cell, request.installed)))
+        note = self.options.store.note(_note(request))
+        if note is None or note.get("builder") != identity.of_builder():
+            return None
+        return Ingredients(framework=note["framework"], cuda=note["cuda"])
+
+    def prepare(self, request: Request) -> Prepared:
+        """Make the environment, if it is not there, and return the job and its record.
+
+        Raises:
+            NotHereError: this machine lacks something.
+        """
+        with _said_as_not_here():
+            made = None if request.wanted is None else self._make(request, request.wanted)
+            site_packages = request.installed if made is None else made.site_packages
+            if site_packages is None:
+                raise NotHereError(f"{request.cell.variant} has neither pins nor an environment")
+            root = self._toolkit_root(request.cell, site_packages)
+            tools = self._toolchain(request.cell, root)
+            pinned = None if tools is None or tools.cuda is None or root is None else tools.cuda
+            ingredients = Ingredients(
+                framework=asdict(_read_identity(request.cell, site_packages)),
+                cuda=None if pinned is None else {"version": pinned.version, "digest": pinned.digest},
+            )
+        if made is not None:
+            note = {"builder": identity.of_builder(), **asdict(ingredients)}
+            self.options.store.set_note(_note(request), note)
+        job = self._job(request, made, site_packages=site_packages, tools=tools, root=root)
+        return Prepared(job=job, record=self._record(request, ingredients, tools))
+
+    def _make(self, request: Request, wanted: pins.PinSet) -> environment.Environment:
+        return environment.make(
+            wanted,
+            store_root=self.options.store.root,
+            python=request.python,
+            finders=finders.read(self.options.environ),
+            progress=lambda text: self.step(request.cell, text),
+        )
+
+    def _toolkit_root(self, cell: Cell, site_packages: Path) -> Path | None:
+        root = toolkit.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
+        if root is not None:
+            toolkit.complete(root)
+        return root
+
+    def _tools(self, request: Request, ingredients: Ingredients) -> Toolchain | None:
+        """Return the toolchain; an nvcc among the wheels is what its pins say, and need not be there."""
+        if ingredients.cuda is None:
+            return self._toolchain(request.cell, None)
+        host = toolchain.find(Backend.CPU, environ=self.options.environ, digest=self.options.store.digest)
+        return replace(host, cuda=Tool(path=Path("nvcc"), **ingredients.cuda))
+
+    def _toolchain(self, cell: Cell, root: Path | None) -> Toolchain | None:
+        if cell.noarch or cell.backend not in _NEEDS_TOOLCHAIN:
+            return None
+        return toolchain.find(
+            cell.backend,
+            environ=self.options.environ,
+            toolkit=cell.toolkit,
+            toolkit_root=root,
+            digest=self.options.store.digest,
+        )
+
+    def _job(
+        self,
+        request: Request,
+        made: environment.Environment | None,
+        *,
+        site_packages: Path,
+        tools: Toolchain | None,
+        root: Path | None,
+    ) -> build.Job:
+        options = self.options
+        python = request.python if made is None else made.python
+        return build.Job(
+            kernel=self.kernel,
+            cell=request.cell,
+            project=request.project,
+            environment=None if made is None else made.path,
+            site_packages=site_packages,
+            frontend=Path(sys.executable) if made is None else made.python,
+            framework_version=_read_identity(request.cell, site_packages).version,
+            toolchain=tools,
+            toolkit_root=root,
+            test_python=python if options.test else None,
+            wheel_version=options.wheel_version,
+            label=options.label,
+            policy=options.policy,
+            epoch=_epoch(options.environ),
+            cores=options.limits.cores,
+            environ=options.environ,
+        )
+
+    def _record(self, request: Request, ingredients: Ingredients, tools: Toolchain | None) -> identity.BuildRecord:
+        options = self.options
+        requirements = metadata.requirements(self.kernel.config, request.cell, ingredients.version)
+        variables = {name: options.environ[name] for name in _REACHES_BUILD if options.environ.get(name)}
+        return identity.BuildRecord(
+            builder=identity.of_builder(),
+            variant=request.cell.variant,
+            wheel={
+                "version": options.wheel_version or "",
+                "label": str(options.label),
+                "policy": options.policy,
+                "requires": ", ".join(requirements),
+            },
+            project=identity.file_digests(request.project.files),
+            framework=ingredients.framework,
+            pins="" if request.wanted is None else request.wanted.digest,
+            toolchain={} if tools is None else tools.identity,
+            environment={
+                "SOURCE_DATE_EPOCH": str(_epoch(options.environ)),
+                "place": str(sandbox.CANONICAL) if tools is not None and sandbox.available() else "",
+                **variables,
+            },
+        )
+
+
+@contextlib.contextmanager
+def _said_as_not_here() -> Iterator[None]:
+    """Let what is missing on this machine be told from what is wrong with the kernel."""
+    try:
+        yield
+    except (ConfigError, NotHereError):
+        raise
+    except BuilderError as error:
+        raise NotHereError(error.message, help=error.help) from error
+
+
+def _note(request: Request) -> str:
+    return f"pins-{request.wanted.digest}-{request.cell.framework}" if request.wanted is not None else ""
+
+
+def _read_identity(cell: Cell, site_packages: Path) -> identity.FrameworkIdentity:
+    read = identity.tvm_ffi_identity if cell.framework is Framework.TVM_FFI else identity.torch_identity
+    return read(site_packages)
+
+
+def _fits(cell: Cell, version: str) -> None:
+    """Refuse the torch of the current environment for a cell of another one."""
+    if cell.framework is not Framework.TORCH:
+        return
+    wanted, found = cell.torch, version.partition("+")[0]
+    minor = ".".join(found.split(".", 2)[:2])
+    exact = cell.stable_abi is None
+    if exact and minor != str(wanted):
+        raise NotHereError(
+            f"{cell.variant} needs torch {wanted}; the current environment has {version}",
+            help=f"install torch {wanted}, or build with isolation, or name a cell of torch {minor}",
+        )
+
+
+def _epoch(environ: Mapping[str, str]) -> int:
+    text = environ.get("SOURCE_DATE_EPOCH")
+    if text is None:
+        return EPOCH
+    if not text.isascii() or not text.isdigit():
+        raise BuilderError(
+            f"SOURCE_DATE_EPOCH is '{text}', not a number of seconds", help="unset it, or set it to a whole number"
+        )
+    return int(text)
