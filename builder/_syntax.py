@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from builder._positions import Index
-from builder.spelling import quoted
+from builder.spelling import escaped, quoted
 
 _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _AT_END = " (at end of document)"
@@ -94,4 +94,4 @@ def _value(rest: str) -> tuple[str, str | None]:
     word = re.split(r"[\s,\]}#]", rest, maxsplit=1)[0]
     if word.lower() in {"true", "false"}:
         return f"{quoted(word)} is no value", f"write {word.lower()}"
-    return f"{quoted(word)} is no value", f'quote it: "{word}"' if '"' not in word and "'" not in word else None
+    return f"{quoted(word)} is no value", f'quote it: "{escaped(word)}"' if '"' not in word and "'" not in word else None

@@ -20,12 +20,12 @@ class Kernel:
     """The schema of the file; `config` is in the current one whatever it is."""
 
 
-def load(directory: Path) -> Kernel:
-    """Read the kernel in `directory`.
+def load(directory: Path, *, license: str | None = None) -> Kernel:  # noqa: A002  the key it stands for
+    """Read the kernel in `directory`; `license` is for a config of an old schema that names none.
 
     Raises:
         ConfigError: the config cannot be read, or has problems, all of which are reported.
     """
     source = Source.read(directory / CONFIG, name=str(directory / CONFIG))
-    parsed = read(source)
+    parsed = read(source, license=license)
     return Kernel(root=directory, config=parsed.config, source=source, schema=parsed.schema)

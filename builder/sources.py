@@ -48,7 +48,7 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None) -> SourceSet:
         found.update(_headers(kernel, tree, path, directory, problems))
     found.update(_package(kernel, tree, problems))
     if problems:
-        raise kernel.source.error(*_without_repeats(problems))
+        raise kernel.source.error(*_without_repeats(kernel, problems))
     return SourceSet(files={path: tree.path(path) for path in sorted(found)})
 
 
@@ -227,11 +227,8 @@ def _too_many(kernel: Kernel, place: KeyPath, directory: str) -> Problem:
     return kernel.source.problem("B035", message, path=place, help=remedy)
 
 
-def _without_repeats(problems: Sequence[Problem]) -> Iterator[Problem]:
+def _without_repeats(kernel: Kernel, problems: Sequence[Problem]) -> tuple[Problem, ...]:
     """Leave out what an upgrade has doubled: a component that is not in the text repeats one that is."""
-    seen: set[tuple[str, object]] = set()
-    for problem in problems:
-        same = (problem.message, problem.span)
-        if same not in seen:
-            seen.add(same)
-            yield problem
+    has = kernel.source.has
+    known = {problem.message for problem in problems if has(problem.key)}
+    return tuple(problem for problem in problems if has(problem.key) or problem.message not in known)

@@ -1,9 +1,12 @@
-import datetime
+import datetime as dt
 import os
 import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from builder.config import (
     SCHEMAS,
     Backend,
@@ -22,9 +25,7 @@ from builder.config import (
 )
 from builder.config.values import CudaCapability, GitUrl, ProjectPath, RocmArch
 from builder.errors import ConfigError
-from builder.source import Source
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from builder.source import Source, dotted
 
 DATA = Path(__file__).parent / "data/config"
 GOLDEN = Path(__file__).parent / "golden/config"
@@ -46,6 +47,14 @@ def problems_of(text):
     with pytest.raises(ConfigError) as raised:
         read(source(text))
     return raised.value.problems
+
+
+def error_of(action):
+    try:
+        action()
+    except ConfigError as error:
+        return error
+    return None
 
 
 def old(text, **keys):
@@ -149,7 +158,8 @@ def test_the_schema_is_told_by_content(text, schema):
             '[general]\nname = "ab"\nversion = 1\nlicense = "MIT"\nbackends = ["cpu"]\n[torch]\nsrc = 1\n', id="a type"
         ),
         pytest.param(
-            '[general]\nname = "ab"\nversion = 1\nlicense = "MIT"\nbackends = ["cpu"]\n[torch.stable-abi]\ncpu = "2.9"\n',
+            '[general]\nname = "ab"\nversion = 1\nlicense = "MIT"\nbackends = ["cpu"]\n'
+            '[torch.stable-abi]\ncpu = "2.9"\n',
             id="a key of edition 5",
         ),
     ],
@@ -237,8 +247,8 @@ def test_schema_2_moves_what_is_for_cuda():
 
 
 def test_schema_2_takes_the_backends_of_its_components_sorted():
-    component = "src = []\ndepends = []\n"
-    text = f'[general]\nname = "ab"\n[torch]\n[kernel.a]\nbackend = "xpu"\n{component}[kernel.b]\nbackend = "cpu"\n{component}'
+    component = '[kernel.{0}]\nbackend = "{0}"\nsrc = []\ndepends = []\n'
+    text = '[general]\nname = "ab"\n[torch]\n' + component.format("xpu") + component.format("cpu")
     assert old(text).general.backends == (Backend.CPU, Backend.XPU)
 
 
@@ -348,8 +358,6 @@ def test_python_depends_are_the_general_ones_and_those_of_the_backend():
     ],
 )
 def test_a_mistake_comes_with_its_remedy(text, key, help_):
-    from builder.source import dotted
-
     (problem,) = problems_of(GENERAL + text)
     assert (dotted(problem.key), problem.help) == (key, help_)
 
@@ -485,7 +493,7 @@ def test_the_kind_of_a_path_is_found():
 
 # Robustness
 
-SCALARS = st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just(datetime.date(2020, 1, 1)))
+SCALARS = st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just(dt.date(2020, 1, 1)))
 
 
 class Given(Source):
@@ -502,9 +510,11 @@ class Given(Source):
 
 
 NAMES = st.sampled_from(
-    ["general", "torch", "kernel", "matrix", "torch-noarch", "name", "version", "edition", "backends", "src", "cuda"]
-    + ["stable-abi", "backend", "depends", "kernel-depends", "systems", "universal", "language", "", "x", "\ud800"]
-)
+    [
+        "general", "torch", "kernel", "matrix", "torch-noarch", "name", "version", "edition", "backends", "src", "cuda",
+        "stable-abi", "backend", "depends", "kernel-depends", "systems", "universal", "language", "", "x", "\ud800",
+    ]
+)  # fmt: skip
 ANY = st.recursive(
     SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=4)),
@@ -515,11 +525,8 @@ ANY = st.recursive(
 @settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(document=st.dictionaries(NAMES, ANY, max_size=5))
 def test_any_document_is_decoded_or_refused(document):
-    try:
-        read(Given(document), license=LICENSE)
-    except ConfigError as error:
-        assert error.problems
-        assert str(error).encode("utf-8")
+    error = error_of(lambda: read(Given(document), license=LICENSE))
+    assert error is None or (error.problems and str(error).encode("utf-8"))
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def type_name(value: object) -> str:
 
 def remedy(kind: Kind, value: Any, raw: str) -> str | None:
     """Return how `raw`, which is of another type, would be written as a `kind`."""
-    short = len(raw) < _LONGEST and "\n" not in raw
+    short = len(raw) < _LONGEST and raw.isprintable()
     match kind:
         case Constant():
             return f"write {kind.value}"
