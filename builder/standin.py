@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import ToolError
-from builder.extension import Extension
+from builder.extension import Extension, Symbol
 
 _SYSTEM = ("/lib64", "/usr/lib64", "/lib/{machine}-linux-gnu", "/usr/lib/{machine}-linux-gnu", "/lib", "/usr/lib")
 _WRITTEN_BY_HAND = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+_OF_OTHERS = ("Py", "_Py", "_Z")
+_PREFIXES = {"cudart": ("cuda", "__cuda"), "cuda": ("cu",), "amdhip64": ("hip", "__hip"), "nvshmem_host": ("nvshmem",)}
+"""Prefixes of the functions of libraries that are not named as these are."""
 _PROGRAM = "extern void abort(void) __attribute__((weak));\n"
+_ANNOUNCING = ("__cuda", "__hip")
+"""What constructors of a library with device code call, such as `__cudaRegisterFatBinary`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,23 +44,35 @@ def missing(libraries: Iterable[Path], *, search: tuple[Path, ...]) -> tuple[Mis
     defined = {symbol.name for extension in loaded for symbol in extension.defined}
     wanted: dict[str, dict[str, set[str]]] = {}
     for extension in loaded:
-        absent = [name for name in extension.needed if name not in found and not _in_system(name, extension.machine)]
+        absent = [name for name in extension.needed if name not in found]
         for name in absent:
             wanted.setdefault(name, defaultdict(set))
         for symbol in extension.undefined:
-            library = symbol.library if symbol.library in absent else None
-            if symbol.version is None and absent and symbol.name not in defined and symbol.binding != "weak":
-                # An unversioned symbol names no library: the first that is absent serves as well as any.
-                library = absent[0]
-            if library is not None and set(symbol.name) <= _WRITTEN_BY_HAND:
-                wanted[library][symbol.version or ""].add(symbol.name)
+            library = _owner(symbol, absent) if symbol.library is None else symbol.library
+            if library not in absent or symbol.name in defined or not set(symbol.name) <= _WRITTEN_BY_HAND:
+                continue
+            wanted[library][symbol.version or ""].add(symbol.name)
     return tuple(
         Missing(name=name, symbols={version: tuple(sorted(names)) for version, names in sorted(symbols.items())})
         for name, symbols in sorted(wanted.items())
     )
 
 
+def _owner(symbol: Symbol, absent: list[str]) -> str | None:
+    """Choose the absent library for a symbol that names none: by its prefix, else the first serves as well as any.
+
+    What the interpreter gives, what C++ mangles and what may be absent is no library's.
+    """
+    if not absent or symbol.version is not None or symbol.binding == "weak" or symbol.name.startswith(_OF_OTHERS):
+        return None
+    name = symbol.name.lower()
+    stems = {library: library.removeprefix("lib").partition(".")[0].lower() for library in absent}
+    named = [library for library, stem in stems.items() if name.startswith(_PREFIXES.get(stem, (stem,)))]
+    return max(named, key=len, default=absent[0])
+
+
 def _closure(libraries: Iterable[Path], search: tuple[Path, ...]) -> Iterator[Extension]:
+    """Yield the libraries and all that they need, from where the loader would take it."""
     waiting, seen = [path.resolve() for path in libraries], set()
     while waiting:
         path = waiting.pop()
@@ -64,18 +81,16 @@ def _closure(libraries: Iterable[Path], search: tuple[Path, ...]) -> Iterator[Ex
         seen.add(path)
         extension = _read(path)
         yield extension
-        candidates = (folder / name for name in extension.needed for folder in search)
-        waiting.extend(candidate.resolve() for candidate in candidates if candidate.is_file())
+        folders = (*search, *(Path(folder.format(machine=extension.machine)) for folder in _SYSTEM))
+        candidates = ([folder / name for folder in folders] for name in extension.needed)
+        firsts = (next((each for each in places if each.is_file()), None) for places in candidates)
+        waiting.extend(first.resolve() for first in firsts if first is not None)
 
 
 def _read(path: Path) -> Extension:
     """Read a library through a map: torch's are hundreds of megabytes, of which the loader reads a few."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return Extension.read(str(path), data)
-
-
-def _in_system(name: str, machine: str) -> bool:
-    return any((Path(folder.format(machine=machine)) / name).exists() for folder in _SYSTEM)
 
 
 def make(wanted: Iterable[Missing], folder: Path, *, cc: Path) -> None:
@@ -88,7 +103,7 @@ def make(wanted: Iterable[Missing], folder: Path, *, cc: Path) -> None:
     for library in wanted:
         names = sorted({name for names in library.symbols.values() for name in names})
         source, script = folder / f"{library.name}.c", folder / f"{library.name}.map"
-        source.write_text(_PROGRAM + "".join(f"void {name}(void) {{ abort(); }}\n" for name in names), encoding="ascii")
+        source.write_text(_PROGRAM + "".join(map(_function, names)), encoding="ascii")
         versions = {version: names for version, names in library.symbols.items() if version}
         script.write_text(
             "".join(f"{version} {{ global: {'; '.join(names)}; }};\n" for version, names in versions.items()),
@@ -101,3 +116,9 @@ def make(wanted: Iterable[Missing], folder: Path, *, cc: Path) -> None:
         )
         if done.returncode != 0:
             raise ToolError(f"cannot make a stand-in for '{library.name}'\n{done.stderr.strip()}")
+
+
+def _function(name: str) -> str:
+    if name.startswith(_ANNOUNCING):
+        return f"void *{name}(void) {{ return 0; }}\n"
+    return f"void {name}(void) {{ abort(); }}\n"
