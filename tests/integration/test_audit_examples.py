@@ -1,0 +1,53 @@
+"""The CPU wheels of the examples, built for real: the audit agrees with auditwheel and abi3audit on each."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from builder import audit
+from builder.audit.manylinux import lowest_policy
+from builder.audit.reading import read
+from builder.wheel import Wheel
+
+ROOT = Path(__file__).parent.parent.parent
+
+pytestmark = [pytest.mark.torch, pytest.mark.cmake, pytest.mark.slow, pytest.mark.xdist_group("build")]
+
+
+def run(*command, **options):
+    done = subprocess.run(
+        [sys.executable, "-m", *map(str, command)], capture_output=True, text=True, check=False, **options
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module", params=["relu", "rmsnorm-stable"])
+def wheel(request, tmp_path_factory):
+    place = tmp_path_factory.mktemp(request.param)
+    example = ROOT / "examples" / request.param
+    environ = {**os.environ, "BUILDER_STORE": str(place / "store"), "PYTHONPATH": str(ROOT)}
+    run("builder", "build", example, "--backend", "cpu", "--no-isolation", "--output", place / "dist", env=environ)
+    return Wheel.read(next((place / "dist").glob("*.whl")))
+
+
+def test_it_has_no_finding(wheel):
+    assert audit.run(wheel).findings == ()
+
+
+def test_it_has_the_policy_of_auditwheel(wheel):
+    libraries = read(wheel, plan=audit.Plan()).libraries
+    assert len(libraries) == 1
+    theirs = json.loads(run("auditwheel", "show", "--json", "--disable-isa-ext-check", wheel.path))["sym_tag"]
+    lowest = lowest_policy([library.extension for library in libraries], libraries[0].extension.machine)
+    assert f"{lowest.name}_{libraries[0].extension.machine}" == theirs
+
+
+def test_abi3audit_has_nothing_against_it(wheel):
+    (entry,) = json.loads(run("abi3audit", "--strict", "--report", wheel.path))["specs"].values()
+    assert [item["result"]["is_abi3_baseline_compatible"] for item in entry["wheel"]] == [True]
+    assert [item["result"]["non_abi3_symbols"] for item in entry["wheel"]] == [[]]
