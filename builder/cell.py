@@ -123,15 +123,11 @@ def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[build.Job, identity.Bu
     found = {"PATH": environ["PATH"], "CCACHE_DISABLE": "1"}
     found |= {name: environ[name] for name in ("CC", "CXX", "CUDA_HOME", "ROCM_PATH", "ONEAPI_ROOT") if name in environ}
     tools = (
-        None
-        if cell.noarch
-        else toolchain.find(cell.backend, environ=found, toolkit=cell.toolkit, toolkit_root=root)
+        None if cell.noarch else toolchain.find(cell.backend, environ=found, toolkit=cell.toolkit, toolkit_root=root)
     )
     read = identity.tvm_ffi_identity if cell.framework is Framework.TVM_FFI else identity.torch_identity
     framework = read(spec.site_packages)
-    project = render.render(
-        loaded, cell.backend, unique_id=spec.unique_id, allow_unsafe_flags=spec.allow_unsafe_flags
-    )
+    project = render.render(loaded, cell.backend, unique_id=spec.unique_id, allow_unsafe_flags=spec.allow_unsafe_flags)
     job = build.Job(
         kernel=loaded,
         cell=cell,

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parent.parent / "builder"
 MODULES = {
     ".".join(("builder", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in sorted(ROOT.rglob("*.py"))
+    if path.parent != ROOT / "nix"  # scripts of derivations, no modules
 }
 FLOW = (
     ("builder.errors", "builder.resources", "builder._toml"),

@@ -15,7 +15,7 @@ from builder import matrix, toolchain
 from builder.cli import view
 from builder.cli.arguments import BackendType, Size, kernel_argument, store_option
 from builder.config import Backend
-from builder.engine import budget, local
+from builder.engine import budget, local, nix
 from builder.engine.outcome import Outcome
 from builder.errors import BuilderError, NothingToDoError
 from builder.finish import MANYLINUX
@@ -33,6 +33,9 @@ from builder.store import Store
 @click.option("--jobs", type=click.IntRange(min=1), help="Most compilers at once. Default: the cores there are.")
 @click.option("--memory", type=Size(), help="Most memory for compilers. Default: what the machine and its cgroup have.")
 @store_option
+@click.option("--engine", type=click.Choice(["local", "nix"]), default="local", show_default=True, help="What builds.")
+@click.option("--package-set", default="nixpkgs", show_default=True, help="With Nix: 'nixpkgs', 'host', or a folder.")
+@click.option("--allow-unsandboxed", is_flag=True, help="With Nix: build even where its sandbox is off; not a release.")
 @click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
 @click.option("--python", type=click.Path(path_type=Path), help="Python whose torch --no-isolation uses.")
 @click.option("--wheel-version", metavar="X.Y.Z", help="Version of the wheel; the major must be general.version.")
@@ -54,6 +57,9 @@ def command(
     jobs: int | None,
     memory: int | None,
     store: Path,
+    engine: str,
+    package_set: str,
+    allow_unsandboxed: bool,
     no_isolation: bool,
     python: Path | None,
     wheel_version: str | None,
@@ -89,13 +95,19 @@ def command(
         only_possible=not named,
         again=rebuild,
     )
+    if engine == "nix":
+        _check_for_nix(no_isolation=no_isolation, dry_run=dry_run)
     if dry_run:
         return _show_plan(loaded, cells, options, as_json=as_json)
     signal.signal(signal.SIGTERM, _interrupt)
     shown = view.choose(environ=os.environ, quiet=quiet)
     shown.start()
     try:
-        outcomes = local.build_cells(loaded, cells, options, shown.show)
+        if engine == "nix":
+            asked = nix.NixOptions(package_set=package_set, allow_unsandboxed=allow_unsandboxed)
+            outcomes = nix.build_cells(loaded, cells, options, shown.show, nix=asked)
+        else:
+            outcomes = local.build_cells(loaded, cells, options, shown.show)
     finally:
         shown.stop()
     return _finish(outcomes, as_json=as_json)
@@ -104,6 +116,14 @@ def command(
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  signal's signature
     """Treat SIGTERM like Ctrl-C: end the compilers, leave nothing half-written."""
     raise KeyboardInterrupt
+
+
+def _check_for_nix(*, no_isolation: bool, dry_run: bool) -> None:
+    if no_isolation:
+        raise BuilderError("Nix builds against pinned wheels alone", help="leave out --no-isolation or --engine nix")
+    if dry_run:
+        remedy = "leave out --engine nix, or ask Nix: nix build --dry-run"
+        raise BuilderError("--dry-run asks the store of the local engine", help=remedy)
 
 
 def choose(

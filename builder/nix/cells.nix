@@ -102,6 +102,15 @@ let
 
   # A key per option of the build of a cell; null and absent mean the same.
   optional = util.filterAttrs (_: value: value != null);
+
+  toolWheels =
+    set: tag: recipe:
+    pins.environment {
+      inherit recipe;
+      inherit (set) system;
+      version = "";
+      compute = "";
+    } tag;
 in
 {
   inherit missing skipped;
@@ -122,10 +131,13 @@ in
     {
       inherit tag wheels;
       drv = environments.make set tag {
-        name = "${need.recipe}-${need.version}-${need.compute}";
+        # Nothing of the cell: cells that have the same pins share the environment.
+        name = "environment";
         inherit wheels;
       };
     };
+
+  inherit toolWheels;
 
   /**
     What `builder` runs on, for a Python of the package set.
@@ -137,12 +149,7 @@ in
     set: tag: recipe:
     environments.make set tag {
       name = recipe;
-      wheels = pins.environment {
-        inherit recipe;
-        inherit (set) system;
-        version = "";
-        compute = "";
-      } tag;
+      wheels = toolWheels set tag recipe;
     };
 
   /**
@@ -213,10 +220,11 @@ in
       };
 
   /**
-    The cells of a kernel on a system, by variant.
+    The cells of a kernel on a system, by variant. Each set is a matrix of its own; where two have a cell of one
+    name, that of the first counts.
 
     # Type
-    select :: Config -> { system :: String, sets ? [ String ], unbundled ? Bool } -> { String = Cell; }
+    select :: Config -> { system :: String, sets ? [ String ], unbundled ? Bool, rows ? (Row -> Bool) } -> { String = Cell; }
   */
   select =
     kernel:
@@ -224,15 +232,18 @@ in
       system,
       sets ? [ "release" ],
       unbundled ? false,
-      rows ? (row: true),
+      rows ? (_: true),
     }:
     let
-      among = filter (row: row.system == system && rows row) (builtins.concatMap matrix.rows sets);
+      among = set: filter (row: row.system == system && rows row) (matrix.rows set);
+      ofSet =
+        set:
+        listToAttrs (
+          map (cell: {
+            name = cell.variant;
+            value = cell;
+          }) (matrix.select { inherit unbundled; } kernel (among set))
+        );
     in
-    listToAttrs (
-      map (cell: {
-        name = cell.variant;
-        value = cell;
-      }) (matrix.select { inherit unbundled; } kernel among)
-    );
+    builtins.foldl' (found: set: ofSet set // found) { } sets;
 }

@@ -55,6 +55,7 @@ let
       args = util.runPython;
       interpreter = set.pythons.${tag};
       script = script ./fetch.py "fetch.py";
+      pip = script ./pip.py "pip.py";
       outputHashMode = "flat";
       outputHashAlgo = "sha256";
       outputHash = pinned.sha256;
@@ -87,6 +88,8 @@ in
       args = util.runPython;
       interpreter = set.pythons.${tag};
       script = script ./environment.py "environment.py";
+      pip = script ./pip.py "pip.py";
+      inherit (set) shell;
       PATH = concatStringsSep ":" set.path;
       PYTHONHASHSEED = "0";
       SOURCE_DATE_EPOCH = "315532800";

@@ -1,27 +1,11 @@
 """Make a virtual environment of pinned wheels at `out`; runs in Nix's sandbox, with no network."""
 
-import importlib.util
 import json
 import os
 import runpy
 import subprocess
 import sys
 from pathlib import Path
-
-_BUNDLED = ("/usr/share/python-wheels", "{ensurepip}/_bundled")
-
-
-def pip() -> list[str]:
-    """Return the command that runs pip: the installed one, else the one that ensurepip would install."""
-    if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-I", "-m", "pip"]
-    spec = importlib.util.find_spec("ensurepip")
-    ensurepip = Path(spec.origin).parent if spec is not None and spec.origin is not None else Path("/nonexistent")
-    for folder in _BUNDLED:
-        found = sorted(Path(folder.format(ensurepip=ensurepip)).glob("pip-*.whl"))
-        if found:
-            return [sys.executable, "-I", f"{found[-1]}/pip"]
-    raise SystemExit(f"error: '{sys.executable}' has no pip\n  help: install it (python3-pip or python3-venv on Debian)")
 
 
 def main() -> None:
@@ -35,8 +19,9 @@ def main() -> None:
     for wheel in wheels:
         (links / wheel["file"]).symlink_to(wheel["path"])
     names = [f"{wheel['name']}=={wheel['version']}" for wheel in wheels]
+    pip = runpy.run_path(os.environ["pip"])["command"]()
     argv = [
-        *(*pip(), f"--python={out / 'bin/python'}", "install", "--quiet", "--no-index", f"--find-links={links}"),
+        *(*pip, f"--python={out / 'bin/python'}", "install", "--quiet", "--no-index", f"--find-links={links}"),
         *("--no-deps", "--no-compile", "--no-cache-dir", "--disable-pip-version-check", "--no-warn-script-location"),
         *("--root-user-action=ignore", *names),
     ]
@@ -47,7 +32,7 @@ def main() -> None:
         if root is not None:
             toolkit["complete"](root)
     if os.environ.get("fixup"):
-        subprocess.run(["sh", "-euc", os.environ["fixup"]], check=True)
+        subprocess.run([os.environ["shell"], "-euc", os.environ["fixup"]], check=True)
 
 
 main()

@@ -1,26 +1,10 @@
-"""Fetch one pinned wheel with pip, from wherever the user's settings say; Nix checks what came. Runs in Nix's sandbox."""
+"""Fetch one pinned wheel with pip, from wherever the user's settings say; Nix checks what came."""
 
-import importlib.util
 import os
+import runpy
 import shutil
 import subprocess
-import sys
 from pathlib import Path
-
-_BUNDLED = ("/usr/share/python-wheels", "{ensurepip}/_bundled")
-
-
-def pip() -> list[str]:
-    """Return the command that runs pip: the installed one, else the one that ensurepip would install."""
-    if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-I", "-m", "pip"]
-    spec = importlib.util.find_spec("ensurepip")
-    ensurepip = Path(spec.origin).parent if spec is not None and spec.origin is not None else Path("/nonexistent")
-    for folder in _BUNDLED:
-        found = sorted(Path(folder.format(ensurepip=ensurepip)).glob("pip-*.whl"))
-        if found:
-            return [sys.executable, "-I", f"{found[-1]}/pip"]
-    raise SystemExit(f"error: '{sys.executable}' has no pip\n  help: install it (python3-pip or python3-venv on Debian)")
 
 
 def target(file: str, python: str) -> list[str]:
@@ -46,8 +30,9 @@ def main() -> None:
     wanted.write_text(f"{env['project']}=={env['version']} --hash=sha256:{env['sha256']}\n", encoding="utf-8")
     index = [f"--extra-index-url={env['index']}"] if "index" in env else []
     quiet = ["--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-input"]
+    pip = runpy.run_path(env["pip"])["command"]()
     argv = [
-        *(*pip(), "download", *quiet, "--no-deps", "--only-binary=:all:", "--require-hashes"),
+        *(*pip, "download", *quiet, "--no-deps", "--only-binary=:all:", "--require-hashes"),
         *(*target(file, env["python"]), *index, f"--dest={folder}", f"--requirement={wanted}"),
     ]
     done = subprocess.run(argv, env=env | {"HOME": str(Path.cwd())}, check=False)
@@ -55,8 +40,8 @@ def main() -> None:
     if done.returncode != 0 or len(found) != 1:
         raise SystemExit(
             f"error: cannot get the pinned wheel {file}\n"
-            "  help: where you have the file: nix-store --add-fixed sha256 FILE; else name a mirror in PIP_INDEX_URL, or a\n"
-            "        proxy in HTTPS_PROXY, where Nix builds (for the daemon: in its own environment)"
+            "  help: where you have the file: nix-store --add-fixed sha256 FILE; else name a mirror in PIP_INDEX_URL,\n"
+            "        or a proxy in HTTPS_PROXY, where Nix builds (for the daemon: in its own environment)"
         )
     shutil.copyfile(found[0], env["out"])
 

@@ -108,12 +108,11 @@ let
       reason = cell: if set == null then "the package set has nothing for ${system}" else cells.skipped set cell;
     in
     {
-      # The released cell comes first where a name is in two sets.
-      cells = mapAttrs (_: build) (every // release);
+      cells = mapAttrs (_: build) every;
       released = map build (builtins.attrValues (util.filterAttrs (_: cell: reason cell == null) release));
       skipped = util.filterAttrs (_: why: why != null) (mapAttrs (_: reason) release);
       inherit kernel;
-      specs = every // release;
+      specs = every;
     };
 
   /**

@@ -1,0 +1,304 @@
+"""The Nix engine: the same cells as derivations, built in Nix's sandbox by the same code."""
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from builder import finders, resources, toolchain
+from builder.cell import RECORD
+from builder.engine.local import Options
+from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
+from builder.engine.nix_log import Log, Said
+from builder.engine.outcome import Event, Listen, Outcome, Status
+from builder.errors import AuditError, BuilderError, ToolError
+from builder.kernel import Kernel
+from builder.matrix import Cell
+from builder.run import Processes
+from builder.wheel import write_atomic
+
+_SHOWN = 20
+
+
+class BuildError(ToolError):
+    """The build of a cell failed in Nix."""
+
+
+class RuleError(AuditError):
+    """A wheel that Nix built breaks a rule, or does not load."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NixOptions:
+    """What is asked of Nix alone."""
+
+    package_set: str = NIXPKGS
+    """`nixpkgs`, `host`, or a folder with a package set."""
+    allow_unsandboxed: bool = False
+
+
+def build_cells(
+    kernel: Kernel, cells: Sequence[Cell], options: Options, listen: Listen, *, nix: NixOptions | None = None
+) -> tuple[Outcome, ...]:
+    """Build cells with Nix and return what became of each, in their order."""
+    options.store.prepare()
+    asked = nix or NixOptions()
+    processes = Processes()
+    try:
+        found = Nix.find(
+            options.environ,
+            processes=processes,
+            package_set=asked.package_set,
+            sandboxed=not asked.allow_unsandboxed,
+        )
+        return _Run(kernel=kernel, options=options, listen=listen, nix=found).build(cells)
+    except BaseException:
+        processes.cancel()
+        raise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planned:
+    """What Nix would do for a cell."""
+
+    cell: Cell
+    drv: str = ""
+    out: Path = Path()
+    missing: str | None = None
+    wheels: tuple[Mapping[str, str], ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """One call of the engine."""
+
+    kernel: Kernel
+    options: Options
+    listen: Listen
+    nix: Nix
+    began: float = field(default_factory=time.monotonic)
+    lines: dict[str, list[str]] = field(default_factory=dict)
+    ends: dict[str, float] = field(default_factory=dict)
+
+    FAILURES: ClassVar[Mapping[int, type[BuilderError]]] = {5: RuleError}
+
+    def build(self, cells: Sequence[Cell]) -> tuple[Outcome, ...]:
+        """Plan, fetch what lies at hand, build, and deliver."""
+        here = toolchain.system()
+        elsewhere = tuple(cell for cell in cells if cell.system != here and not cell.noarch)
+        mine = tuple(cell for cell in cells if cell not in elsewhere)
+        for cell in mine:
+            self._step(cell, "evaluating")
+        plans = self._plan(mine)
+        buildable = tuple(plan for plan in plans if plan.missing is None)
+        self._add_files(buildable)
+        log = self._build(buildable) if buildable else Log()
+        outcomes = {plan.cell: self._outcome(plan, log) for plan in plans}
+        outcomes |= {cell: self._elsewhere(cell) for cell in elsewhere}
+        for cell in cells:
+            self.listen(Event(variant=cell.variant, kind="done", outcome=outcomes[cell]))
+        return tuple(outcomes[cell] for cell in cells)
+
+    def _request(self, cells: Sequence[Cell]) -> str:
+        """Return the argument of `engine.nix`."""
+        options = self.options
+        wanted = {
+            "test": options.test,
+            "label": options.label,
+            "policy": options.policy,
+            "wheel-version": options.wheel_version,
+            "unique-id": options.unique_id,
+            "allow-unsafe-flags": options.allow_unsafe_flags or None,
+            "epoch": _epoch(options.environ),
+        }
+        # A value that is the default is not said: the derivation is that of the flake.
+        defaults = {"label": True, "policy": Options.__dataclass_fields__["policy"].default}
+        table = {
+            "kernel": str(self.kernel.root.resolve()),
+            "lock": str(resources.TEMPLATES.parent / "flake.lock"),
+            "set": self.nix.package_set if self.nix.package_set in (HOST, NIXPKGS) else _folder(self.nix.package_set),
+            "settings": _settings(self.nix.package_set),
+            "system": toolchain.system(),
+            "options": {name: value for name, value in wanted.items() if value != defaults.get(name)},
+            "variants": [cell.variant for cell in cells],
+        }
+        return json.dumps(table, sort_keys=True)
+
+    def _plan(self, cells: Sequence[Cell]) -> tuple[_Planned, ...]:
+        if not cells:
+            return ()
+        found: dict[str, Any] = self.nix.evaluate("plan", self._request(cells))
+        return tuple(_planned(cell, found[cell.variant]) for cell in cells)
+
+    def _add_files(self, plans: Sequence[_Planned]) -> None:
+        """Put the pinned wheels that lie in find-links folders into Nix's store; another file of that name is left."""
+        folders = finders.read(self.options.environ).folders
+        wanted = {wheel["file"]: wheel for plan in plans for wheel in plan.wheels}
+        for file, wheel in sorted(wanted.items()):
+            paths = [folder / file for folder in folders if (folder / file).is_file()]
+            if not paths or Path(wheel["out"]).exists():
+                continue
+            good = next((path for path in paths if toolchain.sha256_of(path) == wheel["sha256"]), None)
+            if good is None:
+                raise NixError(
+                    f"'{paths[0]}' is not the file that was pinned: its sha256 is {toolchain.sha256_of(paths[0])}, "
+                    f"and {wheel['sha256']} is pinned",
+                    help="remove the file, or replace it by the published one; nothing was built",
+                )
+            for plan in plans:
+                self._step(plan.cell, f"adding {file}")
+            self.nix.add_file(good)
+
+    def _build(self, plans: Sequence[_Planned]) -> Log:
+        cells = {plan.drv: plan.cell for plan in plans}
+        for cell in cells.values():
+            self._log(cell).unlink(missing_ok=True)
+        log = Log()
+
+        def hear(line: str) -> None:
+            said = log.take(line)
+            if said is not None:
+                self._hear(said, cells)
+
+        attributes = tuple(f'cells."{plan.cell.variant}"' for plan in plans)
+        done = self.nix.build(attributes, self._request([plan.cell for plan in plans]), on_line=hear)
+        for drv, cell in cells.items():
+            if drv in self.lines:
+                self._log(cell).write_text("".join(f"{line}\n" for line in self.lines[drv]), encoding="utf-8")
+        if done.returncode != 0 and not log.errors:
+            raise self.nix.explain(done.output)
+        return log
+
+    def _hear(self, said: Said, cells: Mapping[str, Cell]) -> None:
+        cell = None if said.drv is None else cells.get(said.drv)
+        if cell is None:
+            if said.started:  # what the cells wait for: an environment, a wheel
+                for waiting in (each for drv, each in cells.items() if drv not in self.lines):
+                    self._step(waiting, f"making {said.text}")
+            elif said.drv is not None:
+                self.lines.setdefault(said.drv, []).append(said.text)
+            return
+        lines = self.lines.setdefault(said.drv or "", [])
+        self.ends[said.drv or ""] = time.monotonic()
+        if said.started:
+            self._step(cell, "building in Nix's sandbox" if self.nix.sandboxed else "building")
+        else:
+            lines.append(said.text)
+            self.listen(Event(variant=cell.variant, kind="line", text=said.text))
+
+    def _outcome(self, plan: _Planned, log: Log) -> Outcome:
+        outcome = self._judge(plan, log)
+        path = self._log(plan.cell)
+        seconds = self.ends.get(plan.drv, time.monotonic()) - self.began
+        return replace(outcome, seconds=seconds, log=path if path.is_file() else None)
+
+    def _judge(self, plan: _Planned, log: Log) -> Outcome:
+        if plan.missing is not None:
+            error = NixError(f"{plan.cell.variant}: {plan.missing}")
+            status: Status = "skipped" if self.options.only_possible else "failed"
+            return Outcome(cell=plan.cell, status=status, reason=plan.missing, error=error)
+        try:
+            if not (plan.out / RECORD).is_file():
+                raise self._failure(plan, log)
+            return self._deliver(plan, "built" if plan.drv in log.built else "hit")
+        except BuilderError as error:
+            return Outcome(cell=plan.cell, status="failed", reason=error.message, error=error)
+
+    def _failure(self, plan: _Planned, log: Log) -> BuilderError:
+        """Return the tool's own message, of the cell's build or of what it waited for."""
+        lines = self.lines.get(plan.drv, [])
+        start = next((index for index, line in enumerate(lines) if line.startswith("error: ")), None)
+        if start is not None:
+            message, _, remedy = "\n".join(lines[start:]).removeprefix("error: ").partition("\n  help: ")
+            kind = self.FAILURES.get(log.codes.get(plan.drv, 4), BuildError)
+            log_path = self._log(plan.cell)
+            return kind(message, help=remedy.replace("/build/log", str(log_path)) or f"the whole log: {log_path}")
+        if lines:
+            shown = "\n".join(lines[-_SHOWN:])
+            return BuildError(
+                f"{plan.cell.variant}: the build failed\n{shown}", help=f"the log: {self._log(plan.cell)}"
+            )
+        said = next(
+            (text for drv, found in self.lines.items() if (text := _error_in(found)) and drv in log.codes), None
+        )
+        if said is not None:
+            message, _, remedy = said.partition("\n  help: ")
+            return NixError(f"{plan.cell.variant}: {message}", help=remedy or None)
+        return self.nix.explain("error: " + "\n".join(log.errors))
+
+    def _deliver(self, plan: _Planned, status: Status) -> Outcome:
+        record = json.loads((plan.out / RECORD).read_text(encoding="utf-8"))
+        if self.nix.sandboxed and not record["sandbox"]:
+            raise NixError(
+                f"{plan.cell.variant} was built outside Nix's sandbox, and a release needs it",
+                help=f"set 'sandbox = true' in nix.conf, remove what was built ('nix store delete {plan.out}') and "
+                "build again, or pass --allow-unsandboxed",
+            )
+        source = plan.out / record["wheel"]
+        content = source.read_bytes()
+        target = self.options.output / source.name
+        try:
+            write_atomic(target, content)
+        except OSError as error:
+            raise ToolError(
+                f"cannot write '{target}': {error.strerror}",
+                help=f"the wheel is at '{source}'; free the disk or name another folder with --output",
+            ) from error
+        return Outcome(
+            cell=plan.cell,
+            status=status,
+            wheel=target,
+            sha256=hashlib.sha256(content).hexdigest(),
+            reason="nothing changed" if status == "hit" else f"derivation {plan.drv}",
+            report={**record["report"], "derivation": plan.drv, "output": str(plan.out), "sandbox": record["sandbox"]},
+        )
+
+    def _elsewhere(self, cell: Cell) -> Outcome:
+        message = f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}"
+        error = NixError(message, help=f"build it on {cell.system}, or with the flake and --builders")
+        status: Status = "skipped" if self.options.only_possible else "failed"
+        return Outcome(cell=cell, status=status, reason=message, error=error)
+
+    def _log(self, cell: Cell) -> Path:
+        return self.options.store.log(self.kernel.config.general.name, cell.variant)
+
+    def _step(self, cell: Cell, text: str) -> None:
+        self.listen(Event(variant=cell.variant, kind="step", text=text))
+
+
+def _planned(cell: Cell, found: Mapping[str, Any]) -> _Planned:
+    if "missing" in found:
+        return _Planned(cell=cell, missing=found["missing"])
+    return _Planned(cell=cell, drv=found["drv"], out=Path(found["out"]), wheels=tuple(found["wheels"]))
+
+
+def _error_in(lines: Sequence[str]) -> str | None:
+    start = next((index for index, line in enumerate(lines) if line.startswith("error: ")), None)
+    return None if start is None else "\n".join(lines[start:]).removeprefix("error: ")
+
+
+def _folder(text: str) -> str:
+    path = Path(text).resolve()
+    if not (path / "default.nix").is_file():
+        raise NixError(
+            f"'{text}' is not a package set: it has no default.nix",
+            help=f"name '{NIXPKGS}', '{HOST}', or a folder like '{LIBRARY / HOST}'",
+        )
+    return str(path)
+
+
+def _settings(package_set: str) -> dict[str, Any]:
+    """Return what of the host package set this machine has elsewhere: the Pythons of the system."""
+    if package_set != HOST:
+        return {}
+    found = sorted(Path("/usr/bin").glob("python3.[0-9]*"))
+    pythons = {f"cp3{path.name.removeprefix('python3.')}": str(path) for path in found if path.name[9:].isdigit()}
+    return {"pythons": pythons} if pythons else {}
+
+
+def _epoch(environ: Mapping[str, str]) -> int | None:
+    text = environ.get("SOURCE_DATE_EPOCH", "")
+    return int(text) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,170 @@
+"""The `nix` of this machine: found, asked with the settings a release needs, and its errors explained."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder import _toml, finders, resources
+from builder.errors import BuilderError, ToolError
+from builder.run import Completed, Processes, run
+
+LIBRARY = Path(resources.DATA).parent / "nix"
+"""The Nix library, beside the Python package's own modules."""
+HOST = "host"
+NIXPKGS = "nixpkgs"
+
+# The same setting for pip as uv has it: finders knows the files and variables of both.
+_PIP_OF_UV = {
+    "UV_DEFAULT_INDEX": "PIP_INDEX_URL",
+    "UV_INDEX_URL": "PIP_INDEX_URL",
+    "UV_EXTRA_INDEX_URL": "PIP_EXTRA_INDEX_URL",
+    "UV_INSECURE_HOST": "PIP_TRUSTED_HOST",
+    "UV_NO_INDEX": "PIP_NO_INDEX",
+    "UV_FIND_LINKS": "PIP_FIND_LINKS",
+}
+
+_EXPLAINED = (
+    (
+        r"experimental (Nix )?feature '[^']+' is disabled",
+        "this Nix does not allow the features that a build needs",
+        "add 'experimental-features = nix-command flakes' to nix.conf",
+    ),
+    (
+        r"No space left on device|not enough space",
+        "the disk of Nix's store is full",
+        "free it with 'nix-collect-garbage', and build again: what was built is kept",
+    ),
+    (
+        r"does not support the kernel namespaces|(cannot set up|cannot create)[^\n]*(namespace|sandbox)",
+        "this machine cannot build in Nix's sandbox, which a release needs",
+        "allow user namespaces, or pass --allow-unsandboxed for a wheel that is not released",
+    ),
+    (
+        r"is not a (trusted user|trusted)|restricted setting",
+        "this user may not set Nix's sandbox",
+        "have 'sandbox = true' in nix.conf, or add the user to 'trusted-users'",
+    ),
+    (
+        r"(unable to download|cannot fetch|Could ?n.t resolve|error fetching|unable to fetch)[^\n]*(nixpkgs|github)",
+        "nixpkgs cannot be fetched from here",
+        "build with this machine's own tools: --package-set host",
+    ),
+    (
+        r"getting attributes of path '(?P<path>[^']+)': No such file",
+        "the sandbox is told to show a path that is not there",
+        "correct 'extra-sandbox-paths' in nix.conf, or 'sandbox-paths' of the package set",
+    ),
+)
+
+
+class NixError(ToolError):
+    """Nix is missing or failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nix:
+    """A `nix` to run, and how."""
+
+    program: str
+    environ: Mapping[str, str] = field(repr=False)
+    processes: Processes
+    package_set: str = NIXPKGS
+    sandboxed: bool = True
+
+    @classmethod
+    def find(
+        cls, environ: Mapping[str, str], *, processes: Processes, package_set: str = NIXPKGS, sandboxed: bool = True
+    ) -> "Nix":
+        """Find Nix on PATH.
+
+        Raises:
+            NixError: there is none.
+        """
+        program = shutil.which("nix", path=environ.get("PATH"))
+        if program is None:
+            raise NixError(
+                "--engine nix needs Nix, and 'nix' is not on PATH",
+                help="install it ('apt-get install nix-bin' on Debian), or build without: --engine local",
+            )
+        return cls(program=program, environ=environ, processes=processes, package_set=package_set, sandboxed=sandboxed)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Options of every call: what a release needs, whatever nix.conf says."""
+        found = ["--extra-experimental-features", "nix-command flakes"]
+        if self.sandboxed:
+            found += ["--option", "sandbox", "true", "--option", "sandbox-fallback", "false"]
+        else:
+            found += ["--option", "sandbox-fallback", "true"]
+        if self.package_set != NIXPKGS:
+            paths = " ".join(self._sandbox_paths())
+            found += ["--option", "extra-sandbox-paths", paths, "--option", "substitute", "false"]
+        return tuple(found)
+
+    def _sandbox_paths(self) -> list[str]:
+        folder = LIBRARY / HOST if self.package_set == HOST else Path(self.package_set)
+        settings = folder / "host.toml"
+        if not settings.is_file():
+            return []
+        paths = _toml.loads(settings.read_text(encoding="utf-8")).get("sandbox-paths", [])
+        return [str(path) for path in paths]
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment: the user's, and what pip's and uv's settings say for pip in Nix."""
+        known = finders.read(self.environ)
+        env = dict(self.environ)
+        for uv, pip in _PIP_OF_UV.items():
+            if uv in known.env:
+                env.setdefault(pip, known.env[uv])
+        return env
+
+    def evaluate(self, attribute: str, request: str) -> Any:
+        """Return the value of an attribute of the library's `engine.nix`.
+
+        Raises:
+            BuilderError: it cannot be evaluated; Nix's own message is in it.
+        """
+        done = self.call("eval", "--json", *_expression(request), attribute)
+        if done.returncode != 0:
+            raise self.explain(done.output)
+        return json.loads(done.output[done.output.index("{") :])
+
+    def build(self, attributes: tuple[str, ...], request: str, *, on_line: Callable[[str], None]) -> Completed:
+        """Build attributes of the library's `engine.nix`, and all of them even if one fails."""
+        options = ("--no-link", "--keep-going", "--log-format", "internal-json", "-v")
+        return self.call("build", *options, *_expression(request), *attributes, on_line=on_line)
+
+    def call(self, *arguments: str, on_line: Callable[[str], None] | None = None) -> Completed:
+        """Run `nix` with the options of every call."""
+        argv = (self.program, *self.options, *arguments)
+        return run(argv, env=self.variables(), on_line=on_line, processes=self.processes)
+
+    def add_file(self, path: Path) -> None:
+        """Put a pinned file into Nix's store, from where no index is asked for it."""
+        program = str(Path(self.program).with_name("nix-store"))
+        done = run((program, "--add-fixed", "sha256", str(path)), env=dict(self.environ), processes=self.processes)
+        if done.returncode != 0:
+            raise self.explain(done.output)
+
+    def explain(self, output: str) -> BuilderError:
+        """Return what Nix said as an error: a known one in our words, any other as it is."""
+        lines = [line for line in output.splitlines() if not line.startswith(("warning:", "@nix"))]
+        text = "\n".join(lines).strip()
+        for pattern, message, remedy in _EXPLAINED:
+            if re.search(pattern, text, re.IGNORECASE):
+                return NixError(f"{message}\n{_quoted(text)}", help=remedy)
+        own = re.search(r"error: (?P<message>.*)", text, re.DOTALL)
+        message = text if own is None else own["message"]
+        return NixError(f"Nix failed: {message.strip()}")
+
+
+def _expression(request: str) -> tuple[str, ...]:
+    return ("--impure", "--file", str(LIBRARY / "engine.nix"), "--argstr", "request", request)
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"  nix: {line}" for line in text.splitlines()[-5:])

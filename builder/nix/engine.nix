@@ -1,0 +1,84 @@
+/**
+  What `builder build --engine nix` evaluates: the cells of one kernel, by the functions of the flake, so that a cell
+  has the same derivation here and there. `request` is JSON, made by `builder/engine/nix.py`.
+*/
+{ request }:
+let
+  inherit (builtins)
+    fromJSON
+    listToAttrs
+    map
+    readFile
+    ;
+
+  util = import ./util.nix;
+  cells = import ./cells.nix { inherit util; };
+  configs = import ./config.nix { };
+  matrix = import ./matrix.nix { inherit util; };
+  environments = import ./environment.nix { inherit util; };
+
+  asked = fromJSON request;
+  root = /. + asked.kernel;
+  kernel = configs.load root;
+
+  host = builtins.fromTOML (readFile ./host/host.toml);
+  locked = (fromJSON (readFile (/. + asked.lock))).nodes.nixpkgs.locked;
+  nixpkgs = import (builtins.fetchTree (removeAttrs locked [ "lastModified" ])) { inherit (asked) system; };
+  set =
+    if asked.set == "nixpkgs" then
+      import ./nixpkgs.nix { } { pkgs = nixpkgs; }
+    else if asked.set == "host" then
+      import ./host {
+        inherit (asked) system;
+        settings = host // (asked.settings or { });
+      }
+    else
+      import (/. + asked.set) { inherit (asked) system; };
+
+  known = cells.select kernel {
+    inherit (asked) system;
+    inherit (matrix) sets;
+    unbundled = true;
+  };
+  build = cells.build set {
+    inherit root kernel;
+    inherit (asked) options;
+  };
+  wheel =
+    tag: pinned:
+    let
+      drv = environments.wheel set tag pinned;
+    in
+    {
+      inherit (pinned) file sha256;
+      out = drv.outPath;
+    };
+  planned =
+    name:
+    let
+      cell = known.${name};
+      why = cells.missing set cell;
+      drv = build cell;
+      found = cells.environment set cell;
+    in
+    if why != null then
+      { missing = why; }
+    else
+      {
+        drv = builtins.unsafeDiscardStringContext drv.drvPath;
+        out = builtins.unsafeDiscardStringContext drv.outPath;
+        wheels = map (wheel found.tag) (found.wheels ++ cells.toolWheels set found.tag "builder");
+      };
+  each =
+    make:
+    listToAttrs (
+      map (name: {
+        inherit name;
+        value = make name;
+      }) asked.variants
+    );
+in
+{
+  plan = each planned;
+  cells = each (name: build known.${name});
+}
