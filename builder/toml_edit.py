@@ -99,9 +99,11 @@ def rename(text: str, name: str, new: str) -> str:
     document = tomlkit.parse(text)
     for place in _places(document, (name,)):
         key, item = place.body[place.index]
+        if _is_dotted(place):
+            place.body[place.index] = (_dotted(new), item)
+            continue
         if isinstance(item, Table):
-            dotted = key is not None and key.is_dotted()
-            item = Table(item.value, item.trivia, False, item.is_super_table() if dotted else None, new)  # noqa: FBT003
+            item = Table(item.value, item.trivia, False, None, new)  # noqa: FBT003  tomlkit's signature
         place.body[place.index] = (_key(new, key), item)
     return document.as_string()
 
