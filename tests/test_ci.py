@@ -208,6 +208,7 @@ def test_the_plan_step_writes_a_matrix_and_a_summary(runner):
     assert done.returncode == 0, done.stderr
     outputs = runner.outputs
     assert outputs["any"] == "true"
+    assert outputs["kernel"] == "relu"
     assert re.fullmatch(r"[0-9a-f]{16}", outputs["digest"])
     assert len(json.loads(outputs["matrix"])["include"]) == 12
     assert "torch 2.12, cpu, x86_64-linux: built" in runner.read("GITHUB_STEP_SUMMARY")

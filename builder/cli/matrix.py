@@ -12,7 +12,8 @@ from builder import matrix
 from builder.cli.arguments import kernel_argument, store_option
 from builder.config.values import Backend
 from builder.matrix import Cell
-from builder.plan import Job, Place, Plan, Scope, make, require_cells, text, without_stored
+from builder.plan import Job, Plan, Scope, make, require_cells, text, without_stored
+from builder.plan.runners import Runners, parse
 from builder.spelling import listed, nearest, quoted
 from builder.variant import SYSTEMS
 
@@ -80,6 +81,7 @@ def command(
     """Show the cells of a kernel: one wheel each."""
     if (explain or show_savings) and form != "table":
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
+    places = parse(runners, gitlab=form == "gitlab")
     names = matrix.SETS if "all" in sets else sets or Scope().sets
     scope = Scope(sets=names, systems=systems, backends=tuple(map(Backend, backends)), unbundled=unbundled)
     selected = plan = make(kernels.load(kernel), matrix.rows(), scope)
@@ -97,7 +99,7 @@ def command(
 
         click.echo(savings.shown(plan, matrix.rows()), nl=False)
     elif not explain:
-        click.echo(_shown(plan, form, runners, shards), nl=False)
+        click.echo(_shown(plan, form, places, shards), nl=False)
 
 
 def _stored(plan: Plan, store: Path) -> Callable[[Cell], bool]:
@@ -115,27 +117,21 @@ def _stored(plan: Plan, store: Path) -> Callable[[Cell], bool]:
     return lambda cell: cell.variant in hits
 
 
-def _shown(plan: Plan, form: str, settings: tuple[str, ...], shards: int | None) -> str:
-    if form in {"table", "names"} and shards is None and not settings:
-        return text.table(plan, None) if form == "table" else text.names(plan, None)
-    from builder.plan import documents, runners  # noqa: PLC0415  start-up time
+def _shown(plan: Plan, form: str, places: Runners, shards: int | None) -> str:
+    split = None if shards is None and form not in {"github", "gitlab"} else _jobs(plan, places, shards)
+    if form == "names":
+        return text.names(plan, split)
+    if form == "table":
+        return text.table(plan, split)
+    from builder.plan import documents  # noqa: PLC0415  start-up time
 
-    places = runners.parse(settings, gitlab=form == "gitlab")
-    split = None if shards is None and form not in {"github", "gitlab"} else _jobs(plan, places.place, shards)
-    match form:
-        case "github":
-            return documents.github(split or ())
-        case "gitlab":
-            return documents.gitlab(split or ())
-        case "json":
-            return documents.document(plan, places, split)
-        case "names":
-            return text.names(plan, split)
-    return text.table(plan, split)
+    if form == "json":
+        return documents.document(plan, places, split)
+    return documents.github(split or ()) if form == "github" else documents.gitlab(split or ())
 
 
-def _jobs(plan: Plan, place: Callable[[Cell], Place], shards: int | None) -> tuple[Job, ...]:
+def _jobs(plan: Plan, places: Runners, shards: int | None) -> tuple[Job, ...]:
     from builder.plan.costs import Costs  # noqa: PLC0415  start-up time
     from builder.plan.shards import jobs  # noqa: PLC0415
 
-    return jobs(plan.cells, place=place, seconds=Costs(plan.kernel.config).seconds, shards=shards)
+    return jobs(plan.cells, place=places.place, seconds=Costs(plan.kernel.config).seconds, shards=shards)

@@ -60,7 +60,7 @@ def parse(settings: tuple[str, ...], *, gitlab: bool = False) -> Runners:
         BuilderError: a setting names no known system, or a label that a workflow file could misread.
     """
     own: dict[str, str] = {}
-    systems = tuple(data()["runner"])
+    systems = tuple(data()["runner"]) if settings else ()
     for setting in settings:
         system, equals, label = setting.partition("=")
         if not equals or system not in systems:
