@@ -1,6 +1,7 @@
 """Build one cell: a rendered project becomes a finished, audited wheel. Both engines call this."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,10 @@ print("wheel:", build_wheel(output, json.loads(settings)))
 
 class CompileError(ToolError):
     """A compiler refused the kernel."""
+
+
+class OutOfMemoryError(CompileError):
+    """The system ended a compiler because memory ran out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +91,7 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
         LoadError: it does not load or registers nothing.
     """
     began = time.monotonic()
-    raw = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes)
+    raw, peak = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes)
     compiled = time.monotonic()
     listen("finishing the wheel")
     plan = _plan(scratch / "build")
@@ -100,6 +105,7 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
     listen("loading")
     loaded = _load(job, wheel, scratch)
     report = {
+        "peak-memory": peak,
         "compile-seconds": round(compiled - began, 2),
         "finish-seconds": round(time.monotonic() - compiled, 2),
         "canonical-path": job.isolated_path and sandbox.available(),
@@ -109,7 +115,9 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
     return Built(name=finished.name, content=finished.content, report=report)
 
 
-def _compile(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None) -> Wheel:
+def _compile(
+    job: Job, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None
+) -> tuple[Wheel, int]:
     for name in ("src", "build", "raw", "home", "tmp", "env"):
         (scratch / name).mkdir()
     job.project.write(scratch / "src")
@@ -126,7 +134,7 @@ def _compile(job: Job, *, scratch: Path, log: Path, listen: Listener, processes:
     wheels = sorted((scratch / "raw").glob("*.whl"))
     if len(wheels) != 1:
         raise ToolError(f"the build of {job.cell.variant} left {len(wheels)} wheels", help=f"read the log: {log}")
-    return Wheel.read(wheels[0])
+    return Wheel.read(wheels[0]), done.peak
 
 
 def _facts(job: Job, plan: Mapping[str, Any] | None) -> finish.Facts:
@@ -199,9 +207,22 @@ def _variables(seen: _Seen) -> dict[str, str]:
     return result
 
 
+_OUT_OF_MEMORY = re.compile(
+    r"Killed signal terminated program|out of memory allocating|virtual memory exhausted|Cannot allocate memory"
+    r"|died due to signal 9|std::bad_alloc|LLVM ERROR: out of memory"
+)
+"""How compilers, nvcc and the kernel say that memory ran out."""
+
+
 def _failure(job: Job, output: str, log: Path) -> CompileError:
     """Return the error with the compiler's own first error on top."""
     lines = output.splitlines()
+    starved = next((line for line in lines if _OUT_OF_MEMORY.search(line)), None)
+    if starved is not None:
+        return OutOfMemoryError(
+            f"{job.cell.variant}: memory ran out while compiling\n{starved}",
+            help=f"give the build more memory, or fewer compilers at once with --jobs; the whole log: {log}",
+        )
     start = next((i for i, line in enumerate(lines) if _is_error(line)), max(0, len(lines) - 20))
     shown = "\n".join(lines[start : start + 20])
     return CompileError(f"{job.cell.variant}: the build failed\n{shown}", help=f"the whole log: {log}")

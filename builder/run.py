@@ -1,14 +1,23 @@
 """Run a tool without a shell, keep what it says, and name it when it fails."""
 
+import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import ToolError
+
+_PATIENCE = 2.0
+"""Seconds between asking a tool to end and ending it."""
+_TURN = 0.02
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes in the unit of `ru_maxrss`: macOS counts bytes, Linux kibibytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +26,8 @@ class Completed:
 
     returncode: int
     output: str
+    peak: int
+    """Bytes of memory that the largest of its processes took."""
 
 
 class Processes:
@@ -105,29 +116,58 @@ def _follow(process: subprocess.Popen[str], *, log: Path | None, on_line: Callab
                 sink.write(line)
             if on_line is not None:
                 on_line(line.rstrip("\n"))
-        process.wait()
+        peak = _wait(process)
     except BaseException:
-        kill_group(process)
+        _signal(process, signal.SIGTERM)
+        if not _ends_within(_PATIENCE, lambda: _reap(process, os.WNOHANG) is not None):
+            _signal(process, signal.SIGKILL)
+            _reap(process, 0)
         raise
     finally:
         if process.stdout is not None:
             process.stdout.close()
         if sink is not None:
             sink.close()
-    return Completed(returncode=process.returncode, output="".join(lines))
+    return Completed(returncode=process.returncode, output="".join(lines), peak=peak)
+
+
+def _wait(process: subprocess.Popen[str]) -> int:
+    """Wait for the end of a tool and return the memory of its largest process, in bytes."""
+    usage = _reap(process, 0)
+    return 0 if usage is None else usage * _RSS_UNIT
+
+
+def _reap(process: subprocess.Popen[str], options: int) -> int | None:
+    """Collect a child that has ended and return its `ru_maxrss`; None while it runs."""
+    if process.returncode is not None:
+        return 0
+    pid, status, usage = os.wait4(process.pid, options)
+    if pid == 0:
+        return None
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_maxrss
 
 
 def kill_group(process: subprocess.Popen[str]) -> None:
-    """End a tool and everything it started: ninja's compilers must not outlive an interrupted build."""
-    for sign, patience in ((signal.SIGTERM, 2.0), (signal.SIGKILL, None)):
-        try:
+    """End a tool and everything it started: ninja's compilers must not outlive an interrupted build.
+
+    The thread that follows the tool collects it; this one only sends signals.
+    """
+    _signal(process, signal.SIGTERM)
+    if not _ends_within(_PATIENCE, lambda: process.returncode is not None):
+        _signal(process, signal.SIGKILL)
+
+
+def _signal(process: subprocess.Popen[str], sign: signal.Signals) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, sign)
-        except (ProcessLookupError, PermissionError):
-            break
-        try:
-            process.wait(timeout=patience)
-        except subprocess.TimeoutExpired:
-            continue
-        else:
-            break
-    process.wait()
+
+
+def _ends_within(seconds: float, ended: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not ended():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_TURN)
+    return True

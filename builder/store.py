@@ -189,6 +189,18 @@ class Store:
         with given as folder:
             yield folder
 
+    def set_peak(self, kernel: str, variant: str, size: int) -> None:
+        """Remember how many bytes the largest compiler of a cell took; the next build is admitted by it."""
+        with contextlib.suppress(OSError):
+            write_atomic(self.root / "last" / f"{kernel}-{variant}.peak", f"{size}\n".encode())
+
+    def peak(self, kernel: str, variant: str) -> int | None:
+        """Return the bytes that the largest compiler of a cell took, if a build has measured it."""
+        try:
+            return int((self.root / "last" / f"{kernel}-{variant}.peak").read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return None
+
     def set_last(self, kernel: str, variant: str, *, key: str, record: Mapping[str, Any]) -> None:
         """Remember what the last build of a cell was made of."""
         path = self.root / "last" / f"{kernel}-{variant}.json"

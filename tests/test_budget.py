@@ -75,6 +75,20 @@ def test_acgroup_limits_the_memory(tmp_path):
     assert list(budget.cgroup_limits(tmp_path, member)) == [1000]
 
 
+def test_a_cgroup_of_version_1_limits_the_memory(tmp_path):
+    (tmp_path / "memory/group").mkdir(parents=True)
+    (tmp_path / "memory/memory.limit_in_bytes").write_text("5000\n")
+    (tmp_path / "memory/group/memory.limit_in_bytes").write_text("2000\n")
+    member = tmp_path / "cgroup"
+    member.write_text("8:pids:/\n4:cpu,memory:/group\n0::/\n")
+    assert list(budget.cgroup_limits(tmp_path, member)) == [2000, 5000]
+
+
+def test_what_an_earlier_build_took_is_what_the_next_is_admitted_by():
+    with Budget(Machine(cores=8, memory=4 * GiB)).admit(cell(Backend.CUDA), learned=GiB // 2) as jobs:
+        assert jobs == 8
+
+
 def test_a_machine_without_cgroups_has_no_limit(tmp_path):
     assert list(budget.cgroup_limits(tmp_path, tmp_path / "absent")) == []
 

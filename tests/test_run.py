@@ -60,3 +60,9 @@ def test_a_tool_that_starts_after_the_cancel_is_ended_too():
     processes = Processes()
     processes.cancel()
     assert python("import time; time.sleep(60)", processes=processes).returncode != 0
+
+
+def test_the_memory_of_the_largest_process_is_measured():
+    inner = "[sys.executable, '-c', 'x = bytearray(200_000_000)']"
+    done = python(f"import subprocess, sys\nsubprocess.run({inner})")
+    assert 200_000_000 < done.peak < 400_000_000

@@ -22,6 +22,7 @@ _FILE_MEMORY = {
 }
 """GiB that the compiler takes for one file of a kind, as measured."""
 _DEFAULT_FILE_MEMORY = 0.5
+_LEAST = 64 << 20
 _RESERVED = 0.1
 """Share of the memory that stays free for everything else."""
 
@@ -49,20 +50,24 @@ def machine() -> Machine:
 
 
 def cgroup_limits(root: Path = Path("/sys/fs/cgroup"), member: Path = Path("/proc/self/cgroup")) -> Iterator[int]:
-    """Yield the memory limits of this process's cgroup and all above it (version 2), and of version 1."""
-    with contextlib.suppress(OSError, ValueError):
-        yield int((root / "memory/memory.limit_in_bytes").read_text(encoding="ascii"))
+    """Yield the memory limits of this process's cgroups and of all above them, versions 1 and 2."""
     try:
         lines = member.read_text(encoding="utf-8").splitlines()
     except OSError:
         return
-    own = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), None)
-    if own is None:
-        return
-    path = root / own.lstrip("/")
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            yield from _limits(root, group, file="memory.max")
+        elif "memory" in controllers.split(","):
+            yield from _limits(root / "memory", group, file="memory.limit_in_bytes")
+
+
+def _limits(root: Path, group: str, *, file: str) -> Iterator[int]:
+    path = root / group.lstrip("/")
     for folder in (path, *path.parents):
         with contextlib.suppress(OSError, ValueError):  # the root group has no file, an unlimited one says `max`
-            yield int((folder / "memory.max").read_text(encoding="ascii"))
+            yield int((folder / file).read_text(encoding="ascii"))
         if folder == root:
             return
 
@@ -77,12 +82,13 @@ class Budget:
         self._running = 0
 
     @contextlib.contextmanager
-    def admit(self, cell: Cell, *, alone: bool = False) -> Iterator[int]:
+    def admit(self, cell: Cell, *, alone: bool = False, learned: int | None = None) -> Iterator[int]:
         """Wait until the cell fits, and yield how many compilers it may run at once.
 
-        A cell that is too large for the whole budget runs alone, one compiler at a time.
+        A cell that is too large for the whole budget runs alone, one compiler at a time. `learned` is what the largest
+        compiler of an earlier build took, in bytes.
         """
-        need = file_memory(cell)
+        need = max(learned or file_memory(cell), _LEAST)
         with self._free:
             self._free.wait_for(lambda: self._running == 0 or (not alone and self._memory >= need))
             jobs = 1 if alone else max(1, min(self._limits.cores, self._memory // need))

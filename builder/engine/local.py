@@ -223,20 +223,13 @@ class _Worker:
     def _build(self, cell: Cell, prepared: Prepared) -> tuple[Entry, bytes]:
         options = self.options
         log = options.store.log(self.kernel.config.general.name, cell.variant)
-        with self.budget.admit(cell) as jobs, options.store.scratch() as scratch:
-            if self.writable:
-                log.unlink(missing_ok=True)
-            else:
-                log = scratch / "log"
-            cores = jobs if jobs < options.limits.cores else None
-            job = replace(prepared.job, cores=cores, jobserver=self.jobserver.variables)
-            built = build.build(
-                job,
-                scratch=scratch,
-                log=log,
-                listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
-                processes=self.processes,
+        try:
+            built = self._attempt(cell, prepared, log, alone=False)
+        except build.OutOfMemoryError as error:
+            self.listen(
+                Event(variant=cell.variant, kind="note", text=f"{error.message.splitlines()[-1]}: again, alone")
             )
+            built = self._attempt(cell, prepared, log, alone=True)
         record, report = asdict(prepared.record), {**built.report, "log": str(log)}
         key = prepared.record.key
         if self.writable:
@@ -246,6 +239,27 @@ class _Worker:
             digest = hashlib.sha256(built.content).hexdigest()
             entry = Entry(key=key, wheel=Path(built.name), sha256=digest, record=record, report=report)
         return entry, built.content
+
+    def _attempt(self, cell: Cell, prepared: Prepared, log: Path, *, alone: bool) -> build.Built:
+        """Build once; `alone`, when memory ran out, with one compiler and nothing beside it."""
+        options, name = self.options, self.kernel.config.general.name
+        admitted = self.budget.admit(cell, alone=alone, learned=options.store.peak(name, cell.variant))
+        with admitted as jobs, options.store.scratch() as scratch:
+            if self.writable:
+                log.unlink(missing_ok=True)
+            else:
+                log = scratch / "log"
+            cores = jobs if alone or jobs < options.limits.cores else None
+            built = build.build(
+                replace(prepared.job, cores=cores, jobserver=self.jobserver.variables),
+                scratch=scratch,
+                log=log,
+                listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
+                processes=self.processes,
+            )
+        if prepared.job.toolchain is not None:
+            options.store.set_peak(name, cell.variant, int(built.report["peak-memory"]))
+        return built
 
     def _remember(self, cell: Cell, record: identity.BuildRecord) -> None:
         with contextlib.suppress(OSError):  # a read-only store remembers nothing
