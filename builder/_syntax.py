@@ -94,4 +94,5 @@ def _value(rest: str) -> tuple[str, str | None]:
     word = re.split(r"[\s,\]}#]", rest, maxsplit=1)[0]
     if word.lower() in {"true", "false"}:
         return f"{quoted(word)} is no value", f"write {word.lower()}"
-    return f"{quoted(word)} is no value", f'quote it: "{escaped(word)}"' if '"' not in word and "'" not in word else None
+    has_quote = '"' in word or "'" in word
+    return f"{quoted(word)} is no value", None if has_quote else f'quote it: "{escaped(word)}"'

@@ -129,6 +129,10 @@ def _glob(kernel: Kernel, tree: Tree, place: KeyPath, entry: str, problems: list
 
 
 def _refusal(kernel: Kernel, tree: Tree, place: KeyPath, file: str) -> Problem | None:
+    return None if tree.has_plain(file) else _linked_or_none(kernel, tree, place, file)
+
+
+def _linked_or_none(kernel: Kernel, tree: Tree, place: KeyPath, file: str) -> Problem | None:
     path = tree.path(file)
     try:
         inside, is_file, is_directory = tree.contains(file), path.is_file(), path.is_dir()

@@ -2,6 +2,7 @@
 
 import fnmatch
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,14 +34,25 @@ class Tree:
 
     def contains(self, relative: str) -> bool:
         """Whether `relative` stays in the tree when links are followed."""
-        directory, name = os.path.split(relative)
-        real = self._real_directories.get(directory)
+        return self._is_inside(os.path.realpath(self.root / relative))
+
+    def has_plain(self, relative: str) -> bool:
+        """Whether `relative` is a regular file of the tree, and no link: the common case, by one look at it."""
+        path = os.path.join(self.root, relative)  # noqa: PTH118  strings: this runs once for each file
+        try:
+            return stat.S_ISREG(os.lstat(path).st_mode) and self.contains_directory(os.path.dirname(relative))  # noqa: PTH120
+        except (OSError, ValueError):
+            return False
+
+    def contains_directory(self, relative: str) -> bool:
+        """Whether the directory `relative` stays in the tree when links are followed."""
+        real = self._real_directories.get(relative)
         if real is None:
-            real = self._real_directories[directory] = os.path.realpath(self.root / directory)
-        whole = os.path.join(real, name)  # noqa: PTH118  strings: this runs once for each file
-        if os.path.islink(whole):  # noqa: PTH114
-            whole = os.path.realpath(whole)
-        return whole == self.real_root or whole.startswith(self.real_root.rstrip(os.sep) + os.sep)
+            real = self._real_directories[relative] = os.path.realpath(self.root / relative)
+        return self._is_inside(real)
+
+    def _is_inside(self, real: str) -> bool:
+        return real == self.real_root or real.startswith(self.real_root.rstrip(os.sep) + os.sep)
 
     def walk(self, start: str) -> Iterator[str]:
         """Yield the files under `start`, relative to the root, but no hidden ones."""

@@ -522,7 +522,7 @@ ANY = st.recursive(
 )
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(document=st.dictionaries(NAMES, ANY, max_size=5))
 def test_any_document_is_decoded_or_refused(document):
     error = error_of(lambda: read(Given(document), license=LICENSE))

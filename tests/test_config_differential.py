@@ -269,21 +269,48 @@ def retable(draw, lines):
 MUTATIONS = [drop, duplicate, swap, insert, retype, rename, scramble, retable]
 
 
-@settings(max_examples=2500, deadline=None, suppress_health_check=list(HealthCheck))
+FEW, MANY = (
+    settings(max_examples=number, deadline=None, suppress_health_check=list(HealthCheck)) for number in (300, 10_000)
+)
+
+
+@FEW
 @given(text=mutated())
 @example(text="a = 1\r")
 def test_a_mutated_config_has_a_verdict_that_is_explained(public, text):
     assert_agreement(text, public)
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    prefix=st.sampled_from(
-        ["", "https:", "http://", "ssh://", "git:", "git+ssh://", "https://", "git@", "1", "GIT://"]
-    ),
-    rest=st.text(alphabet="ab1.:/@?#[]\\ %-+_~^|<x0\t\x00", max_size=9),
-)
-def test_a_git_url_has_the_verdict_of_the_public_parser(public, prefix, rest):
-    url = (prefix + rest).replace("\\", "\\\\").replace("\t", "\\t").replace("\x00", "\\u0000")
-    text = document("edition-5", "general", "upstream", f'"{url}"')
+@pytest.mark.slow
+@MANY
+@given(text=mutated())
+def test_each_of_many_mutated_configs_has_a_verdict_that_is_explained(public, text):
+    assert_agreement(text, public)
+
+
+@st.composite
+def urls(draw):
+    schemes = ["", "https:", "http://", "ssh://", "git:", "git+ssh://", "https://", "git@", "1", "GIT://"]
+    return draw(st.sampled_from(schemes)) + draw(st.text(alphabet="ab1.:/@?#[]\\ %-+_~^|<x0\t\x00", max_size=9))
+
+
+@FEW
+@given(url=urls())
+@example(url="ssh://@")
+@example(url="ssh://:@")
+@example(url="ssh://0:\\")
+def test_a_git_url_has_the_verdict_of_the_public_parser(public, url):
+    assert_same_verdict(url, public)
+
+
+@pytest.mark.slow
+@MANY
+@given(url=urls())
+def test_each_of_many_git_urls_has_the_verdict_of_the_public_parser(public, url):
+    assert_same_verdict(url, public)
+
+
+def assert_same_verdict(url, public):
+    spelled = url.replace("\\", "\\\\").replace("\t", "\\t").replace("\x00", "\\u0000")
+    text = document("edition-5", "general", "upstream", f'"{spelled}"')
     assert (ours(text) is None) == (public(text) is None)

