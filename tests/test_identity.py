@@ -1,10 +1,12 @@
+import hashlib
+import os
 import shutil
 import subprocess
 from dataclasses import asdict
 
 import pytest
 
-from builder import identity
+from builder import __version__, identity
 from builder.identity import BuildRecord, IdentityError
 
 VERSION = """
@@ -14,16 +16,32 @@ __version__ = '{version}'
 debug = False
 cuda: Optional[str] = {cuda}
 git_version = '{git}'
-hip: Optional[str] = None
+hip: Optional[str] = {hip}
+xpu: Optional[str] = {xpu}
 """
 
 
 def torch_at(
-    folder, *, version="2.13.0+cpu", cuda=None, git="c" * 40, libraries=("libtorch_cpu.so",), build_id="1" * 40
+    folder,
+    *,
+    version="2.13.0+cpu",
+    cuda=None,
+    git="c" * 40,
+    libraries=("libtorch_cpu.so",),
+    build_id="1" * 40,
+    python="cpython-311-x86_64-linux-gnu",
+    abi="1",
+    xpu=None,
+    hip=None,
 ):
     root = folder / "torch"
     (root / "lib").mkdir(parents=True)
-    (root / "version.py").write_text(VERSION.format(version=version, cuda=repr(cuda), git=git))
+    (root / "share/cmake/Torch").mkdir(parents=True)
+    text = VERSION.format(version=version, cuda=repr(cuda), git=git, xpu=repr(xpu), hip=repr(hip))
+    (root / "version.py").write_text(text)
+    (root / f"_C.{python}.so").touch()
+    config = f'set(TORCH_CXX_FLAGS "-D_GLIBCXX_USE_CXX11_ABI={abi}")'
+    (root / "share/cmake/Torch/TorchConfig.cmake").write_text(config)
     for name in libraries:
         (root / "lib" / name).write_bytes(f"{name} {build_id}".encode())
     return folder
@@ -55,6 +73,11 @@ def test_the_same_torch_at_two_paths_is_the_same(tmp_path):
         {"version": "2.13.1+cpu"},
         {"cuda": "13.0"},
         {"git": "d" * 40},
+        {"hip": "7.2"},
+        {"xpu": "2025.3"},
+        {"abi": "0"},
+        {"python": "cpython-312-x86_64-linux-gnu"},
+        {"python": "cpython-311-aarch64-linux-gnu"},
         {"build_id": "2" * 40},
         {"libraries": ("libtorch_cpu.so", "libc10.so")},
     ],
@@ -66,7 +89,7 @@ def test_a_torch_that_differs_in_one_field_is_another(tmp_path, change):
     )
 
 
-def test_torch_for_another_python_is_the_same_for_a_limited_api(tmp_path):
+def test_the_library_of_torchs_python_bindings_is_no_part_of_it(tmp_path):
     other = torch_at(tmp_path / "b", libraries=("libtorch_cpu.so", "libtorch_python.so"))
     assert identity.torch_identity(torch_at(tmp_path / "a")) == identity.torch_identity(other)
 
@@ -92,6 +115,47 @@ def test_a_library_is_known_by_its_build_id_wherever_it_is(tmp_path):
         subprocess.run([*command, tmp_path / name], check=True)
     assert identity.file_identity(tmp_path / "a.so") == identity.file_identity(tmp_path / "b.so") == "1234"
     assert identity.file_identity(tmp_path / "c.so") == "5678"
+
+
+@pytest.mark.cmake
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+def test_a_build_id_is_read_without_section_headers(tmp_path):
+    library = tmp_path / "a.so"
+    command = ["gcc", "-shared", "-nostdlib", "-Wl,--build-id=0xabcd", "-x", "c", "/dev/null", "-o", library]
+    subprocess.run(command, check=True)
+    content = bytearray(library.read_bytes())
+    content[0x28:0x30] = bytes(8)  # e_shoff
+    content[0x3A:0x40] = bytes(6)  # e_shentsize, e_shnum, e_shstrndx
+    library.write_bytes(content)
+    assert identity.file_identity(library) == "abcd"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\x7fELF", b"\x7fELF" + b"\xff" * 100, b"\xcf\xfa\xed\xfe" + bytes(60)], ids=repr
+)
+def test_what_has_no_build_id_is_known_by_its_content(tmp_path, content):
+    (tmp_path / "a.so").write_bytes(content)
+    assert identity.file_identity(tmp_path / "a.so") == f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+@pytest.mark.cmake
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+@pytest.mark.parametrize("abi", ["0", "1"])
+def test_the_symbols_of_c10_tell_the_abi_whatever_the_config_says(tmp_path, abi):
+    torch_at(tmp_path, abi="1" if abi == "0" else "0")
+    source = tmp_path / "c10.cpp"
+    source.write_text("#include <string>\nnamespace c10 { void warn(const std::string &) {} }\n")
+    library = tmp_path / "torch/lib/libc10.so"
+    subprocess.run(["g++", "-shared", "-fPIC", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", source, "-o", library], check=True)
+    facts = identity.torch_identity(tmp_path).facts
+    assert facts["cxx11-abi"] == abi
+    assert facts["platform"] == os.uname().machine
+
+
+def test_builder_is_known_by_its_version_and_code():
+    version, _, digest = identity.of_builder().partition(" sha256:")
+    assert version == __version__
+    assert len(digest) == 64
 
 
 def test_the_key_does_not_depend_on_the_order_of_fields():
