@@ -2,7 +2,6 @@ import os
 import time
 
 import pytest
-import tomllib
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
