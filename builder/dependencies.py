@@ -19,3 +19,16 @@ def package(name: str) -> str:
         if name in names:
             return str(names[name]["package"])
     raise KeyError(name)
+
+
+def requirement(name: str) -> str:
+    """Return what a wheel asks for: the distribution, without the versions that are not safe."""
+    least = at_least(name)
+    return package(name) if least is None else f"{package(name)}>={least}"
+
+
+def at_least(name: str) -> str | None:
+    """Return the first version of a dependency that is safe, where there are others."""
+    found: dict[str, Any] = next((names[name] for names in table()["python"].values() if name in names), {})
+    least: str | None = found.get("at-least")
+    return least

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+from packaging.version import Version
 
 from builder import __version__, dependencies
 from builder.config import Config, Framework
@@ -48,14 +49,15 @@ def _urls(config: Config) -> Iterator[tuple[str, str]]:
 
 def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[str, ...]:
     """Return what must be installed beside the wheel: the framework its ABI fits, and `python-depends`."""
-    packages = [dependencies.package(name) for name in config.python_depends(cell.backend)]
+    packages = [dependencies.requirement(name) for name in config.python_depends(cell.backend)]
     return (_framework_requirement(cell, framework_version), *dict.fromkeys(packages))
 
 
 def _framework_requirement(cell: Cell, framework_version: str) -> str:
     if cell.framework is Framework.TVM_FFI and cell.tvm_ffi is not None:
         # Within a minor version tvm-ffi only adds to its C ABI: an older one may lack what was used.
-        return f"apache-tvm-ffi>={framework_version},<{cell.tvm_ffi.major}.{cell.tvm_ffi.minor + 1}"
+        least = max(framework_version, dependencies.at_least("tvm-ffi") or framework_version, key=Version)
+        return f"apache-tvm-ffi>={least},<{cell.tvm_ffi.major}.{cell.tvm_ffi.minor + 1}"
     if cell.stable_abi is not None:
         return f"torch>={cell.stable_abi}"
     return "torch" if cell.noarch else f"torch=={cell.torch}.*"

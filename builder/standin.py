@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import ToolError
-from builder.extension import Extension, Symbol
+from builder.elf import Symbol
+from builder.extension import Extension
 
 _SYSTEM = ("/lib64", "/usr/lib64", "/lib/{machine}-linux-gnu", "/usr/lib/{machine}-linux-gnu", "/lib", "/usr/lib")
 _WRITTEN_BY_HAND = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")

@@ -190,7 +190,7 @@ def test_bounds_of_torch_are_those_of_the_build(tmp_path):
 
 def test_python_dependencies_become_packages(tmp_path):
     project = render(kernel(tmp_path, general='python-depends = ["tvm-ffi"]'), Backend.CPU)
-    assert "apache-tvm-ffi" in _toml.loads(project["pyproject.toml"])["project"]["dependencies"]
+    assert "apache-tvm-ffi>=0.1.13" in _toml.loads(project["pyproject.toml"])["project"]["dependencies"]
     assert json.loads(project["torch-ext/tiny/metadata.json"])["python-depends"] == ["tvm-ffi"]
 
 

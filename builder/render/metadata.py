@@ -51,7 +51,7 @@ def urls(config: Config) -> tuple[tuple[str, str], ...]:
 
 def python_depends(config: Config, backend: Backend) -> tuple[str, ...]:
     """Return the distributions that the kernel imports on `backend`."""
-    return tuple(dict.fromkeys(dependencies.package(name) for name in config.python_depends(backend)))
+    return tuple(dict.fromkeys(dependencies.requirement(name) for name in config.python_depends(backend)))
 
 
 def _kernel_depends(config: Config, backend: Backend) -> tuple[KernelDependency, ...]:

@@ -1,0 +1,67 @@
+import pytest
+from packaging.requirements import Requirement
+
+from builder import dependencies, matrix, metadata
+from builder.config import read
+from builder.source import Source
+
+TEXT = """
+[general]
+name = "demo"
+version = 1
+edition = 5
+license = "MIT"
+backends = ["cpu", "cuda"]
+{general}
+
+{framework}
+
+[kernel.one]
+backend = "cpu"
+src = ["a.cpp"]
+depends = []
+
+[kernel.two]
+backend = "cuda"
+src = ["a.cu"]
+depends = []
+"""
+
+
+def cells(*, framework, general=""):
+    config = read(Source(name="build.toml", text=TEXT.format(framework=framework, general=general))).config
+    rows = [row for row in matrix.rows() if row.set in ("release", "all")]
+    return config, {cell.variant: cell for cell in matrix.select(config, rows)}
+
+
+def required(config, cell, framework_version):
+    return [Requirement(text) for text in metadata.requirements(config, cell, framework_version)]
+
+
+def test_each_backend_of_a_mixed_kernel_asks_for_the_torch_of_its_own_abi():
+    config, found = cells(framework='[torch]\nsrc = ["b.cpp"]\n[torch.stable-abi]\ncuda = "2.10"')
+    asked = {name: str(required(config, cell, "2.13.0+cpu")[0]) for name, cell in found.items() if "x86_64" in name}
+    assert asked["torch213-cxx11-cpu-x86_64-linux"] == "torch==2.13.*"
+    assert asked["torch-stable-abi210-cu130-x86_64-linux"] == "torch>=2.10"
+    assert not [name for name in asked if "stable" in name and "-cpu-" in name]
+    assert not [name for name in asked if "cxx11" in name and "-cu" in name]
+
+
+@pytest.mark.parametrize("built_with", ["0.1.15.post2", "0.1.13", "0.1.10"])
+def test_a_tvm_ffi_that_confuses_builds_of_torch_is_never_accepted(built_with):
+    config, found = cells(framework='[tvm-ffi]\nsrc = ["b.cpp"]')
+    (asked,) = required(config, found["tvm-ffi01-cpu-x86_64-linux"], built_with)
+    assert "0.1.12" not in asked.specifier
+    assert "0.2.0" not in asked.specifier
+    assert asked.specifier.contains("0.1.15.post2")
+    assert asked.specifier.contains("0.1.13") == (built_with != "0.1.15.post2")
+
+
+def test_a_torch_kernel_that_uses_tvm_ffi_asks_for_a_safe_one_too():
+    config, found = cells(framework='[torch]\nsrc = ["b.cpp"]', general='python-depends = ["tvm-ffi"]')
+    cell = found["torch213-cxx11-cpu-x86_64-linux"]
+    assert "apache-tvm-ffi>=0.1.13" in metadata.requirements(config, cell, "2.13.0+cpu")
+
+
+def test_a_dependency_without_a_floor_is_named_alone():
+    assert dependencies.requirement("einops") == "einops"
