@@ -100,8 +100,9 @@ let
     path = ./start.py;
   };
 
-  # A key per option of the build of a cell; null and absent mean the same.
-  optional = util.filterAttrs (_: value: value != null);
+  # What is asked of the build of a cell beside the defaults of `Spec` in builder/cell.py: whoever asks for the same
+  # gets the same derivation.
+  optional = util.filterAttrs (name: value: value != null && !(name == "test" && value));
 
   toolWheels =
     set: tag: recipe:
@@ -111,6 +112,13 @@ let
       version = "";
       compute = "";
     } tag;
+
+  tools =
+    set: tag: recipe:
+    environments.make set tag {
+      name = recipe;
+      wheels = toolWheels set tag recipe;
+    };
 in
 {
   inherit missing skipped;
@@ -140,17 +148,28 @@ in
   inherit toolWheels;
 
   /**
+    A package set with what its cells share; the functions below take one of these.
+
+    # Type
+    prepare :: PackageSet -> PreparedSet
+  */
+  prepare =
+    set:
+    let
+      prepared = environments.prepare pins set;
+    in
+    prepared
+    // {
+      tools = builtins.mapAttrs (tag: _: tools prepared tag "builder") set.pythons;
+    };
+
+  /**
     What `builder` runs on, for a Python of the package set.
 
     # Type
-    tools :: PackageSet -> String -> String -> Derivation
+    tools :: PreparedSet -> String -> String -> Derivation
   */
-  tools =
-    set: tag: recipe:
-    environments.make set tag {
-      name = recipe;
-      wheels = toolWheels set tag recipe;
-    };
+  inherit tools;
 
   /**
     The derivation of a cell; evaluates nothing of the others.
@@ -179,7 +198,7 @@ in
           inherit (set) system;
           builder = set.shell;
           args = util.runPython;
-          interpreter = "${self.tools set found.tag "builder"}/bin/python";
+          interpreter = "${set.tools.${found.tag}}/bin/python";
           script = start;
           PATH = concatStringsSep ":" set.path;
           PYTHONHASHSEED = "0";

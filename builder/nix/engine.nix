@@ -15,7 +15,6 @@ let
   cells = import ./cells.nix { inherit util; };
   configs = import ./config.nix { };
   matrix = import ./matrix.nix { inherit util; };
-  environments = import ./environment.nix { inherit util; };
 
   asked = fromJSON request;
   root = /. + asked.kernel;
@@ -24,7 +23,8 @@ let
   host = builtins.fromTOML (readFile ./host/host.toml);
   locked = (fromJSON (readFile (/. + asked.lock))).nodes.nixpkgs.locked;
   nixpkgs = import (builtins.fetchTree (removeAttrs locked [ "lastModified" ])) { inherit (asked) system; };
-  set =
+  set = cells.prepare packageSet;
+  packageSet =
     if asked.set == "nixpkgs" then
       import ./nixpkgs.nix { } { pkgs = nixpkgs; }
     else if asked.set == "host" then
@@ -47,11 +47,11 @@ let
   wheel =
     tag: pinned:
     let
-      drv = environments.wheel set tag pinned;
+      drv = set.wheels.${tag}.${pinned.file};
     in
     {
       inherit (pinned) file sha256;
-      out = drv.outPath;
+      out = builtins.unsafeDiscardStringContext drv.outPath;
     };
   planned =
     name:

@@ -7,6 +7,7 @@ let
     concatStringsSep
     filter
     map
+    mapAttrs
     path
     toJSON
     ;
@@ -70,13 +71,24 @@ let
     };
 in
 {
-  inherit wheel;
+  /**
+    A package set with what its cells share, each made at most once.
+
+    # Type
+    prepare :: Pins -> PackageSet -> PreparedSet
+  */
+  prepare =
+    pins: set:
+    set
+    // {
+      wheels = mapAttrs (tag: _: mapAttrs (_: wheel set tag) pins.wheels) set.pythons;
+    };
 
   /**
     A virtual environment with exactly these wheels.
 
     # Type
-    make :: PackageSet -> String -> { name :: String, wheels :: [ Wheel ] } -> Derivation
+    make :: PreparedSet -> String -> { name :: String, wheels :: [ Wheel ] } -> Derivation
   */
   make =
     set: tag:
@@ -98,7 +110,7 @@ in
       wheels = toJSON (
         map (pinned: {
           inherit (pinned) file name version;
-          path = wheel set tag pinned;
+          path = set.wheels.${tag}.${pinned.file};
         }) wheels
       );
     };

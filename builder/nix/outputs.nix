@@ -7,13 +7,11 @@ let
     attrNames
     concatMap
     filter
-    fromTOML
     isFunction
     listToAttrs
     map
     mapAttrs
     readDir
-    toJSON
     ;
 
   util = import ./util.nix;
@@ -37,8 +35,10 @@ let
     nixpkgs: system:
     if nixpkgs ? builderPackageSet then
       nixpkgs.builderPackageSet.${system} or null
+    else if nixpkgs.legacyPackages ? ${system} then
+      map' { pkgs = nixpkgs.legacyPackages.${system}; }
     else
-      map' { pkgs = nixpkgs.legacyPackages.${system}; };
+      null;
 
   /**
     Run a script of the package set's shell as a derivation.
@@ -105,7 +105,7 @@ let
       };
       release = some { };
       build = cells.build set { inherit root kernel options; };
-      reason = cell: if set == null then "the package set has nothing for ${system}" else cells.skipped set cell;
+      reason = cells.skipped set;
     in
     {
       cells = mapAttrs (_: build) every;
@@ -162,36 +162,25 @@ let
     };
 
   /**
-    Whether the shared cases of the matrix give what they should; the first that does not is thrown.
+    Whether the shared cases of the matrix give what they should; those that do not are named.
   */
   selectCheck =
     set:
     let
-      folder' = ../../tests/data/select;
-      failures = filter (why: why != null) (
-        map (
-          file:
-          let
-            case = fromTOML (builtins.readFile (folder' + "/${file}"));
-            rows = concatMap matrix.rows (case.sets or [ "release" ]);
-            found = matrix.select { unbundled = case.unbundled or false; } (configs.upgrade file case.config) rows;
-            names = map (cell: cell.variant) found;
-          in
-          if names == case.expected then null else "${file}: ${toJSON names}"
-        ) (attrNames (readDir folder'))
-      );
+      cases = import ../../tests/nix/select.nix;
+      failed = filter (file: !cases.${file}.agrees) (attrNames cases);
     in
-    if failures == [ ] then
+    if failed == [ ] then
       script set "select-cases" { } "echo every case agrees > $out"
     else
-      throw "select differs from the shared cases: ${builtins.concatStringsSep "; " failures}";
+      throw "select differs from the shared cases: ${builtins.concatStringsSep ", " failed}";
 
   forSystems =
     nixpkgs: make:
     listToAttrs (
       map (system: {
         name = system;
-        value = make system (packageSet nixpkgs system);
+        value = make system (cells.prepare (packageSet nixpkgs system));
       }) (filter (system: packageSet nixpkgs system != null) systems)
     );
 

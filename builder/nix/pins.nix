@@ -11,10 +11,13 @@ let
     elemAt
     filter
     fromTOML
+    groupBy
     head
     isList
+    length
     listToAttrs
     map
+    mapAttrs
     readFile
     sort
     split
@@ -39,22 +42,26 @@ let
     ) (filter (part: part ? index) table.part)
   );
 
-  wheel =
-    file:
-    table.wheel.${file}
+  wheels = mapAttrs (
+    file: facts:
+    facts
     // {
       inherit file;
       index = published.${file} or null;
-    };
+    }
+  ) table.wheel;
+
+  byName = groupBy (part: part.name) table.part;
+
+  # A reference is the name of a part, and after a slash the toolkit it is wanted for when that is not the cell's.
+  split' = reference: filter (piece: !(isList piece)) (split "/" reference);
 
   serves =
-    reference: need: part:
+    pieces: need: part:
     let
-      pieces = filter (piece: !(isList piece)) (split "/" reference);
-      compute = if builtins.length pieces > 1 then elemAt pieces 1 else need.compute;
+      compute = if length pieces > 1 then elemAt pieces 1 else need.compute;
     in
-    part.name == head pieces
-    && (!(part ? version) || part.version == need.version)
+    (!(part ? version) || part.version == need.version)
     && (!(part ? compute) || elem compute part.compute);
 
   # The files of a part for a Python on a system; null where nothing is pinned.
@@ -73,7 +80,11 @@ let
 
   ofReference =
     need: reference:
-    findFirst (found: found != null) null (map (filesOf need) (filter (serves reference need) table.part));
+    let
+      pieces = split' reference;
+      parts = filter (serves pieces need) (byName.${head pieces} or [ ]);
+    in
+    findFirst (found: found != null) null (map (filesOf need) parts);
 
   ofRecipe =
     need: recipe:
@@ -84,6 +95,7 @@ let
 in
 {
   inherit (table) pythons;
+  inherit wheels;
 
   /**
     What the environment of a cell is for, but the Python.
@@ -116,5 +128,5 @@ in
         map (ofRecipe (need // { inherit python; })) (table.environment.${need.recipe} or [ ])
       );
     in
-    if files == null then null else sort (left: right: left.name < right.name) (map wheel files);
+    if files == null then null else sort (left: right: left.name < right.name) (map (file: wheels.${file}) files);
 }

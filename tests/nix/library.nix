@@ -1,0 +1,82 @@
+/**
+  What the tests ask of the pure library; `asked` is JSON.
+*/
+{ asked }:
+let
+  inherit (builtins)
+    concatMap
+    fromJSON
+    listToAttrs
+    map
+    ;
+
+  library = import ../../builder/nix;
+  inherit (library)
+    config
+    matrix
+    pins
+    sources
+    ;
+  given = fromJSON asked;
+  plain = import ../../builder/nix/host { system = given.system or "x86_64-linux"; };
+  host = library.cells.prepare plain;
+  outputs = library.outputs.flake {
+    self = { };
+    nixpkgs.builderPackageSet.x86_64-linux = plain;
+  };
+in
+{
+  selected = map (
+    case:
+    map (cell: [
+      cell.variant
+      cell.system
+      cell.torch
+    ]) (
+      matrix.select { unbundled = case.all; } (config.upgrade "build.toml" case.config) (
+        concatMap matrix.rows case.sets
+      )
+    )
+  ) given.cases;
+
+  pinned = map (
+    need:
+    let
+      found = pins.environment need need.python;
+    in
+    if found == null then null else map (wheel: [ wheel.file wheel.sha256 wheel.index ]) found
+  ) given.needs;
+
+  needs = map (cell: pins.need cell) given.cells;
+
+  sources =
+    let
+      root = /. + given.kernel;
+      kernel = config.load root;
+    in
+    {
+      files = sources.files root kernel;
+      store = baseNameOf (sources.source root kernel);
+      inherit (sources) headers;
+    };
+
+  loaded = config.load (/. + given.kernel);
+
+  derivations =
+    let
+      root = /. + given.kernel;
+      kernel = config.load root;
+      known = library.cells.select kernel { inherit (host) system; };
+    in
+    listToAttrs (
+      map (name: {
+        inherit name;
+        value = builtins.unsafeDiscardStringContext (library.cells.build host { inherit root kernel; } known.${name}).drvPath;
+      }) given.variants
+    );
+
+  skipped = outputs.skipped.x86_64-linux;
+  everything = builtins.mapAttrs (
+    _: kernel: builtins.mapAttrs (_: drv: (builtins.tryEval drv.drvPath).success) kernel
+  ) outputs.cells.x86_64-linux;
+}

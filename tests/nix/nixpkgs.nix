@@ -1,0 +1,74 @@
+/**
+  The attribute names and shapes of nixpkgs that builder uses, and nothing behind them: the mapping is evaluated with
+  it where nixpkgs cannot be had.
+*/
+{
+  system ? "x86_64-linux",
+  rocm ? true,
+}:
+let
+  package =
+    name:
+    derivation {
+      inherit name system;
+      builder = "/bin/sh";
+    };
+  python =
+    version:
+    package "python3-${version}"
+    // {
+      inherit version;
+      # Called with a function of the set of packages, as the real one is.
+      withPackages =
+        choose:
+        derivation {
+          name = "python3-${version}-env";
+          inherit system;
+          builder = "/bin/sh";
+          packages = choose { pip = package "python3-${version}-pip"; };
+        };
+    };
+  cuda = {
+    cudatoolkit = package "cudatoolkit";
+  };
+in
+{
+  stdenv = {
+    hostPlatform = {
+      inherit system;
+      isLinux = builtins.match ".*-linux" system != null;
+    };
+    cc = package "gcc-wrapper" // {
+      cc = package "gcc" // {
+        lib = package "gcc-lib";
+      };
+      bintools = package "binutils-wrapper";
+    };
+  };
+  python310 = python "3.10.20";
+  python311 = python "3.11.15";
+  python312 = python "3.12.13";
+  python313 = python "3.13.12";
+  python314 = python "3.14.3";
+  bash = package "bash";
+  cacert = package "nss-cacert";
+  coreutils = package "coreutils";
+  findutils = package "findutils";
+  gnugrep = package "gnugrep";
+  gnused = package "gnused";
+  nixfmt-rfc-style = package "nixfmt";
+  patchelf = package "patchelf";
+  util-linux = package "util-linux";
+  zlib = package "zlib";
+  cudaPackages_12_6 = cuda;
+}
+// (
+  if rocm then
+    {
+      rocmPackages.clr = package "clr" // {
+        version = "7.1.1";
+      };
+    }
+  else
+    { }
+)
