@@ -12,6 +12,8 @@ from builder.variant import Variant
 NAME = "CARD.md"
 USAGE = "<!-- builder: usage -->"
 VARIANTS = "<!-- builder: variants -->"
+REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+"""`OWNER/NAME` of the hub."""
 _FRONT = re.compile(r"\A---\n(?P<yaml>.*?)^---\n", re.DOTALL | re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9.-]*", re.ASCII)
 
@@ -34,7 +36,13 @@ def read(kernel: Path | None) -> str | None:
 
 
 def fill(text: str | None, shipped: Shipped, *, variants: Sequence[str], repo_id: str | None = None) -> str:
-    """Return a card with its front matter complete and its two marks replaced; without `text`, a whole one."""
+    """Return a card with its front matter complete and its two marks replaced; without `text`, a whole one.
+
+    Raises:
+        BuilderError: `repo_id` is not the name of a repository.
+    """
+    if repo_id is not None and REPOSITORY.fullmatch(repo_id) is None:
+        raise BuilderError(f"'{repo_id}' is not a repository of the hub", help="write OWNER/NAME")
     text = _default(shipped) if text is None else text.replace("\r\n", "\n")
     front = _FRONT.match(text)
     body = text if front is None else text[front.end() :]

@@ -259,3 +259,12 @@ def test_the_card_keeps_what_its_author_wrote(tmp_path):
     assert 'relu = get_kernel("<owner>/relu", version=1)' in filled
     assert filled.index(f"`{CPU}`") < filled.index(f"`{CUDA}`")
     assert "<!--" not in filled
+
+
+def test_the_card_names_the_repository_that_was_given(tmp_path, capsys):
+    arguments = ["bundle", str(make(tmp_path, "relu", CPU)), "--output", str(tmp_path / "build")]
+    assert run([*arguments, "--repo-id", "../x"]) == 2
+    assert "is not a repository" in capsys.readouterr().err
+    assert not (tmp_path / "build").exists()
+    assert run([*arguments, "--repo-id", "team/relu"]) == 0
+    assert 'get_kernel("team/relu", version=1)' in (tmp_path / "build" / card.NAME).read_text()

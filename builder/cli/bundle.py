@@ -14,13 +14,22 @@ from builder import bundle, card, shipped
 )
 @click.option("--kernel", type=click.Path(path_type=Path), help="The kernel's directory: its commit and its CARD.md.")
 @click.option("--commit", metavar="SHA", help="Commit that the wheels were built from; all of its digits.")
+@click.option("--repo-id", metavar="OWNER/NAME", help="Repository on the hub, for the card.")
 @click.option("--force", is_flag=True, help="Replace variants that are there with other content.")
-def command(wheels: tuple[Path, ...], output: Path, kernel: Path | None, commit: str | None, *, force: bool) -> None:
+def command(
+    wheels: tuple[Path, ...],
+    output: Path,
+    kernel: Path | None,
+    commit: str | None,
+    repo_id: str | None,
+    *,
+    force: bool,
+) -> None:
     """Lay wheels out for the hub: build/<variant>/..., which the `kernels` client loads."""
     read = shipped.read_all(wheels)
     origin = _origin(kernel, commit)
     tree = bundle.lay_out(read, commit=origin)
-    text = card.fill(card.read(kernel), read[0], variants=(*tree, *bundle.variants_in(output)))
+    text = card.fill(card.read(kernel), read[0], variants=(*tree, *bundle.variants_in(output)), repo_id=repo_id)
     new = bundle.write(tree, output, card=text, overwrite=force)
     for variant in tree:
         state = "" if variant in new else " (was there)"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from builder import card
 from builder.errors import BuilderError
 from builder.publish import hub as hub_
 from builder.publish import site, targets
 
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]+(?:/[\w!.*'()+=@-]+)*/?", re.ASCII)
 
 
@@ -61,7 +61,7 @@ def _site(source: Path, target: targets.Target, *, dry_run: bool) -> None:
 
 
 def _hub(source: Path, repo_id: str, endpoint: str | None, *, branch: str | None, dry_run: bool, replace: bool) -> None:
-    if _REPOSITORY.fullmatch(repo_id) is None:
+    if card.REPOSITORY.fullmatch(repo_id) is None:
         raise BuilderError(f"'{repo_id}' is not a repository of the hub", help="write hub:OWNER/NAME")
     layout = hub_.read(source)
     repository = hub_.Hub(repo_id, branch=branch or layout.branch, endpoint=endpoint)
