@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.errors import ToolError
 from builder.elf import Symbol
+from builder.errors import ToolError
 from builder.extension import Extension
 
 _SYSTEM = ("/lib64", "/usr/lib64", "/lib/{machine}-linux-gnu", "/usr/lib/{machine}-linux-gnu", "/lib", "/usr/lib")
