@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from builder import _toml, kernel, pins
 from builder.config import parse
-from builder.engine import nix as engine
 from builder.matrix import SETS, rows, select
 from builder.source import Source
 from builder.sources import HEADERS, source_set
@@ -341,7 +339,7 @@ def test_a_config_that_nix_does_not_read_says_what_to_run(tmp_path, text, said):
 
 
 def test_a_folder_without_a_kernel_says_so(tmp_path):
-    with pytest.raises(ValueError, match="has no build.toml: name the folder of a kernel"):
+    with pytest.raises(ValueError, match=r"has no build\.toml: name the folder of a kernel"):
         library("loaded", kernel=str(tmp_path))
 
 
@@ -405,18 +403,3 @@ def test_the_package_set_of_the_host_is_data():
     settings_ = _toml.loads((ROOT / "builder/nix/host/host.toml").read_text())
     assert set(settings_["pythons"]) <= set(KNOWN.pythons)
     assert all(rule["reason"] for rule in settings_["skip"])
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the host package set is for Linux")
-def test_the_engine_asks_for_nothing_that_is_the_default(tmp_path):
-    """Else the derivation of a cell would not be that of the flake."""
-    from builder.engine.budget import machine  # noqa: PLC0415
-    from builder.engine.local import Options  # noqa: PLC0415
-    from builder.run import Processes  # noqa: PLC0415
-    from builder.store import Store  # noqa: PLC0415
-
-    options = Options(store=Store(tmp_path), output=tmp_path, limits=machine(), environ={})
-    nix = engine.Nix(program="nix", environ={}, processes=Processes(), package_set="host")
-    run = engine._Run(kernel=kernel.load(TINY), options=options, listen=lambda _: None, nix=nix)
-    asked = json.loads(run._request([]))["options"]
-    assert {name: value for name, value in asked.items() if value is not None} == {"test": True}
