@@ -298,6 +298,10 @@ def urls(draw):
 @given(url=urls())
 @example(url="ssh://@")
 @example(url="ssh://:@")
+@example(url="ssh://:@?")
+@example(url="ssh://@#a")
+@example(url="ssh://@/")
+@example(url="ssh://a@?")
 @example(url="ssh://0:\\")
 def test_a_git_url_has_the_verdict_of_the_public_parser(public, url):
     assert_same_verdict(url, public)

@@ -12,6 +12,7 @@ SCHEMES = ("https", "http", "git", "ssh", "git+ssh", "git+https", "git+http")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _OPAQUE_FORBIDDEN = re.compile(r"[\0\t\n\r #/:<>?@\[\\\]^|]")
 _DOMAIN_FORBIDDEN = re.compile(r"[\0-\x20\"#%/:<>?@\[\\\]^`{|}\x7f]")
+_NO_USER = re.compile(r"//(?:@\Z|:@(?:[/?#]|\Z))")  # no host, but the public parser takes it
 _PORT = re.compile(r"0*([0-9]{0,5})", re.ASCII)
 _LARGEST_PORT = 65535
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*", re.ASCII)
@@ -42,7 +43,7 @@ def _is_url(scheme: str, rest: str) -> bool:
     if scheme in {"http", "https"}:
         authority = re.split(r"[/\\?#]", rest.lstrip("/\\"), maxsplit=1)[0]
         return _is_authority(authority, special=True)
-    if not rest.startswith("//") or rest in {"//@", "//:@"}:  # these are quirks of the public parser
+    if not rest.startswith("//") or _NO_USER.match(rest):
         return True
     return _is_authority(re.split(r"[/?#]", rest[2:], maxsplit=1)[0], special=False)
 
