@@ -204,12 +204,9 @@ class _Worker:
 
     @contextlib.contextmanager
     def _lock(self, key: str) -> Iterator[None]:
-        try:
-            held = self.options.store.lock(key)
-        except OSError:
-            yield  # a read-only store: nothing in it changes
-            return
-        with held:
+        with contextlib.ExitStack() as held:
+            if self.writable:  # else nothing in the store changes
+                held.enter_context(self.options.store.lock(key))
             yield
 
     def _why(self, cell: Cell, record: identity.BuildRecord, found: Entry | Damaged | None) -> str:
