@@ -19,6 +19,7 @@ KEYWORDS = frozenset(
         "DIR",
         "HEADERS",
         "HIP_FLAGS",
+        "INCLUDE",
         "INCLUDE_DIRS",
         "LOST",
         "METADATA",
@@ -27,6 +28,9 @@ KEYWORDS = frozenset(
         "NAME",
         "OBJCXX_FLAGS",
         "OBJC_FLAGS",
+        "PACKAGE",
+        "SHA256",
+        "SOURCE",
         "SOURCES",
         "STABLE",
         "STABLE_ABI",
@@ -34,6 +38,10 @@ KEYWORDS = frozenset(
         "TABLE",
         "TARGETS",
         "TOOLKIT",
+        "VARIABLE",
+        "VERSION",
+        "WHEEL",
+        "WHEEL_ROOT",
     }
 )
 """Words that the functions of a rendered project read as their own wherever they stand."""

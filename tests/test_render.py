@@ -232,7 +232,25 @@ def test_cuda_says_what_each_toolkit_compiles_and_loses(tmp_path):
     loaded = kernel(tmp_path, backend="cuda", component='cuda-capabilities = ["8.0", "10.0a"]\ncuda-minver = "12.8"')
     text = render(loaded, Backend.CUDA)["CMakeLists.txt"]
     assert "  CAPABILITIES\n    CUDA>=12.8 8.0 10.0a\n    CUDA>=11.8 8.0 lost 10.0a\n" in text
-    assert "  MINVER\n    12.8\n" in text
+    assert "  MINVER 12.8\n" in text
+
+
+@pytest.mark.parametrize(
+    ("depends", "backend", "lines"),
+    [
+        ("cutlass_3_8", "cuda", ["NAME cutlass", "VERSION 3.8.0", "WHEEL nvidia-cutlass==3.8.0.0"]),
+        ("cutlass_4_0", "cuda", ["NAME cutlass", "VERSION 4.0.0", "VARIABLE CUTLASS_SRC_DIR"]),
+        ("sycl_tla", "xpu", ["NAME sycl_tla", "VARIABLE SYCL_TLA_SRC_DIR"]),
+        ("metal-cpp", "metal", ["NAME metal-cpp", "CONTAINS Metal/Metal.hpp"]),
+    ],
+)
+def test_a_library_of_headers_is_looked_for(tmp_path, depends, backend, lines):
+    extra = f'\n[kernel.two]\nbackend = "{backend}"\ndepends = ["{depends}"]\nsrc = ["two.cpp"]\n'
+    project = render(kernel(tmp_path, backend=backend, extra=extra, files={"two.cpp": ""}), Backend(backend))
+    assert "cmake/headers/find.cmake" in project.files
+    text = project["CMakeLists.txt"]
+    assert all(f"  {line}\n" in text for line in lines)
+    assert ("WHEEL" in text) == ("3_8" in depends)
 
 
 def test_headers_come_along_whoever_lists_them(tmp_path):

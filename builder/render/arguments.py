@@ -8,8 +8,8 @@ from builder.kernel import Kernel
 from builder.sources import expand
 
 Line = tuple[str, ...]
-Arguments = Mapping[str, tuple[Line, ...]]
-"""Keyword -> lines of values; a keyword without values is not written."""
+Arguments = Mapping[str, str | tuple[Line, ...]]
+"""Keyword -> its value, or lines of values; a keyword without values is not written."""
 
 
 def binding(kernel: Kernel) -> Arguments:
@@ -40,7 +40,7 @@ def _own(part: Component) -> Arguments:
         case CudaComponent():
             return {
                 "CUDA_FLAGS": _lines((*architectures.facts()["cuda"]["flags"], *part.cuda_flags)),
-                "MINVER": () if part.cuda_minver is None else ((str(part.cuda_minver),),),
+                "MINVER": () if part.cuda_minver is None else str(part.cuda_minver),
                 "CAPABILITIES": capabilities(part.cuda_capabilities),
             }
         case RocmComponent():

@@ -31,7 +31,9 @@ def cmake_arguments(arguments: Arguments) -> str:
     """Return keyword arguments as lines of a call, each keyword with its values below it."""
     lines = []
     for keyword, values in arguments.items():
-        if values:
+        if isinstance(values, str):
+            lines.append(f"  {keyword} {quoting.cmake(values)}")
+        elif values:
             lines.append(f"  {keyword}")
             lines.extend(f"    {' '.join(map(quoting.cmake, line))}" for line in values)
     return "\n".join(lines)

@@ -6,7 +6,7 @@ from typing import Any
 from builder import architectures
 from builder.config import Backend, Config, Framework, Version
 from builder.kernel import Kernel
-from builder.render import arguments
+from builder.render import arguments, headers
 from builder.render import metadata as package_metadata
 from builder.sources import expand, package_directory
 
@@ -42,6 +42,7 @@ def of(kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool) -> Map
         "dependencies": [*([] if exact else [requirement]), *package_metadata.python_depends(config, backend)],
         "exact": framework if exact else None,
         "facts": architectures.facts(),
+        "headers": () if noarch else headers.of(config, backend),
         "id": unique_id,
         "languages": "" if noarch else _languages(kernel, backend),
         "license": package_metadata.license_field(config.general.license),

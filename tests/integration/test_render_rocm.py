@@ -4,6 +4,7 @@ import importlib.util
 import json
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -107,8 +108,6 @@ def test_the_detection_of_other_releases_is_understood(tmp_path, root, release):
     """The LoadHIP.cmake of another release, from its wheel, over this torch."""
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", tmp_path, f"torch=={release}"]
     assert rendered.run(pip).returncode == 0
-    import zipfile
-
     (wheel,) = tmp_path.glob("torch-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         load_hip = archive.read("torch/share/cmake/Caffe2/public/LoadHIP.cmake").decode()

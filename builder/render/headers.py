@@ -1,0 +1,40 @@
+"""The header-only libraries that components of a backend depend on."""
+
+from functools import lru_cache
+from typing import Any
+
+from builder import _toml, dependencies
+from builder.config import Backend, Config
+from builder.render.arguments import Arguments
+from builder.resources import DATA
+
+
+def of(config: Config, backend: Backend) -> tuple[Arguments, ...]:
+    """Return the arguments of `kernel_headers_find` for each library, in the order in which components name them."""
+    names = (name for component in config.components(backend).values() for name in component.depends)
+    return tuple(_arguments(name) for name in dict.fromkeys(names) if name != "torch")
+
+
+def _arguments(name: str) -> Arguments:
+    version = dependencies.table()["component"][name].get("cutlass")
+    library = "cutlass" if version else name
+    facts = _facts()[library]
+    wheel = facts.get("wheels", {}).get(version)
+    pinned = {} if wheel is None else {"WHEEL": wheel["requirement"], "SHA256": wheel["sha256"]}
+    root = {} if wheel is None else {"WHEEL_ROOT": facts["wheel-root"]}
+    single = {
+        "NAME": library,
+        **({"VERSION": version} if version else {}),
+        "PACKAGE": facts["package"],
+        "VARIABLE": facts["variable"],
+        "SOURCE": facts["source"],
+        "CONTAINS": facts["contains"],
+        **pinned,
+        **root,
+    }
+    return {**single, "INCLUDE": (tuple(facts["include"]),)}
+
+
+@lru_cache
+def _facts() -> dict[str, Any]:
+    return _toml.loads((DATA / "cutlass.toml").read_text(encoding="utf-8"))

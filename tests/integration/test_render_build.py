@@ -1,0 +1,288 @@
+"""Rendered projects built by real CMake and a real compiler, as somebody without `builder` does."""
+
+import importlib.metadata
+import importlib.util
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from builder import quoting
+
+
+def sibling(name):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+rendered = sibling("rendered")
+
+pytestmark = [
+    pytest.mark.cmake,
+    pytest.mark.torch,
+    pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),
+    pytest.mark.skipif(sys.platform != "linux", reason="looks into ELF files"),
+]
+ONE = """
+[kernel.one]
+backend = "cpu"
+depends = ["torch"]
+src = ["one.cpp"]
+"""
+ANSWER = "#include <cstdint>\nint64_t answer() { return 42; }\n"
+
+
+def build(tmp_path, kernel, backend="cpu", *definitions):
+    rendered.write_project(kernel, backend, tmp_path / "project")
+    done = rendered.configure(tmp_path / "project", tmp_path / "build", *definitions)
+    assert done.returncode == 0, done.output
+    assert "Warning" not in done.output
+    rendered.compile_and_install(tmp_path / "build", tmp_path / "installed")
+    (library,) = (tmp_path / "installed").glob("*/*.abi3.so")
+    return library
+
+
+def dynamic(library):
+    with library.open("rb") as stream:
+        tags = list(ELFFile(stream).get_section_by_name(".dynamic").iter_tags())
+        needed = [tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"]
+        return needed, {tag.entry.d_tag for tag in tags}
+
+
+def test_a_kernel_builds_loads_and_leaves_nothing_of_the_machine(tmp_path):
+    kernel = rendered.small_kernel(tmp_path / "kernel", ONE, {"one.cpp": ANSWER})
+    library = build(tmp_path, kernel)
+    assert rendered.registered(tmp_path / "installed", "small", "CPU") == "['answer']"
+    needed, tags = dynamic(library)
+    assert "libtorch_cpu.so" in needed
+    assert not any("python" in name or name == "libtorch.so" for name in needed)
+    assert not tags & {"DT_RPATH", "DT_RUNPATH", "DT_TEXTREL"}
+    content = library.read_bytes()
+    for path in (tmp_path, Path(sys.prefix), Path.home()):
+        assert str(path).encode() not in content
+    with library.open("rb") as stream:
+        symbols = list(ELFFile(stream).get_section_by_name(".dynsym").iter_symbols())
+    assert not [symbol.name for symbol in symbols if symbol.entry.st_info.bind == "STB_GNU_UNIQUE"]
+    assert "__libc_single_threaded" not in {symbol.name for symbol in symbols}
+
+
+def test_two_folders_give_the_same_bytes(tmp_path):
+    libraries = []
+    for name in ("one", "a second, longer"):
+        kernel = rendered.small_kernel(tmp_path / name / "kernel", ONE, {"one.cpp": ANSWER})
+        libraries.append(build(tmp_path / name, kernel).read_bytes())
+    assert libraries[0] == libraries[1]
+
+
+ODD = ["with space", "with'quote", "ünïcödé-日本", "with(bracket)", "with#hash", "a&b", "a%b", "$HOME"]
+
+
+def odd_kernel(root, name):
+    """Write a kernel whose files and folders have an odd name."""
+    components = f"""
+[kernel.one]
+backend = "cpu"
+depends = []
+src = [{quoting.toml(f"{name}/{name}.cpp")}]
+include = [{quoting.toml(f"{name}/inc")}]
+"""
+    source = '#include "value.h"\n' + ANSWER.replace("42", "VALUE")
+    files = {f"{name}/{name}.cpp": source, f"{name}/inc/value.h": "#define VALUE 7\n"}
+    return rendered.small_kernel(root, components, files)
+
+
+@pytest.mark.parametrize("name", [*ODD[:4], '"double"'])
+def test_odd_names_of_files_work(tmp_path, name):
+    build(tmp_path, odd_kernel(tmp_path / "kernel", name))
+
+
+@pytest.mark.parametrize("name", ODD[:3])
+def test_odd_names_of_the_checkout_work(tmp_path, name):
+    kernel = rendered.small_kernel(tmp_path / name / "kernel", ONE, {"one.cpp": ANSWER})
+    build(tmp_path / name, kernel)
+
+
+TWO = """
+[kernel.one]
+backend = "cpu"
+depends = []
+src = ["one.cpp", "shared.cpp"]
+include = ["first"]
+cxx-flags = ["-DONE=1"]
+
+[kernel.two]
+backend = "cpu"
+depends = []
+src = ["deep/one.cpp", "shared.cpp"]
+include = ["second"]
+cxx-flags = ["-DTWO=2"]
+"""
+
+
+def two(tmp_path, one="", deep="", shared=""):
+    files = {
+        "one.cpp": one or ANSWER,
+        "deep/one.cpp": deep or "int other() { return 1; }\n",
+        "shared.cpp": shared or "int shared() { return 2; }\n",
+        "first/first.h": "#pragma once\n",
+        "second/second.h": "#pragma once\n",
+    }
+    return rendered.small_kernel(tmp_path / "kernel", TWO, files)
+
+
+def test_sources_of_one_name_do_not_meet(tmp_path):
+    build(tmp_path, two(tmp_path))
+
+
+def test_a_source_of_two_components_is_compiled_once_with_the_settings_of_both(tmp_path):
+    shared = '#include "first.h"\n#include "second.h"\nint shared() { return ONE + TWO; }\n'
+    build(tmp_path, two(tmp_path, shared=shared))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [('#include "second.h"\n', "second.h"), ("int two = TWO;\n", "TWO")],
+    ids=["include directories", "flags"],
+)
+def test_a_component_does_not_see_the_settings_of_another(tmp_path, text, complaint):
+    rendered.write_project(two(tmp_path, one=text + ANSWER), "cpu", tmp_path / "project")
+    done = rendered.configure(tmp_path / "project", tmp_path / "build")
+    assert done.returncode == 0, done.output
+    compiled = rendered.run([rendered.program("cmake"), "--build", tmp_path / "build"])
+    assert compiled.returncode != 0
+    assert complaint in compiled.output
+
+
+LAUNCHER = """#!{python}
+import json, os, sys
+with open({log!r}, "a", encoding="utf-8") as log:
+    log.write(json.dumps(sys.argv[2:]) + chr(10))
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_flags_reach_the_compiler_unchanged_and_in_order(tmp_path):
+    flags = [
+        '-DA="x y"',
+        "-DB='$HOME ${PWD} $ENV{HOME} $(id) `id`'",
+        "-DC=@PROJECT_NAME@",
+        "-DD=a)b(c#d",
+        "-DE=a\\b\\\\c",
+        "-DF=ünïcödé日本",
+        "-DG=[1]",
+        "-DH=100%",
+        "-DI=<b>&|>",
+        "-Wno-unused",
+        "-Wno-error",
+        "-Wno-unused",
+        "-include",
+        "cstdint",
+        "-include",
+        "cstdio",
+        "-DJ=" + "x" * 4000,
+    ]
+    components = ONE + f"cxx-flags = {quoting.toml(flags)}\n"
+    kernel = rendered.small_kernel(tmp_path / "kernel", components, {"one.cpp": ANSWER})
+    rendered.write_project(kernel, "cpu", tmp_path / "project")
+    launcher = tmp_path / "launcher.py"
+    launcher.write_text(LAUNCHER.format(python=sys.executable, log=str(tmp_path / "arguments")))
+    launcher.chmod(0o755)
+    definition = f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"
+    done = rendered.configure(tmp_path / "project", tmp_path / "build", definition)
+    assert done.returncode == 0, done.output
+    rendered.compile_and_install(tmp_path / "build", tmp_path / "installed")
+    calls = [json.loads(line) for line in (tmp_path / "arguments").read_text(encoding="utf-8").splitlines()]
+    (seen,) = (call for call in calls if call[-1].endswith("/one.cpp"))
+    start = seen.index(flags[0])
+    assert seen[start : start + len(flags)] == flags
+
+
+def test_headers_older_than_the_target_are_refused(tmp_path):
+    kernel = rendered.small_kernel(tmp_path / "kernel", ONE, {"one.cpp": ANSWER})
+    config = kernel / "build.toml"
+    config.write_text(config.read_text().replace('cpu = "2.10"', 'cpu = "2.99"'))
+    rendered.write_project(kernel, "cpu", tmp_path / "project")
+    done = rendered.configure(tmp_path / "project", tmp_path / "build")
+    assert done.returncode != 0
+    assert "targets the stable ABI of torch 2.99" in rendered.words(done.output)
+
+
+def test_a_torch_of_another_backend_is_named(tmp_path):
+    rendered.write_project(rendered.EXAMPLES / "relu", "xpu", tmp_path / "project")
+    (tmp_path / "project/CMakeLists.txt").write_text(
+        (tmp_path / "project/CMakeLists.txt")
+        .read_text()
+        .replace("include(cmake/xpu/find.cmake)\nkernel_xpu_find()\n", "")
+        .replace("find_package(dnnl REQUIRED CONFIG)\n", "")
+    )
+    done = rendered.configure(tmp_path / "project", tmp_path / "build")
+    assert done.returncode != 0
+    output = rendered.words(done.output)
+    assert "this kernel is for xpu, and the torch found," in output
+    assert "help: install a build of torch for xpu" in output
+
+
+def test_pip_builds_a_wheel_without_builder(tmp_path):
+    kernel = rendered.small_kernel(tmp_path / "kernel", ONE, {"one.cpp": ANSWER})
+    rendered.write_project(kernel, "cpu", tmp_path / "project")
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"]
+    done = rendered.run([*pip, "-w", tmp_path, tmp_path / "project"])
+    assert done.returncode == 0, done.output
+    (wheel,) = tmp_path.glob("small-1.0.0-cp39-abi3-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        metadata = archive.read("small-1.0.0.dist-info/METADATA").decode()
+        (library,) = (name for name in names if name.endswith(".so"))
+        assert json.loads(archive.read("small/metadata.json"))["id"] == Path(library).name.removesuffix(".abi3.so")
+    assert "Requires-Dist: torch>=2.10\n" in metadata
+    package = {name for name in names if not name.startswith("small-1.0.0.dist-info/")}
+    assert package == {"small/__init__.py", "small/_ops.py", "small/metadata.json", library}
+
+
+@pytest.mark.slow
+def test_the_classic_example_builds_and_asks_for_the_torch_it_was_built_with(tmp_path):
+    rendered.write_project(rendered.EXAMPLES / "relu", "cpu", tmp_path / "project")
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"]
+    done = rendered.run([*pip, "-w", tmp_path, tmp_path / "project"])
+    assert done.returncode == 0, done.output
+    (wheel,) = tmp_path.glob("relu-1.0.0-cp39-abi3-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+        metadata = archive.read("relu-1.0.0.dist-info/METADATA").decode()
+    major, minor = importlib.metadata.version("torch").split(".")[:2]
+    assert f"Requires-Dist: torch=={major}.{minor}.*\n" in metadata
+    assert rendered.registered(tmp_path / "installed", "relu", "CPU") == "['relu', 'relu_backward']"
+
+
+def test_a_noarch_project_makes_a_pure_wheel(tmp_path):
+    rendered.write_project(rendered.EXAMPLES / "silu-and-mul", "cuda", tmp_path / "project")
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"]
+    done = rendered.run([*pip, "-w", tmp_path, tmp_path / "project"])
+    assert done.returncode == 0, done.output
+    (wheel,) = tmp_path.glob("silu_and_mul-1.0.0-py3-none-any.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        assert json.loads(archive.read("silu_and_mul/metadata.json"))["backend"] == {"type": "cuda"}
+        archive.extractall(tmp_path / "installed")
+    script = "import silu_and_mul; from silu_and_mul._ops import ops, add_op_namespace_prefix as p; print(p('x'))"
+    done = rendered.run([sys.executable, "-c", script], env=rendered.environment(PYTHONPATH=tmp_path / "installed"))
+    assert "_silu_and_mul_cpu_" in done.output, "a CPU torch runs it on the CPU"
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("version", ["3.26", "3.31", "4.0"])
+def test_other_versions_of_cmake_take_the_project_without_a_warning(tmp_path, version):
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", tmp_path / "cmake", f"cmake=={version}.*"]
+    assert rendered.run(pip).returncode == 0
+    cmake = tmp_path / "cmake/cmake/data/bin/cmake"
+    kernel = rendered.small_kernel(tmp_path / "kernel", ONE, {"one.cpp": ANSWER})
+    rendered.write_project(kernel, "cpu", tmp_path / "project")
+    done = rendered.configure(tmp_path / "project", tmp_path / "build", cmake=cmake)
+    assert done.returncode == 0, done.output
+    assert "Warning" not in done.output
+    rendered.compile_and_install(tmp_path / "build", tmp_path / "installed", cmake=cmake)
+    assert rendered.registered(tmp_path / "installed", "small", "CPU") == "['answer']"
