@@ -1,0 +1,89 @@
+"""`builder render`, as a user runs it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from builder.cli import run
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+RELU = str(EXAMPLES / "relu")
+
+
+def test_the_cmake_of_a_backend_goes_to_stdout(capsys):
+    assert run(["render", RELU, "--backend", "cpu"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("# relu for the CPU.")
+    assert "kernel_cpu_component(" in out
+
+
+def test_a_noarch_project_shows_its_pyproject(capsys):
+    assert run(["render", str(EXAMPLES / "silu-and-mul"), "--backend", "cuda"]) == 0
+    assert capsys.readouterr().out.startswith("[build-system]")
+
+
+def test_listing_names_every_backend(capsys):
+    assert run(["render", RELU, "--list"]) == 0
+    assert capsys.readouterr().out == "cpu\ttorch\ncuda\ttorch\nmetal\ttorch\nrocm\ttorch\nxpu\ttorch\n"
+
+
+def test_listing_a_backend_names_its_files(capsys):
+    assert run(["render", RELU, "--list", "--backend", "cuda"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {"CMakeLists.txt", "relu_cuda/relu.cu", "torch-ext/relu/_ops.py"} <= set(lines)
+    assert lines == sorted(lines)
+
+
+def test_several_backends_ask_for_one(capsys):
+    assert run(["render", RELU]) == 2
+    assert "pass --backend cpu|cuda|metal|rocm|xpu" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["--list", "--check", "x"], ["--output", "x", "--check", "x"], ["--force"]])
+def test_options_that_exclude_each_other_are_refused(capsys, options):
+    assert run(["render", RELU, "--backend", "cpu", *options]) == 2
+    assert "--" in capsys.readouterr().err
+
+
+def test_what_was_written_compares_equal(tmp_path, capsys):
+    assert run(["render", RELU, "--backend", "cpu", "--output", str(tmp_path / "out")]) == 0
+    assert run(["render", RELU, "--backend", "cpu", "--check", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_difference_is_shown_and_exits_with_1(tmp_path, capsys):
+    out = tmp_path / "out"
+    run(["render", RELU, "--backend", "cpu", "--output", str(out)])
+    (out / "pyproject.toml").write_text("changed\n")
+    assert run(["render", RELU, "--backend", "cpu", "--check", str(out)]) == 1
+    captured = capsys.readouterr()
+    assert "--- a/pyproject.toml\n+++ b/pyproject.toml\n" in captured.out
+    assert "-changed\n" in captured.out
+    assert "help: run 'builder render" in captured.err
+
+
+def test_a_changed_file_is_in_the_way_until_forced(tmp_path, capsys):
+    out = tmp_path / "out"
+    run(["render", RELU, "--backend", "cpu", "--output", str(out)])
+    (out / "CMakeLists.txt").write_text("mine\n")
+    assert run(["render", RELU, "--backend", "cuda", "--output", str(out)]) == 3
+    assert (out / "relu_cpu/relu.cpp").exists(), "all or nothing"
+    assert "--force" in capsys.readouterr().err
+    assert run(["render", RELU, "--backend", "cuda", "--output", str(out), "--force"]) == 0
+    assert not (out / "relu_cpu").exists(), "what the earlier render left is gone"
+
+
+def test_unsafe_flags_need_permission(tmp_path, capsys):
+    kernel = shutil.copytree(EXAMPLES / "relu", tmp_path / "relu")
+    config = kernel / "build.toml"
+    config.write_text(config.read_text().replace("[kernel.relu-cpu]", '[kernel.relu-cpu]\ncxx-flags = ["-fplugin=x"]'))
+    assert run(["render", str(kernel), "--backend", "cpu"]) == 2
+    assert "build.toml:" in capsys.readouterr().err
+    assert run(["render", str(kernel), "--backend", "cpu", "--allow-unsafe-flags"]) == 0
+    assert "-fplugin=x" in capsys.readouterr().out
+
+
+def test_an_id_can_be_given(capsys):
+    assert run(["render", RELU, "--backend", "cpu", "--unique-id", "v7"]) == 0
+    assert "_relu_cpu_v7" in capsys.readouterr().out
