@@ -8,7 +8,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
-from builder import metadata
+from builder import metadata, provenance
 from builder.audit import policy
 from builder.config import Config
 from builder.errors import AuditError, BuilderError
@@ -70,6 +70,17 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: Facts) -> Finished:
         metadata.core_metadata(config, cell, version=version, framework_version=facts.framework_version).encode()
     )
     members[f"{dist_info}/WHEEL"] = Bytes(metadata.wheel_file(tag=tag, pure=cell.noarch).encode())
+    toolchain = facts.build.get("toolchain", {})
+    members[f"{dist_info}/{provenance.sbom_name(config)}"] = Bytes(
+        provenance.sbom(
+            config=config,
+            cell=cell,
+            version=version,
+            framework_version=facts.framework_version,
+            package=package,
+            toolchain=toolchain,
+        )
+    )
     content = pack(members, dist_info=dist_info, epoch=facts.epoch)
     return Finished(name=f"{distribution}-{version}-{tag}.whl", content=content)
 

@@ -10,6 +10,7 @@ from builder.kernel import Kernel
 from builder.render import flags
 from builder.source import KeyPath
 from builder.sources import expand
+from builder.tree import is_glob
 from builder.spelling import quoted
 
 _FLAGS = ("cxx-flags", "cuda-flags", "hip-flags", "sycl-flags")
@@ -45,9 +46,14 @@ def _strings(kernel: Kernel, backend: Backend) -> Iterator[tuple[KeyPath, str]]:
         if path[0] == "kernel":
             yield path, str(path[-1])
         for number, entry in enumerate(table.src):
-            yield from (((*path, "src", number), file) for file in expand(kernel, (entry,)))
+            yield from (((*path, "src", number), file) for file in _files(kernel, entry))
         yield from (((*path, "include", number), entry) for number, entry in enumerate(table.include))
         yield from _flags(path, table)
+
+
+def _files(kernel: Kernel, entry: str) -> tuple[str, ...]:
+    """Return the files that an entry of a `src` names; a name without a wildcard names itself."""
+    return expand(kernel, (entry,)) if is_glob(entry) else (entry,)
 
 
 def _flags(path: KeyPath, table: Torch | TvmFfi | Component) -> Iterator[tuple[KeyPath, str]]:
@@ -68,7 +74,7 @@ def _foreign(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
     """Find sources of one backend in a component of another."""
     for path, table in _tables(kernel, backend):
         for number, entry in enumerate(table.src):
-            for file in expand(kernel, (entry,)):
+            for file in _files(kernel, entry):
                 allowed = _LANGUAGES.get("." + file.rpartition(".")[2])
                 if allowed is not None and backend not in allowed:
                     message = f"{quoted(file)} cannot be compiled for '{backend}'"
