@@ -29,9 +29,7 @@ def main() -> None:
     cache = default_store() / "uv"
     cache.mkdir(parents=True, exist_ok=True)
     try:
-        fetch.install(
-            wanted, into=Path(sys.prefix), cache=cache, finders=finders.read(os.environ), progress=print
-        )
+        fetch.install(wanted, into=Path(sys.prefix), cache=cache, finders=finders.read(os.environ), progress=print)
     except BuilderError as error:
         sys.exit(f"error: {error}")
 

@@ -10,8 +10,8 @@ from builder.kernel import Kernel
 from builder.render import flags
 from builder.source import KeyPath
 from builder.sources import expand
-from builder.tree import is_glob
 from builder.spelling import quoted
+from builder.tree import is_glob
 
 _FLAGS = ("cxx-flags", "cuda-flags", "hip-flags", "sycl-flags")
 
