@@ -1,6 +1,8 @@
 """The pure Nix library says what Python says: cells, pins, source sets; and its derivations depend on nothing else."""
 
+import ast
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -403,3 +405,32 @@ def test_the_package_set_of_the_host_is_data():
     settings_ = _toml.loads((ROOT / "builder/nix/host/host.toml").read_text())
     assert set(settings_["pythons"]) <= set(KNOWN.pythons)
     assert all(rule["reason"] for rule in settings_["skip"])
+
+
+def imported(module, seen):
+    """Return the modules of the package that a module needs, itself included."""
+    if module in seen:
+        return seen
+    path = ROOT.joinpath(*module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if not path.is_file():
+        return seen
+    seen.add(module)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [name.name for name in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
+        for name in names:
+            if name.split(".")[0] == "builder":
+                imported(name, seen)
+    return seen
+
+
+def test_nothing_that_builds_a_cell_is_left_out_of_its_derivation():
+    text = (ROOT / "builder/nix/tool.nix").read_text(encoding="utf-8")
+    apart = set(re.findall(r'"([a-z/.]+)"', text.partition("apart = [")[2].partition("]")[0]))
+    needed = {module.split(".")[1] for module in imported("builder.cell", set()) if "." in module}
+    assert "build" in needed
+    assert apart & needed == set()

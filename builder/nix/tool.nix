@@ -34,7 +34,6 @@ let
     "lint"
     "nix"
     "plan"
-    "provenance"
     "report"
     "data/matrix.toml"
     "data/pins.toml"
