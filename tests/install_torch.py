@@ -24,7 +24,7 @@ def main() -> None:
     try:
         wanted = pins.load().environment(requirement)
     except pins.MissingPinsError as error:
-        print(f"tests marked `torch` will be skipped: {error}", file=sys.stderr)
+        sys.stderr.write(f"tests marked `torch` will be skipped: {error}\n")
         return
     cache = default_store() / "uv"
     cache.mkdir(parents=True, exist_ok=True)
