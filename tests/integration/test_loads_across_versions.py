@@ -1,0 +1,203 @@
+"""The wheels of the examples on real builds of torch that they were not built with, each in a process of its own.
+
+A build of torch for CUDA is imported without a GPU or a library of NVIDIA: what it links to is only named.
+That shows that a kernel for CUDA loads and registers, not that it computes.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from builder import finders, identity, interpreters, kernel, loadtest, matrix, standin
+from builder.finders import uv_binary
+from builder.wheel import Bytes, Wheel, pack, unpack
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLE = ROOT / "examples/rmsnorm-stable"
+TINY = ROOT / "tests/data/kernels/tiny"
+CPU, CUDA = "torch-stable-abi210-cpu-x86_64-linux", "torch-stable-abi210-cu130-x86_64-linux"
+IMPORTS = ("filelock", "fsspec", "jinja2", "networkx", "numpy", "sympy", "typing-extensions")
+LEFT_OUT = ("torch/include/", "torch/share/", "torch/bin/", "torch/test/")
+HERE = f"cp3{sys.version_info.minor}"
+BUILDS = (
+    *((torch, HERE) for torch in ("2.10", "2.11", "2.12", "2.13", "2.14", "2.15")),
+    *(("2.13", python) for python in ("cp310", "cp311", "cp312", "cp313") if python != HERE),
+)
+COMPUTE = """
+import torch, rmsnorm_stable
+x, w = torch.randn(7, 33), torch.randn(33)
+expected = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * w
+torch.testing.assert_close(rmsnorm_stable.rms_norm(x, w, 1e-6), expected)
+print("right on", torch.__version__)
+"""
+
+pytestmark = [
+    pytest.mark.network,
+    pytest.mark.slow,
+    pytest.mark.cmake,
+    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="builds of x86_64-linux"),
+]
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    """A store that the tests of a run share: environments are made once."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
+
+
+def build(directory, variant, *, store, output):
+    command = [sys.executable, "-m", "builder", "build", directory, "--variant", variant, "--output", output, "--json"]
+    env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return Wheel.read(Path(json.loads(done.stdout)[0]["wheel"]))
+
+
+@pytest.fixture(scope="session")
+def wheels(store, tmp_path_factory):
+    """The example's wheels, by variant."""
+    output = tmp_path_factory.mktemp("dist")
+    return {variant: build(EXAMPLE, variant, store=store, output=output) for variant in (CPU, CUDA)}
+
+
+@pytest.fixture
+def site(request, tmp_path):
+    """A folder with the torch and for the Python that the test names; gone afterwards, it takes a gigabyte."""
+    torch, tag = request.param
+    where = finders.read(os.environ)
+    python = Path(sys.executable) if tag == HERE else interpreters.find(tag, finders=where)
+    if python is None:
+        pytest.skip(f"no Python {tag} on this machine")
+    if (torch, tag) == ("2.15", "cp310"):
+        pytest.skip("torch 2.15 is not for Python 3.10")
+    folder = tmp_path / "site"
+    install = [uv_binary(), "pip", "install", "--quiet", "--only-binary", ":all:", "--python", python]
+    subprocess.run([*install, "--target", folder, *IMPORTS], env={**where.env, "UV_LINK_MODE": "copy"}, check=True)
+    fetch(torch, python=tag, into=folder, scratch=tmp_path / "wheel")
+    yield folder, python
+    shutil.rmtree(folder)
+
+
+def fetch(torch, *, python, into, scratch):
+    """Bring the index's own build of a torch, without what nobody imports."""
+    (scratch / "none").mkdir(parents=True)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    version = f"{python[2]}.{python[3:]}"
+    # The builds for CPU that a find-links folder may have are not wanted here.
+    env = {**os.environ, "PIP_FIND_LINKS": str(scratch / "none")}
+    command += ["--python-version", version, "--dest", scratch, f"torch=={torch}.*"]
+    subprocess.run(command, env=env, check=True)
+    (wheel,) = scratch.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(into, [name for name in archive.namelist() if not name.startswith(LEFT_OUT)])
+    wheel.unlink()
+
+
+def stand_ins(site, package, folder):
+    """Return where the loader finds what this machine has not."""
+    lib = site / "torch/lib"
+    libraries = [*(site / "torch").glob("_C.*.so"), *lib.glob("*.so"), *package.rglob("*.so")]
+    standin.make(standin.missing(libraries, search=(lib,)), folder, cc=Path(shutil.which("gcc")))
+    return (folder, lib)
+
+
+def install(wheel, site):
+    """Put a wheel in place of another of the same name."""
+    shutil.rmtree(site / wheel.name.replace("-", "_"), ignore_errors=True)
+    unpack(wheel, site)
+    return site / wheel.name.replace("-", "_")
+
+
+def load(wheel, cell, *, site, python, folder):
+    package = install(wheel, site)
+    ops = json.loads((package / "metadata.json").read_text())["id"]
+    libraries = stand_ins(site, package, folder)
+    return loadtest.load(package, ops=ops, cell=cell, python=python, libraries=libraries), libraries
+
+
+def cell_of(directory, variant):
+    loaded = kernel.load(directory)
+    rows = [row for row in matrix.rows() if row.set in ("release", "all")]
+    return next(cell for cell in matrix.select(loaded.config, rows, unbundled=True) if cell.variant == variant)
+
+
+@pytest.mark.parametrize("site", BUILDS, ids=lambda build: f"torch {build[0]} {build[1]}", indirect=True)
+def test_a_stable_wheel_imports_registers_and_computes(wheels, site, tmp_path):
+    folder, python = site
+    found, libraries = load(
+        wheels[CPU], cell_of(EXAMPLE, CPU), site=folder, python=python, folder=tmp_path / "stand-ins"
+    )
+    assert {name.partition("::")[2] for name in found.ops} >= {"rms_norm", "add_rms_norm"}
+    assert all("CPU" in keys for keys in found.ops.values())
+    env = {"PATH": os.defpath, "PYTHONPATH": str(folder), "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries))}
+    done = subprocess.run([python, "-c", COMPUTE], env=env, cwd="/", capture_output=True, text=True, check=False)
+    known = identity.torch_identity(folder)
+    assert done.stdout.strip() == f"right on {known.version}", done.stderr
+    assert known.facts["cuda"]
+    assert known.facts["cxx11-abi"] == "1"
+    assert known.facts["build-id libtorch_cuda.so"].isalnum()
+    found, _ = load(wheels[CUDA], cell_of(EXAMPLE, CUDA), site=folder, python=python, folder=tmp_path / "more")
+    assert all("CUDA" in keys for keys in found.ops.values())
+
+
+@pytest.mark.parametrize("site", [("2.10", HERE)], ids=["torch 2.10"], indirect=True)
+def test_a_wheel_that_targets_2_11_fails_cleanly_on_2_10(site, store, tmp_path):
+    folder, python = site
+    newer = Path(shutil.copytree(TINY, tmp_path / "tiny"))
+    config = (newer / "build.toml").read_text()
+    (newer / "build.toml").write_text(config.replace('stable-abi = "2.10"', 'stable-abi = "2.11"'))
+    variant = CPU.replace("210", "211")
+    wheel = build(newer, variant, store=store, output=tmp_path / "dist")
+    with pytest.raises(loadtest.LoadError, match="undefined symbol"):
+        load(wheel, cell_of(newer, variant), site=folder, python=python, folder=tmp_path / "stand-ins")
+
+
+def classic(folder):
+    """Return tiny without a stable ABI."""
+    copied = Path(shutil.copytree(TINY, folder / "classic"))
+    config = (copied / "build.toml").read_text()
+    (copied / "build.toml").write_text(config.replace('stable-abi = "2.10"\n', ""))
+    return copied
+
+
+def index(folder, *versions):
+    """Write wheels of torch that have nothing but a name: a resolver reads no more."""
+    folder.mkdir()
+    for version in versions:
+        dist_info = f"torch-{version}.dist-info"
+        members = {
+            f"{dist_info}/METADATA": Bytes(f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n".encode()),
+            f"{dist_info}/WHEEL": Bytes(b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"),
+        }
+        (folder / f"torch-{version}-py3-none-any.whl").write_bytes(pack(members, dist_info=dist_info))
+
+
+def resolve(wheel, *versions, tmp_path):
+    folder = tmp_path / "-".join(versions)
+    index(folder, *versions)
+    # Nothing of the environment counts: what is installed there would do as well.
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "--ignore-installed"]
+    env = {**os.environ, "PIP_FIND_LINKS": str(folder), "PIP_CONFIG_FILE": os.devnull}
+    return subprocess.run([*command, wheel.path], env=env, capture_output=True, text=True, check=False)
+
+
+def test_pip_refuses_a_classic_wheel_for_another_torch(store, tmp_path):
+    wheel = build(classic(tmp_path), "torch213-cxx11-cpu-x86_64-linux", store=store, output=tmp_path / "dist")
+    refused = resolve(wheel, "2.12.1", "2.14.0", tmp_path=tmp_path)
+    assert refused.returncode != 0
+    assert "torch==2.13.*" in refused.stderr
+    taken = resolve(wheel, "2.12.1", "2.13.0", "2.14.0", tmp_path=tmp_path)
+    assert "torch-2.13.0" in taken.stdout, taken.stderr
+
+
+def test_pip_takes_the_newest_torch_for_a_stable_wheel_and_none_below_its_target(store, tmp_path):
+    wheel = build(TINY, CPU, store=store, output=tmp_path / "dist")
+    assert resolve(wheel, "2.9.1", tmp_path=tmp_path).returncode != 0
+    assert "torch-2.15.0" in resolve(wheel, "2.10.0", "2.15.0", tmp_path=tmp_path).stdout
