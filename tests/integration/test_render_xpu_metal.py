@@ -1,0 +1,131 @@
+"""XPU and Metal, as far as a machine without their compilers can tell: what CMake would run."""
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def sibling(name):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+rendered = sibling("rendered")
+
+pytestmark = [
+    pytest.mark.cmake,
+    pytest.mark.torch,
+    pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),
+    pytest.mark.skipif(sys.platform != "linux", reason="a Mac has the real tools"),
+]
+ICPX = """#!/bin/sh
+for argument; do
+  shift
+  case "$argument" in
+    -fsycl*|-foffload*|-Xsycl*|-device*) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+exec {compiler} "$@"
+"""
+XPU = """
+[kernel.one]
+backend = "xpu"
+depends = []
+src = ["one.cpp"]
+sycl-flags = ["-DSYCL_FLAG=1"]
+"""
+METAL = """
+[kernel.one]
+backend = "metal"
+depends = []
+src = ["one/shader.metal", "two/shader.metal", "one.mm"]
+include = ["inc"]
+"""
+
+
+@pytest.fixture
+def oneapi(tmp_path):
+    """A folder with icpx and icx that are the host's compilers, and oneDNN's CMake package."""
+    bin_ = tmp_path / "oneapi/compiler/latest/bin"
+    bin_.mkdir(parents=True)
+    for name, compiler in (("icpx", "c++"), ("icx", "cc")):
+        (bin_ / name).write_text(ICPX.format(compiler=shutil.which(compiler)))
+        (bin_ / name).chmod(0o755)
+    package = tmp_path / "oneapi/lib/cmake/dnnl"
+    package.mkdir(parents=True)
+    (package / "dnnl-config.cmake").write_text("add_library(DNNL::dnnl INTERFACE IMPORTED)\n")
+    return tmp_path / "oneapi"
+
+
+def test_an_xpu_project_compiles_sycl_with_the_oneapi_compiler(tmp_path, oneapi):
+    files = {"one.cpp": "#include <cstdint>\nint64_t answer() { return SYCL_FLAG; }\n"}
+    kernel = rendered.small_kernel(tmp_path / "kernel", XPU, files, backend="xpu")
+    rendered.write_project(kernel, "xpu", tmp_path / "project")
+    env = rendered.environment(ONEAPI_ROOT=oneapi)
+    done = rendered.configure(tmp_path / "project", tmp_path / "build", f"-Ddnnl_ROOT={oneapi}", env=env)
+    assert done.returncode == 0, done.output
+    command = rendered.commands(tmp_path / "build")["one.cpp"]
+    assert f"{oneapi}/compiler/latest/bin/icpx" in command
+    for flag in ("-fsycl ", "-fsycl-targets=spir64_gen,spir64", "-foffload-fp32-prec-div", "-foffload-fp32-prec-sqrt"):
+        assert flag in command
+    binding = rendered.commands(tmp_path / "build")["binding.cpp"]
+    assert "-fsycl" not in binding
+    for definition in ("-DXPU_KERNEL", "-DUSE_XPU"):
+        assert definition in command
+        assert definition in binding
+    ninja = (tmp_path / "build/build.ninja").read_text()
+    assert '-Xsycl-target-backend=spir64_gen "-device pvc,xe-lpg,ats-m150"' in ninja
+    rendered.compile_and_install(tmp_path / "build", tmp_path / "installed", env=env)
+    (library,) = (tmp_path / "installed").glob("small/*.so")
+    assert b"libtorch_xpu.so\0" in library.read_bytes()
+
+
+@pytest.mark.skipif(shutil.which("icpx") is not None, reason="icpx is installed")
+def test_an_xpu_project_without_oneapi_says_what_is_missing(tmp_path):
+    rendered.write_project(rendered.EXAMPLES / "relu", "xpu", tmp_path / "project")
+    done = rendered.configure(tmp_path / "project", tmp_path / "build")
+    assert done.returncode != 0
+    output = rendered.words(done.output)
+    assert "no oneAPI compiler: looked for icpx and icx on PATH" in output
+    assert "help: install the Intel oneAPI DPC++/C++ compiler" in output
+
+
+def objc_compilers():
+    for folder in (*sorted(Path("/usr/lib").glob("llvm-*/bin")), Path("/usr/bin")):
+        if (folder / "clang").exists() and (folder / "clang++").exists():
+            return folder / "clang", folder / "clang++"
+    return None
+
+
+@pytest.mark.skipif(objc_compilers() is None, reason="clang, which knows Objective-C, is not installed")
+def test_a_metal_project_plans_one_library_of_all_shaders(tmp_path):
+    files = {
+        "one/shader.metal": "",
+        "two/shader.metal": "",
+        "one.mm": "#include EMBEDDED_METALLIB_HEADER\n",
+        "inc/a.h": "",
+    }
+    kernel = rendered.small_kernel(tmp_path / "kernel", METAL, files, backend="metal")
+    project = rendered.write_project(kernel, "metal", tmp_path / "project", unique_id="x")
+    lists = project["CMakeLists.txt"]
+    assert lists.index("CMAKE_OSX_DEPLOYMENT_TARGET 26.0") < lists.index("project(")
+    assert "LANGUAGES C CXX OBJC OBJCXX" in lists
+    clang, clangxx = objc_compilers()
+    compilers = (f"-DCMAKE_OBJC_COMPILER={clang}", f"-DCMAKE_OBJCXX_COMPILER={clangxx}")
+    done = rendered.configure(tmp_path / "project", tmp_path / "build", *compilers)
+    assert done.returncode == 0, done.output
+    command = rendered.commands(tmp_path / "build")["one.mm"]
+    assert "_small_metal_x_metallib.h" in command
+    assert "-DEMBEDDED_METALLIB_NAMESPACE=_small_metal_x_metal" in command
+    assert "-DMETAL_KERNEL" in command
+    plan = rendered.run([rendered.program("ninja"), "-C", tmp_path / "build", "-t", "commands"])
+    assert plan.output.count("xcrun -sdk macosx metal ") == 2
+    assert "metal/one/shader.metal.air" in plan.output
+    assert "metal/two/shader.metal.air" in plan.output
+    assert plan.output.count("xcrun -sdk macosx metallib ") == 1
