@@ -1,0 +1,72 @@
+"""Nix as the integration tests run it: with the host's tools, sandboxed, as `docs/nix.md` says."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from builder import _toml
+
+ROOT = Path(__file__).parent.parent.parent
+LIBRARY = ROOT / "builder/nix"
+HOST = _toml.loads((LIBRARY / "host/host.toml").read_text(encoding="utf-8"))
+OPTIONS = (
+    *("--extra-experimental-features", "nix-command flakes", "--option", "substitute", "false"),
+    *("--option", "sandbox", "true", "--option", "sandbox-fallback", "false"),
+    *("--option", "extra-sandbox-paths", " ".join(HOST["sandbox-paths"])),
+)
+OVERRIDE = ("--override-input", "nixpkgs", f"path:{LIBRARY / 'host'}")
+
+
+@cache
+def why_not():
+    """Say why this machine cannot build with Nix and the host's tools; empty when it can."""
+    if sys.platform != "linux" or os.uname().machine != "x86_64":
+        return "pinned for x86_64-linux"
+    if shutil.which("nix") is None:
+        return "no Nix"
+    missing = [path for path in HOST["pythons"].values() if not Path(path).exists()]
+    if missing:
+        return f"the host package set's Python is not here: {missing[0]}"
+    probe = nix("store", "ping")
+    return "" if probe.returncode == 0 else f"no store: {probe.stderr.strip()[-200:]}"
+
+
+def nix(*arguments, env=None, cwd=None, options=OPTIONS):
+    return subprocess.run(
+        ["nix", *options, *map(str, arguments)],
+        env={**os.environ, **(env or {})},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def expression(kernels, variant):
+    """Return a Nix expression with a cell of each kernel, by the kernel's folder name."""
+    cells = ""
+    for root in kernels:
+        request = {
+            "kernel": str(root),
+            "lock": str(ROOT / "flake.lock"),
+            "set": "host",
+            "system": "x86_64-linux",
+            "options": {},
+            "variants": [variant],
+        }
+        text = json.dumps(json.dumps(request)).replace("${", "\\${")
+        cells += f'  {root.name} = (import {LIBRARY}/engine.nix {{ request = {text}; }}).cells."{variant}";\n'
+    return f"{{\n{cells}}}\n"
+
+
+needs_nix = [
+    pytest.mark.nix,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("nix"),
+]
