@@ -1,4 +1,4 @@
-"""Many machines: remote builders over ssh-ng, and wheels from a signed binary cache. Two stores stand for two machines."""
+"""Many machines: remote builders over ssh-ng, wheels from a signed binary cache; each store stands for a machine."""
 
 import contextlib
 import getpass
@@ -11,8 +11,9 @@ import subprocess
 import time
 from pathlib import Path
 
-import nix_tools
 import pytest
+
+from tests.integration import nix_tools
 
 VARIANT = "tvm-ffi01-cpu-x86_64-linux"
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")

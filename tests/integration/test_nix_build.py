@@ -1,0 +1,276 @@
+"""Cells through Nix, as users run them: the flake and `builder build --engine nix`, in the sandbox."""
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.integration import nix_tools
+
+TINY = nix_tools.ROOT / "tests/data/kernels/tiny"
+STABLE = "torch-stable-abi210-cpu-x86_64-linux"
+TVM_FFI = "tvm-ffi01-cpu-x86_64-linux"
+
+pytestmark = [
+    *nix_tools.needs_nix,
+    pytest.mark.skipif(bool(nix_tools.why_not()), reason=nix_tools.why_not() or "-"),
+]
+
+
+@pytest.fixture
+def builder(tmp_path):
+    def run(*arguments, env=None, check=None, engine=("--engine", "nix", "--package-set", "host")):
+        done = subprocess.run(
+            [sys.executable, "-m", "builder", "build", *map(str, arguments), *engine],
+            env={**os.environ, "PYTHONPATH": str(nix_tools.ROOT), **(env or {})},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        if check is not None:
+            assert done.returncode == check, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A kernel that no store has, in a folder with a space and no Git."""
+    return salted(TINY, tmp_path / "a kernel", "csrc/factor.h")
+
+
+@pytest.fixture
+def relu(tmp_path):
+    """A tvm-ffi kernel that no store has: its environment is small."""
+    return salted(nix_tools.ROOT / "examples/relu-tvm-ffi", tmp_path / "relu", "tvm-ffi-ext/relu_kernels.h")
+
+
+def salted(source, target, header):
+    root = Path(shutil.copytree(source, target))
+    file = root / header
+    file.write_text(f"// {secrets.token_hex(16)}\n{file.read_text()}")
+    return root
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def only_wheel(folder):
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def test_a_cell_is_the_same_file_from_nix_and_from_the_local_engine(builder, tiny, tmp_path):
+    builder(tiny, "--variant", STABLE, "--output", tmp_path / "nix", check=0)
+    builder(tiny, "--variant", STABLE, "--output", tmp_path / "local", engine=(), check=0)
+    ours, theirs = only_wheel(tmp_path / "nix"), only_wheel(tmp_path / "local")
+    assert ours.name == theirs.name
+    assert sha256(ours) == sha256(theirs)
+
+
+def test_a_tvm_ffi_cell_is_the_same_file_from_nix_and_from_the_local_engine(builder, relu, tmp_path):
+    builder(relu, "--variant", TVM_FFI, "--output", tmp_path / "nix", check=0)
+    builder(relu, "--variant", TVM_FFI, "--output", tmp_path / "local", engine=(), check=0)
+    assert sha256(only_wheel(tmp_path / "nix")) == sha256(only_wheel(tmp_path / "local"))
+
+
+def test_nothing_is_built_twice_and_the_results_are_told(builder, relu, tmp_path):
+    first = json.loads(builder(relu, "--variant", TVM_FFI, "--json", check=0).stdout)[0]
+    again = json.loads(builder(relu, "--variant", TVM_FFI, "--json", check=0).stdout)[0]
+    assert (first["status"], again["status"]) == ("built", "hit")
+    assert first["sha256"] == again["sha256"] == sha256(tmp_path / "dist" / Path(first["wheel"]).name)
+    assert first["report"]["sandbox"] is True
+    assert "[" in Path(first["log"]).read_text(encoding="utf-8")
+    assert again["seconds"] < first["seconds"]
+    rebuilt = nix_tools.nix(
+        *("build", "--rebuild", "--impure", "--no-link"),
+        *("--expr", nix_tools.expression([relu], TVM_FFI), relu.name),
+    )
+    assert rebuilt.returncode == 0, rebuilt.stderr
+
+
+def test_a_compilers_error_comes_first_and_the_log_is_kept(builder, relu):
+    source = relu / "relu_cpu/relu.cpp"
+    source.write_text(f"{source.read_text()}\nint broken = ;\n")
+    done = builder(relu, "--variant", TVM_FFI, check=4)
+    assert "error: expected primary-expression before ';' token" in done.stderr
+    assert "relu_cpu/relu.cpp" in done.stderr
+    log = done.stderr.split("the whole log: ")[1].splitlines()[0]
+    assert "expected primary-expression" in Path(log).read_text(encoding="utf-8")
+
+
+def test_a_finding_of_the_audit_fails_the_build_with_its_own_message(builder, relu):
+    source = relu / "relu_cpu/relu.cpp"
+    symbol = 'extern "C" int _PyLong_AsInt(void*);\nextern "C" int planted() { return _PyLong_AsInt(nullptr); }\n'
+    source.write_text(f"{source.read_text()}\n{symbol}")
+    done = builder(relu, "--variant", TVM_FFI, check=5)
+    assert "breaks rules" in done.stderr
+    assert "_PyLong_AsInt" in done.stderr
+
+
+def test_a_wheel_that_does_not_load_fails_the_build_with_its_own_message(builder, relu):
+    package = relu / "tvm-ffi-ext/relu_tvm_ffi/__init__.py"
+    package.write_text("import no_such_module\n")
+    done = builder(relu, "--variant", TVM_FFI, check=5)
+    assert "does not load: ModuleNotFoundError: No module named 'no_such_module'" in done.stderr
+
+
+def test_an_unknown_variant_names_the_nearest(builder, tiny):
+    done = builder(tiny, "--variant", "torch-stable-abi210-cpu-x86_64-linx", check=3)
+    assert "no such cell of this kernel" in done.stderr
+    assert STABLE in done.stderr
+
+
+def test_a_cell_that_the_package_set_lacks_says_why(builder):
+    relu = nix_tools.ROOT / "examples/relu"
+    done = builder(relu, "--variant", "torch212-cxx11-cpu-x86_64-linux", check=4)
+    assert "no wheels are pinned for torch 2.12 cpu on x86_64-linux with a Python of the package set" in done.stderr
+
+
+def test_a_machine_without_nix_says_how_to_get_it(builder, tiny, tmp_path):
+    done = builder(tiny, "--variant", STABLE, env={"PATH": str(tmp_path)}, check=4)
+    assert "--engine nix needs Nix, and 'nix' is not on PATH" in done.stderr
+    assert "--engine local" in done.stderr
+
+
+def test_nixpkgs_that_cannot_be_fetched_names_the_host_package_set(builder, tiny):
+    # No proxy answers there: the same as no network, and as fast.
+    env = {"https_proxy": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "HOME": "/nonexistent"}
+    done = builder(tiny, "--variant", STABLE, env=env, engine=("--engine", "nix"))
+    if done.returncode == 0:
+        pytest.skip("nixpkgs is in the store")
+    assert done.returncode == 4, done.stderr
+    assert "nixpkgs cannot be fetched from here" in done.stderr
+    assert "--package-set host" in done.stderr
+
+
+def test_a_wrong_file_in_a_find_links_folder_is_told_and_nothing_is_built(builder, tmp_path):
+    folder = tmp_path / "links"
+    folder.mkdir()
+    pinned = first_unfetched()
+    if pinned is None:
+        pytest.skip("every wheel is in the store")
+    (folder / pinned).write_bytes(b"something else")
+    env = {"PIP_FIND_LINKS": str(folder)}
+    done = builder(nix_tools.ROOT / "examples/relu", "--variant", "torch214-cxx11-cu130-x86_64-linux", env=env, check=4)
+    assert "is not the file that was pinned" in done.stderr
+
+
+def first_unfetched():
+    """Return a pinned wheel of a cell that nobody builds here, and so is in no store."""
+    request = {
+        "kernel": str(nix_tools.ROOT / "examples/relu"),
+        "lock": str(nix_tools.ROOT / "flake.lock"),
+        "set": "host",
+        "system": "x86_64-linux",
+        "options": {},
+        "variants": ["torch214-cxx11-cu130-x86_64-linux"],
+    }
+    engine = nix_tools.LIBRARY / "engine.nix"
+    done = nix_tools.nix(
+        "eval", "--impure", "--json", "--file", engine, "--argstr", "request", json.dumps(request), "plan"
+    )
+    (planned,) = json.loads(done.stdout).values()
+    missing = [wheel["file"] for wheel in planned["wheels"] if not Path(wheel["out"]).exists()]
+    return next((file for file in missing if file.startswith("torch-")), None)
+
+
+def test_a_wheel_with_another_hash_than_pinned_is_refused_by_nix(tmp_path):
+    """A mirror that serves something else: a wheel of the right name, and another content."""
+    with zipfile.ZipFile(tmp_path / "demo-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("demo.py", "")
+        wheel.writestr("demo-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n")
+        wheel.writestr("demo-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("demo-1.0.dist-info/RECORD", "")
+    pinned = hashlib.sha256(secrets.token_bytes(8)).hexdigest()
+    expression = f"""
+      let
+        library = import {nix_tools.LIBRARY};
+        set = import {nix_tools.LIBRARY}/host {{ system = "x86_64-linux"; }};
+        pins.wheels.demo = {{
+          file = "demo-1.0-py3-none-any.whl"; name = "demo"; version = "1.0"; sha256 = "{pinned}"; index = null;
+        }};
+        tag = builtins.head (builtins.attrNames set.pythons);
+      in {{ demo = (library.environment.prepare pins set).wheels.${{tag}}.demo; }}
+    """
+    paths = f"{' '.join(nix_tools.HOST['sandbox-paths'])} {tmp_path}"
+    done = nix_tools.nix(
+        *("build", "-L", "--impure", "--no-link", "--expr", expression, "demo"),
+        *("--option", "extra-sandbox-paths", paths),
+        env={"PIP_FIND_LINKS": str(tmp_path), "PIP_NO_INDEX": "1"},
+    )
+    assert done.returncode != 0
+    assert "cannot get the pinned wheel demo-1.0-py3-none-any.whl" in done.stderr
+    assert "nix-store --add-fixed sha256" in done.stderr
+
+
+def test_the_flake_shows_and_checks():
+    shown = nix_tools.nix(
+        "flake", "show", "--json", f"path:{nix_tools.ROOT}", *nix_tools.OVERRIDE, "--no-write-lock-file"
+    )
+    if shown.returncode != 0 and "does not allow" in shown.stderr:
+        pytest.skip(shown.stderr)
+    assert shown.returncode == 0, shown.stderr
+    outputs = json.loads(shown.stdout)
+    assert {"kernels", "builder", "default", "relu"} <= set(outputs["packages"]["x86_64-linux"])
+    assert {"cpu", "cuda", "default"} <= set(outputs["devShells"]["x86_64-linux"])
+    checked = nix_tools.nix(
+        "flake", "check", "--no-build", f"path:{nix_tools.ROOT}", *nix_tools.OVERRIDE, "--no-write-lock-file"
+    )
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_a_kernel_of_its_own_with_a_flake_of_five_lines(tiny):
+    (tiny / "flake.nix").write_text(
+        "{\n"
+        f'  inputs.builder.url = "path:{nix_tools.ROOT}";\n'
+        "  outputs = { self, builder }: builder.lib.kernelFlake { inherit self; path = ./.; };\n"
+        "}\n"
+    )
+    place = str(tiny).replace(" ", "%20")
+    override = ("--override-input", "builder/nixpkgs", f"path:{nix_tools.LIBRARY / 'host'}")
+    found = nix_tools.nix(
+        "eval", "--json", f"path:{place}#cells.x86_64-linux", *override, "--apply", "builtins.attrNames"
+    )
+    assert found.returncode == 0, found.stderr
+    assert STABLE in json.loads(found.stdout)
+    built = nix_tools.nix("build", "--json", "--no-link", f'path:{place}#cells.x86_64-linux."{STABLE}"', *override)
+    assert built.returncode == 0, built.stderr
+    (output,) = (Path(entry["outputs"]["out"]) for entry in json.loads(built.stdout))
+    assert only_wheel(output).name.startswith("tiny-1.0.0+torch.stable210.cpu-")
+
+
+def test_the_tool_itself_runs_from_nix():
+    built = nix_tools.nix(
+        "build", "--json", "--no-link", f"path:{nix_tools.ROOT}#builder", *nix_tools.OVERRIDE, "--no-write-lock-file"
+    )
+    assert built.returncode == 0, built.stderr
+    (output,) = (Path(entry["outputs"]["out"]) for entry in json.loads(built.stdout))
+    names = subprocess.run(
+        [output / "bin/builder", "matrix", nix_tools.ROOT / "examples/relu", "--format", "names"],
+        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "torch213-cxx11-cpu-x86_64-linux" in names.stdout.split()
+
+
+def test_a_shell_has_the_cells_python_and_builder():
+    done = nix_tools.nix(
+        *("develop", f"path:{nix_tools.ROOT}#cpu", *nix_tools.OVERRIDE, "--no-write-lock-file", "--ignore-environment"),
+        *("--command", "python", "-c", "import torch; print('torch', torch.__version__)"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "torch 2." in done.stdout
