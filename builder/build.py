@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -118,9 +119,7 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
 def _compile(
     job: Job, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None
 ) -> tuple[Wheel, int]:
-    for name in ("src", "build", "raw", "home", "tmp", "env"):
-        (scratch / name).mkdir()
-    job.project.write(scratch / "src")
+    _lay_out(job.project, scratch)
     canonical = job.isolated_path and sandbox.available()
     seen = _Seen(job=job, base=sandbox.CANONICAL if canonical else scratch)
     settings = json.dumps(_settings(seen))
@@ -152,6 +151,17 @@ def _facts(job: Job, plan: Mapping[str, Any] | None) -> finish.Facts:
         policy=job.policy,
         epoch=job.epoch,
     )
+
+
+def _lay_out(project: Project, scratch: Path) -> None:
+    """Make the directories of a build; in one that was stopped, sources and compiled files stay as they are."""
+    for name in ("raw", "home", "tmp", "out", "installed", "src.new"):
+        shutil.rmtree(scratch / name, ignore_errors=True)
+    for name in ("build", "raw", "home", "tmp", "env"):
+        (scratch / name).mkdir(exist_ok=True)
+    if not (scratch / "src").is_dir():
+        project.write(scratch / "src.new")
+        (scratch / "src.new").rename(scratch / "src")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from builder.store import Store
 
-Kind = Literal["wheel", "environment", "log"]
+Kind = Literal["wheel", "environment", "partial", "log"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,7 @@ def items(store: Store) -> Iterator[Item]:
     found = [
         *_folders(store.root / "wheels", kind="wheel", marker="entry.json"),
         *_folders(store.root / "environments", kind="environment", marker="pins.json"),
+        *_folders(store.root / "partial", kind="partial", marker="src"),
         *_logs(store.root / "logs"),
     ]
     yield from sorted(found, key=lambda item: (item.used, item.kind, item.name))

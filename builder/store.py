@@ -33,6 +33,12 @@ class StoreError(BuilderError):
     exit_code = 4
 
 
+class StoppedError(BuilderError):
+    """A build was stopped by its time limit; what is finished is kept, and the next one goes on."""
+
+    exit_code = 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """A built wheel in the store."""
@@ -188,6 +194,27 @@ class Store:
             return
         with given as folder:
             yield folder
+
+    @contextlib.contextmanager
+    def partial(self, key: str) -> Iterator[Path]:
+        """Give the directory of a build that may be stopped and go on later; its caller holds the lock of `key`.
+
+        It stays when the build is stopped, with all that the compilers finished, and goes when the build ends.
+        """
+        folder = self.root / "partial" / key
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            yield folder
+        except StoppedError:
+            raise
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def has_partial(self, key: str) -> bool:
+        """Whether a build of `key` was stopped and can go on."""
+        return (self.root / "partial" / key).is_dir()
 
     def set_peak(self, kernel: str, variant: str, size: int) -> None:
         """Remember how many bytes the largest compiler of a cell took; the next build is admitted by it."""

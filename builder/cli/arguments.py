@@ -1,6 +1,7 @@
 """Arguments and option types that several commands share."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +68,15 @@ _AGES = {"S": 1, "M": 60, "H": 3600, "D": 86400, "W": 604800}
 
 
 class Age(click.ParamType[float]):
-    """A span of time, such as `30d` or `12h`, in seconds."""
+    """A span of time, such as `30d`, `12h` or `5h30m`, in seconds."""
 
     name = "age"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return seconds."""
         text = str(value).upper()
-        number, unit = text[:-1], text[-1:]
-        if unit not in _AGES or not number.isascii() or not number.isdigit():
-            self.fail(f"{value!r} is not a span of time such as 30d or 12h", param, ctx)
-        return float(int(number) * _AGES[unit])
+        parts = re.findall(r"([0-9]+)([SMHDW])", text, re.ASCII)
+        seconds = sum(int(number) * _AGES[unit] for number, unit in parts)
+        if "".join(map("".join, parts)) != text or seconds == 0:
+            self.fail(f"{value!r} is not a span of time such as 30d, 12h or 5h30m", param, ctx)
+        return float(seconds)

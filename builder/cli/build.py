@@ -13,14 +13,14 @@ import click
 from builder import kernel as kernels
 from builder import matrix, toolchain
 from builder.cli import view
-from builder.cli.arguments import BackendType, Size, kernel_argument, store_option
+from builder.cli.arguments import Age, BackendType, Size, kernel_argument, store_option
 from builder.config import Backend
 from builder.engine import budget, local, nix
 from builder.engine.outcome import Outcome
 from builder.errors import BuilderError, NothingToDoError
 from builder.finish import MANYLINUX
 from builder.matrix import Cell
-from builder.store import Store
+from builder.store import StoppedError, Store
 
 
 @click.command()
@@ -44,6 +44,7 @@ from builder.store import Store
 @click.option("--unique-id", metavar="ID", help="Name the ops by this and not by their content.")
 @click.option("--allow-unsafe-flags", is_flag=True, help="Accept flags that load code into the compiler.")
 @click.option("--rebuild", is_flag=True, help="Build also what the store has.")
+@click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next build goes on.")
 @click.option("--dry-run", is_flag=True, help="Show what would be built and why, and build nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -68,6 +69,7 @@ def command(
     unique_id: str | None,
     allow_unsafe_flags: bool,
     rebuild: bool,
+    time_limit: float | None,
     dry_run: bool,
     as_json: bool,
     quiet: bool,
@@ -94,6 +96,7 @@ def command(
         allow_unsafe_flags=allow_unsafe_flags,
         only_possible=not named,
         again=rebuild,
+        time_limit=time_limit,
     )
     if engine == "nix":
         _check_for_nix(no_isolation=no_isolation, dry_run=dry_run)
@@ -206,6 +209,9 @@ def _finish(outcomes: tuple[Outcome, ...], *, as_json: bool) -> int:
     if failed:
         errors = [outcome.error for outcome in failed if outcome.error is not None]
         return max(error.exit_code for error in errors)
+    if any(outcome.status == "stopped" for outcome in outcomes):
+        click.echo("error: stopped by the time limit; the same command goes on from what is finished", err=True)
+        return StoppedError.exit_code
     if all(outcome.status == "skipped" for outcome in outcomes):
         click.echo("error: this machine can build none of the cells; each reason is above", err=True)
         return NothingToDoError.exit_code

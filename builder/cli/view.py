@@ -10,7 +10,7 @@ import click
 
 from builder.engine.outcome import Event, Outcome
 
-_WORDS = {"built": "built", "hit": "unchanged", "skipped": "skipped", "failed": "FAILED"}
+_WORDS = {"built": "built", "hit": "unchanged", "skipped": "skipped", "stopped": "stopped", "failed": "FAILED"}
 
 
 class View(Protocol):

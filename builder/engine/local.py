@@ -18,11 +18,14 @@ from builder.errors import BuilderError, ConfigError, ToolError
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.run import Processes
-from builder.store import Damaged, Entry
+from builder.store import Damaged, Entry, StoppedError
 from builder.wheel import write_atomic
 
 __all__ = ["NotHereError", "Options", "Plan", "build_cells", "plan"]
 
+_GRACE = 30.0
+"""Most seconds before a time limit at which compilers are told to end."""
+_GRACE_SHARE = 0.1
 _MOST_CELLS = 16
 """Cells that are looked at side by side; how many compile is the budget's business."""
 
@@ -30,8 +33,10 @@ _MOST_CELLS = 16
 def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen: Listen) -> tuple[Outcome, ...]:
     """Build cells side by side and return what became of each, in their order.
 
-    Ctrl-C ends every compiler, leaves nothing half-written, and is raised again.
+    Ctrl-C ends every compiler, leaves nothing half-written, and is raised again. So does the time limit, but what the
+    compilers have finished stays for the next build.
     """
+    began = time.monotonic()
     writable = options.store.prepare()
     processes = Processes()
     with contextlib.ExitStack() as stack:
@@ -41,7 +46,7 @@ def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen:
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=min(_MOST_CELLS, max(1, len(cells)))))
         futures = [pool.submit(worker.run, cell) for cell in cells]
         try:
-            _wait(futures)
+            _wait(futures, processes, deadline=_deadline(began, options.time_limit))
         except BaseException:
             processes.cancel()
             for future in futures:
@@ -50,10 +55,17 @@ def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen:
     return tuple(future.result() for future in futures)
 
 
-def _wait(futures: Iterable["Future[Outcome]"]) -> None:
+def _deadline(began: float, limit: float | None) -> float | None:
+    """Return when compilers are told to end: early enough that all is tidy before the limit."""
+    return None if limit is None else began + limit - min(_GRACE, limit * _GRACE_SHARE)
+
+
+def _wait(futures: Iterable["Future[Outcome]"], processes: Processes, *, deadline: float | None) -> None:
     """Wait for all in short turns: a signal is only seen between two of them."""
     left = set(futures)
     while left:
+        if deadline is not None and time.monotonic() > deadline and not processes.cancelled:
+            processes.cancel()
         done, left = wait(left, timeout=0.2, return_when=FIRST_COMPLETED)
         for future in done:
             future.result()
@@ -156,6 +168,8 @@ class _Worker:
         except OSError as error:
             failure = _file_system(error)
             outcome = Outcome(cell=cell, status="failed", reason=failure.message, error=failure)
+        except StoppedError as error:
+            outcome = Outcome(cell=cell, status="stopped", reason=error.message, error=error)
         except BuilderError as error:
             status: Status = "skipped" if self.options.only_possible and isinstance(error, NotHereError) else "failed"
             outcome = Outcome(cell=cell, status=status, reason=error.message, error=error)
@@ -164,6 +178,8 @@ class _Worker:
         return outcome
 
     def _run(self, cell: Cell) -> Outcome:
+        if self.processes.cancelled:
+            raise _stopped(cell)
         self.listen(Event(variant=cell.variant, kind="step", text="preparing"))
         request = self.preparer.request(cell)
         record = self.preparer.record(request)
@@ -241,22 +257,33 @@ class _Worker:
         """Build once; `alone`, when memory ran out, with one compiler and nothing beside it."""
         options, name = self.options, self.kernel.config.general.name
         admitted = self.budget.admit(cell, alone=alone, learned=options.store.peak(name, cell.variant))
-        with admitted as jobs, options.store.scratch() as scratch:
+        with admitted as jobs, self._scratch(prepared.record.key) as scratch:
             if self.writable:
                 log.unlink(missing_ok=True)
             else:
                 log = scratch / "log"
             cores = jobs if alone or jobs < options.limits.cores else None
-            built = build.build(
-                replace(prepared.job, cores=cores, jobserver=self.jobserver.variables),
-                scratch=scratch,
-                log=log,
-                listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
-                processes=self.processes,
-            )
+            if self.processes.cancelled:
+                raise _stopped(cell)
+            try:
+                built = build.build(
+                    replace(prepared.job, cores=cores, jobserver=self.jobserver.variables),
+                    scratch=scratch,
+                    log=log,
+                    listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
+                    processes=self.processes,
+                )
+            except build.CompileError as error:
+                raise _stopped(cell) if self.processes.cancelled else error from None
         if prepared.job.toolchain is not None:
             options.store.set_peak(name, cell.variant, int(built.report["peak-memory"]))
         return built
+
+    def _scratch(self, key: str) -> contextlib.AbstractContextManager[Path]:
+        """Return a directory to build in; with a time limit, one that outlives this process."""
+        store = self.options.store
+        resumable = self.writable and (self.options.time_limit is not None or store.has_partial(key))
+        return store.partial(key) if resumable else store.scratch()
 
     def _remember(self, cell: Cell, record: identity.BuildRecord) -> None:
         with contextlib.suppress(OSError):  # a read-only store remembers nothing
@@ -290,6 +317,12 @@ class _Worker:
         if self.writable:
             for path in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
                 path.unlink(missing_ok=True)
+
+
+def _stopped(cell: Cell) -> StoppedError:
+    return StoppedError(
+        f"{cell.variant}: stopped by the time limit", help="what was compiled is kept; the same command goes on from it"
+    )
 
 
 def _plan_without_record(cell: Cell, request: Request, last: Mapping[str, Any] | None) -> Plan:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from builder.errors import BuilderError
 from builder.matrix import Cell
 
-Status = Literal["built", "hit", "skipped", "failed"]
+Status = Literal["built", "hit", "skipped", "stopped", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

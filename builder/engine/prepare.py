@@ -64,6 +64,8 @@ class Options:
     again: bool = False
     """Build also what the store has."""
     test: bool = True
+    time_limit: float | None = None
+    """Seconds after which the build has ended, finished or stopped; what was stopped can go on later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

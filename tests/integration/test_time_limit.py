@@ -1,0 +1,96 @@
+"""A build that is stopped by its time limit again and again still comes to its end, and loses nothing that was compiled."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+VARIANT = "torch-stable-abi210-cpu-x86_64-linux"
+FILES = 6
+# A file that takes the compiler a few seconds and little memory: the slowness is a loop in a constant.
+SLOW = """
+constexpr long slow() {{
+  long sum = {name};
+  for (long i = 0; i < 12000000; ++i) {{ sum = sum * 31 + i % 7; sum %= 1000003; }}
+  return sum;
+}}
+extern const long slow_{name};
+constexpr long slow_{name}_value = slow();
+const long slow_{name} = slow_{name}_value;
+"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.torch,
+    pytest.mark.cmake,
+    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+]
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    path = Path(shutil.copytree(ROOT / "tests/data/kernels/tiny", tmp_path / "tiny"))
+    for name in range(FILES):
+        (path / f"csrc/slow{name}.cpp").write_text(SLOW.format(name=name))
+    config = path / "build.toml"
+    sources = ", ".join(f'"csrc/slow{name}.cpp"' for name in range(FILES))
+    flags = 'cxx-flags = ["-fconstexpr-ops-limit=4000000000", "-fconstexpr-loop-limit=2000000000"]\n'
+    config.write_text(config.read_text().replace('"csrc/twice.cpp"', f'"csrc/twice.cpp", {sources}') + flags)
+    return path
+
+
+def build(kernel, store, *options):
+    return subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "builder",
+            "build",
+            str(kernel),
+            "--variant",
+            VARIANT,
+            "--json",
+            "--jobs",
+            "1",
+            *options,
+        ],
+        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), "CCACHE_DISABLE": "1"},
+        cwd=kernel.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def compiled(done):
+    """Return the files that ninja says it compiled in a run."""
+    lines = [line for line in done.stderr.splitlines() if "Building CXX object" in line and "csrc/slow" in line]
+    return {line.rpartition("/")[2].partition(".cpp")[0] for line in lines}
+
+
+def test_a_build_needs_several_runs_and_compiles_no_file_twice(kernel, tmp_path):
+    store = tmp_path / "store"
+    subprocess.run(
+        [sys.executable, "-m", "builder", "why", str(kernel), "--variant", VARIANT],
+        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}, check=True, capture_output=True,
+    )  # fmt: skip
+    done = build(kernel, store, "--time-limit", "12s")
+    first = done
+    runs = [done]
+    while done.returncode == 1 and len(runs) < 20:
+        done = build(kernel, store, "--time-limit", "20s")
+        runs.append(done)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[0]["status"] == "built"
+    assert json.loads(first.stdout)[0]["status"] == "stopped"
+    assert "goes on from what is finished" in first.stderr
+    assert len(runs) >= 3
+    files = [compiled(run) for run in runs]
+    # ninja names a file when it is done with it: none is named by two runs, and all are named by one.
+    assert sum(map(len, files)) == len(set().union(*files)) == FILES
+    assert not any((store / "partial").iterdir())
