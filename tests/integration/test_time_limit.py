@@ -1,4 +1,4 @@
-"""A build that is stopped by its time limit again and again still comes to its end, and loses nothing that was compiled."""
+"""A build that its time limit stops again and again comes to its end, and loses nothing that was compiled."""
 
 import json
 import os
@@ -16,7 +16,7 @@ FILES = 6
 SLOW = """
 constexpr long slow() {{
   long sum = {name};
-  for (long i = 0; i < 12000000; ++i) {{ sum = sum * 31 + i % 7; sum %= 1000003; }}
+  for (long i = 0; i < 800000; ++i) {{ sum = sum * 31 + i % 7; sum %= 1000003; }}
   return sum;
 }}
 extern const long slow_{name};
@@ -79,11 +79,11 @@ def test_a_build_needs_several_runs_and_compiles_no_file_twice(kernel, tmp_path)
         [sys.executable, "-m", "builder", "why", str(kernel), "--variant", VARIANT],
         env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}, check=True, capture_output=True,
     )  # fmt: skip
-    done = build(kernel, store, "--time-limit", "12s")
-    first = done
+    first = done = build(kernel, store, "--time-limit", "10s")
     runs = [done]
     while done.returncode == 1 and len(runs) < 20:
-        done = build(kernel, store, "--time-limit", "20s")
+        # A little more each time: on a machine that is busy with other things a file must fit in.
+        done = build(kernel, store, "--time-limit", f"{10 + 2 * len(runs)}s")
         runs.append(done)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)[0]["status"] == "built"
