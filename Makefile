@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 
-.PHONY: demo test test-all lint format docs clean
+.PHONY: demo test test-all lint format docs nix clean
 
 demo: $(SETUP)
 	$(BIN)/python examples/demo.py
@@ -44,6 +44,21 @@ $(SETUP)-test: $(SETUP) tests/install_torch.py builder/data/pins.toml
 $(SETUP)-lint: $(SETUP)
 	$(BIN)/python -m pip install --quiet --group lint --group test
 	touch $@
+
+# Every release cell that this machine's own tools can build, in Nix's sandbox, and each of them a second time.
+# Folders of PIP_FIND_LINKS are shown to the sandbox, in which pip looks for the pinned wheels.
+SANDBOX_PATHS := $(shell sed -n 's/^sandbox-paths = //p' builder/nix/host/host.toml | tr -d '[]",') $(wildcard $(PIP_FIND_LINKS))
+NIX := nix --extra-experimental-features 'nix-command flakes' --option substitute false \
+  --option sandbox true --option sandbox-fallback false --option extra-sandbox-paths '$(SANDBOX_PATHS)'
+NIX_HOST := --override-input nixpkgs path:./builder/nix/host --no-write-lock-file
+NIX_SYSTEM := $(shell uname -m)-linux
+NAMES := examples: toString (builtins.concatMap (name: map (cell: ".\#cells.$(NIX_SYSTEM).$${name}.$${cell}") examples.$${name}) (builtins.attrNames examples))
+
+nix:
+	$(NIX) flake check --no-build $(NIX_HOST)
+	$(NIX) build .#kernels $(NIX_HOST) --print-build-logs --out-link result-kernels
+	$(NIX) build --rebuild --no-link --keep-going $(NIX_HOST) $$($(NIX) eval --raw .#released.$(NIX_SYSTEM) $(NIX_HOST) --apply '$(NAMES)')
+	ls -l result-kernels/
 
 clean:
 	rm -rf $(VENV) build dist demo site .pytest_cache .mypy_cache .ruff_cache
