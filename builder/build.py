@@ -67,6 +67,8 @@ class Job:
     """Variables that name a jobserver."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """The user's environment, of which next to nothing reaches a build."""
+    path: tuple[Path, ...] = ()
+    """Folders of tools before those of the system, for machines that have them elsewhere."""
     isolated_path: bool = True
     """Build at the canonical path where the kernel allows it."""
 
@@ -200,7 +202,7 @@ def _settings(seen: _Seen) -> dict[str, Any]:
 def _variables(seen: _Seen) -> dict[str, str]:
     job, toolchain = seen.job, seen.job.toolchain
     path = seen.path(job.frontend.parent)
-    result = sandbox.variables(seen.base, environ=job.environ, path=(path,), epoch=job.epoch)
+    result = sandbox.variables(seen.base, environ=job.environ, path=(path, *job.path), epoch=job.epoch)
     # A number of its own makes ninja leave the jobserver alone, which a cell that memory limits must.
     result |= job.jobserver if job.cores is None else {"CMAKE_BUILD_PARALLEL_LEVEL": str(job.cores)}
     result["NINJA_STATUS"] = "[%f/%t] "

@@ -1,6 +1,8 @@
 """One cell inside Nix's sandbox: the spec that Nix wrote becomes a wheel and its record in `out`."""
 
 import json
+import os
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -15,8 +17,10 @@ from builder.pins import PinSet, Wheel, dotted
 from builder.wheel import EPOCH
 
 RECORD = "record.json"
-_TIMES = ("compile-seconds", "finish-seconds")
-"""What of a report differs from build to build, and so has no place in a reproducible output."""
+_KEPT = ("canonical-path", "ops", "plan")
+"""What of a report is the same in every build; times and memory have no place in a reproducible output."""
+_SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin")
+"""Folders that every build has on its PATH."""
 _SANDBOX = Path("/build")
 """Where Nix's sandbox builds; without one it is somewhere else."""
 
@@ -89,12 +93,12 @@ def _build(spec: Spec, environ: Mapping[str, str]) -> None:
     scratch = _scratch(spec)
     job, record = _job(spec, environ)
     built = build.build(job, scratch=scratch, log=Path.cwd() / "log", listen=_say)
-    report = {name: value for name, value in built.report.items() if name not in _TIMES}
+    report = {name: built.report[name] for name in _KEPT}
     sandboxed = Path.cwd().is_relative_to(_SANDBOX)
     out = Path(environ["out"])
     out.mkdir()
     (out / built.name).write_bytes(built.content)
-    table = {"wheel": built.name, "key": record.key, "record": asdict(record), "report": report, "sandbox": sandboxed}
+    table = {"wheel": built.name, "record": asdict(record), "report": report, "sandbox": sandboxed}
     (out / RECORD).write_text(json.dumps(table, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
@@ -111,7 +115,8 @@ def _scratch(spec: Spec) -> Path:
             help="build in Nix's sandbox (sandbox = true), or allow user namespaces",
         )
     sandbox.CANONICAL.mkdir(exist_ok=True)
-    (sandbox.CANONICAL / "env").symlink_to(spec.environment)
+    # A copy and no link: compilers that look where they really are must not see another path.
+    shutil.copytree(spec.environment, sandbox.CANONICAL / "env", symlinks=True)
     return sandbox.CANONICAL
 
 
@@ -145,6 +150,7 @@ def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[build.Job, identity.Bu
         epoch=spec.epoch,
         cores=int(environ.get("NIX_BUILD_CORES", "0")) or None,
         environ=found,
+        path=tuple(Path(folder) for folder in environ["PATH"].split(os.pathsep) if folder not in _SYSTEM),
     )
     record = identity.BuildRecord(
         builder=__version__,
