@@ -154,8 +154,6 @@ class _Run:
 
     def _build(self, plans: Sequence[_Planned]) -> Log:
         cells = {plan.drv: plan.cell for plan in plans}
-        for cell in cells.values():
-            self._log(cell).unlink(missing_ok=True)
         log = Log()
 
         def hear(line: str) -> None:

@@ -51,9 +51,11 @@ let
         inherit name;
         inherit (set) system;
         builder = set.shell;
+        # The last command is the shell's own: one that closes its output before it ends, as those of coreutils do, would
+        # be taken for ended and killed.
         args = [
           "-euc"
-          text
+          "${text}\n:"
         ];
         PATH = builtins.concatStringsSep ":" set.path;
       }

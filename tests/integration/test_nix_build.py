@@ -35,7 +35,7 @@ def builder(tmp_path):
             text=True,
             check=False,
         )
-        assert "Traceback" not in done.stderr, done.stderr
+        assert "\nTraceback" not in done.stderr, done.stderr  # one of the wheel's own is indented
         if check is not None:
             assert done.returncode == check, done.stderr
         return done
@@ -104,7 +104,7 @@ def test_a_compilers_error_comes_first_and_the_log_is_kept(builder, relu):
     source = relu / "relu_cpu/relu.cpp"
     source.write_text(f"{source.read_text()}\nint broken = ;\n")
     done = builder(relu, "--variant", TVM_FFI, check=4)
-    assert "error: expected primary-expression before ';' token" in done.stderr
+    assert "error: expected primary-expression" in done.stderr
     assert "relu_cpu/relu.cpp" in done.stderr
     log = done.stderr.split("the whole log: ")[1].splitlines()[0]
     assert "expected primary-expression" in Path(log).read_text(encoding="utf-8")
@@ -238,14 +238,14 @@ def test_a_kernel_of_its_own_with_a_flake_of_five_lines(tiny):
         "  outputs = { self, builder }: builder.lib.kernelFlake { inherit self; path = ./.; };\n"
         "}\n"
     )
-    place = str(tiny).replace(" ", "%20")
-    override = ("--override-input", "builder/nixpkgs", f"path:{nix_tools.LIBRARY / 'host'}")
-    found = nix_tools.nix(
-        "eval", "--json", f"path:{place}#cells.x86_64-linux", *override, "--apply", "builtins.attrNames"
+    # Inside the folder: the address of one with a space cannot be written for Nix 2.8.
+    override = ("--no-write-lock-file", "--override-input", "builder/nixpkgs", f"path:{nix_tools.LIBRARY / 'host'}")
+    names = nix_tools.nix(
+        "eval", "--json", ".#cells.x86_64-linux", *override, "--apply", "builtins.attrNames", cwd=tiny
     )
-    assert found.returncode == 0, found.stderr
-    assert STABLE in json.loads(found.stdout)
-    built = nix_tools.nix("build", "--json", "--no-link", f'path:{place}#cells.x86_64-linux."{STABLE}"', *override)
+    assert names.returncode == 0, names.stderr
+    assert STABLE in json.loads(names.stdout)
+    built = nix_tools.nix("build", "--json", "--no-link", f'.#cells.x86_64-linux."{STABLE}"', *override, cwd=tiny)
     assert built.returncode == 0, built.stderr
     (output,) = (Path(entry["outputs"]["out"]) for entry in json.loads(built.stdout))
     assert only_wheel(output).name.startswith("tiny-1.0.0+torch.stable210.cpu-")
