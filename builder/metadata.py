@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
@@ -12,6 +12,7 @@ from packaging.version import Version
 from builder import __version__, dependencies
 from builder.config import Config, Framework
 from builder.matrix import Cell
+from builder.render.metadata import urls
 from builder.wheel import Bytes
 
 METADATA_FILE = "metadata.json"
@@ -27,7 +28,7 @@ def core_metadata(config: Config, cell: Cell, *, version: str, framework_version
         ("Version", version),
         ("Summary", f"The {general.name} kernel, built as {cell.variant}"),
         _license(general.license),
-        *_urls(config),
+        *(("Project-URL", f"{label}, {url}") for label, url in urls(config)),
         ("Requires-Python", ">=3.9"),
         *(("Requires-Dist", requirement) for requirement in requirements(config, cell, framework_version)),
     ]
@@ -39,12 +40,6 @@ def _license(text: str) -> tuple[str, str]:
         return "License-Expression", str(canonicalize_license_expression(text))
     except InvalidLicenseExpression:
         return "License", text  # a lint warns of it
-
-
-def _urls(config: Config) -> Iterator[tuple[str, str]]:
-    for label, url in (("Upstream", config.general.upstream), ("Source", config.general.source)):
-        if url is not None and url.startswith(("http://", "https://")):
-            yield "Project-URL", f"{label}, {url}"
 
 
 def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[str, ...]:
