@@ -28,7 +28,8 @@ let
       // {
         name = "shell-${cell.backend}";
         inherit (set) system;
-        # nix develop reads the variables of a derivation that bash builds.
+        # nix develop reads the variables of a derivation that bash builds, and looks for its outputs among them.
+        outputs = [ "out" ];
         builder = set.shell;
         args = [
           "-c"

@@ -1,19 +1,38 @@
 {
   description = "The machine's own tools as a package set of builder, where nixpkgs cannot be fetched";
 
-  outputs = _: {
-    builderPackageSet =
-      let
-        systems = [
-          "x86_64-linux"
-          "aarch64-linux"
-        ];
-      in
-      builtins.listToAttrs (
-        map (system: {
-          name = system;
-          value = import ./. { inherit system; };
-        }) systems
-      );
-  };
+  outputs =
+    _:
+    let
+      forSystems =
+        make:
+        builtins.listToAttrs (
+          map
+            (system: {
+              name = system;
+              value = make (import ./. { inherit system; });
+            })
+            [
+              "x86_64-linux"
+              "aarch64-linux"
+            ]
+        );
+    in
+    {
+      builderPackageSet = forSystems (set: set);
+
+      # What nix develop looks for in nixpkgs.
+      legacyPackages = forSystems (set: {
+        bashInteractive = derivation {
+          name = "bash";
+          inherit (set) system shell;
+          builder = set.shell;
+          args = [
+            "-euc"
+            "mkdir -p $out/bin; ln -s $shell $out/bin/bash; :"
+          ];
+          PATH = builtins.concatStringsSep ":" set.path;
+        };
+      });
+    };
 }
