@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 LIBRARIES = (
@@ -12,6 +13,7 @@ LIBRARIES = (
 """What torch's LoadHIP.cmake asks for and a kernel does not need."""
 
 _DEBIAN = Path("/usr/lib/x86_64-linux-gnu")
+_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _TARGETS = """
 foreach(name IN ITEMS c10_hip torch_hip)
   if(NOT TARGET ${name})
@@ -21,10 +23,42 @@ endforeach()
 """
 
 
-def thrust():
-    """Return the folder with rocThrust's headers, or None: Debian 12 has none, those of Debian 13 unpacked aside do."""
-    folders = (Path(os.environ.get("BUILDER_TEST_ROCTHRUST", "/nowhere")), Path("/usr/include"))
-    return next((folder for folder in folders if (folder / "rocprim").is_dir()), None)
+def thrust(folder):
+    """Return the folder with rocThrust's headers, which torch's headers include for HIP; None where none can be had.
+
+    Debian 12 has none: those of Debian 13, the same for every architecture, are fetched from the mirror that this
+    machine's apt is configured for, and unpacked aside.
+    """
+    named = (Path(os.environ.get("BUILDER_TEST_ROCTHRUST", "/nowhere")), Path("/usr/include"))
+    found = next((path for path in named if (path / "rocprim").is_dir()), None)
+    if found is None and shutil.which("apt-get") and shutil.which("dpkg-deb"):
+        found = _fetched(folder)
+    return found
+
+
+def _fetched(folder):
+    """Fetch and unpack with an apt that has its own lists and needs no root."""
+    targets = _output("apt-get", "indextargets", "--format", "$(CODENAME) $(SITE)").splitlines()
+    site = next((line.split()[1] for line in targets if line.startswith("bookworm ")), None)
+    if site is None:
+        return None
+    for name in ("lists/partial", "cache/archives/partial"):
+        (folder / name).mkdir(parents=True)
+    (folder / "sources.list").write_text(f"deb [signed-by={_KEYRING}] {site} trixie main\n")
+    paths = {"Etc::SourceList": folder / "sources.list", "State::Lists": folder / "lists", "Cache": folder / "cache"}
+    options = [f"-oDir::{name}={path}" for name, path in {**paths, "Etc::SourceParts": "/dev/null"}.items()]
+    options.append("-oAPT::Sandbox::User=")
+    _output("apt-get", "-qq", *options, "update", cwd=folder)
+    _output("apt-get", "-qq", *options, "download", "librocthrust-dev", "librocprim-dev", cwd=folder)
+    packages = sorted(folder.glob("*.deb"))
+    for package in packages:
+        _output("dpkg-deb", "-x", package, folder / "root")
+    return folder / "root/usr/include" if packages else None
+
+
+def _output(*command, cwd=None):
+    """Return what a tool prints; nothing when it fails: then there are no packages."""
+    return subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, text=True, check=False).stdout
 
 
 def rocm_root(folder, thrust=None):
