@@ -274,3 +274,12 @@ def test_a_shell_has_the_cells_python_and_builder():
     )
     assert done.returncode == 0, done.stderr
     assert "torch 2." in done.stdout
+
+
+def test_a_wheel_that_was_built_outside_the_sandbox_is_no_release(builder, relu):
+    off = {"NIX_CONFIG": "sandbox = false"}
+    allowed = json.loads(builder(relu, "--variant", TVM_FFI, "--json", "--allow-unsandboxed", env=off, check=0).stdout)
+    assert allowed[0]["report"]["sandbox"] is False
+    refused = builder(relu, "--variant", TVM_FFI, check=4)
+    assert "was built outside Nix's sandbox, and a release needs it" in refused.stderr
+    assert "nix store delete" in refused.stderr
