@@ -31,6 +31,24 @@ assert _ops.torch_add_op_namespace_prefix("x").endswith("::x")
 assert _ops.jax_add_ffi_target_name_prefix("x").startswith("_relu_tvm_ffi_cpu_")
 print(tvm_ffi.__version__)
 """
+CLIENT = """
+import sys
+from pathlib import Path
+import numpy as np, torch
+from kernels import get_local_kernel
+
+kernel = get_local_kernel(Path(sys.argv[1]), backend="cpu")
+assert Path(kernel.__file__).is_relative_to(Path(sys.argv[1]).resolve()), kernel.__file__
+x = torch.randn(33, 65)
+y = kernel.relu(x)
+assert torch.equal(y, torch.relu(x))
+assert torch.equal(kernel.relu_backward(torch.ones_like(x), y), (x > 0).to(x.dtype))
+a = x.numpy()
+b = kernel.relu(a)
+assert type(b) is np.ndarray
+assert np.array_equal(b, np.maximum(a, 0))
+print("called")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +96,28 @@ def test_the_cuda_example_builds_without_torch(tmp_path, python):
     (library,) = (tmp_path / "installed").glob("relu_tvm_ffi/*.abi3.so")
     assert b"libtvm_ffi.so\0" in library.read_bytes()
     assert b"libtorch" not in library.read_bytes()
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests")
+def test_the_public_client_loads_the_bundled_wheel_and_calls_it_with_every_array(tmp_path):
+    build = ["build", EXAMPLE, "--variant", "tvm-ffi01-cpu-x86_64-linux", "--store", tmp_path / "store"]
+    env = rendered.environment(PYTHONPATH=rendered.ROOT)
+    done = rendered.run([sys.executable, "-m", "builder", *build, "--output", tmp_path / "dist"], env=env)
+    assert done.returncode == 0, done.output
+    (built,) = (tmp_path / "dist").glob("*.whl")
+    with zipfile.ZipFile(built) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        lines = archive.read(name).decode().splitlines()
+    # Of the tests' Python only torch, NumPy and the client are wanted: tvm-ffi is what the wheel asks for.
+    (required,) = (line.partition(": ")[2] for line in lines if line.startswith("Requires-Dist: apache-tvm-ffi"))
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path / "tvm", required]
+    assert rendered.run(pip).returncode == 0
+    bundle = ["bundle", built, "--output", tmp_path / "repository/build", "--kernel", EXAMPLE]
+    done = rendered.run([sys.executable, "-m", "builder", *bundle], env=env)
+    assert done.returncode == 0, done.output
+    offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": tmp_path / "home", "TVM_FFI_CACHE_DIR": tmp_path / "cache"}
+    env = rendered.environment(PYTHONPATH=tmp_path / "tvm", **offline)
+    done = rendered.run([sys.executable, "-c", CLIENT, tmp_path / "repository"], env=env, cwd=tmp_path)
+    assert done.returncode == 0, done.output
+    assert done.output.split()[-1] == "called"
