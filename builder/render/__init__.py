@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from builder.config import Backend, Framework
@@ -11,7 +12,7 @@ from builder.project import Project
 from builder.render import refusals, values
 from builder.render.modules import modules
 from builder.render.template import environment
-from builder.sources import HEADERS, package_directory, source_set
+from builder.sources import HEADERS, expand, package_directory, source_set
 from builder.spelling import listed, quoted
 
 __all__ = ["backends", "is_noarch", "render"]
@@ -49,11 +50,24 @@ def render(
             f"{quoted(unique_id)} cannot be the id of a build", help="use letters, digits and underscores"
         )
     refusals.check(kernel, backend, allow_unsafe_flags=allow_unsafe_flags)
+    kernel = _expanded(kernel, backend)
     copied = {path: file.read_bytes() for path, file in _copied(kernel, backend)}
     if unique_id is None:
         # The project names itself by its content: by what it is without a name.
         unique_id = _project(kernel, backend, copied, "").digest[:_ID_DIGITS]
     return _project(kernel, backend, copied, unique_id)
+
+
+def _expanded(kernel: Kernel, backend: Backend) -> Kernel:
+    """Return the kernel with the globs of its sources expanded: once, for all that ask."""
+    config = kernel.config
+    torch = None if config.torch is None else replace(config.torch, src=expand(kernel, config.torch.src))
+    tvm_ffi = None if config.tvm_ffi is None else replace(config.tvm_ffi, src=expand(kernel, config.tvm_ffi.src))
+    components = {
+        name: replace(component, src=expand(kernel, component.src)) if component.backend == backend else component
+        for name, component in config.kernel.items()
+    }
+    return replace(kernel, config=replace(config, torch=torch, tvm_ffi=tvm_ffi, kernel=components))
 
 
 def _project(kernel: Kernel, backend: Backend, copied: Mapping[str, bytes], unique_id: str) -> Project:
