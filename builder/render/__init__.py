@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from builder.config import Backend, Framework
+from builder.config.values import ProjectPath
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.project import Project
@@ -61,13 +63,18 @@ def render(
 def _expanded(kernel: Kernel, backend: Backend) -> Kernel:
     """Return the kernel with the globs of its sources expanded: once, for all that ask."""
     config = kernel.config
-    torch = None if config.torch is None else replace(config.torch, src=expand(kernel, config.torch.src))
-    tvm_ffi = None if config.tvm_ffi is None else replace(config.tvm_ffi, src=expand(kernel, config.tvm_ffi.src))
+    torch = None if config.torch is None else replace(config.torch, src=_files(kernel, config.torch.src))
+    tvm_ffi = None if config.tvm_ffi is None else replace(config.tvm_ffi, src=_files(kernel, config.tvm_ffi.src))
     components = {
-        name: replace(component, src=expand(kernel, component.src)) if component.backend == backend else component
+        name: replace(component, src=_files(kernel, component.src)) if component.backend == backend else component
         for name, component in config.kernel.items()
     }
     return replace(kernel, config=replace(config, torch=torch, tvm_ffi=tvm_ffi, kernel=components))
+
+
+def _files(kernel: Kernel, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
+    # A file that a glob finds is in the project, whatever characters its name has.
+    return cast("tuple[ProjectPath, ...]", expand(kernel, entries))
 
 
 def _project(kernel: Kernel, backend: Backend, copied: Mapping[str, bytes], unique_id: str) -> Project:
