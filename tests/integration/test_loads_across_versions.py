@@ -23,7 +23,7 @@ EXAMPLE = ROOT / "examples/rmsnorm-stable"
 TINY = ROOT / "tests/data/kernels/tiny"
 CPU, CUDA = "torch-stable-abi210-cpu-x86_64-linux", "torch-stable-abi210-cu130-x86_64-linux"
 IMPORTS = ("filelock", "fsspec", "jinja2", "networkx", "numpy", "sympy", "typing-extensions")
-LEFT_OUT = ("torch/include/", "torch/share/", "torch/bin/", "torch/test/")
+LEFT_OUT = ("torch/include/", "torch/share/", "torch/test/")
 HERE = f"cp3{sys.version_info.minor}"
 BUILDS = (
     *((torch, HERE) for torch in ("2.10", "2.11", "2.12", "2.13", "2.14", "2.15")),
@@ -72,7 +72,7 @@ def site(request, tmp_path):
     """A folder with the torch and for the Python that the test names; gone afterwards, it takes a gigabyte."""
     torch, tag = request.param
     where = finders.read(os.environ)
-    python = Path(sys.executable) if tag == HERE else interpreters.find(tag, finders=where)
+    python = Path(sys.executable) if tag == HERE else interpreters.find(tag, finders=where) or of_pyenv(tag)
     if python is None:
         pytest.skip(f"no Python {tag} on this machine")
     if (torch, tag) == ("2.15", "cp310"):
@@ -83,6 +83,12 @@ def site(request, tmp_path):
     fetch(torch, python=tag, into=folder, scratch=tmp_path / "wheel")
     yield folder, python
     shutil.rmtree(folder)
+
+
+def of_pyenv(tag):
+    """Return a Python that pyenv has and does not put on PATH."""
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    return next(iter(sorted(root.glob(f"versions/{tag[2]}.{tag[3:]}.*/bin/python"))), None)
 
 
 def fetch(torch, *, python, into, scratch):
