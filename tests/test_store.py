@@ -118,3 +118,40 @@ def test_the_last_record_of_a_cell_is_remembered(store):
     assert store.last("relu", "v") is None
     store.set_last("relu", "v", key=KEY, record={"builder": "1"})
     assert store.last("relu", "v") == {"builder": "1"}
+
+
+def test_a_note_comes_back(store):
+    store.set_note("n", {"a": 1})
+    assert store.note("n") == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "null", "{}", '{"value": {"a": 2}, "sha256": "0"}', '{"value": [], "sha256": ""}'], ids=repr
+)
+def test_a_damaged_note_is_forgotten(store, content):
+    (store.root / "notes" / "n.json").write_text(content)
+    assert store.note("n") is None
+
+
+def test_the_digest_of_a_tool_that_has_just_changed_is_not_remembered(store, tmp_path):
+    tool = tmp_path / "tool"
+    tool.write_bytes(b"one")
+    store.digest(tool)
+    assert list((store.root / "notes").iterdir()) == []
+
+
+def test_what_a_killed_put_left_is_removed_when_its_lock_is_free(store):
+    left = store.root / "wheels" / f".{KEY}-x"
+    left.mkdir()
+    with store.lock(KEY):
+        Store(store.root).prepare()
+        assert left.exists()
+    store.prepare()
+    assert not left.exists()
+
+
+def test_a_file_that_is_in_the_way_of_a_scratch_directory_is_no_trouble(store):
+    (store.root / "scratch" / "junk").touch()
+    store.prepare()
+    with store.scratch() as folder:
+        assert folder.is_dir()
