@@ -13,7 +13,7 @@ from typing import Any
 from tomlkit.exceptions import TOMLKitError
 
 from builder import _toml, toml_edit
-from builder.config import SCHEMAS, Backend, Config, detect, read, v2, v3
+from builder.config import Backend, Config, detect, read, schema_type, v2, v3
 from builder.config.decode import decode
 from builder.config.v5 import EDITION
 from builder.config.values import CudaPythonDependency, InvalidValueError, PythonDependency
@@ -71,7 +71,7 @@ def _upgraded(source: Source, schema: int, license_: str | None) -> Config:
     """Return what the text means: parsing upgrades in memory, but cannot supply a license."""
     if schema > 3 or license_ is None:  # noqa: PLR2004
         return read(source).config
-    config: Any = decode(SCHEMAS[schema], source.table(), source, current=Config)
+    config: Any = decode(schema_type(schema), source.table(), source, current=Config)
     try:
         while not isinstance(config, Config):
             if isinstance(config, v3.Config):

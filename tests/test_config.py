@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builder.config import (
-    SCHEMAS,
     Backend,
     Config,
     Framework,
@@ -17,6 +16,7 @@ from builder.config import (
     dump,
     parse,
     read,
+    schema_type,
     shape,
     v1,
     v2,
@@ -271,7 +271,7 @@ def test_schema_4_has_one_stable_abi_for_every_backend():
 
 
 def test_every_schema_upgrades_to_the_next():
-    assert list(SCHEMAS) == [1, 2, 3, 4, 5]
+    assert [schema_type(number) for number in (1, 2, 3)] == [v1.Config, v2.Config, v3.Config]
     general = v1.General(name=KernelName("ab"))
     assert isinstance(v1.Config(general=general).upgrade(), v2.Config)
     assert isinstance(v2.Config(general=v2.General(name=KernelName("ab"))).upgrade(), v3.Config)

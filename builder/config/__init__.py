@@ -1,20 +1,39 @@
 """Read a `build.toml` into a `Config`."""
 
+import importlib
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
-from builder.config import detect, v1, v2, v3, v4, v5
+from builder.config import detect, v5
 from builder.config.decode import decode
 from builder.config.dump import dump
 from builder.config.v5 import Config
 from builder.config.values import Backend, Framework, InvalidValueError, KernelName, Version
 from builder.source import Source
 
-__all__ = ["SCHEMAS", "Backend", "Config", "Framework", "KernelName", "Parsed", "Version", "dump", "parse", "read"]
+__all__ = [
+    "Backend",
+    "Config",
+    "Framework",
+    "KernelName",
+    "Parsed",
+    "Version",
+    "dump",
+    "parse",
+    "read",
+    "schema_type",
+]
 
-Old = v1.Config | v2.Config | v3.Config | v4.Config
-AnyConfig = Old | Config
+class Old(Protocol):
+    """A config of an older schema."""
 
-SCHEMAS: dict[int, type[AnyConfig]] = {1: v1.Config, 2: v2.Config, 3: v3.Config, 4: v4.Config, 5: Config}
+    def upgrade(self) -> "Old | Config":
+        """Return the same kernel in the next schema."""
+
+
+def schema_type(number: int) -> Any:
+    """Return the class of a schema; an older one is only imported for a file that is in it."""
+    return Config if number == v5.EDITION else importlib.import_module(f"builder.config.v{number}").Config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +63,7 @@ def read(source: Source, *, license: str | None = None) -> Parsed:  # noqa: A002
     """
     table = source.table()
     schema = detect.schema(table, source)
-    config = decode(SCHEMAS[schema], table, source, current=Config, **_remedy(schema))
+    config: Old | Config = decode(schema_type(schema), table, source, current=Config, **_remedy(schema))
     try:
         while not isinstance(config, Config):
             config = _licensed(config, license).upgrade()
@@ -63,6 +82,8 @@ def _remedy(schema: int) -> dict[str, str]:
 
 
 def _licensed(config: Old, license: str | None) -> Old:  # noqa: A002  the key it stands for
+    from builder.config import v3  # noqa: PLC0415  only a file of an older schema needs it
+
     if isinstance(config, v3.Config) and config.general.license is None:
         return replace(config, general=replace(config.general, license=license))
     return config

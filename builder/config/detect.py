@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builder.config import shape, v1, v5
+from builder.config import shape, v5
 from builder.source import Source
 
 _SINCE_4 = ("version", "license", "source")
@@ -33,6 +33,8 @@ def schema(table: Mapping[str, Any], source: Source) -> int:
 
 def _is_plain_1(general: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]]) -> bool:
     """Whether components leave the language to its default: in schema 2 each has a backend."""
+    from builder.config import v1  # noqa: PLC0415  only a file of an older schema needs it
+
     known = {item.key for item in shape.fields(v1.Component)}
     return set(general) <= {item.key for item in shape.fields(v1.General)} and all(
         set(kernel) <= known for kernel in kernels
