@@ -61,8 +61,30 @@ HIDDEN("_ZNOSt7__cxx1115basic_stringbufIcSt11char_traitsIcESaIcEE3strEv")
 ]]
   )
 
+  # glibc 2.34, where it moved from libdl to libc, called by torch's stable headers from 2.15 on. It looks from where its caller
+  # is, which stays this library.
+  set(
+    dlsym
+    [[
+#include <dlfcn.h>
+#if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
+#ifdef __x86_64__
+asm(".symver first_dlsym, dlsym@GLIBC_2.2.5");
+#else
+asm(".symver first_dlsym, dlsym@GLIBC_2.17");
+#endif
+extern "C" {
+void* first_dlsym(void*, const char*) noexcept;
+__attribute__((visibility("hidden"))) void* dlsym(void* handle, const char* name) noexcept {
+  return first_dlsym(handle, name);
+}
+}
+#endif
+]]
+  )
+
   set(sources)
-  foreach(name IN ITEMS single_threaded bad_array_new_length sstream)
+  foreach(name IN ITEMS single_threaded bad_array_new_length sstream dlsym)
     list(APPEND sources "${directory}/${name}.cpp")
     file(CONFIGURE OUTPUT "${directory}/${name}.cpp" CONTENT "${${name}}" @ONLY)
   endforeach()

@@ -87,3 +87,19 @@ def test_unsafe_flags_need_permission(tmp_path, capsys):
 def test_an_id_can_be_given(capsys):
     assert run(["render", RELU, "--backend", "cpu", "--unique-id", "v7"]) == 0
     assert "_relu_cpu_v7" in capsys.readouterr().out
+
+
+def test_a_folder_in_which_cmake_cannot_build_is_refused_before_anything_is_written(tmp_path, capsys):
+    folder = tmp_path / 'with"quote' / "project"
+    assert run(["render", RELU, "--backend", "cpu", "--output", str(folder)]) != 0
+    err = capsys.readouterr().err
+    assert "the path has a double quote" in err
+    assert "help: name a folder without one" in err
+    assert not folder.exists()
+
+
+def test_a_project_without_cmake_goes_to_any_folder(tmp_path):
+    folder = tmp_path / 'with"quote' / "project"
+    silu = str(EXAMPLES / "silu-and-mul")
+    assert run(["render", silu, "--backend", "cuda", "--output", str(folder)]) == 0
+    assert (folder / "pyproject.toml").is_file()

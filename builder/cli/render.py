@@ -8,7 +8,7 @@ from builder import kernel as kernels
 from builder import render as rendering
 from builder.cli.arguments import BackendType, kernel_argument
 from builder.config.values import Backend
-from builder.errors import DifferenceError
+from builder.errors import BuilderError, DifferenceError
 from builder.kernel import Kernel
 from builder.project import Project
 
@@ -47,12 +47,22 @@ def command(
     if listing:
         click.echo("".join(f"{path}\n" for path in project.files), nl=False)
     elif output is not None:
+        _refuse_quote(project, output)
         project.write(output, overwrite=force)
     elif check is not None:
         _compare(project, check, kernel, chosen)
     else:
         main = "CMakeLists.txt" if "CMakeLists.txt" in project.files else "pyproject.toml"
         click.echo(project[main], nl=False)
+
+
+def _refuse_quote(project: Project, output: Path) -> None:
+    """Refuse a folder in which CMake writes install scripts that it cannot read."""
+    if "CMakeLists.txt" in project.files and '"' in str(output.absolute()):
+        raise BuilderError(
+            f"CMake cannot build in '{output}': the path has a double quote",
+            help="name a folder without one; 'builder build' takes a kernel from any folder",
+        )
 
 
 def _backends(kernel: Kernel) -> str:

@@ -71,6 +71,25 @@ def test_a_kernel_builds_loads_and_leaves_nothing_of_the_machine(tmp_path):
     assert "__libc_single_threaded" not in {symbol.name for symbol in symbols}
 
 
+def test_a_function_that_moved_to_a_newer_library_does_not_bind_the_kernel_to_it(tmp_path):
+    """The stable headers of torch 2.15 call dlsym."""
+    answer = "#include <cstdint>\n#include <dlfcn.h>\n"
+    answer += (
+        'int64_t answer() { return dlsym(RTLD_DEFAULT, "malloc") != nullptr && !dlsym(RTLD_DEFAULT, "no such"); }\n'
+    )
+    kernel = rendered.small_kernel(tmp_path / "kernel", ONE, {"one.cpp": answer})
+    library = build(tmp_path, kernel)
+    with library.open("rb") as stream:
+        needed = ELFFile(stream).get_section_by_name(".gnu.version_r")
+        versions = {version.name for _, entries in needed.iter_versions() for version in entries}
+    glibc = {tuple(map(int, name.removeprefix("GLIBC_").split("."))) for name in versions if "GLIBC_2" in name}
+    assert glibc
+    assert max(glibc) <= (2, 28)
+    call = "import torch, small; assert small.ops.answer(torch.ones(1)) == 1"
+    done = rendered.run([sys.executable, "-c", call], env=rendered.environment(PYTHONPATH=tmp_path / "installed"))
+    assert done.returncode == 0, done.output
+
+
 def test_two_folders_give_the_same_bytes(tmp_path):
     libraries = []
     for name in ("one", "a second, longer"):
@@ -105,6 +124,17 @@ def test_odd_names_of_files_work(tmp_path, name):
 def test_odd_names_of_the_checkout_work(tmp_path, name):
     kernel = rendered.small_kernel(tmp_path / name / "kernel", ONE, {"one.cpp": ANSWER})
     build(tmp_path / name, kernel)
+
+
+def test_a_wheel_is_built_from_a_kernel_in_a_folder_with_any_name(tmp_path):
+    folder = tmp_path / "with \"double\" and 'single' quote, ünïcödé-日本 $HOME"
+    kernel = rendered.small_kernel(folder / "kernel", ONE, {"one.cpp": ANSWER})
+    variant = "torch-stable-abi210-cpu-x86_64-linux"
+    command = [sys.executable, "-m", "builder", "build", kernel, "--no-isolation", "--variant", variant]
+    env = rendered.environment(PYTHONPATH=rendered.ROOT, BUILDER_STORE=tmp_path / "store")
+    done = rendered.run([*command, "--output", folder / "dist"], env=env, cwd=folder)
+    assert done.returncode == 0, done.output
+    assert [path.suffix for path in (folder / "dist").iterdir()] == [".whl"]
 
 
 TWO = """
