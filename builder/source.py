@@ -48,7 +48,7 @@ class Source:
         Raises:
             ConfigError: it is missing, not a plain file, too large or not UTF-8.
         """
-        shown = path.name if name is None else name
+        shown = escaped(path.name if name is None else name)  # a line of a name could be a command to a CI
         content = _read(path, shown)
         try:
             return cls(name=shown, text=content.decode("utf-8"))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from builder import _toml as tomllib
 from builder.errors import ConfigError, Problem
+from builder.kernel import load
 from builder.source import LARGEST, Source, dotted
 
 
@@ -288,3 +289,12 @@ def test_the_scan_is_linear(size):
     made_source = source(text)
     assert time.process_time() - start < 0.5 * size
     assert made_source.span(("torch", "src", 9_999)).line == 10_002
+
+
+def test_a_folder_whose_name_has_lines_cannot_write_one(tmp_path):
+    folder = tmp_path / "x\n::add-mask::y"
+    folder.mkdir()
+    (folder / "build.toml").write_text("general = 1\n")
+    with pytest.raises(ConfigError) as caught:
+        load(folder)
+    assert not [line for line in str(caught.value).splitlines() if line.startswith("::")]
