@@ -276,6 +276,8 @@ def _stand_ins(job: Job, package: Path, folder: Path) -> tuple[Path, ...]:
     cuda = job.toolchain.cuda
     search = [job.site_packages / "torch/lib", *sorted(job.site_packages.glob("nvidia/*/lib"))]
     search += [] if cuda is None else [cuda.path.parent.parent / "lib64"]
-    wanted = standin.missing(sorted(package.rglob("*.so")), search=tuple(search))
+    # Python loads torch's own module before the kernel's, and that needs libraries which the kernel's does not.
+    libraries = [*sorted((job.site_packages / "torch").glob("_C.*.so")), *sorted(package.rglob("*.so"))]
+    wanted = standin.missing(libraries, search=tuple(search))
     standin.make(wanted, folder, cc=job.toolchain.cc.path)
     return (folder, *search)
