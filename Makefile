@@ -11,10 +11,10 @@ demo: $(SETUP)
 	$(BIN)/python examples/demo.py
 
 test: $(SETUP)-test
-	$(BIN)/python -m pytest -n auto -m "not (cuda or rocm or nix or gpu or network or slow)"
+	$(BIN)/python -m pytest -n auto --durations=15 -m "not (cuda or rocm or nix or gpu or network or slow)"
 
 test-all: $(SETUP)-test
-	$(BIN)/python -m pytest -n auto -m "not gpu"
+	$(BIN)/python -m pytest -n auto --durations=15 -m "not gpu"
 
 lint: $(SETUP)-lint
 	$(BIN)/ruff check .
