@@ -46,6 +46,7 @@ KEYWORDS = frozenset(
 )
 """Words that the functions of a rendered project read as their own wherever they stand."""
 
+_PATH = re.compile(r"[A-Za-z0-9_./+-]+", re.ASCII)
 _BARE = re.compile(r"[A-Za-z0-9_./+:=>,-]+", re.ASCII)
 
 
@@ -69,6 +70,8 @@ def cmake(text: str) -> str:
 
 def why_not_cmake(text: str) -> str | None:
     """Return why CMake cannot hold `text` in a list and give it back unchanged, or None."""
+    if _PATH.fullmatch(text) and text not in KEYWORDS:
+        return None  # nearly all texts: a kernel can have thousands of sources
     unpaired = any(0xD800 <= ord(character) <= 0xDFFF for character in text)  # noqa: PLR2004  surrogates
     reasons = {
         "it is empty": text == "",

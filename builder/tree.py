@@ -2,12 +2,14 @@
 
 import fnmatch
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 MOST_FILES = 200_000
+_WILDCARD = re.compile(r"[*?[]")
 
 
 class TooManyFilesError(Exception):
@@ -95,7 +97,7 @@ class Tree:
 
 def is_glob(path: str) -> bool:
     """Whether a path has a wildcard."""
-    return any(character in path for character in "*?[")
+    return _WILDCARD.search(path) is not None
 
 
 def _is_directory(entry: "os.DirEntry[str]") -> bool:

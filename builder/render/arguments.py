@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from builder import architectures
 from builder.config.v5 import Component, CpuComponent, CudaComponent, MetalComponent, RocmComponent, XpuComponent
 from builder.kernel import Kernel
-from builder.sources import expand
 
 Line = tuple[str, ...]
 Arguments = Mapping[str, str | tuple[Line, ...]]
@@ -18,16 +17,16 @@ def binding(kernel: Kernel) -> Arguments:
     if table is None:
         return {}
     return {
-        "SOURCES": _lines(expand(kernel, table.src)),
+        "SOURCES": _lines(table.src),
         "INCLUDE_DIRS": _lines(table.include),
         "CXX_FLAGS": _lines(table.cxx_flags),
     }
 
 
-def component(kernel: Kernel, part: Component) -> Arguments:
+def component(part: Component) -> Arguments:
     """Return the arguments of one `[kernel.*]`."""
     return {
-        "SOURCES": _lines(expand(kernel, part.src)),
+        "SOURCES": _lines(part.src),
         "INCLUDE_DIRS": _lines(part.include),
         "CXX_FLAGS": _lines(part.cxx_flags),
         **_own(part),

@@ -8,7 +8,7 @@ from builder.config import Backend, Config, Framework, Version
 from builder.kernel import Kernel
 from builder.render import arguments, headers
 from builder.render import metadata as package_metadata
-from builder.sources import expand, package_directory
+from builder.sources import package_directory
 
 _TITLES = {
     Backend.CANN: "CANN",
@@ -70,14 +70,14 @@ def source_lists(kernel: Kernel, backend: Backend) -> Iterator[tuple[str, ...]]:
     """Yield the sources of the binding and of each component of a backend."""
     table = kernel.config.torch or kernel.config.tvm_ffi
     if table is not None:
-        yield expand(kernel, table.src)
+        yield table.src
     for component in kernel.config.components(backend).values():
-        yield expand(kernel, component.src)
+        yield component.src
 
 
 def _components(kernel: Kernel, backend: Backend) -> list[dict[str, Any]]:
     return [
-        {"name": name, "arguments": arguments.component(kernel, component)}
+        {"name": name, "arguments": arguments.component(component)}
         for name, component in kernel.config.components(backend).items()
     ]
 
