@@ -33,9 +33,11 @@ SOURCES = {  # for cpp_extension: sources, include folders, flags
     ),
 }
 SETUP = """
-import torch
+import os, torch
 torch.version.cuda = torch.version.cuda or "{cuda}"  # a build for CPU has the stable headers, too
 from setuptools import setup
+from torch.utils import cpp_extension
+cpp_extension.CUDA_HOME = cpp_extension.CUDA_HOME or os.environ["CUDA_HOME"]  # not looked for by a build for CPU
 from torch.utils.cpp_extension import BuildExtension, {kind}
 flags = {flags!r}
 setup(
