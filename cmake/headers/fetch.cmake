@@ -19,8 +19,8 @@ function(kernel_headers_fetch out_var)
   file(WRITE "${download}/requirements.txt" "${arg_WHEEL} --hash=sha256:${arg_SHA256}\n")
   execute_process(
     COMMAND
-      "${Python_EXECUTABLE}" -m pip download --quiet --no-deps --only-binary=:all: --require-hashes -d
-      "${download}" -r "${download}/requirements.txt"
+      "${Python_EXECUTABLE}" -m pip download --quiet --no-deps --only-binary=:all: --require-hashes
+      -d "${download}" -r "${download}/requirements.txt"
     RESULT_VARIABLE result
     ERROR_VARIABLE error
   )

@@ -16,7 +16,18 @@ fetches from wherever it is set up to look, and which is what the hash says.
 #]=======================================================================]
 function(kernel_headers_find target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_headers_find")
-  set(single NAME VERSION PACKAGE VARIABLE SOURCE CONTAINS WHEEL SHA256 WHEEL_ROOT)
+  set(
+    single
+    NAME
+    VERSION
+    PACKAGE
+    VARIABLE
+    SOURCE
+    CONTAINS
+    WHEEL
+    SHA256
+    WHEEL_ROOT
+  )
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "${single}" "INCLUDE")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")

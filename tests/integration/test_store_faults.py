@@ -136,6 +136,7 @@ def test_after_200_kills_a_build_gives_the_right_wheel_and_nothing_is_left(plain
     assert list((store / "scratch").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_of_8_processes_that_build_one_cell_one_compiles_and_all_get_it(environments, tmp_path):
     kernel = Path(shutil.copytree(TINY, tmp_path / "tiny"))
     (kernel / "csrc/factor.h").write_text(f"#pragma once\n// {tmp_path}\nconstexpr float FACTOR = 2.0f;\n")
@@ -149,6 +150,7 @@ def test_of_8_processes_that_build_one_cell_one_compiles_and_all_get_it(environm
         assert hashlib.sha256(Path(result["wheel"]).read_bytes()).hexdigest() == result["sha256"]
 
 
+@pytest.mark.slow
 def test_processes_that_build_different_cells_each_get_their_own(environments, tmp_path):
     kernels = []
     for n in range(4):
