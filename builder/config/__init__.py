@@ -24,6 +24,7 @@ __all__ = [
     "schema_type",
 ]
 
+
 class Old(Protocol):
     """A config of an older schema."""
 
