@@ -1,10 +1,12 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from builder import __version__, cli
-from builder.cli import group
+from builder import __version__, cli, toolchain
+from builder import kernel as kernels
+from builder.cli import build, group
 
 
 def builder(*arguments, stdin=None):
@@ -70,3 +72,10 @@ def test_a_memory_that_is_no_size_is_refused(size):
     done = builder("build", "examples/relu", f"--memory={size}")
     assert done.returncode == 2
     assert "is not a size" in done.stderr
+
+
+def test_a_noarch_wheel_is_planned_once_and_not_for_each_system():
+    kernel = kernels.load(Path("examples/silu-and-mul"))
+    cells = build.choose(kernel, variants=(), backends=(), sets="release", unbundled=False)
+    assert len({cell.variant for cell in cells}) == len(cells) == 4
+    assert next(cell for cell in cells if cell.variant == "torch-cpu").system == toolchain.system()

@@ -149,6 +149,8 @@ def choose(
         if unknown:
             raise _unknown(unknown, tuple(by_name))
         cells = tuple(by_name[variant] for variant in dict.fromkeys(variants))
+    # One noarch wheel serves every system: it is built once, by the cell of this one.
+    cells = tuple(cell for cell in cells if not cell.noarch or _by_name(cells)[cell.variant] == cell)
     if not cells:
         raise NothingToDoError(
             f"no cell of '{kernel.config.general.name}' is selected",
