@@ -4,6 +4,7 @@ import configparser
 import os
 import ssl
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +40,10 @@ class Finders:
     """The environment uv runs in; an address in it may hold a password, so it is never shown."""
 
 
+_SYSCONFIG = threading.Lock()
+"""uv asks `sysconfig`, which gives a thread that comes second an answer before it knows it (CPython before 3.14)."""
+
+
 def uv_binary() -> str:
     """Return the uv that was installed with builder.
 
@@ -46,7 +51,8 @@ def uv_binary() -> str:
         ToolError: it is not there.
     """
     try:
-        return os.fspath(find_uv_bin())
+        with _SYSCONFIG:
+            return os.fspath(find_uv_bin())
     except FileNotFoundError as error:
         raise ToolError(
             "uv, which makes build environments, is not installed beside builder",

@@ -1,6 +1,8 @@
 """What pip's and uv's settings become."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -124,3 +126,21 @@ def test_the_files_are_those_that_pip_says_it_reads():
     theirs = [file for kind, files in pip.get_configuration_files().items() for file in files]
     ours = {str(file) for file in finders.config_files(dict(os.environ))}
     assert set(theirs) <= ours | {os.environ.get("PIP_CONFIG_FILE")}
+
+
+def test_threads_that_look_for_uv_at_once_all_find_it():
+    script = """
+import sys, threading
+from builder import finders
+sys.setswitchinterval(1e-6)
+barrier, found = threading.Barrier(16), []
+def look():
+    barrier.wait()
+    found.append(finders.uv_binary())
+threads = [threading.Thread(target=look) for _ in range(16)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(found), len(set(found)))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["16", "1"], done.stderr
