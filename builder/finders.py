@@ -4,7 +4,7 @@ import configparser
 import os
 import ssl
 import sys
-import threading
+import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,8 +40,8 @@ class Finders:
     """The environment uv runs in; an address in it may hold a password, so it is never shown."""
 
 
-_SYSCONFIG = threading.Lock()
-"""uv asks `sysconfig`, which gives a thread that comes second an answer before it knows it (CPython before 3.14)."""
+# Before CPython 3.14 a thread that asks second gets an answer before there is one; uv and we ask from several.
+sysconfig.get_config_vars()
 
 
 def uv_binary() -> str:
@@ -51,8 +51,7 @@ def uv_binary() -> str:
         ToolError: it is not there.
     """
     try:
-        with _SYSCONFIG:
-            return os.fspath(find_uv_bin())
+        return os.fspath(find_uv_bin())
     except FileNotFoundError as error:
         raise ToolError(
             "uv, which makes build environments, is not installed beside builder",
