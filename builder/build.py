@@ -5,17 +5,15 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from builder import audit, finish, loadtest, run, sandbox, standin
 from builder.config import Backend
 from builder.errors import AuditError, ToolError
-from builder.kernel import Kernel
-from builder.matrix import Cell
+from builder.job import Built, CompileError, Job, OutOfMemoryError
 from builder.project import Project
-from builder.toolchain import Toolchain
 from builder.wheel import Wheel, unpack
 
 _PLAN = "kernel-plan.json"
@@ -28,58 +26,6 @@ source, output, settings = sys.argv[1:]
 os.chdir(source)  # the backend builds the project of the current directory
 print("wheel:", build_wheel(output, json.loads(settings)))
 """
-
-
-class CompileError(ToolError):
-    """A compiler refused the kernel."""
-
-
-class OutOfMemoryError(CompileError):
-    """The system ended a compiler because memory ran out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """All that one build is made of."""
-
-    kernel: Kernel
-    cell: Cell
-    project: Project
-    environment: Path | None
-    """Prefix of a pinned environment; None builds against what is installed at `site_packages`."""
-    site_packages: Path
-    """Where the framework is."""
-    frontend: Path
-    """Interpreter that has scikit-build-core, cmake and ninja."""
-    framework_version: str
-    toolchain: Toolchain | None
-    """None where nothing is compiled."""
-    toolkit_root: Path | None = None
-    test_python: Path | None = None
-    """Interpreter that loads the wheel; None where none can be had, which the report says."""
-    wheel_version: str | None = None
-    label: bool = True
-    policy: str = finish.MANYLINUX
-    epoch: int
-    cores: int | None = None
-    """Most compilers at once; None leaves it to the jobserver, or to ninja."""
-    jobserver: Mapping[str, str] = field(default_factory=dict)
-    """Variables that name a jobserver."""
-    environ: Mapping[str, str] = field(default_factory=dict)
-    """The user's environment, of which next to nothing reaches a build."""
-    path: tuple[Path, ...] = ()
-    """Folders of tools before those of the system, for machines that have them elsewhere."""
-    isolated_path: bool = True
-    """Build at the canonical path where the kernel allows it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
-    """A finished wheel and what is worth knowing of its build."""
-
-    name: str
-    content: bytes
-    report: Mapping[str, Any]
 
 
 Listener = Callable[[str], None]

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from builder import __version__, build, finish, identity, kernel, render, sandbox, toolchain, toolkit
+from builder import __version__, build, identity, kernel, render, sandbox, toolchain, toolkit
 from builder.config import Backend, Framework, Version
 from builder.errors import BuilderError
+from builder.job import MANYLINUX, Job
 from builder.matrix import Cell
 from builder.pins import PinSet, Wheel, dotted
 from builder.wheel import EPOCH
@@ -35,7 +36,7 @@ class Spec:
     pins: PinSet
     wheel_version: str | None = None
     label: bool = True
-    policy: str = finish.MANYLINUX
+    policy: str = MANYLINUX
     unique_id: str | None = None
     allow_unsafe_flags: bool = False
     epoch: int = EPOCH
@@ -120,7 +121,7 @@ def _scratch(spec: Spec) -> Path:
     return sandbox.CANONICAL
 
 
-def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[build.Job, identity.BuildRecord]:
+def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[Job, identity.BuildRecord]:
     loaded = kernel.load(spec.kernel)
     cell = spec.cell
     python = spec.environment / "bin/python"
@@ -133,7 +134,7 @@ def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[build.Job, identity.Bu
     read = identity.tvm_ffi_identity if cell.framework is Framework.TVM_FFI else identity.torch_identity
     framework = read(spec.site_packages)
     project = render.render(loaded, cell.backend, unique_id=spec.unique_id, allow_unsafe_flags=spec.allow_unsafe_flags)
-    job = build.Job(
+    job = Job(
         kernel=loaded,
         cell=cell,
         project=project,

@@ -13,6 +13,7 @@ from builder.audit import policy
 from builder.config import Config
 from builder.errors import AuditError, BuilderError
 from builder.extension import Extension
+from builder.job import MANYLINUX
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.wheel import Bytes, Wheel, pack
@@ -20,8 +21,6 @@ from builder.wheel import Bytes, Wheel, pack
 _LIBRARIES = (".so", ".dylib", ".pyd")
 _LIBRARY_MODE = 0o755
 _ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64"}
-MANYLINUX = "manylinux_2_28"
-"""The policy that every wheel meets: that of torch's own wheels, below which nothing is gained."""
 _DEPLOYMENT = {"metal": "26_0", "cpu": "15_0"}
 
 

@@ -16,7 +16,16 @@ from builder.toolchain import sha256_of
 
 _PYTHON_LIBRARIES = ("libtorch_python", "libtorchbind_test", "libtorch_global_deps")
 """Libraries that a kernel of the limited API never links to: another Python's torch is the same torch."""
-_DECIDES_BYTES = ("build.py", "environment.py", "finish.py", "identity.py", "metadata.py", "sandbox.py", "wheel.py")
+_DECIDES_BYTES = (
+    "build.py",
+    "environment.py",
+    "finish.py",
+    "identity.py",
+    "job.py",
+    "metadata.py",
+    "sandbox.py",
+    "wheel.py",
+)
 """Modules whose work shows nowhere else in the record; what a renderer does shows in the project."""
 _VERSION_FIELDS = ("cuda", "git_version", "hip", "rocm", "xpu")
 

@@ -18,6 +18,7 @@ FLOW = (
     ("builder.config", "builder.kernel", "builder.sources"),
     ("builder.matrix", "builder.variant"),
     ("builder.project", "builder.render"),
+    ("builder.job",),
     ("builder.audit", "builder.finish", "builder.loadtest"),
     ("builder.build",),
     ("builder.engine",),

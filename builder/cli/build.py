@@ -15,10 +15,10 @@ from builder import matrix, toolchain
 from builder.cli import view
 from builder.cli.arguments import Age, BackendType, Size, kernel_argument, store_option
 from builder.config import Backend
-from builder.engine import budget, local, nix
+from builder.engine import budget, local
 from builder.engine.outcome import Outcome
 from builder.errors import BuilderError, NothingToDoError
-from builder.finish import MANYLINUX
+from builder.job import MANYLINUX
 from builder.matrix import Cell
 from builder.store import StoppedError, Store
 
@@ -107,6 +107,8 @@ def command(
     shown.start()
     try:
         if engine == "nix":
+            from builder.engine import nix  # noqa: PLC0415  only those who ask for Nix need it
+
             asked = nix.NixOptions(package_set=package_set, allow_unsandboxed=allow_unsandboxed)
             outcomes = nix.build_cells(loaded, cells, options, shown.show, nix=asked)
         else:

@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from builder import build, identity
+from builder import identity
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.outcome import Event, Listen, Outcome, Status
 from builder.engine.prepare import NotHereError, Options, Prepared, Preparer, Request
 from builder.errors import BuilderError, ConfigError, ToolError
+from builder.job import Built, CompileError, OutOfMemoryError
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.run import Processes
@@ -238,7 +239,7 @@ class _Worker:
         log = options.store.log(self.kernel.config.general.name, cell.variant)
         try:
             built = self._attempt(cell, prepared, log, alone=False)
-        except build.OutOfMemoryError as error:
+        except OutOfMemoryError as error:
             self.listen(
                 Event(variant=cell.variant, kind="note", text=f"{error.message.splitlines()[-1]}: again, alone")
             )
@@ -253,8 +254,10 @@ class _Worker:
             entry = Entry(key=key, wheel=Path(built.name), sha256=digest, record=record, report=report)
         return entry, built.content
 
-    def _attempt(self, cell: Cell, prepared: Prepared, log: Path, *, alone: bool) -> build.Built:
+    def _attempt(self, cell: Cell, prepared: Prepared, log: Path, *, alone: bool) -> Built:
         """Build once; `alone`, when memory ran out, with one compiler and nothing beside it."""
+        from builder import build  # noqa: PLC0415  half of what there is to import, and a hit needs none of it
+
         options, name = self.options, self.kernel.config.general.name
         admitted = self.budget.admit(cell, alone=alone, learned=options.store.peak(name, cell.variant))
         with admitted as jobs, self._scratch(prepared.record.key) as scratch:
@@ -273,7 +276,7 @@ class _Worker:
                     listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
                     processes=self.processes,
                 )
-            except build.CompileError as error:
+            except CompileError as error:
                 raise _stopped(cell) if self.processes.cancelled else error from None
         if prepared.job.toolchain is not None:
             options.store.set_peak(name, cell.variant, int(built.report["peak-memory"]))

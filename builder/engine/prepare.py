@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from builder import (
-    build,
     current,
     environment,
     finders,
@@ -24,7 +23,7 @@ from builder import (
 from builder.config import Backend, Framework
 from builder.engine.budget import Machine
 from builder.errors import BuilderError, ConfigError
-from builder.finish import MANYLINUX
+from builder.job import MANYLINUX, Job
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.project import Project
@@ -100,7 +99,7 @@ class Request:
 class Prepared:
     """A cell with everything its key is made of."""
 
-    job: build.Job
+    job: Job
     record: identity.BuildRecord
 
 
@@ -239,10 +238,10 @@ class Preparer:
         site_packages: Path,
         tools: Toolchain | None,
         root: Path | None,
-    ) -> build.Job:
+    ) -> Job:
         options = self.options
         python = request.python if made is None else made.python
-        return build.Job(
+        return Job(
             kernel=self.kernel,
             cell=request.cell,
             project=request.project,

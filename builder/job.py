@@ -1,0 +1,67 @@
+"""What one build is made of and what comes of it: the values between an engine and `build`, light to import."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder.errors import ToolError
+from builder.kernel import Kernel
+from builder.matrix import Cell
+from builder.project import Project
+from builder.toolchain import Toolchain
+
+MANYLINUX = "manylinux_2_28"
+"""The policy that every wheel meets: that of torch's own wheels, below which nothing is gained."""
+
+
+class CompileError(ToolError):
+    """A compiler refused the kernel."""
+
+
+class OutOfMemoryError(CompileError):
+    """The system ended a compiler because memory ran out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """All that one build is made of."""
+
+    kernel: Kernel
+    cell: Cell
+    project: Project
+    environment: Path | None
+    """Prefix of a pinned environment; None builds against what is installed at `site_packages`."""
+    site_packages: Path
+    """Where the framework is."""
+    frontend: Path
+    """Interpreter that has scikit-build-core, cmake and ninja."""
+    framework_version: str
+    toolchain: Toolchain | None
+    """None where nothing is compiled."""
+    toolkit_root: Path | None = None
+    test_python: Path | None = None
+    """Interpreter that loads the wheel; None where none can be had, which the report says."""
+    wheel_version: str | None = None
+    label: bool = True
+    policy: str = MANYLINUX
+    epoch: int
+    cores: int | None = None
+    """Most compilers at once; None leaves it to the jobserver, or to ninja."""
+    jobserver: Mapping[str, str] = field(default_factory=dict)
+    """Variables that name a jobserver."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The user's environment, of which next to nothing reaches a build."""
+    path: tuple[Path, ...] = ()
+    """Folders of tools before those of the system, for machines that have them elsewhere."""
+    isolated_path: bool = True
+    """Build at the canonical path where the kernel allows it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A finished wheel and what is worth knowing of its build."""
+
+    name: str
+    content: bytes
+    report: Mapping[str, Any]
