@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -179,7 +179,9 @@ class _Search:
                 "no ROCm: looked at ROCM_PATH, /opt/rocm and hipcc on PATH",
                 help="install ROCm, or set ROCM_PATH to it; in CI use a ROCm container",
             )
-        return Tool(path=hipcc, version=self.first_line(hipcc, "--version"), digest=self.digest_all([hipcc.resolve()]))
+        said = self.run(hipcc, "--version")
+        version = " ".join(line.strip() for line in said.splitlines()[:2])
+        return Tool(path=hipcc, version=version, digest=self.digest_all([hipcc.resolve(), *_hip_parts(said)]))
 
     def digest_all(self, files: Iterable[Path]) -> str:
         """Return a sha256 over the contents of `files`, in order and by name, not by place."""
@@ -203,6 +205,24 @@ class _Search:
         except OSError as error:
             raise ToolError(f"cannot run '{program}': {error.strerror}") from error
         return done.stdout + done.stderr
+
+
+def _hip_parts(said: str) -> Iterator[Path]:
+    """Yield what hipcc runs, by what it says of itself: clang and the libraries of device code."""
+    folder = re.search(r"^InstalledDir: (.+)$", said, re.MULTILINE)
+    major = re.search(r"clang version ([0-9]+)", said)
+    if folder is None or major is None:
+        return
+    base = Path(folder[1].strip())
+    # A distribution has several clangs beside each other: the one of this version, if it is named.
+    names = (base / f"clang-{major[1]}", base / "clang")
+    yield from (path.resolve() for path in names[:1] if path.is_file())
+    yield from (path.resolve() for path in names[1:] if path.is_file() and not names[0].is_file())
+    for root in (base.parent, *base.parent.parents):
+        bitcode = sorted((*root.glob("amdgcn/bitcode/*.bc"), *root.glob("lib/*/amdgcn/bitcode/*.bc")))
+        if bitcode:
+            yield from bitcode
+            return
 
 
 def sha256_of(path: Path) -> str:
