@@ -40,6 +40,8 @@ def build(store: Path, *options: str) -> tuple[float, int]:
     began = time.monotonic()
     env = {**os.environ, "BUILDER_STORE": str(store), "CCACHE_DISABLE": "1"}
     done = subprocess.run(command, cwd=store.parent, env=env, capture_output=True, check=False)
+    if done.returncode not in (DONE, STOPPED):
+        sys.exit(done.stderr.decode())
     return time.monotonic() - began, done.returncode
 
 
