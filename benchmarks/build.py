@@ -20,6 +20,7 @@ from torch.utils.cpp_extension import BuildExtension, CppExtension
 setup(
     name="relu-by-hand",
     version="1.0.0",
+    packages=[],
     ext_modules=[CppExtension("relu_by_hand", ["torch-ext/torch_binding.cpp", "relu_cpu/relu.cpp"],
         include_dirs=["torch-ext"], define_macros=[("CPU_KERNEL", None)], extra_compile_args=["-std=c++20", "-O3"])],
     cmdclass={"build_ext": BuildExtension.with_options(use_ninja=True)},
