@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RELU = ROOT / "examples/relu"
 VARIANT = "torch213-cxx11-cpu-x86_64-linux"
 SETUP = """
+import os
 from setuptools import setup
 from torch.utils.cpp_extension import BuildExtension, CppExtension
 setup(
@@ -22,7 +23,7 @@ setup(
     version="1.0.0",
     packages=[],
     ext_modules=[CppExtension("relu_by_hand", ["torch-ext/torch_binding.cpp", "relu_cpu/relu.cpp"],
-        include_dirs=["torch-ext"], define_macros=[("CPU_KERNEL", None)], extra_compile_args=["-std=c++20", "-O3"])],
+        include_dirs=[os.path.abspath("torch-ext")], define_macros=[("CPU_KERNEL", None)], extra_compile_args=["-std=c++20", "-O3"])],
     cmdclass={"build_ext": BuildExtension.with_options(use_ninja=True)},
 )
 """
