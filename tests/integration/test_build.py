@@ -155,16 +155,22 @@ def test_a_cold_store_without_network_says_what_is_missing(builder, kernel, tmp_
     assert left_in(tmp_path / "cold/environments") == []
 
 
+SLOW_TO_COMPILE = """
+constexpr unsigned spin(unsigned sum) {
+  for (unsigned i = 0; i < 1000; ++i)
+    for (unsigned j = 0; j < 1000; ++j) sum = sum * 31 + j;
+  return sum;
+}
+""" + "".join(f"static_assert(spin({seed}) != 1);\n" for seed in range(100))
+
+
 def test_ctrl_c_ends_the_compilers_and_leaves_nothing(store, kernel, tmp_path):
-    source = kernel / "csrc/twice.cpp"
-    # Nested templates that take minutes: what runs when the signal comes is the compiler.
-    source.write_text(
-        source.read_text()
-        + "template <int N, int M> struct T { static constexpr long v = T<N - 1, M>::v + T<N - 1, M + 1>::v; };\n"
-        + "template <int M> struct T<0, M> { static constexpr long v = M; };\n"
-        + "long slow() { return T<800, 0>::v; }\n"
-    )
-    marker = "csrc/twice.cpp"
+    # A name of its own, for other tests compile beside this one; and constants that take a compiler minutes.
+    source = (kernel / "csrc/twice.cpp").rename(kernel / "csrc/twice_slowly.cpp")
+    configuration = kernel / "build.toml"
+    configuration.write_text(configuration.read_text().replace("csrc/twice.cpp", "csrc/twice_slowly.cpp"))
+    source.write_text(source.read_text() + SLOW_TO_COMPILE)
+    marker = "csrc/twice_slowly.cpp"
     process = subprocess.Popen(
         [sys.executable, "-m", "builder", "build", str(kernel), "--variant", VARIANT, "--jobs", "1"],
         env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)},
@@ -172,6 +178,8 @@ def test_ctrl_c_ends_the_compilers_and_leaves_nothing(store, kernel, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # What a shell starts in the background ignores this signal, and so would all that it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  no thread runs here
     )
     deadline = time.monotonic() + 120
     while not _compiling(marker) and time.monotonic() < deadline:
