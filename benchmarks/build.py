@@ -23,7 +23,8 @@ setup(
     version="1.0.0",
     packages=[],
     ext_modules=[CppExtension("relu_by_hand", ["torch-ext/torch_binding.cpp", "relu_cpu/relu.cpp"],
-        include_dirs=[os.path.abspath("torch-ext")], define_macros=[("CPU_KERNEL", None)], extra_compile_args=["-std=c++20", "-O3"])],
+        include_dirs=[os.path.abspath("torch-ext")], define_macros=[("CPU_KERNEL", None)],
+        extra_compile_args=["-std=c++20", "-O3"])],
     cmdclass={"build_ext": BuildExtension.with_options(use_ninja=True)},
 )
 """
