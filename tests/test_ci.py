@@ -78,7 +78,7 @@ def test_gitlab_pipelines_are_what_their_published_schema_says(tmp_path):
     files = {"jobs.yml": template("gitlab-jobs.yml"), "caller.yml": calling, "whole.yml": whole}
     for name, text in files.items():
         (tmp_path / name).write_text(text if isinstance(text, str) else yaml.safe_dump(text), encoding="utf-8")
-        lint(check, "--builtin-schema", "vendor.gitlab-ci", tmp_path / name)
+    lint(check, "--builtin-schema", "vendor.gitlab-ci", *(tmp_path / name for name in files))
     for name, job in json.loads(jobs).items():
         assert job["extends"] in template_, name
 

@@ -216,6 +216,7 @@ def test_cells_that_this_machine_cannot_build_are_said_with_the_reason(builder, 
     assert "needs a machine of aarch64-linux" in other["reason"]
 
 
+@pytest.mark.slow
 def test_a_damaged_entry_of_the_store_is_built_again_and_reported(builder, kernel, store):
     first = sole(builder("build", kernel, "--variant", VARIANT, "--json", check=0))
     for path in (store / "wheels").glob(f"*/{WHEEL}"):
@@ -236,6 +237,7 @@ def test_the_wheel_version_must_be_of_the_kernel(builder, kernel):
     assert "does not fit general.version = 1" in done.stderr
 
 
+@pytest.mark.slow
 def test_another_version_and_no_label_are_in_the_name(builder, kernel, tmp_path):
     builder("build", kernel, "--variant", VARIANT, "--wheel-version", "1.4.2", "--no-label", check=0)
     assert left_in(tmp_path / "dist") == ["tiny-1.4.2-cp39-abi3-manylinux_2_28_x86_64.whl"]

@@ -71,6 +71,7 @@ def test_a_kernel_builds_loads_and_leaves_nothing_of_the_machine(tmp_path):
     assert "__libc_single_threaded" not in {symbol.name for symbol in symbols}
 
 
+@pytest.mark.slow
 def test_a_function_that_moved_to_a_newer_library_does_not_bind_the_kernel_to_it(tmp_path):
     """The stable headers of torch 2.15 call dlsym."""
     answer = "#include <cstdint>\n#include <dlfcn.h>\n"
@@ -90,6 +91,7 @@ def test_a_function_that_moved_to_a_newer_library_does_not_bind_the_kernel_to_it
     assert done.returncode == 0, done.output
 
 
+@pytest.mark.slow
 def test_two_folders_give_the_same_bytes(tmp_path):
     libraries = []
     for name in ("one", "a second, longer"):
@@ -115,12 +117,14 @@ include = [{quoting.toml(f"{name}/inc")}]
     return rendered.small_kernel(root, components, files)
 
 
-@pytest.mark.parametrize("name", [*ODD[:4], '"double"'])
+@pytest.mark.parametrize(
+    "name", [ODD[0], *(pytest.param(name, marks=pytest.mark.slow) for name in (*ODD[1:4], '"double"'))]
+)
 def test_odd_names_of_files_work(tmp_path, name):
     build(tmp_path, odd_kernel(tmp_path / "kernel", name))
 
 
-@pytest.mark.parametrize("name", ODD[:3])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) for name in ODD[:3]])
 def test_odd_names_of_the_checkout_work(tmp_path, name):
     kernel = rendered.small_kernel(tmp_path / name / "kernel", ONE, {"one.cpp": ANSWER})
     build(tmp_path / name, kernel)
@@ -165,6 +169,7 @@ def two(tmp_path, one="", deep="", shared=""):
     return rendered.small_kernel(tmp_path / "kernel", TWO, files)
 
 
+@pytest.mark.slow
 def test_sources_of_one_name_do_not_meet(tmp_path):
     build(tmp_path, two(tmp_path))
 
@@ -174,6 +179,7 @@ def test_a_source_of_two_components_is_compiled_once_with_the_settings_of_both(t
     build(tmp_path, two(tmp_path, shared=shared))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [('#include "second.h"\n', "second.h"), ("int two = TWO;\n", "TWO")],

@@ -63,6 +63,7 @@ def oneapi(tmp_path):
     return tmp_path / "oneapi"
 
 
+@pytest.mark.slow
 def test_an_xpu_project_compiles_sycl_with_the_oneapi_compiler(tmp_path, oneapi):
     files = {"one.cpp": "#include <cstdint>\nint64_t answer() { return SYCL_FLAG; }\n"}
     kernel = rendered.small_kernel(tmp_path / "kernel", XPU, files, backend="xpu")

@@ -182,6 +182,7 @@ exit $first
 
 
 @namespaces
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ["8k", "24k", "40k", "48k"])
 def test_a_full_disk_is_said_and_leaves_nothing_to_clean(plain, store, environments, size, tmp_path):
     right = run(plain, store=environments, output=tmp_path / "right")["sha256"]
