@@ -15,8 +15,9 @@ from tomlkit.exceptions import TOMLKitError
 from builder import _toml, toml_edit
 from builder.config import Backend, Config, detect, read, schema_type, v2, v3
 from builder.config.decode import decode
+from builder.config.depends import CudaPythonDependency, PythonDependency
 from builder.config.v5 import EDITION
-from builder.config.values import CudaPythonDependency, InvalidValueError, PythonDependency
+from builder.config.values import InvalidValueError
 from builder.errors import BuilderError
 from builder.lint.license_ import problem_of
 from builder.source import Source

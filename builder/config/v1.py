@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from builder.config import v2, v3, v5
+from builder.config.depends import Dependency
 from builder.config.values import (
     ComponentName,
     CudaCapability,
-    Dependency,
     InvalidValueError,
     KernelName,
     ProjectPath,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from builder.config import v4, v5
+from builder.config.depends import PythonDependency
 from builder.config.values import (
     Backend,
     ComponentName,
@@ -13,7 +14,6 @@ from builder.config.values import (
     KernelName,
     ProjectPath,
     PyExt,
-    PythonDependency,
     Version,
 )
 

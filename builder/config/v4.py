@@ -5,19 +5,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from builder.config import v5
-from builder.config.values import (
-    Backend,
-    ComponentName,
-    CudaPythonDependency,
-    GitUrl,
-    KernelName,
-    NeuronPythonDependency,
-    ProjectPath,
-    PyExt,
-    PythonDependency,
-    Version,
-    XpuPythonDependency,
-)
+from builder.config.depends import CudaPythonDependency, NeuronPythonDependency, PythonDependency, XpuPythonDependency
+from builder.config.values import Backend, ComponentName, GitUrl, KernelName, ProjectPath, PyExt, Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

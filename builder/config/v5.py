@@ -4,25 +4,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from builder.config.depends import (
+    CudaPythonDependency,
+    Dependency,
+    NeuronPythonDependency,
+    PythonDependency,
+    TpuPythonDependency,
+    XpuPythonDependency,
+)
 from builder.config.values import (
     Backend,
     ComponentName,
     CudaCapability,
-    CudaPythonDependency,
-    Dependency,
     Framework,
     GitUrl,
     KernelName,
-    NeuronPythonDependency,
     ProjectPath,
     PyExt,
-    PythonDependency,
     RocmArch,
     System,
     ToolkitVersion,
-    TpuPythonDependency,
     Version,
-    XpuPythonDependency,
 )
 
 EDITION = 5
