@@ -31,16 +31,28 @@ def main() -> None:
                 render.render(loaded, backend)
                 times.append(time.perf_counter() - began)
             print(f"{example.name:16} {backend.value:6} {1000 * statistics.median(times[1:]):6.1f} ms in process")
-    with tempfile.TemporaryDirectory() as folder:
-        began = time.perf_counter()
-        count = 0
-        for example in EXAMPLES:
-            for backend in render.backends(kernel.load(example)):
-                command = [sys.executable, "-m", "builder", "render", str(example), "--backend", backend.value]
-                target = Path(folder) / example.name / backend.value
-                subprocess.run([*command, "--output", str(target)], check=True, capture_output=True)
-                count += 1
-        print(f"{count} projects from the command line, a process each: {time.perf_counter() - began:.2f} s")
+    command = [sys.executable, "-m", "builder", "render"]
+    whole, pairs = [*command, *map(str, EXAMPLES), "--backend", "all", "--output"], []
+    for example in EXAMPLES:
+        pairs += [(example, backend.value) for backend in render.backends(kernel.load(example))]
+    together, apart, start = [], [], []
+    for _ in range(runs):
+        start.append(timed([[sys.executable, "-c", "pass"]]))
+        with tempfile.TemporaryDirectory() as folder:
+            together.append(timed([[*whole, f"{folder}/all"]]))
+            each = [[*command, str(example), "--backend", name] for example, name in pairs]
+            apart.append(timed([[*one, "--output", f"{folder}/{place}"] for place, one in enumerate(each)]))
+    print(f"{len(pairs)} projects, one command: {statistics.median(together):.2f} s")
+    print(f"{len(pairs)} projects, a command each: {statistics.median(apart):.2f} s")
+    print(f"python -c pass: {statistics.median(start):.2f} s")
+
+
+def timed(commands: list[list[str]]) -> float:
+    """Return the wall seconds of commands, one after the other."""
+    began = time.perf_counter()
+    for command in commands:
+        subprocess.run(command, check=True, capture_output=True)
+    return time.perf_counter() - began
 
 
 main()

@@ -72,14 +72,21 @@ class Project:
 
     def _replace(self, root: Path, *, stale: set[str]) -> None:
         try:
-            root.mkdir(parents=True, exist_ok=True)
+            new = not root.exists()
+            beside = root.parent if new else root
+            beside.mkdir(parents=True, exist_ok=True)
             # Everything is written aside first: what fails, fails before the folder is touched.
-            with tempfile.TemporaryDirectory(dir=root, prefix=".builder-") as folder:
+            with tempfile.TemporaryDirectory(dir=beside, prefix=".builder-") as folder:
+                written = Path(folder) / "project"
+                _make_folders(written, self.files)
                 for path, content in {**self.files, MANIFEST: self.manifest}.items():
-                    _write(Path(folder) / path, content)
+                    (written / path).write_bytes(content)
+                if new:
+                    written.rename(root)
+                    return
+                _make_folders(root, self.files)
                 for path in (*self.files, MANIFEST):
-                    (root / path).parent.mkdir(parents=True, exist_ok=True)
-                    (Path(folder) / path).replace(root / path)
+                    (written / path).replace(root / path)
         except OSError as error:
             raise BuilderError(
                 f"cannot write to '{root}': {error.strerror}", help="name a folder that can be written"
@@ -141,14 +148,15 @@ def _occupied(root: Path, path: str) -> bool:
 
 
 def _folders(files: Mapping[str, bytes]) -> list[str]:
-    """Return the folders that files are in, below the root."""
+    """Return the folders that files are in, below the root, each after the one it is in."""
     parents = {str(parent) for path in files for parent in PurePosixPath(path).parents}
     return sorted(parents - {"."})
 
 
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+def _make_folders(root: Path, files: Mapping[str, bytes]) -> None:
+    root.mkdir(exist_ok=True)
+    for path in _folders(files):
+        (root / path).mkdir(exist_ok=True)
 
 
 def _remove_empty(root: Path, folder: PurePosixPath) -> None:

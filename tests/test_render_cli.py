@@ -103,3 +103,48 @@ def test_a_project_without_cmake_goes_to_any_folder(tmp_path):
     silu = str(EXAMPLES / "silu-and-mul")
     assert run(["render", silu, "--backend", "cuda", "--output", str(folder)]) == 0
     assert (folder / "pyproject.toml").is_file()
+
+
+def all_examples():
+    return [str(path.parent) for path in sorted(EXAMPLES.glob("*/build.toml"))]
+
+
+def test_all_kernels_and_backends_are_written_and_compared_by_one_command(tmp_path, capsys):
+    assert run(["render", *all_examples(), "--backend", "all", "--output", str(tmp_path)]) == 0
+    written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/*")}
+    assert {"relu/cpu", "relu/metal", "rmsnorm-stable/cuda", "relu-tvm-ffi/cpu", "silu-and-mul/rocm"} <= written
+    assert len(written) == 13
+    assert run(["render", *all_examples(), "--backend", "all", "--check", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_project_of_all_is_what_it_is_alone(tmp_path):
+    assert run(["render", RELU, "--backend", "all", "--output", str(tmp_path)]) == 0
+    assert run(["render", RELU, "--backend", "rocm", "--check", str(tmp_path / "relu/rocm")]) == 0
+
+
+def test_of_all_projects_those_that_differ_are_named(tmp_path, capsys):
+    run(["render", RELU, "--backend", "all", "--output", str(tmp_path)])
+    (tmp_path / "relu/xpu/CMakeLists.txt").write_text("mine\n")
+    (tmp_path / "relu/cpu/pyproject.toml").unlink()
+    assert run(["render", RELU, "--backend", "all", "--check", str(tmp_path)]) == 1
+    captured = capsys.readouterr()
+    assert "-mine\n" in captured.out
+    assert "--- /dev/null\n+++ b/pyproject.toml\n" in captured.out
+    assert "relu/cpu" in captured.err
+    assert "relu/xpu" in captured.err
+    assert "relu/cuda" not in captured.err
+    assert f"help: run 'builder render {RELU} --backend all --output {tmp_path}'" in captured.err
+
+
+def test_two_kernels_of_one_name_are_not_written_over_each_other(tmp_path, capsys):
+    twin = shutil.copytree(RELU, tmp_path / "twin")
+    assert run(["render", RELU, str(twin), "--backend", "all", "--output", str(tmp_path / "out")]) == 2
+    assert "are both 'relu'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("arguments", [[RELU, RELU], [RELU, "--backend", "all"], [RELU, "--backend", "all", "--list"]])
+def test_all_backends_are_for_folders_alone(capsys, arguments):
+    assert run(["render", *arguments]) == 2
+    assert "--backend all" in capsys.readouterr().err

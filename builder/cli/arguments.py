@@ -28,6 +28,18 @@ class BackendType(click.Choice[str]):
         return Backend(super().convert(value, param, ctx))
 
 
+ALL = "all"
+
+
+class BackendsType(click.Choice[str]):
+    """The name of a backend, or `all`."""
+
+    name = "backend"
+
+    def __init__(self) -> None:
+        super().__init__([*(backend.value for backend in Backend), ALL])
+
+
 def default_store() -> Path:
     """Return the store that BUILDER_STORE names, else `builder` in the user's cache directory."""
     named = os.environ.get("BUILDER_STORE")

@@ -1,31 +1,35 @@
 """`builder render`."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from builder import kernel as kernels
 from builder import render as rendering
-from builder.cli.arguments import BackendType, kernel_argument
+from builder.cli.arguments import ALL, BackendsType
 from builder.config.values import Backend
 from builder.errors import BuilderError, DifferenceError
 from builder.kernel import Kernel
 from builder.project import Project
+from builder.spelling import listed
+
+_DIRECTORIES = click.Path(path_type=Path, file_okay=False)
 
 
 @click.command()
-@kernel_argument
-@click.option("--backend", type=BackendType(), help="Backend of the project; may be left out when there is one.")
+@click.argument("directories", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--backend", type=BackendsType(), help="Backend of the project; may be left out when there is one.")
 @click.option("--list", "listing", is_flag=True, help="List the backends, or with --backend the files of its project.")
-@click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="Write the whole project there.")
-@click.option("--check", type=click.Path(path_type=Path, file_okay=False), help="Compare with the project there.")
+@click.option("--output", type=_DIRECTORIES, help="Write the whole project there; of all backends, KERNEL/BACKEND.")
+@click.option("--check", type=_DIRECTORIES, help="Compare with the project there.")
 @click.option("--force", is_flag=True, help="With --output: replace files that are in the way.")
 @click.option("--unique-id", metavar="ID", help="What names the build instead of its content.")
 @click.option("--allow-unsafe-flags", is_flag=True, help="Accept compiler flags that load code or read files.")
 def command(
-    kernel: Path,
+    directories: tuple[Path, ...],
     *,
-    backend: Backend | None,
+    backend: str | None,
     listing: bool,
     output: Path | None,
     check: Path | None,
@@ -33,27 +37,76 @@ def command(
     unique_id: str | None,
     allow_unsafe_flags: bool,
 ) -> None:
-    """Show the CMake of a kernel, or write its whole project, without building it."""
+    """Show the CMake of a kernel, or write its whole project, without building it.
+
+    Several kernels, and all backends of each, are written or compared by one command with --backend all.
+    """
     if sum((listing, output is not None, check is not None)) > 1:
         raise click.UsageError("--list, --output and --check exclude each other")
     if force and output is None:
         raise click.UsageError("--force needs --output")
-    loaded = kernels.load(kernel)
+    _refuse_unclear(directories, backend=backend, nowhere=output is None and check is None)
+    loaded = {directory: kernels.load(directory) for directory in directories or (Path(),)}
     if listing and backend is None:
-        click.echo(_backends(loaded), nl=False)
+        click.echo(_backends(_single(loaded)), nl=False)
         return
-    chosen = _only(loaded) if backend is None else backend
-    project = rendering.render(loaded, chosen, unique_id=unique_id, allow_unsafe_flags=allow_unsafe_flags)
+    projects = {
+        place: rendering.render(kernel, each, unique_id=unique_id, allow_unsafe_flags=allow_unsafe_flags)
+        for place, kernel, each in _wanted(loaded, backend)
+    }
+    if output is not None:
+        _write(projects, output, force=force)
+    elif check is not None:
+        chosen = backend or _only(_single(loaded)).value
+        _compare(projects, check, how=f"{' '.join(map(str, loaded))} --backend {chosen}")
+    else:
+        _show(projects[Path()], listing=listing)
+
+
+def _refuse_unclear(directories: tuple[Path, ...], *, backend: str | None, nowhere: bool) -> None:
+    if len(directories) > 1 and backend != ALL:
+        raise click.UsageError(f"several kernels are rendered for all their backends: pass --backend {ALL}")
+    if backend == ALL and nowhere:
+        raise click.UsageError(f"--backend {ALL} needs --output or --check")
+
+
+def _single(loaded: Mapping[Path, Kernel]) -> Kernel:
+    (kernel,) = loaded.values()
+    return kernel
+
+
+def _wanted(loaded: Mapping[Path, Kernel], backend: str | None) -> Iterator[tuple[Path, Kernel, Backend]]:
+    """Return what is rendered, with its place below the folder that is written or compared."""
+    if backend != ALL:
+        kernel = _single(loaded)
+        yield Path(), kernel, _only(kernel) if backend is None else Backend(backend)
+        return
+    seen: dict[str, Path] = {}
+    for directory, kernel in loaded.items():
+        name = str(kernel.config.general.name)
+        if name in seen:
+            raise BuilderError(
+                f"'{seen[name]}' and '{directory}' are both '{name}', and their projects would be in one folder",
+                help="render each into a folder of its own, with a command of its own",
+            )
+        seen[name] = directory
+        for each in rendering.backends(kernel):
+            yield Path(name, each.value), kernel, each
+
+
+def _show(project: Project, *, listing: bool) -> None:
     if listing:
         click.echo("".join(f"{path}\n" for path in project.files), nl=False)
-    elif output is not None:
-        _refuse_quote(project, output)
-        project.write(output, overwrite=force)
-    elif check is not None:
-        _compare(project, check, kernel, chosen)
     else:
         main = "CMakeLists.txt" if "CMakeLists.txt" in project.files else "pyproject.toml"
         click.echo(project[main], nl=False)
+
+
+def _write(projects: Mapping[Path, Project], output: Path, *, force: bool) -> None:
+    for place, project in projects.items():
+        _refuse_quote(project, output / place)
+    for place, project in projects.items():
+        project.write(output / place, overwrite=force)
 
 
 def _refuse_quote(project: Project, output: Path) -> None:
@@ -79,9 +132,10 @@ def _only(kernel: Kernel) -> Backend:
     return names[0]
 
 
-def _compare(project: Project, root: Path, kernel: Path, backend: Backend) -> None:
-    difference = project.compare(root)
-    if difference:
-        click.echo(difference, nl=False)
-        remedy = f"run 'builder render {kernel} --backend {backend} --output {root}'"
-        raise DifferenceError(f"'{root}' is not what the kernel renders to", help=remedy)
+def _compare(projects: Mapping[Path, Project], root: Path, *, how: str) -> None:
+    differences = {root / place: project.compare(root / place) for place, project in projects.items()}
+    click.echo("".join(differences.values()), nl=False)
+    different = [str(path) for path, difference in differences.items() if difference]
+    if different:
+        are = "are not what the kernels render" if len(different) > 1 else "is not what the kernel renders"
+        raise DifferenceError(f"{listed(different)} {are} to", help=f"run 'builder render {how} --output {root}'")
