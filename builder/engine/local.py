@@ -181,8 +181,8 @@ class _Worker:
     def _run(self, cell: Cell) -> Outcome:
         if self.processes.cancelled:
             raise _stopped(cell)
-        self.listen(Event(variant=cell.variant, kind="step", text="preparing"))
         request = self.preparer.request(cell)
+        self.listen(Event(variant=cell.variant, kind="step", text="preparing"))
         record = self.preparer.record(request)
         if record is not None and not self.options.again:
             hit = self._hit(cell, record)

@@ -34,6 +34,8 @@ from builder.wheel import EPOCH
 _NEEDS_TOOLCHAIN = {Backend.CPU, Backend.CUDA, Backend.ROCM, Backend.XPU, Backend.METAL}
 _REACHES_BUILD = ("ROCM_PATH", "ONEAPI_ROOT", "DEVELOPER_DIR", "SDKROOT")
 """Variables of the user that a build sees and that can change a bit; ccache's cannot."""
+_OF_TORCH = {Backend.CUDA: "cuda", Backend.ROCM: "hip", Backend.XPU: "xpu"}
+"""What torch's identity calls the toolkit of its build."""
 
 
 class NotHereError(BuilderError):
@@ -154,7 +156,8 @@ class Preparer:
             raise NotHereError(
                 f"'{found.python}' has no {name}", help=f"install {name} there, or build without --no-isolation"
             )
-        _fits(cell, _read_identity(cell, installed).version)
+        if cell.framework is Framework.TORCH and cell.stable_abi is None:
+            _fits(cell, identity.torch_identity(installed))
         return Request(cell=cell, project=project, wanted=None, python=found.python, installed=installed)
 
     def record(self, request: Request) -> identity.BuildRecord | None:
@@ -305,18 +308,29 @@ def _read_identity(cell: Cell, site_packages: Path) -> identity.FrameworkIdentit
     return read(site_packages)
 
 
-def _fits(cell: Cell, version: str) -> None:
-    """Refuse the torch of the current environment for a cell of another one."""
-    if cell.framework is not Framework.TORCH:
-        return
-    wanted, found = cell.torch, version.partition("+")[0]
-    minor = ".".join(found.split(".", 2)[:2])
-    exact = cell.stable_abi is None
-    if exact and minor != str(wanted):
+def _fits(cell: Cell, found: identity.FrameworkIdentity) -> None:
+    """Refuse the torch of the current environment for a cell of another one; the stable ABI builds with any."""
+    version = found.version.partition("+")[0]
+    minor = ".".join(version.split(".", 2)[:2])
+    if minor != str(cell.torch):
         raise NotHereError(
-            f"{cell.variant} needs torch {wanted}; the current environment has {version}",
-            help=f"install torch {wanted}, or build with isolation, or name a cell of torch {minor}",
+            f"{cell.variant} needs torch {cell.torch}; the current environment has {found.version}",
+            help=f"install torch {cell.torch}, or build with isolation, or name a cell of torch {minor}",
         )
+    fact = _OF_TORCH.get(cell.backend)
+    toolkit = found.facts.get(fact or "", "")
+    if fact is not None and not _is_release(toolkit, cell.toolkit if cell.backend is not Backend.XPU else None):
+        built_for = ", ".join(f"{name} {found.facts[name]}" for name in _OF_TORCH.values() if name in found.facts)
+        raise NotHereError(
+            f"{cell.variant} needs a torch for {cell.backend} {cell.toolkit}; the current environment has "
+            f"{found.version}, which is for {built_for or 'cpu'}",
+            help=f"install the build of torch {cell.torch} for {cell.backend} {cell.toolkit}, or build with isolation",
+        )
+
+
+def _is_release(version: str, release: str | None) -> bool:
+    """Whether a toolkit is there, and of a release; torch does not say that of oneAPI in its own numbers."""
+    return version != "" and (release is None or f"{version}.".startswith(f"{release}."))
 
 
 def _epoch(environ: Mapping[str, str]) -> int:

@@ -68,5 +68,4 @@ def expression(kernels, variant):
 needs_nix = [
     pytest.mark.nix,
     pytest.mark.slow,
-    pytest.mark.xdist_group("nix"),
 ]

@@ -15,7 +15,7 @@ from builder.wheel import Wheel
 
 ROOT = Path(__file__).parent.parent.parent
 
-pytestmark = [pytest.mark.torch, pytest.mark.cmake, pytest.mark.slow, pytest.mark.xdist_group("build")]
+pytestmark = [pytest.mark.torch, pytest.mark.cmake, pytest.mark.slow]
 
 
 def run(*command, **options):

@@ -8,9 +8,11 @@ import subprocess
 import sys
 import time
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent.parent
 TINY = ROOT / "tests/data/kernels/tiny"
@@ -21,7 +23,6 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.cmake,
     pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
-    pytest.mark.xdist_group("build"),
 ]
 
 
@@ -164,7 +165,7 @@ constexpr unsigned spin(unsigned sum) {
 """ + "".join(f"static_assert(spin({seed}) != 1);\n" for seed in range(100))
 
 
-def test_ctrl_c_ends_the_compilers_and_leaves_nothing(store, kernel, tmp_path):
+def test_ctrl_c_ends_the_compilers_and_leaves_nothing(kernel, tmp_path):
     # A name of its own, for other tests compile beside this one; and constants that take a compiler minutes.
     source = (kernel / "csrc/twice.cpp").rename(kernel / "csrc/twice_slowly.cpp")
     configuration = kernel / "build.toml"
@@ -172,8 +173,8 @@ def test_ctrl_c_ends_the_compilers_and_leaves_nothing(store, kernel, tmp_path):
     source.write_text(source.read_text() + SLOW_TO_COMPILE)
     marker = "csrc/twice_slowly.cpp"
     process = subprocess.Popen(
-        [sys.executable, "-m", "builder", "build", str(kernel), "--variant", VARIANT, "--jobs", "1"],
-        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)},
+        [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT, "--jobs", "1", "--no-isolation"],
+        env={**os.environ, "BUILDER_STORE": str(tmp_path / "store"), "PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
@@ -192,7 +193,7 @@ def test_ctrl_c_ends_the_compilers_and_leaves_nothing(store, kernel, tmp_path):
     assert "Traceback" not in stderr
     assert not _compiling(marker)
     assert left_in(tmp_path / "dist") == []
-    assert left_in(store / "scratch") == []
+    assert left_in(tmp_path / "store/scratch") == []
 
 
 def _compiling(marker):
@@ -230,6 +231,16 @@ def test_a_damaged_entry_of_the_store_is_built_again_and_reported(builder, kerne
 def test_without_isolation_the_torch_of_the_environment_is_used(builder, kernel):
     built = sole(builder("build", kernel, "--variant", VARIANT, "--no-isolation", "--json", check=0))
     assert built["status"] == "built"
+
+
+def test_without_isolation_cells_of_another_torch_are_left_out_with_the_reason(builder):
+    version = Version(metadata.version("torch"))
+    done = builder("build", ROOT / "examples/relu", "--no-isolation", "--dry-run", "--json", check=0)
+    reasons = {plan["variant"]: plan["reason"] for plan in json.loads(done.stdout) if plan["action"] == "skip"}
+    minor = f"{version.major}{version.minor}"
+    for backend in ("cu130", "rocm71", "xpu20260"):
+        assert f"has {version}, which is for cpu\n" in reasons[f"torch{minor}-cxx11-{backend}-x86_64-linux"]
+    assert f"torch{minor}-cxx11-cpu-x86_64-linux" not in reasons
 
 
 def test_the_wheel_version_must_be_of_the_kernel(builder, kernel):

@@ -64,7 +64,6 @@ def test_only_the_stable_backend_has_a_target(mixed):
 @pytest.mark.cuda
 @pytest.mark.slow
 @pytest.mark.network
-@pytest.mark.xdist_group("build")
 @pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux")
 def test_each_wheel_says_and_needs_what_its_own_abi_asks_for(mixed, tmp_path_factory, tmp_path):
     base = tmp_path_factory.getbasetemp()

@@ -60,7 +60,6 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.cmake,
     pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
-    pytest.mark.xdist_group("build"),
 ]
 
 
