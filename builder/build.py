@@ -212,7 +212,9 @@ def _load(job: Job, wheel: Wheel, scratch: Path) -> loadtest.Loaded | None:
     package = installed / job.kernel.config.general.name.module
     ops = json.loads((package / "metadata.json").read_text(encoding="utf-8"))["id"]
     libraries = _stand_ins(job, package, scratch / "stand-ins")
-    return loadtest.load(package, ops=ops, cell=job.cell, python=job.test_python, libraries=libraries)
+    return loadtest.load(
+        package, ops=ops, cell=job.cell, python=job.test_python, libraries=libraries, bytecode=job.keeps_bytecode
+    )
 
 
 def _stand_ins(job: Job, package: Path, folder: Path) -> tuple[Path, ...]:

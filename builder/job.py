@@ -42,6 +42,8 @@ class Job:
     toolkit_root: Path | None = None
     test_python: Path | None = None
     """Interpreter that loads the wheel; None where none can be had, which the report says."""
+    keeps_bytecode: bool = False
+    """Whether the load test may keep what it compiles of the framework: in an environment of the store alone."""
     wheel_version: str | None = None
     label: bool = True
     policy: str = MANYLINUX

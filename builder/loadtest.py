@@ -62,7 +62,9 @@ class Loaded:
     ops: Mapping[str, tuple[str, ...]]
 
 
-def load(package: Path, *, ops: str, cell: Cell, python: Path, libraries: tuple[Path, ...] = ()) -> Loaded:
+def load(
+    package: Path, *, ops: str, cell: Cell, python: Path, libraries: tuple[Path, ...] = (), bytecode: bool = False
+) -> Loaded:
     """Import the module at `package` with `python` and look its ops up.
 
     Args:
@@ -71,13 +73,15 @@ def load(package: Path, *, ops: str, cell: Cell, python: Path, libraries: tuple[
         cell: What the wheel is for.
         python: Interpreter of an environment that has the cell's framework.
         libraries: Where the loader also looks, for stand-ins of a GPU's libraries.
+        bytecode: Keep the bytecode of what is imported beside it: torch is half of the time, and the next test's, too.
 
     Raises:
         LoadError: the import failed, there is no op, or an op has no kernel for the backend.
     """
     script = _TORCH if cell.framework is Framework.TORCH else _TVM_FFI
     key = DISPATCH_KEYS.get(cell.backend, "CPU")
-    done = _run([str(python), "-c", _NOARCH if cell.noarch else script, package.name, ops, key], package, libraries)
+    argv = [str(python), "-c", _NOARCH if cell.noarch else script, package.name, ops, key]
+    done = _run(argv, package, libraries, bytecode=bytecode)
     lines = done.stdout.strip().splitlines()
     if done.returncode != 0 or not lines:
         error = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
@@ -98,11 +102,13 @@ def load(package: Path, *, ops: str, cell: Cell, python: Path, libraries: tuple[
     return loaded
 
 
-def _run(argv: list[str], package: Path, libraries: tuple[Path, ...]) -> subprocess.CompletedProcess[str]:
+def _run(
+    argv: list[str], package: Path, libraries: tuple[Path, ...], *, bytecode: bool
+) -> subprocess.CompletedProcess[str]:
     env = {
         "PATH": os.defpath,
         "PYTHONPATH": str(package.parent),
-        "PYTHONDONTWRITEBYTECODE": "1",
+        **({} if bytecode else {"PYTHONDONTWRITEBYTECODE": "1"}),
         "HOME": str(package.parent),
         "LC_ALL": "C.UTF-8",
     }

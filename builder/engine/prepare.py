@@ -255,6 +255,7 @@ class Preparer:
             toolchain=tools,
             toolkit_root=root,
             test_python=python if options.test else None,
+            keeps_bytecode=made is not None,
             wheel_version=options.wheel_version,
             label=options.label,
             policy=options.policy,
