@@ -11,10 +11,10 @@ demo: $(SETUP)
 	$(BIN)/python examples/demo.py
 
 test: $(SETUP)-test
-	$(BIN)/python -m pytest -n auto --durations=15 -m "not (cuda or rocm or nix or gpu or network or slow)"
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=15 -m "not (cuda or rocm or nix or gpu or network or slow)"
 
 test-all: $(SETUP)-test
-	$(BIN)/python -m pytest -n auto --durations=15 -m "not (gpu or nix)"
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=15 -m "not (gpu or nix)"
 	# One at a time: Nix reads this folder, and must find it as it was while nothing else writes here.
 	$(BIN)/python -m pytest --durations=15 -m "nix and not gpu"
 
