@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 
-.PHONY: demo test test-all lint format docs nix clean
+.PHONY: demo test test-all test-xpu lint format docs nix clean
 
 demo: $(SETUP)
 	$(BIN)/python examples/demo.py
@@ -17,6 +17,11 @@ test-all: $(SETUP)-test
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations=15 -m "not (gpu or nix)"
 	# One at a time: Nix reads this folder, and must find it as it was while nothing else writes here.
 	$(BIN)/python -m pytest --durations=15 -m "nix and not gpu"
+
+# Kept apart: what it fetches has 0.5 GB.
+test-xpu: $(SETUP)-test
+	$(BIN)/python -m pip install --quiet --group xpu
+	$(BIN)/python -m pytest --durations=15 -m xpu
 
 lint: $(SETUP)-lint
 	$(BIN)/ruff check .
