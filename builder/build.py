@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder import audit, finish, loadtest, run, sandbox, standin
+from builder import audit, finish, headers, loadtest, run, sandbox, standin
 from builder.config import Backend
 from builder.errors import AuditError, ToolError
 from builder.job import Built, CompileError, Job, OutOfMemoryError
@@ -135,7 +135,9 @@ def _settings(seen: _Seen) -> dict[str, Any]:
         "CMAKE_PREFIX_PATH": str(site_packages),
         "KERNEL_TORCH_DIR": str(site_packages / "torch"),
     }
-    toolchain = seen.job.toolchain
+    job, toolchain = seen.job, seen.job.toolchain
+    found = headers.folders(job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages)
+    defines.update((name, str(seen.path(folder))) for name, folder in found.items())
     if toolchain is not None and toolchain.ccache is not None:
         languages = ("C", "CXX", "CUDA", "HIP")
         defines.update((f"CMAKE_{language}_COMPILER_LAUNCHER", str(toolchain.ccache)) for language in languages)

@@ -8,6 +8,7 @@ KEYWORDS = frozenset(
         "ARCHITECTURES",
         "BACKEND",
         "CAPABILITIES",
+        "COMMIT",
         "COMPILED",
         "CONTAINS",
         "CUDA_FLAGS",

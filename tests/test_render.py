@@ -19,8 +19,10 @@ from builder.errors import BuilderError, ConfigError
 from builder.kernel import load
 from builder.quoting import toml
 from builder.render import backends, is_noarch, render
+from builder.resources import DATA
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+CUTLASS_4_0 = "dc4817921edda44a549197ff3a9dcf5df0636e7b"
 RENDERED = ("CMakeLists.txt", "pyproject.toml", "registration.h", "_ops.py", "requirement.py", "metadata.json")
 CASES = [
     (path.parent.name, str(backend))
@@ -239,7 +241,11 @@ def test_cuda_says_what_each_toolkit_compiles_and_loses(tmp_path):
     ("depends", "backend", "lines"),
     [
         ("cutlass_3_8", "cuda", ["NAME cutlass", "VERSION 3.8.0", "WHEEL nvidia-cutlass==3.8.0.0"]),
-        ("cutlass_4_0", "cuda", ["NAME cutlass", "VERSION 4.0.0", "VARIABLE CUTLASS_SRC_DIR"]),
+        (
+            "cutlass_4_0",
+            "cuda",
+            ["NAME cutlass", "VERSION 4.0.0", "VARIABLE CUTLASS_SRC_DIR", f"COMMIT {CUTLASS_4_0}"],
+        ),
         ("sycl_tla", "xpu", ["NAME sycl_tla", "VARIABLE SYCL_TLA_SRC_DIR"]),
         ("metal-cpp", "metal", ["NAME metal-cpp", "CONTAINS Metal/Metal.hpp"]),
     ],
@@ -251,6 +257,16 @@ def test_a_library_of_headers_is_looked_for(tmp_path, depends, backend, lines):
     text = project["CMakeLists.txt"]
     assert all(f"  {line}\n" in text for line in lines)
     assert ("WHEEL" in text) == ("3_8" in depends)
+    assert ("COMMIT" in text) == ("4_0" in depends)
+
+
+def test_every_version_of_cutlass_is_pinned_once():
+    facts = _toml.loads((DATA / "cutlass.toml").read_text())["cutlass"]
+    names = _toml.loads((DATA / "dependencies.toml").read_text())["component"]
+    versions = sorted(fact["cutlass"] for fact in names.values() if "cutlass" in fact)
+    assert sorted([*facts["wheels"], *facts["commits"]]) == versions
+    assert all(re.fullmatch("[0-9a-f]{64}", wheel["sha256"]) for wheel in facts["wheels"].values())
+    assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in facts["commits"].values())
 
 
 def test_headers_come_along_whoever_lists_them(tmp_path):

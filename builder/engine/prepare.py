@@ -11,6 +11,7 @@ from builder import (
     current,
     environment,
     finders,
+    headers,
     identity,
     interpreters,
     metadata,
@@ -146,6 +147,8 @@ class Preparer:
         requirement = pins.Requirement.of(cell, "")
         found = interpreters.interpreter_for(self.known, requirement, finders=finders.read(self.options.environ))
         wanted = self.known.environment(replace(requirement, python=found.tag))
+        beside = headers.wheels(self.kernel.config, cell.backend, environ=self.options.environ)
+        wanted = replace(wanted, wheels=tuple(sorted((*wanted.wheels, *beside), key=lambda wheel: wheel.name)))
         return Request(cell=cell, project=project, wanted=wanted, python=found.path)
 
     def _current(self, cell: Cell, project: Project) -> Request:
@@ -268,6 +271,7 @@ class Preparer:
         options = self.options
         requirements = metadata.requirements(self.kernel.config, request.cell, ingredients.version)
         variables = {name: options.environ[name] for name in _REACHES_BUILD if options.environ.get(name)}
+        variables |= headers.digests(self.kernel.config, request.cell.backend, environ=options.environ)
         return identity.BuildRecord(
             builder=identity.of_builder(),
             variant=request.cell.variant,

@@ -19,9 +19,6 @@ def _arguments(name: str) -> Arguments:
     version = dependencies.table()["component"][name].get("cutlass")
     library = "cutlass" if version else name
     facts = _facts()[library]
-    wheel = facts.get("wheels", {}).get(version)
-    pinned = {} if wheel is None else {"WHEEL": wheel["requirement"], "SHA256": wheel["sha256"]}
-    root = {} if wheel is None else {"WHEEL_ROOT": facts["wheel-root"]}
     single = {
         "NAME": library,
         **({"VERSION": version} if version else {}),
@@ -29,10 +26,23 @@ def _arguments(name: str) -> Arguments:
         "VARIABLE": facts["variable"],
         "SOURCE": facts["source"],
         "CONTAINS": facts["contains"],
-        **pinned,
-        **root,
+        **_pin(facts, version),
     }
     return {**single, "INCLUDE": (tuple(facts["include"]),)}
+
+
+def _pin(facts: dict[str, Any], version: str | None) -> dict[str, str]:
+    """Return where a version is fetched from, and its hash."""
+    wheel = facts.get("wheels", {}).get(version)
+    if wheel is not None:
+        return {"WHEEL": wheel["requirement"], "SHA256": wheel["sha256"], "WHEEL_ROOT": facts["wheel-root"]}
+    commit = facts.get("commits", {}).get(version)
+    return {} if commit is None else {"COMMIT": commit}
+
+
+def variables(config: Config, backend: Backend) -> tuple[str, ...]:
+    """Return the variables of the environment that name the folders of those libraries."""
+    return tuple(str(arguments["VARIABLE"]) for arguments in of(config, backend))
 
 
 @lru_cache

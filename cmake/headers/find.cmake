@@ -1,6 +1,8 @@
 include_guard(GLOBAL)
 
+include("${CMAKE_CURRENT_LIST_DIR}/clone.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/fetch.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/../prefix_map.cmake")
 
 #[=======================================================================[.rst:
 Give a target the headers of a library that has nothing but headers.
@@ -9,10 +11,11 @@ Give a target the headers of a library that has nothing but headers.
     PACKAGE <CMake package> VARIABLE <variable> SOURCE <URL>
     CONTAINS <file> INCLUDE <directory>...
     [WHEEL <requirement> SHA256 <hash> WHEEL_ROOT <directory>]
+    [COMMIT <hash>]
   )
 
-They are in the folder that the variable, of CMake or of the environment, names; else in the CMake package; else in the wheel, which pip
-fetches from wherever it is set up to look, and which is what the hash says.
+They are in the folder that the variable, of CMake or of the environment, names; else in the CMake package; else they are fetched, and are
+what the hash says: in a wheel, by pip from wherever it is set up to look, or as a commit of the source's repository, by git.
 #]=======================================================================]
 function(kernel_headers_find target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_headers_find")
@@ -27,6 +30,7 @@ function(kernel_headers_find target)
     WHEEL
     SHA256
     WHEEL_ROOT
+    COMMIT
   )
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "${single}" "INCLUDE")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -48,6 +52,8 @@ function(kernel_headers_find target)
   if(NOT root AND DEFINED arg_WHEEL)
     kernel_headers_fetch(root WHEEL "${arg_WHEEL}" SHA256 "${arg_SHA256}")
     string(APPEND root "/${arg_WHEEL_ROOT}")
+  elseif(NOT root AND DEFINED arg_COMMIT)
+    kernel_headers_clone(root SOURCE "${arg_SOURCE}" COMMIT "${arg_COMMIT}")
   endif()
   if(NOT EXISTS "${root}/${arg_CONTAINS}")
     message(
@@ -58,6 +64,7 @@ function(kernel_headers_find target)
     )
   endif()
   message(STATUS "Found ${arg_NAME} ${arg_VERSION}: ${root}")
+  kernel_prefix_map("${target}" "${root}" "${arg_NAME}")
   foreach(directory IN LISTS arg_INCLUDE)
     target_include_directories("${target}" SYSTEM PRIVATE "${root}/${directory}")
   endforeach()

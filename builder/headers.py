@@ -1,0 +1,68 @@
+"""Where a build finds the header-only libraries of a kernel: among the pinned wheels, or in a folder of the user."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from builder.config import Backend, Config
+from builder.errors import BuilderError
+from builder.pins import Wheel
+from builder.render import headers
+from builder.render.arguments import Arguments
+
+
+def wheels(config: Config, backend: Backend, *, environ: Mapping[str, str]) -> tuple[Wheel, ...]:
+    """Return the pinned wheels of the libraries for which the user names no folder."""
+    wanted = (found for found in headers.of(config, backend) if "WHEEL" in found and not _named(found, environ))
+    return tuple(_wheel(*str(found["WHEEL"]).split("=="), sha256=str(found["SHA256"])) for found in wanted)
+
+
+def _wheel(name: str, version: str, *, sha256: str) -> Wheel:
+    file = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+    return Wheel(file=file, name=name, version=version, sha256=sha256)
+
+
+def folders(config: Config, backend: Backend, *, environ: Mapping[str, str], site_packages: Path) -> dict[str, Path]:
+    """Return the CMake variables that name the folders, as far as they are known before CMake runs."""
+    result = {}
+    for found in headers.of(config, backend):
+        pinned = site_packages / str(found.get("WHEEL_ROOT", ""))
+        if _named(found, environ):
+            result[str(found["VARIABLE"])] = Path(_named(found, environ)).absolute()
+        elif "WHEEL_ROOT" in found and pinned.is_dir():
+            result[str(found["VARIABLE"])] = pinned
+    return result
+
+
+def digests(config: Config, backend: Backend, *, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return variable -> sha256 over the headers, for each folder that the user names.
+
+    Raises:
+        BuilderError: a folder does not have the library.
+    """
+    named = {str(found["VARIABLE"]): found for found in headers.of(config, backend) if _named(found, environ)}
+    return {variable: _digest(found, Path(environ[variable])) for variable, found in named.items()}
+
+
+def _digest(found: Arguments, root: Path) -> str:
+    if not (root / str(found["CONTAINS"])).is_file():
+        raise BuilderError(
+            f"{found['VARIABLE']} names '{root}', and there is no '{found['CONTAINS']}' in it",
+            help=f"name the folder of {found['SOURCE']} in a version that the kernel can use",
+        )
+    digest = hashlib.sha256()
+    for path in _files(found, root):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _files(found: Arguments, root: Path) -> Iterator[Path]:
+    for directories in found["INCLUDE"]:
+        for directory in directories:
+            yield from sorted(path for path in (root / directory).rglob("*") if path.is_file())
+
+
+def _named(found: Arguments, environ: Mapping[str, str]) -> str:
+    return environ.get(str(found["VARIABLE"]), "")
