@@ -98,6 +98,22 @@ def test_the_cuda_example_builds_without_torch(tmp_path, python):
     assert b"libtorch" not in library.read_bytes()
 
 
+@pytest.mark.cuda
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
+@pytest.mark.skipif(not rendered.has("tvm_ffi"), reason="tvm-ffi is not installed beside the tests")
+def test_a_component_for_a_newer_toolkit_is_left_out_of_a_tvm_ffi_kernel_too(tmp_path):
+    kernel = shutil.copytree(EXAMPLE, tmp_path / "kernel")
+    newer = '\n[kernel.newer]\nbackend = "cuda"\ndepends = []\nsrc = ["newer.cu"]\ncuda-minver = "99.0"\n'
+    (kernel / "build.toml").write_text((kernel / "build.toml").read_text() + newer)
+    (kernel / "newer.cu").write_text("#error not to be compiled\n")
+    rendered.write_project(kernel, "cuda", tmp_path / "project")
+    done = rendered.configure(tmp_path / "project", tmp_path / "build", "-DKERNEL_CUDA_ARCHS=8.0")
+    assert done.returncode == 0, done.output
+    assert "kernel 'newer' is left out" in done.output
+    assert set(rendered.commands(tmp_path / "build")) >= {"relu.cu"}
+    assert "newer.cu" not in rendered.commands(tmp_path / "build")
+
+
 @pytest.mark.torch
 @pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests")
 def test_the_public_client_loads_the_bundled_wheel_and_calls_it_with_every_array(tmp_path):
