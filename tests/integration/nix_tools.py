@@ -20,7 +20,7 @@ OPTIONS = (
     *("--option", "sandbox", "true", "--option", "sandbox-fallback", "false"),
     *("--option", "extra-sandbox-paths", " ".join(HOST["sandbox-paths"])),
 )
-OVERRIDE = ("--override-input", "nixpkgs", f"path:{LIBRARY / 'host'}")
+_NOT_SOURCES = (".git", ".venv", "*_cache", "__pycache__", "dist", "demo", "build", "result*", ".hypothesis", "site")
 
 
 @cache
@@ -35,6 +35,18 @@ def why_not():
         return f"the host package set's Python is not here: {missing[0]}"
     probe = nix("store", "ping")
     return "" if probe.returncode == 0 else f"no store: {probe.stderr.strip()[-200:]}"
+
+
+@pytest.fixture(scope="session")
+def flake(tmp_path_factory):
+    """The sources of the project, without what tests and people write beside them: Nix copies all that is in a path."""
+    copy = tmp_path_factory.mktemp("flake") / "builder"
+    return Path(shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_SOURCES)))
+
+
+def override(flake, name="nixpkgs"):
+    """Return the words that give a flake this machine's own tools."""
+    return ("--override-input", name, f"path:{flake / 'builder/nix/host'}", "--no-write-lock-file")
 
 
 def nix(*arguments, env=None, cwd=None, options=OPTIONS):

@@ -14,6 +14,7 @@ import pytest
 
 from tests.integration import nix_tools
 
+flake = nix_tools.flake
 TINY = nix_tools.ROOT / "tests/data/kernels/tiny"
 STABLE = "torch-stable-abi210-cpu-x86_64-linux"
 TVM_FFI = "tvm-ffi01-cpu-x86_64-linux"
@@ -215,31 +216,27 @@ def test_a_wheel_with_another_hash_than_pinned_is_refused_by_nix(tmp_path):
     assert "nix-store --add-fixed sha256" in done.stderr
 
 
-def test_the_flake_shows_and_checks():
-    shown = nix_tools.nix(
-        "flake", "show", "--json", f"path:{nix_tools.ROOT}", *nix_tools.OVERRIDE, "--no-write-lock-file"
-    )
+def test_the_flake_shows_and_checks(flake):
+    shown = nix_tools.nix("flake", "show", "--json", f"path:{flake}", *nix_tools.override(flake))
     if shown.returncode != 0 and "does not allow" in shown.stderr:
         pytest.skip(shown.stderr)
     assert shown.returncode == 0, shown.stderr
     outputs = json.loads(shown.stdout)
     assert {"kernels", "builder", "default", "relu"} <= set(outputs["packages"]["x86_64-linux"])
     assert {"cpu", "cuda", "default"} <= set(outputs["devShells"]["x86_64-linux"])
-    checked = nix_tools.nix(
-        "flake", "check", "--no-build", f"path:{nix_tools.ROOT}", *nix_tools.OVERRIDE, "--no-write-lock-file"
-    )
+    checked = nix_tools.nix("flake", "check", "--no-build", f"path:{flake}", *nix_tools.override(flake))
     assert checked.returncode == 0, checked.stderr
 
 
-def test_a_kernel_of_its_own_with_a_flake_of_five_lines(tiny):
+def test_a_kernel_of_its_own_with_a_flake_of_five_lines(tiny, flake):
     (tiny / "flake.nix").write_text(
         "{\n"
-        f'  inputs.builder.url = "path:{nix_tools.ROOT}";\n'
+        f'  inputs.builder.url = "path:{flake}";\n'
         "  outputs = { self, builder }: builder.lib.kernelFlake { inherit self; path = ./.; };\n"
         "}\n"
     )
     # Inside the folder: the address of one with a space cannot be written for Nix 2.8.
-    override = ("--no-write-lock-file", "--override-input", "builder/nixpkgs", f"path:{nix_tools.LIBRARY / 'host'}")
+    override = nix_tools.override(flake, "builder/nixpkgs")
     names = nix_tools.nix(
         "eval", "--json", ".#cells.x86_64-linux", *override, "--apply", "builtins.attrNames", cwd=tiny
     )
@@ -251,10 +248,8 @@ def test_a_kernel_of_its_own_with_a_flake_of_five_lines(tiny):
     assert only_wheel(output).name.startswith("tiny-1.0.0+torch.stable210.cpu-")
 
 
-def test_the_tool_itself_runs_from_nix():
-    built = nix_tools.nix(
-        "build", "--json", "--no-link", f"path:{nix_tools.ROOT}#builder", *nix_tools.OVERRIDE, "--no-write-lock-file"
-    )
+def test_the_tool_itself_runs_from_nix(flake):
+    built = nix_tools.nix("build", "--json", "--no-link", f"path:{flake}#builder", *nix_tools.override(flake))
     assert built.returncode == 0, built.stderr
     (output,) = (Path(entry["outputs"]["out"]) for entry in json.loads(built.stdout))
     names = subprocess.run(
@@ -267,9 +262,9 @@ def test_the_tool_itself_runs_from_nix():
     assert "torch213-cxx11-cpu-x86_64-linux" in names.stdout.split()
 
 
-def test_a_shell_has_the_cells_python_and_builder():
+def test_a_shell_has_the_cells_python_and_builder(flake):
     done = nix_tools.nix(
-        *("develop", f"path:{nix_tools.ROOT}#cpu", *nix_tools.OVERRIDE, "--no-write-lock-file", "--ignore-environment"),
+        *("develop", f"path:{flake}#cpu", *nix_tools.override(flake), "--ignore-environment"),
         *("--command", "python", "-c", "import torch; print('torch', torch.__version__)"),
     )
     assert done.returncode == 0, done.stderr
