@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder import audit, finish, headers, loadtest, run, sandbox, standin
+from builder import audit, cudafe, finish, headers, loadtest, reproducible, run, sandbox, standin
 from builder.config import Backend
 from builder.errors import AuditError, ToolError
 from builder.job import Built, CompileError, Job, OutOfMemoryError
@@ -57,7 +57,8 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
         "peak-memory": peak,
         "compile-seconds": round(compiled - began, 2),
         "finish-seconds": round(time.monotonic() - compiled, 2),
-        "canonical-path": job.isolated_path and sandbox.available(),
+        "canonical-path": _canonical(job),
+        "not-reproducible": _shortcoming(job),
         "ops": None if loaded is None else {name: list(keys) for name, keys in loaded.ops.items()},
         "plan": plan,
     }
@@ -68,14 +69,13 @@ def _compile(
     job: Job, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None
 ) -> tuple[Wheel, int]:
     _lay_out(job.project, scratch)
-    canonical = job.isolated_path and sandbox.available()
+    canonical = _canonical(job)
     seen = _Seen(job=job, base=sandbox.CANONICAL if canonical else scratch)
     settings = json.dumps(_settings(seen))
     command = [str(seen.path(job.frontend)), "-c", _FRONTEND, str(seen.base / "src"), str(seen.base / "raw"), settings]
     if canonical:
         command = sandbox.wrap(command, scratch=scratch, environment=job.environment)
-    variables = _variables(seen)
-    done = run.run(command, env=variables, log=log, on_line=listen, processes=processes)
+    done = run.run(command, env=_variables(seen), log=log, on_line=listen, processes=processes)
     if done.returncode != 0:
         raise _failure(job, done.output, log)
     wheels = sorted((scratch / "raw").glob("*.whl"))
@@ -88,16 +88,33 @@ def _facts(job: Job, plan: Mapping[str, Any] | None) -> finish.Facts:
     toolchain = {} if job.toolchain is None else job.toolchain.identity
     return finish.Facts(
         framework_version=job.framework_version,
-        build={
-            "project": job.project.digest,
-            "framework": job.framework_version,
-            "toolchain": {name: value for name, value in toolchain.items() if name.endswith("-version")},
-        },
+        build=reproducible.inputs(
+            project=job.project.digest,
+            framework=job.framework_version,
+            pins=job.pins,
+            toolchain=toolchain,
+            shortcoming=_shortcoming(job),
+        ),
         archs=finish.archs_of(plan),
         version=job.wheel_version,
         label=job.label,
         policy=job.policy,
         epoch=job.epoch,
+        fixed=job.experiment.has("fixed-zip"),
+    )
+
+
+def _canonical(job: Job) -> bool:
+    return job.experiment.has("canonical-path") and sandbox.available()
+
+
+def _shortcoming(job: Job) -> str | None:
+    cuda = None if job.toolchain is None or job.toolchain.cuda is None else job.toolchain.cuda.version
+    # Nix's sandbox has the path itself where it can mount nothing.
+    return reproducible.shortcoming(
+        cuda=cuda,
+        canonical=_canonical(job) or job.at_canonical_path,
+        sealed=job.experiment.has("module-id"),
     )
 
 
@@ -134,6 +151,7 @@ def _settings(seen: _Seen) -> dict[str, Any]:
         "CMAKE_BUILD_TYPE": "Release",
         "CMAKE_PREFIX_PATH": str(site_packages),
         "KERNEL_TORCH_DIR": str(site_packages / "torch"),
+        **reproducible.cmake_defines(seen.job.experiment),
     }
     job, toolchain = seen.job, seen.job.toolchain
     found = headers.folders(job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages)
@@ -150,7 +168,13 @@ def _settings(seen: _Seen) -> dict[str, Any]:
 def _variables(seen: _Seen) -> dict[str, str]:
     job, toolchain = seen.job, seen.job.toolchain
     path = seen.path(job.frontend.parent)
-    result = sandbox.variables(seen.base, environ=job.environ, path=(path, *job.path), epoch=job.epoch)
+    result = reproducible.variables(
+        seen.base,
+        environ=job.environ,
+        path=(path, *job.path),
+        epoch=job.epoch,
+        experiment=job.experiment,
+    )
     # A number of its own makes ninja leave the jobserver alone, which a cell that memory limits must.
     result |= job.jobserver if job.cores is None else {"CMAKE_BUILD_PARALLEL_LEVEL": str(job.cores)}
     result["NINJA_STATUS"] = "[%f/%t] "
@@ -158,13 +182,20 @@ def _variables(seen: _Seen) -> dict[str, str]:
         return result
     result |= {"CC": str(toolchain.cc.path), "CXX": str(toolchain.cxx.path)}
     if toolchain.cuda is not None:
-        root = seen.path(toolchain.cuda.path.parent.parent)
+        root = _toolkit(seen, toolchain.cuda.path.parent.parent)
         result |= {"CUDACXX": str(root / "bin/nvcc"), "CUDAToolkit_ROOT": str(root), "CUDA_HOME": str(root)}
         result["CUDAHOSTCXX"] = str(toolchain.cxx.path)
     if toolchain.ccache is not None and "CCACHE_DIR" not in result:
         home = job.environ.get("XDG_CACHE_HOME") or str(Path(job.environ.get("HOME", "/")) / ".cache")
         result["CCACHE_DIR"] = str(Path(home) / "ccache")
     return result
+
+
+def _toolkit(seen: _Seen, root: Path) -> Path:
+    """Return the CUDA toolkit to build with: away from the canonical path, one that names kernels without paths."""
+    if seen.base == sandbox.CANONICAL or not seen.job.experiment.has("module-id"):
+        return seen.path(root)
+    return cudafe.farm(root, seen.base / "cuda", folder=seen.base)
 
 
 _OUT_OF_MEMORY = re.compile(

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from builder.pins import PinSet, Wheel, dotted
 from builder.wheel import EPOCH
 
 RECORD = "record.json"
-_KEPT = ("canonical-path", "ops", "plan")
+_KEPT = ("canonical-path", "not-reproducible", "ops", "plan")
 """What of a report is the same in every build; times and memory have no place in a reproducible output."""
 _SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin")
 """Folders that every build has on its PATH."""
@@ -93,6 +93,7 @@ def main(environ: Mapping[str, str]) -> int:
 def _build(spec: Spec, environ: Mapping[str, str]) -> None:
     scratch = _scratch(spec)
     job, record = _job(spec, environ)
+    job = replace(job, at_canonical_path=scratch == sandbox.CANONICAL)
     built = build.build(job, scratch=scratch, log=Path.cwd() / "log", listen=_say)
     report = {name: built.report[name] for name in _KEPT}
     sandboxed = Path.cwd().is_relative_to(_SANDBOX)
@@ -149,6 +150,7 @@ def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[Job, identity.BuildRec
         label=spec.label,
         policy=spec.policy,
         epoch=spec.epoch,
+        pins=spec.pins.digest,
         cores=int(environ.get("NIX_BUILD_CORES", "0")) or None,
         environ=found,
         path=tuple(Path(folder) for folder in environ["PATH"].split(os.pathsep) if folder not in _SYSTEM),

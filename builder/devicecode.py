@@ -62,6 +62,19 @@ def read(name: str, data: Data, *, without: Ranges = ()) -> frozenset[Image]:
     return frozenset((*_cuda(name, data, without), *_hip(name, data)))
 
 
+def entries(name: str, data: Data) -> tuple[tuple[Image, bytes], ...]:
+    """Return every piece of device code in the fat binaries of CUDA, in order, with its content as it is stored.
+
+    Raises:
+        DeviceCodeError: a fat binary is damaged.
+    """
+    return tuple(
+        (image, bytes(data[content : content + size]))
+        for _, start, end in _fatbins(name, data)
+        for image, _, content, size in _images(name, data, start, end)
+    )
+
+
 def images_of(archs: tuple[str, ...]) -> frozenset[Image]:
     """Return the device code that a list such as `9.0a 12.0+PTX` or `gfx90a` promises."""
     images: set[Image] = set()
@@ -83,6 +96,16 @@ def _find(data: Data, magic: bytes) -> Iterator[int]:
 
 
 def _cuda(name: str, data: Data, without: Ranges) -> Iterator[Image]:
+    for at, start, end in _fatbins(name, data):
+        if any(first <= at < first + length for first, length in without):
+            continue
+        for image, flags, content, size in _images(name, data, start, end):
+            if not (image.kind == "sass" and not flags & _COMPRESSED and _is_empty(data, content, content + size)):
+                yield image
+
+
+def _fatbins(name: str, data: Data) -> Iterator[tuple[int, int, int]]:
+    """Yield where each fat binary is: its header, its first image, its end."""
     end = 0
     for at in _find(data, _FATBIN_MAGIC):
         if at < end or at + _FATBIN.size > len(data):
@@ -93,11 +116,11 @@ def _cuda(name: str, data: Data, without: Ranges) -> Iterator[Image]:
         end = at + header + size
         if end > len(data):
             raise _damaged(name, "fat binary", at)
-        if not any(start <= at < start + length for start, length in without):
-            yield from _images(name, data, at + header, end)
+        yield at, at + header, end
 
 
-def _images(name: str, data: Data, at: int, end: int) -> Iterator[Image]:
+def _images(name: str, data: Data, at: int, end: int) -> Iterator[tuple[Image, int, int, int]]:
+    """Yield every image of a fat binary, with its flags, and where its content is: offset, size."""
     while at < end:
         if at + _IMAGE.size > end:
             raise _damaged(name, "fat binary", at)
@@ -110,8 +133,7 @@ def _images(name: str, data: Data, at: int, end: int) -> Iterator[Image]:
                 help="a newer CUDA than this audit knows made it; update builder",
             )
         content = at + header
-        if not (_KINDS[kind] == "sass" and not flags & _COMPRESSED and _is_empty(data, content, content + size)):
-            yield Image(kind=_KINDS[kind], arch=_capability(arch, flags))
+        yield Image(kind=_KINDS[kind], arch=_capability(arch, flags)), flags, content, size
         at = content + size
 
 

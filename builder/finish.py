@@ -45,6 +45,8 @@ class Facts:
     epoch: int
     policy: str = MANYLINUX
     """The newest manylinux policy that is accepted."""
+    fixed: bool = True
+    """Whether the archive has fixed times and order, as every wheel that is delivered."""
 
 
 def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: Facts) -> Finished:
@@ -80,7 +82,7 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: Facts) -> Finished:
             toolchain=toolchain,
         )
     )
-    content = pack(members, dist_info=dist_info, epoch=facts.epoch)
+    content = pack(members, dist_info=dist_info, epoch=facts.epoch if facts.fixed else None)
     return Finished(name=f"{distribution}-{version}-{tag}.whl", content=content)
 
 

@@ -18,11 +18,13 @@ _PYTHON_LIBRARIES = ("libtorch_python", "libtorchbind_test", "libtorch_global_de
 """Libraries that a kernel of the limited API never links to: another Python's torch is the same torch."""
 _DECIDES_BYTES = (
     "build.py",
+    "cudafe.py",
     "environment.py",
     "finish.py",
     "identity.py",
     "job.py",
     "metadata.py",
+    "reproducible.py",
     "sandbox.py",
     "wheel.py",
 )

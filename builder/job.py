@@ -9,6 +9,7 @@ from builder.errors import ToolError
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.project import Project
+from builder.reproducible import Experiment
 from builder.toolchain import Toolchain
 
 MANYLINUX = "manylinux_2_28"
@@ -56,8 +57,12 @@ class Job:
     """The user's environment, of which next to nothing reaches a build."""
     path: tuple[Path, ...] = ()
     """Folders of tools before those of the system, for machines that have them elsewhere."""
-    isolated_path: bool = True
-    """Build at the canonical path where the kernel allows it."""
+    pins: str = ""
+    """Digest of the pinned wheels; empty without isolation."""
+    at_canonical_path: bool = False
+    """Whether the scratch directory itself is at the canonical path."""
+    experiment: Experiment = field(default_factory=Experiment)
+    """Which rules of reproducible builds are off: none, in what is delivered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

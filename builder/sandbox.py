@@ -1,9 +1,7 @@
 """Run a tool at the one path where every build happens, whatever the real one is."""
 
-import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -54,25 +52,3 @@ def _unshare() -> list[str]:
 def wrap(argv: list[str], *, scratch: Path, environment: Path | None) -> list[str]:
     """Return the command that runs `argv` with `scratch` at `CANONICAL` and `environment`, if any, at its `env`."""
     return [*_unshare(), "/bin/sh", "-c", _SCRIPT, "sh", str(scratch), str(environment or ""), str(CANONICAL), *argv]
-
-
-def variables(base: Path, *, environ: Mapping[str, str], path: tuple[Path, ...], epoch: int) -> dict[str, str]:
-    """Return the whole environment of a build: nothing of the user's but what cannot change a bit.
-
-    `base` is the scratch directory as the build sees it, `path` goes before the system's own PATH.
-    """
-    result = {
-        "HOME": str(base / "home"),
-        "LC_ALL": "C.UTF-8",
-        "PATH": os.pathsep.join([*map(str, path), "/usr/local/bin", "/usr/bin", "/bin"]),
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONNOUSERSITE": "1",
-        "SOURCE_DATE_EPOCH": str(epoch),
-        "TMPDIR": str(base / "tmp"),
-        "TZ": "UTC",
-        "XDG_CACHE_HOME": str(base / "home"),
-    }
-    kept = ("CCACHE_DIR", "CCACHE_MAXSIZE", "ROCM_PATH", "ONEAPI_ROOT", "DEVELOPER_DIR", "SDKROOT")
-    result.update((name, environ[name]) for name in kept if environ.get(name))
-    return result

@@ -172,14 +172,16 @@ def record_hash(content: bytes) -> str:
     return f"sha256={digest}"
 
 
-def pack(members: Mapping[str, Bytes], *, dist_info: str, epoch: int = EPOCH) -> bytes:
+def pack(members: Mapping[str, Bytes], *, dist_info: str, epoch: int | None = EPOCH) -> bytes:
     """Return a wheel's bytes: sorted members, RECORD last, fixed times, modes and compression.
 
-    `epoch` is in seconds since 1970, in UTC, and is rounded down to the two seconds that zip can name.
+    `epoch` is in seconds since 1970, in UTC, and is rounded down to the two seconds that zip can name; None is the
+    clock's time and the order given, as other tools pack.
     """
-    ordered = sorted(name for name in members if not name.startswith(f"{dist_info}/"))
+    order = sorted if epoch is not None else list
+    ordered = order(name for name in members if not name.startswith(f"{dist_info}/"))
     # The recommended order: dist-info at the end of the archive, and RECORD the last of all.
-    ordered += sorted(name for name in members if name.startswith(f"{dist_info}/"))
+    ordered += order(name for name in members if name.startswith(f"{dist_info}/"))
     record = "".join(f"{_csv(name)},{record_hash(members[name].content)},{members[name].size}\n" for name in ordered)
     record += f"{_csv(f'{dist_info}/RECORD')},,\n"
     everything = [(name, members[name]) for name in ordered]
@@ -195,10 +197,10 @@ def _csv(name: str) -> str:
     return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\n') else name
 
 
-def _info(name: str, *, mode: int, epoch: int) -> zipfile.ZipInfo:
+def _info(name: str, *, mode: int, epoch: int | None) -> zipfile.ZipInfo:
     import time  # noqa: PLC0415  only packing needs it
 
-    info = zipfile.ZipInfo(name, date_time=time.gmtime(max(epoch, EPOCH))[:6])
+    info = zipfile.ZipInfo(name, date_time=time.gmtime(time.time() if epoch is None else max(epoch, EPOCH))[:6])
     info.compress_type = zipfile.ZIP_DEFLATED
     info.create_system = 3  # Unix, on every system
     executable = bool(mode & stat.S_IXUSR)

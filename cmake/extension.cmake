@@ -35,6 +35,9 @@ function(kernel_extension name)
       INSTALL_RPATH ""
       INSTALL_RPATH_USE_LINK_PATH OFF
   )
+  if("install-rpath" IN_LIST KERNEL_WITHOUT_RULES)
+    set_target_properties("${name}" PROPERTIES BUILD_WITH_INSTALL_RPATH OFF)
+  endif()
   foreach(language IN ITEMS CXX CUDA HIP OBJCXX)
     set_target_properties(
       "${name}"

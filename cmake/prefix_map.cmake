@@ -6,6 +6,9 @@ Write a directory of this machine as a fixed name into the library (``__FILE__``
   kernel_prefix_map(<target> <directory> <name>)
 #]=======================================================================]
 function(kernel_prefix_map target directory name)
+  if("prefix-map" IN_LIST KERNEL_WITHOUT_RULES)
+    return()
+  endif()
   set(option "-ffile-prefix-map=${directory}=${name}")
   string(REPLACE ">" "$<ANGLE-R>" option "${option}")
   set(hosted "$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang,IntelLLVM>")

@@ -6,6 +6,9 @@ Seed the names that a compiler makes up for one source with the source's own nam
   kernel_random_seed(<source> <language>)
 #]=======================================================================]
 function(kernel_random_seed source language)
+  if("random-seed" IN_LIST KERNEL_WITHOUT_RULES)
+    return()
+  endif()
   string(SHA256 seed "${source}")
   string(SUBSTRING "${seed}" 0 16 seed)
   set(option "-frandom-seed=${seed}")

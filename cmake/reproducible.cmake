@@ -10,6 +10,9 @@ Make the same sources give the same library, one that lives beside others in a p
 
 Paths of this machine are mapped away and local symbols, which name temporary files of nvcc, are left out. No symbol is
 unique (``STB_GNU_UNIQUE``): two kernels with the same inline variable must not share it.
+
+``KERNEL_WITHOUT_RULES`` names rules (``prefix-map``, ``random-seed``, ``strip``, ``install-rpath``) to leave out, to see what
+they close.
 #]=======================================================================]
 function(kernel_reproducible target)
   kernel_prefix_map("${target}" "${CMAKE_SOURCE_DIR}" .)
@@ -17,7 +20,9 @@ function(kernel_reproducible target)
   if(APPLE)
     return()
   endif()
-  target_link_options("${target}" PRIVATE LINKER:-s)
+  if(NOT "strip" IN_LIST KERNEL_WITHOUT_RULES)
+    target_link_options("${target}" PRIVATE LINKER:-s)
+  endif()
   check_compiler_flag(CXX -fno-gnu-unique KERNEL_CXX_HAS_NO_GNU_UNIQUE)
   if(KERNEL_CXX_HAS_NO_GNU_UNIQUE)
     target_compile_options(

@@ -17,6 +17,7 @@ COMMANDS = {
     "pins": "Maintain the pinned wheels that builds use.",
     "publish": "Publish an index or a hub layout.",
     "render": "Show or write the CMake project of a kernel.",
+    "repro": "Build again under other circumstances, and compare the bytes.",
     "schema": "Print the JSON Schema of a build.toml.",
     "store": "List, verify and clean the store.",
     "update": "Rewrite a build.toml to the current edition.",

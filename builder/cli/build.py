@@ -20,6 +20,7 @@ from builder.engine.outcome import Outcome
 from builder.errors import BuilderError, NothingToDoError
 from builder.job import MANYLINUX
 from builder.matrix import Cell
+from builder.reproducible import Experiment
 from builder.store import StoppedError, Store
 
 
@@ -47,6 +48,9 @@ from builder.store import StoppedError, Store
 @click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next build goes on.")
 @click.option("--dry-run", is_flag=True, help="Show what would be built and why, and build nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout.")
+@click.option(
+    "--experiment", hidden=True, default="{}", help="Rules to leave out and variables to add, as JSON: for repro."
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
     kernel: Path,
@@ -72,6 +76,7 @@ def command(
     time_limit: float | None,
     dry_run: bool,
     as_json: bool,
+    experiment: str,
     quiet: bool,
 ) -> int:
     """Build the wheels of a kernel.
@@ -97,6 +102,7 @@ def command(
         only_possible=not named,
         again=rebuild,
         time_limit=time_limit,
+        experiment=Experiment.from_json(experiment),
     )
     if engine == "nix":
         _check_for_nix(no_isolation=no_isolation, dry_run=dry_run)

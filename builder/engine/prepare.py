@@ -17,6 +17,7 @@ from builder import (
     metadata,
     pins,
     render,
+    reproducible,
     sandbox,
     toolchain,
     toolkit,
@@ -28,13 +29,11 @@ from builder.job import MANYLINUX, Job
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.project import Project
+from builder.reproducible import Experiment
 from builder.store import Store
 from builder.toolchain import Tool, Toolchain
-from builder.wheel import EPOCH
 
 _NEEDS_TOOLCHAIN = {Backend.CPU, Backend.CUDA, Backend.ROCM, Backend.XPU, Backend.METAL}
-_REACHES_BUILD = ("ROCM_PATH", "ONEAPI_ROOT", "DEVELOPER_DIR", "SDKROOT")
-"""Variables of the user that a build sees and that can change a bit; ccache's cannot."""
 _OF_TORCH = {Backend.CUDA: "cuda", Backend.ROCM: "hip", Backend.XPU: "xpu"}
 """What torch's identity calls the toolkit of its build."""
 
@@ -66,6 +65,7 @@ class Options:
     again: bool = False
     """Build also what the store has."""
     test: bool = True
+    experiment: Experiment = field(default_factory=Experiment)
     time_limit: float | None = None
     """Seconds after which the build has ended, finished or stopped; what was stopped can go on later."""
 
@@ -262,15 +262,18 @@ class Preparer:
             wheel_version=options.wheel_version,
             label=options.label,
             policy=options.policy,
-            epoch=_epoch(options.environ),
+            epoch=reproducible.epoch_of(options.environ),
             cores=options.limits.cores,
             environ=options.environ,
+            pins="" if request.wanted is None else request.wanted.digest,
+            experiment=options.experiment,
         )
 
     def _record(self, request: Request, ingredients: Ingredients, tools: Toolchain | None) -> identity.BuildRecord:
         options = self.options
         requirements = metadata.requirements(self.kernel.config, request.cell, ingredients.version)
-        variables = {name: options.environ[name] for name in _REACHES_BUILD if options.environ.get(name)}
+        without = options.experiment.without
+        variables = {name: options.environ[name] for name in reproducible.REACHES_BUILD if options.environ.get(name)}
         variables |= headers.digests(self.kernel.config, request.cell.backend, environ=options.environ)
         return identity.BuildRecord(
             builder=identity.of_builder(),
@@ -286,11 +289,16 @@ class Preparer:
             pins="" if request.wanted is None else request.wanted.digest,
             toolchain={} if tools is None else tools.identity,
             environment={
-                "SOURCE_DATE_EPOCH": str(_epoch(options.environ)),
-                "place": str(sandbox.CANONICAL) if tools is not None and sandbox.available() else "",
+                "SOURCE_DATE_EPOCH": str(reproducible.epoch_of(options.environ)),
+                "place": self._place(tools),
+                **({"without": " ".join(without)} if without else {}),
                 **variables,
             },
         )
+
+    def _place(self, tools: Toolchain | None) -> str:
+        canonical = self.options.experiment.has("canonical-path") and sandbox.available()
+        return str(sandbox.CANONICAL) if tools is not None and canonical else ""
 
 
 @contextlib.contextmanager
@@ -336,14 +344,3 @@ def _fits(cell: Cell, found: identity.FrameworkIdentity) -> None:
 def _is_release(version: str, release: str | None) -> bool:
     """Whether a toolkit is there, and of a release; torch does not say that of oneAPI in its own numbers."""
     return version != "" and (release is None or f"{version}.".startswith(f"{release}."))
-
-
-def _epoch(environ: Mapping[str, str]) -> int:
-    text = environ.get("SOURCE_DATE_EPOCH")
-    if text is None:
-        return EPOCH
-    if not text.isascii() or not text.isdigit():
-        raise BuilderError(
-            f"SOURCE_DATE_EPOCH is '{text}', not a number of seconds", help="unset it, or set it to a whole number"
-        )
-    return int(text)

@@ -1,0 +1,171 @@
+"""`builder repro`."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from builder import kernel as kernels
+from builder import reproducible, shipped
+from builder.cli.arguments import kernel_argument, store_option
+from builder.cli.build import choose
+from builder.errors import BuilderError, DifferenceError
+from builder.repro import Result, difference, inputs, preload, repeat
+from builder.repro.builds import Builder
+from builder.repro.variations import NAMES, VARIATIONS, Bench, Setting, Variation
+from builder.spelling import nearest
+
+_SHARED = ("environments", "uv")
+"""Parts of the user's store that the stores of varied builds share: what is slow to make and never differs."""
+
+
+@click.command()
+@kernel_argument
+@click.option("--variant", metavar="V", help="Cell to build. With --against: that of the wheel.")
+@click.option("--times", type=click.IntRange(min=2), default=2, show_default=True, help="Builds to compare.")
+@click.option("--vary", metavar="NAME,…", help=f"What to vary, or 'nothing'. Default: all. [{', '.join(NAMES)}]")
+@click.option("--against", type=click.Path(path_type=Path, dir_okay=False), help="Compare with this published wheel.")
+@click.option("--without", multiple=True, metavar="RULE", help="Build without a rule, to see what it closes.")
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout.")
+def command(
+    kernel: Path,
+    variant: str | None,
+    times: int,
+    vary: str | None,
+    against: Path | None,
+    without: tuple[str, ...],
+    store: Path,
+    as_json: bool,
+) -> int:
+    """Build a cell again under other circumstances, and say what makes the bytes differ.
+
+    Exit code 1 when they differ. With --against: build it once and compare with a wheel that somebody published.
+    """
+    reproducible.check(without)
+    wanted = _variations(vary)
+    published = None if against is None else inputs.Published.read(against)
+    cell = _cell(kernel, variant or (published.variant if published is not None else None))
+    _prepare(store)
+    with tempfile.TemporaryDirectory(prefix="builder-repro-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        setting = _setting(kernel, folder, store)
+        options = () if published is None else published.options
+        builder = Builder(variant=cell, folder=folder, environ=_environ(), without=without, options=options)
+        if published is not None:
+            return _compare(builder, setting, published, as_json=as_json)
+        bench = Bench(folder=folder / "bench", preload=preload.make(folder))
+        try:
+            result = repeat(builder, setting, bench, wanted=wanted, times=times, say=_say)
+            return _show(result, as_json=as_json)
+        finally:
+            shutil.rmtree(bench.elsewhere, ignore_errors=True)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _environ() -> dict[str, str]:
+    return {**os.environ, "CCACHE_DISABLE": "1"}
+
+
+def _variations(text: str | None) -> tuple[Variation, ...]:
+    """Return the variations that are named, in the order in which they apply.
+
+    Raises:
+        BuilderError: one of them is not known.
+    """
+    if text is None:
+        return VARIATIONS
+    named = [] if text == "nothing" else [name.strip() for name in text.split(",") if name.strip()]
+    for name in named:
+        if name not in NAMES:
+            guess = nearest(name, NAMES)
+            remedy = f"did you mean '{guess}'?" if guess else f"there are {', '.join(NAMES)}"
+            raise BuilderError(f"nothing named '{name}' can be varied", help=remedy)
+    return tuple(variation for variation in VARIATIONS if variation.name in named)
+
+
+def _cell(kernel: Path, variant: str | None) -> str:
+    loaded = kernels.load(kernel)
+    if variant is None:
+        raise BuilderError("no cell is named", help="name one with --variant; builder matrix --format names lists them")
+    (cell,) = choose(loaded, variants=(variant,), backends=(), sets="release", unbundled=True)
+    return cell.variant
+
+
+def _prepare(store: Path) -> None:
+    for name in _SHARED:
+        (store / name).mkdir(parents=True, exist_ok=True)
+
+
+def _setting(kernel: Path, folder: Path, store: Path) -> Setting:
+    """Return the circumstances of the first build: the user's own, and a store without wheels."""
+    own = folder / "store"
+    own.mkdir()
+    for name in _SHARED:
+        (own / name).symlink_to((store / name).resolve())
+    return Setting(kernel=kernel.resolve(), store=own, cwd=Path.cwd())
+
+
+def _compare(builder: Builder, setting: Setting, published: inputs.Published, *, as_json: bool) -> int:
+    built = builder.build(setting)
+    here = inputs.inputs_of(shipped.read(built.wheel).metadata)
+    differing = tuple(inputs.differences(published.inputs, here))
+    found = difference.between(published.path, built.wheel)
+    if as_json:
+        table = {
+            "variant": builder.variant,
+            "same": not found,
+            "sha256": built.sha256,
+            "not-reproducible": published.not_reproducible,
+            "inputs": [{"name": each.name, "published": each.published, "here": each.here} for each in differing],
+            "differences": [{"member": each.member, "part": each.part, "detail": each.detail} for each in found],
+        }
+        click.echo(json.dumps(table, indent=2))
+    else:
+        for each in differing:
+            click.echo(f"input: {each}")
+        for place in found:
+            click.echo(f"differs: {place}")
+        if found:
+            _diffoscope(published.path, built.wheel)
+        if published.not_reproducible is not None:
+            click.echo(f"note: the wheel says that it is not reproducible: {published.not_reproducible}")
+        click.echo(f"{'differs' if found else 'the same bytes'}: sha256 {built.sha256}")
+    return DifferenceError.exit_code if found else 0
+
+
+def _show(result: Result, *, as_json: bool) -> int:
+    if as_json:
+        click.echo(json.dumps(result.to_json(), indent=2))
+        return 0 if result.same else DifferenceError.exit_code
+    for name, why in result.skipped:
+        click.echo(f"not varied: {name}: {why}")
+    for cause in result.causes:
+        for place in cause.differences:
+            click.echo(f"{' with '.join(cause.variations)}: {place}")
+    if result.other is not None:
+        _diffoscope(result.wheel, result.other)
+    click.echo(f"{_words(result)}: {result.builds} builds, varied: {', '.join(result.varied) or 'nothing'}")
+    click.echo(f"sha256 {result.sha256}  {result.wheel.name}")
+    return 0 if result.same else DifferenceError.exit_code
+
+
+def _words(result: Result) -> str:
+    return "the same bytes" if result.same else "the bytes differ"
+
+
+def _diffoscope(first: Path, second: Path) -> None:
+    """Show what diffoscope says, where it is installed."""
+    program = shutil.which("diffoscope")
+    if program is not None:
+        command: Sequence[str | Path] = (program, "--text", "-", "--max-report-size", "20000", first, second)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        click.echo(done.stdout)

@@ -1,0 +1,168 @@
+"""Build a cell again under other circumstances, compare the bytes, and find which circumstance makes them differ."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.repro import difference
+from builder.repro.builds import Build, Builder
+from builder.repro.difference import Difference
+from builder.repro.variations import Bench, Setting, Variation, frozen
+
+REPEATED = "repetition"
+"""The cause of what differs although nothing was varied: random numbers, process ids."""
+_CLOCK = "time"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """A variation, and what differs by it."""
+
+    variations: tuple[str, ...]
+    """One name, or several that only together make a difference."""
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What became of varied builds of a cell."""
+
+    variant: str
+    builds: int
+    varied: tuple[str, ...]
+    skipped: tuple[tuple[str, str], ...]
+    """Variations that this machine cannot make, and why."""
+    wheel: Path
+    sha256: str
+    causes: tuple[Cause, ...]
+    other: Path | None = None
+    """The first wheel that differs."""
+
+    @property
+    def same(self) -> bool:
+        """Whether all builds gave the same bytes."""
+        return not self.causes
+
+    def to_json(self) -> dict[str, object]:
+        """Return what a machine wants to know."""
+        causes = [
+            {
+                "variations": list(cause.variations),
+                "differences": [
+                    {"member": each.member, "part": each.part, "detail": each.detail} for each in cause.differences
+                ],
+            }
+            for cause in self.causes
+        ]
+        return {
+            "variant": self.variant,
+            "same": self.same,
+            "builds": self.builds,
+            "varied": list(self.varied),
+            "skipped": dict(self.skipped),
+            "sha256": self.sha256,
+            "causes": causes,
+        }
+
+
+def repeat(
+    builder: Builder, setting: Setting, bench: Bench, *, wanted: Sequence[Variation], times: int, say: Say
+) -> Result:
+    """Build once as it is and `times` - 1 times with all of `wanted` varied; look for the cause of a difference."""
+    skipped = tuple((each.name, why) for each in wanted if (why := each.why_not(bench)) is not None)
+    left = tuple(each for each in wanted if each.name not in dict(skipped))
+    say("building as it is")
+    first = builder.build(setting)
+    causes: tuple[Cause, ...] = ()
+    other: Path | None = None
+    for number in range(1, times):
+        names = ", ".join(each.name for each in left) or "nothing"
+        say(f"building again, round {number} of {times - 1}: {names} varied")
+        search = _Search(builder=builder, setting=setting, bench=_in_round(bench, number), first=first, say=say)
+        varied = search.vary(left)
+        if varied.sha256 != first.sha256:
+            other = varied.wheel
+            causes = search.causes(left, varied)
+            break
+    return Result(
+        variant=builder.variant,
+        builds=builder.count,
+        varied=tuple(each.name for each in left),
+        skipped=skipped,
+        wheel=first.wheel,
+        sha256=first.sha256,
+        causes=causes,
+        other=other,
+    )
+
+
+def _in_round(bench: Bench, number: int) -> Bench:
+    return Bench(folder=bench.folder, preload=bench.preload, round=number)
+
+
+_Places = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """Looks for the variations that make a difference to the first build."""
+
+    builder: Builder
+    setting: Setting
+    bench: Bench
+    first: Build
+    say: Say
+
+    def vary(self, variations: Sequence[Variation]) -> Build:
+        setting = self.setting
+        for variation in variations:
+            setting = variation.apply(setting, self.bench)
+        return self.builder.build(setting)
+
+    def causes(self, variations: Sequence[Variation], varied: Build) -> tuple[Cause, ...]:
+        """Return the causes: first what differs anyway, then by halves what each variation adds."""
+        self.say("the bytes differ: building once more as it is")
+        found: list[Cause] = []
+        again = self.builder.build(self.setting)
+        noise = self._differences(again)
+        if noise:
+            found.append(Cause(variations=(self._why_unstable(),), differences=noise))
+        ignored = frozenset((each.member, _stable(each.part)) for each in noise)
+        if self._new(varied, ignored):
+            found.extend(self._halve(tuple(variations), varied, ignored))
+        return tuple(found)
+
+    def _why_unstable(self) -> str:
+        """Return whether what differs from build to build is the clock's doing."""
+        setting = frozen(self.setting, self.bench)
+        if setting == self.setting:
+            return REPEATED
+        self.say("it differs by itself: building twice with a clock that stands still")
+        return _CLOCK if self.builder.build(setting).sha256 == self.builder.build(setting).sha256 else REPEATED
+
+    def _halve(self, variations: tuple[Variation, ...], varied: Build, ignored: _Places) -> list[Cause]:
+        if len(variations) == 1:
+            return [Cause(variations=(variations[0].name,), differences=self._new(varied, ignored))]
+        middle = len(variations) // 2
+        found: list[Cause] = []
+        for half in (variations[:middle], variations[middle:]):
+            self.say(f"building with {', '.join(each.name for each in half)} varied")
+            built = self.vary(half)
+            if self._new(built, ignored):
+                found += self._halve(half, built, ignored)
+        names = tuple(each.name for each in variations)
+        return found or [Cause(variations=names, differences=self._new(varied, ignored))]
+
+    def _new(self, built: Build, ignored: _Places) -> tuple[Difference, ...]:
+        """Return what differs from the first build beside what always does."""
+        return tuple(each for each in self._differences(built) if (each.member, _stable(each.part)) not in ignored)
+
+    def _differences(self, built: Build) -> tuple[Difference, ...]:
+        return difference.between(self.first.wheel, built.wheel)
+
+
+def _stable(part: str) -> str:
+    """Return a part without what is random in it: a symbol's own name."""
+    return "symbol" if part.startswith("symbol ") else part

@@ -1,0 +1,84 @@
+"""What a published wheel says of its inputs, against what is here: said before any byte is compared."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from builder import shipped
+from builder.errors import BuilderError
+
+_MEANING = {
+    "builder": "version of builder",
+    "project": "digest of the rendered project: sources, headers, CMake",
+    "framework": "version of torch or tvm-ffi",
+    "pins": "digest of the pinned wheels",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """One input that is another here than in the published wheel."""
+
+    name: str
+    meaning: str
+    published: str
+    here: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.meaning}): published with {self.published}, here {self.here}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A wheel that somebody else built."""
+
+    path: Path
+    variant: str
+    inputs: Mapping[str, str]
+    options: tuple[str, ...]
+    """Options of `builder build` that give a wheel of this name."""
+    not_reproducible: str | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> "Published":
+        """Read a wheel.
+
+        Raises:
+            BuilderError: it is no wheel of `builder`, or its record is not complete.
+        """
+        found = shipped.read(path)
+        inputs = inputs_of(found.metadata)
+        missing = [name for name in _MEANING if name not in inputs]
+        if missing:
+            raise BuilderError(
+                f"'{path.name}' does not say with which {', '.join(missing)} it was built",
+                help="only a wheel whose metadata.json has the record of its inputs can be verified",
+            )
+        label = () if found.wheel.version.local else ("--no-label",)
+        options = ("--wheel-version", found.wheel.version.public, *label)
+        reason = found.metadata["build"].get("not-reproducible")
+        return cls(path=path, variant=str(found.variant), inputs=inputs, options=options, not_reproducible=reason)
+
+
+def inputs_of(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return the record of inputs in a metadata.json, flat."""
+    build = metadata.get("build") or {}
+    provenance = (metadata.get("provenance") or {}).get("kernel-builder") or {}
+    found = {name: str(build[name]) for name in _MEANING if name in build}
+    if "version" in provenance:
+        found["builder"] = str(provenance["version"])
+    found.update((name, str(value)) for name, value in (build.get("toolchain") or {}).items())
+    return found
+
+
+def differences(published: Mapping[str, str], here: Mapping[str, str]) -> Iterator[Input]:
+    """Yield the inputs that are not the same."""
+    for name in (*_MEANING, *sorted({*published, *here} - set(_MEANING))):
+        if published.get(name) != here.get(name):
+            yield Input(
+                name=name,
+                meaning=_MEANING.get(name, "identity of a tool"),
+                published=published.get(name, "nothing"),
+                here=here.get(name, "nothing"),
+            )

@@ -1,0 +1,275 @@
+"""What is varied between two builds of a cell, and what each variation needs of a machine."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from builder.repro import checkout
+from builder.repro.preload import Preload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """The circumstances of one build."""
+
+    kernel: Path
+    store: Path
+    cwd: Path
+    prefix: tuple[str, ...] = ()
+    """Words before the command: what runs it."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the user that are set."""
+    inside: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the compilers see."""
+    umask: int | None = None
+    jobs: int | None = None
+    cores: int | None = None
+    burners: int = 0
+    """Processes that keep the machine busy meanwhile."""
+
+    def seeing(self, **variables: str) -> "Setting":
+        """Return the same with more variables of the user."""
+        return replace(self, environ={**self.environ, **variables})
+
+    def run_by(self, *words: str) -> "Setting":
+        """Return the same, run by another command."""
+        return replace(self, prefix=(*words, *self.prefix))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """Where varied builds happen."""
+
+    folder: Path
+    """Empty, and of this run alone."""
+    preload: Preload | None
+    round: int = 1
+    """Which varied build it is: values that have several take the next one each time."""
+
+    @property
+    def elsewhere(self) -> Path:
+        """A folder on another file system; whoever made the bench removes it."""
+        return (_shared_memory() or self.folder) / self.folder.parent.name
+
+    def of(self, *values: str) -> str:
+        """Return the value of this round."""
+        return values[(self.round - 1) % len(values)]
+
+    def fresh(self, name: str) -> Path:
+        """Make a folder that no other build has."""
+        for number in range(10_000):
+            path = self.folder / f"{name}-{number}"
+            if not path.exists():
+                path.mkdir(parents=True)
+                return path
+        raise AssertionError(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variation:
+    """One circumstance that must change no bit."""
+
+    name: str
+    what: str
+    apply: Callable[[Setting, Bench], Setting]
+    why_not: Callable[[Bench], str | None] = lambda _: None
+    """Why this machine cannot vary it."""
+
+
+def _path(setting: Setting, bench: Bench) -> Setting:
+    kind = bench.of("deep", "link", "elsewhere")
+    if kind == "elsewhere" and _shared_memory() is not None:
+        return replace(
+            setting, kernel=checkout.copy(setting.kernel, bench.elsewhere / bench.fresh("shm").name / "kernel")
+        )
+    deep = bench.fresh("path") / "a folder with a space" / "/".join(["deep"] * 12) / "kernel"
+    copied = checkout.copy(setting.kernel, deep)
+    if kind != "link":
+        return replace(setting, kernel=copied, cwd=copied.parent)
+    link = bench.fresh("link") / "kernel"
+    link.symlink_to(copied, target_is_directory=True)
+    return replace(setting, kernel=link, cwd=link.parent)
+
+
+def _shared_memory() -> Path | None:
+    path = Path("/dev/shm")  # noqa: S108  another file system on nearly every Linux
+    return path if path.is_dir() and os.access(path, os.W_OK) else None
+
+
+def _checkout(setting: Setting, bench: Bench) -> Setting:
+    return replace(
+        setting, kernel=checkout.cloned(setting.kernel, bench.fresh("checkout"), archive=bench.round % 2 == 0)
+    )
+
+
+def _files(setting: Setting, bench: Bench) -> Setting:
+    target = bench.fresh("files") / "kernel"
+    return replace(setting, kernel=checkout.aged(checkout.copy(setting.kernel, target), mode=bench.round % 2))
+
+
+def _order(setting: Setting, bench: Bench) -> Setting:
+    kernel = checkout.copy(setting.kernel, bench.fresh("order") / "kernel", backwards=True)
+    return _preloaded(replace(setting, kernel=kernel), bench, BUILDER_REPRO_REVERSED="1")
+
+
+def _store(setting: Setting, bench: Bench) -> Setting:
+    store = bench.fresh("store") / "another place for a store" / f"round-{bench.round}"
+    store.mkdir(parents=True)
+    for name in ("environments", "uv"):
+        (store / name).symlink_to((setting.store / name).resolve())
+    return replace(setting, store=store)
+
+
+def _home(setting: Setting, bench: Bench) -> Setting:
+    home = bench.fresh("home")
+    return setting.seeing(HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), TMPDIR=str(home))
+
+
+def _user(setting: Setting, _: Bench) -> Setting:
+    words = ("unshare", "--user", "--map-user=4711", "--map-group=4712", "--")
+    return setting.seeing(USER="somebody", LOGNAME="somebody").run_by(*words)
+
+
+def _hostname(setting: Setting, bench: Bench) -> Setting:
+    name = bench.of("elsewhere", "a-very-long-host-name.example.org")
+    script = 'hostname "$1" && shift && exec "$@"'
+    return setting.run_by("unshare", "--user", "--map-root-user", "--uts", "--", "sh", "-c", script, "sh", name)
+
+
+def _umask(setting: Setting, bench: Bench) -> Setting:
+    return replace(_store(setting, bench), umask=0o077 if bench.round % 2 else 0o002)
+
+
+def _zone(setting: Setting, bench: Bench) -> Setting:
+    return setting.seeing(TZ=bench.of("Pacific/Kiritimati", "America/St_Johns", "Asia/Kathmandu"))
+
+
+def _locale(setting: Setting, bench: Bench) -> Setting:
+    name = bench.of("tr_TR.UTF-8", "C", "de_DE.UTF-8")
+    return setting.seeing(LANG=name, LC_ALL=name, LANGUAGE=name[:2])
+
+
+_YEARS = str(4 * 365 * 86400 + 12345)
+
+
+def _time(setting: Setting, bench: Bench) -> Setting:
+    return _preloaded(setting, bench, BUILDER_REPRO_OFFSET=_YEARS)
+
+
+def frozen(setting: Setting, bench: Bench) -> Setting:
+    """Return the same with a clock that stands still: what still differs is not the time's doing."""
+    return _preloaded(setting, bench, BUILDER_REPRO_FROZEN="1600000000")
+
+
+def _preloaded(setting: Setting, bench: Bench, **variables: str) -> Setting:
+    """Let the tools see the clock and folders as `variables` say."""
+    if bench.preload is None or bench.preload.library is None:
+        return setting
+    seen = {**variables, "LD_PRELOAD": str(bench.preload.library)}
+    return replace(setting.seeing(**seen), inside={**setting.inside, **seen})
+
+
+def _seed(setting: Setting, bench: Bench) -> Setting:
+    return setting.seeing(PYTHONHASHSEED=bench.of("1", "4294967295", "random"))
+
+
+def _jobs(setting: Setting, bench: Bench) -> Setting:
+    cores = os.cpu_count() or 1
+    return replace(setting, jobs=1 if bench.round % 2 else cores + 3, cores=1 if bench.round % 2 else None)
+
+
+def _load(setting: Setting, _: Bench) -> Setting:
+    return replace(setting, burners=max(1, (os.cpu_count() or 1) // 2))
+
+
+def _noise(setting: Setting, _: Bench) -> Setting:
+    noise = {
+        "CFLAGS": "-O0 -g -DNOISE",
+        "CPATH": "/usr/include/noise",
+        "CPPFLAGS": "-DNOISE",
+        "CXXFLAGS": "-O0 -g -DNOISE -fno-inline",
+        "LDFLAGS": "-Wl,--build-id=uuid",
+        "CMAKE_BUILD_TYPE": "Debug",
+        "CUDAFLAGS": "-G",
+        "HIPFLAGS": "-O0",
+        "NVCC_APPEND_FLAGS": "-lineinfo",
+        "SKBUILD_CMAKE_BUILD_TYPE": "Debug",
+        "TORCH_CUDA_ARCH_LIST": "7.5",
+        "EMAIL": "somebody@example.org",
+        "NOISE": "an unrelated variable",
+    }
+    return setting.seeing(**noise)
+
+
+def _ccache(setting: Setting, bench: Bench) -> Setting:
+    folder = bench.folder / "ccache"  # of all rounds: cold in the first, warm after
+    environ = {name: value for name, value in setting.environ.items() if name != "CCACHE_DISABLE"}
+    return replace(setting, environ={**environ, "CCACHE_DIR": str(folder)})
+
+
+def _needs_preload(bench: Bench) -> str | None:
+    return None if bench.preload is not None and bench.preload.library is not None else _reason(bench.preload)
+
+
+def _reason(preload: Preload | None) -> str:
+    return "no library can be loaded before others" if preload is None else preload.why
+
+
+def _needs_namespaces(_: Bench) -> str | None:
+    return None if _can_run("unshare", "--user", "--map-user=4711", "--", "true") else _NO_NAMESPACES
+
+
+def _needs_names(_: Bench) -> str | None:
+    words = ("unshare", "--user", "--map-root-user", "--uts", "--", "sh", "-c", "hostname probe")
+    return None if _can_run(*words) else _NO_NAMESPACES
+
+
+_NO_NAMESPACES = "this kernel allows no user namespaces, or unshare is too old"
+
+
+@cache
+def _can_run(*command: str) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False, timeout=10).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def _needs_git(_: Bench) -> str | None:
+    return None if shutil.which("git") else "no git"
+
+
+def _needs_ccache(_: Bench) -> str | None:
+    return None if shutil.which("ccache") else "no ccache"
+
+
+def _needs_linux(_: Bench) -> str | None:
+    return None if sys.platform.startswith("linux") else "only where Linux is"
+
+
+# Copies come first, each of the one before; then who runs the build; last, what wraps its command.
+VARIATIONS = (
+    Variation(name="checkout", what="git clone, changed and restored; tarball", apply=_checkout, why_not=_needs_git),
+    Variation(name="files", what="modes and times of the files", apply=_files),
+    Variation(name="path", what="deep with a space; through a link; another file system", apply=_path),
+    Variation(name="order", what="order in which folders list files", apply=_order, why_not=_needs_preload),
+    Variation(name="store", what="location of the store", apply=_store),
+    Variation(name="home", what="home, cache and temporary folders", apply=_home),
+    Variation(name="user", what="user, group and their names", apply=_user, why_not=_needs_namespaces),
+    Variation(name="hostname", what="name of the host", apply=_hostname, why_not=_needs_names),
+    Variation(name="umask", what="umask, and a store made under it", apply=_umask),
+    Variation(name="timezone", what="TZ", apply=_zone),
+    Variation(name="locale", what="LANG, LC_ALL, LANGUAGE", apply=_locale),
+    Variation(name="time", what="the clock, four years ahead", apply=_time, why_not=_needs_preload),
+    Variation(name="hashseed", what="PYTHONHASHSEED", apply=_seed),
+    Variation(name="jobs", what="cores and -j", apply=_jobs, why_not=_needs_linux),
+    Variation(name="load", what="a busy machine", apply=_load),
+    Variation(name="environment", what="variables that tools read: CFLAGS, CPATH and others", apply=_noise),
+    Variation(name="ccache", what="absent, cold, warm", apply=_ccache, why_not=_needs_ccache),
+)
+NAMES = tuple(variation.name for variation in VARIATIONS)

@@ -1,0 +1,174 @@
+"""Each rule of reproducible builds, with the real compilers: bits differ without it, and are the same with it."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from builder import reproducible, sandbox
+
+ROOT = Path(__file__).parent.parent.parent
+TINY = ROOT / "tests/data/kernels/tiny"
+EVERYWHERE = ROOT / "tests/data/kernels/everywhere"
+CPU = "torch-stable-abi210-cpu-x86_64-linux"
+CUDA = "torch-stable-abi210-cu130-x86_64-linux"
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.cmake,
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+]
+
+
+@pytest.fixture(scope="session")
+def environments(tmp_path_factory):
+    """A store that the tests of a run share, for its environments alone."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
+    for name in ("environments", "uv"):
+        (root / name).mkdir(parents=True, exist_ok=True)
+    return root
+
+
+@pytest.fixture
+def build(environments, tmp_path):
+    def run(kernel, variant, *, place, without=(), variables=None, env=None):
+        """Build in a store of its own, whose path has the length of `place` in it; return the wheel's sha256."""
+        store = tmp_path / place / "store"
+        store.mkdir(parents=True, exist_ok=True)
+        for name in ("environments", "uv"):
+            if not (store / name).exists():
+                (store / name).symlink_to(environments / name)
+        experiment = json.dumps({"without": without, "variables": variables or {}})
+        output = tmp_path / place / "dist"
+        shutil.rmtree(output, ignore_errors=True)
+        options = ("--store", store, "--output", output, "--rebuild", "--experiment", experiment)
+        done = subprocess.run(
+            [sys.executable, "-m", "builder", "build", *map(str, (kernel, "--variant", variant, *options))],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "CCACHE_DISABLE": "1", **(env or {})},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        (wheel,) = output.glob("*.whl")
+        return hashlib.sha256(wheel.read_bytes()).hexdigest()
+
+    return run
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    return Path(shutil.copytree(TINY, tmp_path / "kernel"))
+
+
+def says(kernel, text):
+    """Let the library of a kernel hold a text, where no optimisation removes it."""
+    source = kernel / "csrc/twice.cpp"
+    source.write_text(f'{source.read_text()}\n__attribute__((used)) extern const char planted[] = "says " {text};\n')
+
+
+AWAY = ("canonical-path",)
+
+
+def test_without_a_prefix_map_the_folder_of_the_build_is_in_the_library(build, tiny):
+    says(tiny, "__FILE__")
+    off = (*AWAY, "prefix-map")
+    assert build(tiny, CPU, place="a", without=off) != build(tiny, CPU, place="longer/b", without=off)
+    assert build(tiny, CPU, place="a", without=AWAY) == build(tiny, CPU, place="longer/b", without=AWAY)
+
+
+def test_without_the_canonical_path_and_maps_a_text_differs_and_with_it_none_does(build, tiny):
+    if not sandbox.available():
+        pytest.skip("this kernel allows no user namespaces")
+    says(tiny, "__FILE__")
+    off = ("prefix-map",)
+    assert build(tiny, CPU, place="a", without=off) == build(tiny, CPU, place="longer/b", without=off)
+
+
+def test_without_the_install_rpath_the_folder_of_the_environment_leaves_a_trace(build, tiny):
+    off = (*AWAY, "install-rpath")
+    assert build(tiny, CPU, place="a", without=off) != build(tiny, CPU, place="longer/b", without=off)
+
+
+def test_without_the_epoch_the_time_of_the_build_is_in_the_library(build, tiny):
+    says(tiny, "__TIME__")
+    off = ("source-date-epoch",)
+    first = build(tiny, CPU, place="a", without=off)
+    assert build(tiny, CPU, place="a", without=off) != first
+    assert build(tiny, CPU, place="a") == build(tiny, CPU, place="b")
+
+
+def test_without_the_list_of_variables_a_compiler_reads_the_users(build, tiny, tmp_path):
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include/mine.h").write_text('#define MINE "the user\'s"\n')
+    source = tiny / "csrc/twice.cpp"
+    source.write_text(
+        '#if __has_include(<mine.h>)\n#include <mine.h>\n#else\n#define MINE ""\n#endif\n' + source.read_text()
+    )
+    says(tiny, "MINE")
+    noisy = {"CPATH": str(tmp_path / "include")}
+    off = ("environment",)
+    assert build(tiny, CPU, place="a", without=off) != build(tiny, CPU, place="a", without=off, env=noisy)
+    assert build(tiny, CPU, place="a") == build(tiny, CPU, place="a", env=noisy)
+
+
+def test_without_a_fixed_zip_the_time_of_packing_is_in_the_wheel(build, tiny):
+    off = ("fixed-zip",)
+    first = build(tiny, CPU, place="a", without=off)
+    time.sleep(2)  # a zip names times in steps of two seconds
+    assert build(tiny, CPU, place="a", without=off) != first
+
+
+@pytest.mark.cuda
+def test_without_the_canonical_path_or_the_rewrite_kernels_are_named_by_the_folder(build):
+    off = (*AWAY, "module-id")
+    assert build(EVERYWHERE, CUDA, place="a", without=off) != build(EVERYWHERE, CUDA, place="longer/b", without=off)
+    assert build(EVERYWHERE, CUDA, place="a", without=AWAY) == build(EVERYWHERE, CUDA, place="longer/b", without=AWAY)
+
+
+@pytest.mark.cuda
+def test_without_stripping_a_process_id_is_in_the_library(build):
+    first = build(EVERYWHERE, CUDA, place="a", without=("strip",))
+    assert build(EVERYWHERE, CUDA, place="a", without=("strip",)) != first
+    assert build(EVERYWHERE, CUDA, place="a") == build(EVERYWHERE, CUDA, place="longer/b")
+
+
+def test_without_a_seed_sections_have_random_names(tmp_path):
+    text = f"""
+    cmake_minimum_required(VERSION 3.26)
+    project(seeded CXX)
+    set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+    include("{ROOT}/cmake/random_seed.cmake")
+    add_library(seeded OBJECT twice.cpp)
+    target_compile_options(seeded PRIVATE -flto)
+    kernel_random_seed(twice.cpp CXX)
+    """
+    folder = tmp_path / "seeded"
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text(text)
+    (folder / "twice.cpp").write_text("int twice(int value) { return 2 * value; }\n")
+
+    def compiled(*options):
+        shutil.rmtree(folder / "build", ignore_errors=True)
+        for command in (["cmake", "-B", "build", *options, "."], ["cmake", "--build", "build"]):
+            subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        (found,) = folder.glob("build/**/*.o")
+        return found.read_bytes()
+
+    off = "-DKERNEL_WITHOUT_RULES=random-seed"
+    assert compiled(off) != compiled(off)
+    assert compiled() == compiled()
+
+
+def test_every_rule_has_a_test_here_or_beside_its_module():
+    # A glob's order is that of tests/test_sources.py.
+    text = Path(__file__).read_text(encoding="utf-8")
+    assert [name for name in reproducible.NAMES if f'"{name}"' not in text and name != "sorted-inputs"] == []
