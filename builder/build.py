@@ -161,6 +161,7 @@ def _settings(seen: _Seen) -> dict[str, Any]:
         defines.update((f"CMAKE_{language}_COMPILER_LAUNCHER", str(toolchain.ccache)) for language in languages)
     return {
         "build-dir": str(seen.base / "build"),
+        "install.strip": seen.job.experiment.has("strip"),
         "cmake.args": ["-GNinja", *(f"-D{name}={value}" for name, value in sorted(defines.items()))],
     }
 

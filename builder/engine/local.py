@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from builder import identity
+from builder import identity, reproducible
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.outcome import Event, Listen, Outcome, Status
 from builder.engine.prepare import NotHereError, Options, Prepared, Preparer, Request
@@ -81,12 +81,15 @@ class Plan:
     reason: str
     key: str | None = None
     changes: tuple[identity.Change, ...] = ()
+    not_reproducible: str | None = None
+    """Why its bytes need not be the same elsewhere."""
 
     @property
     def text(self) -> str:
         """The plan in words."""
         words = {"hit": "is in the store", "build": "would be built", "skip": "cannot be built here"}
-        return f"{words[self.action]} ({self.reason.splitlines()[0]})"
+        mark = "" if self.not_reproducible is None else f"; not reproducible: {self.not_reproducible}"
+        return f"{words[self.action]} ({self.reason.splitlines()[0]}){mark}"
 
     def to_json(self) -> dict[str, object]:
         """Return what a machine wants to know."""
@@ -97,6 +100,7 @@ class Plan:
             "reason": self.reason,
             "key": self.key,
             "changes": changes,
+            "not-reproducible": self.not_reproducible,
         }
 
 
@@ -156,6 +160,9 @@ class _Worker:
             reason=self._why(cell, record, found),
             key=record.key,
             changes=() if last is None else identity.changes(last, record),
+            not_reproducible=reproducible.shortcoming(
+                cuda=record.toolchain.get("cuda-version"), canonical=bool(record.environment["place"])
+            ),
         )
 
     def run(self, cell: Cell) -> Outcome:

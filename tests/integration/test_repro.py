@@ -1,0 +1,151 @@
+"""`builder repro`: leaks that were planted are found and named, and kernels that have none are the same everywhere."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+TINY = ROOT / "tests/data/kernels/tiny"
+CPU = "torch-stable-abi210-cpu-x86_64-linux"
+CUDA = "torch-stable-abi210-cu130-x86_64-linux"
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.cmake,
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+]
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
+
+
+@pytest.fixture
+def repro(store, tmp_path):
+    def run(*arguments, env=None, check=None, command="repro"):
+        done = subprocess.run(
+            [sys.executable, "-m", "builder", command, *map(str, arguments)],
+            env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), **(env or {})},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        if check is not None:
+            assert done.returncode == check, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    return Path(shutil.copytree(TINY, tmp_path / "kernel"))
+
+
+def says(kernel, text):
+    """Let the library of a kernel hold a text, where no optimisation removes it."""
+    source = kernel / "csrc/twice.cpp"
+    source.write_text(f'{source.read_text()}\n__attribute__((used)) extern const char planted[] = "says " {text};\n')
+    return kernel
+
+
+def compiler(folder, script):
+    """Return a C++ compiler that a leak was planted in: `extra` of the shell `script` goes before the arguments."""
+    path = folder / "leaky-g++"
+    path.write_text(f'#!/bin/sh\nextra=\n{script}\nexec g++ $extra "$@"\n')
+    path.chmod(0o755)
+    return {"CXX": str(path), "CC": shutil.which("gcc")}
+
+
+def causes(done):
+    """Return the variations that were named, and the places that each changes, as text."""
+    return {
+        " ".join(cause["variations"]): " ".join(
+            f"{each['member']} {each['part']} {each['detail']}" for each in cause["differences"]
+        )
+        for cause in json.loads(done.stdout)["causes"]
+    }
+
+
+def test_the_time_of_the_build_is_found_and_named(repro, tiny, tmp_path):
+    """A compiler that knows nothing of SOURCE_DATE_EPOCH, as old ones."""
+    says(tiny, "__TIME__")
+    env = compiler(tmp_path, "unset SOURCE_DATE_EPOCH")
+    found = causes(repro(tiny, "--variant", CPU, "--json", env=env, check=1))
+    assert list(found) == ["time"]
+    assert ".abi3.so section .rodata" in found["time"]
+    assert "'says " in found["time"]
+
+
+def test_the_folder_of_the_build_is_found_and_named(repro, tiny):
+    says(tiny, "__FILE__")
+    off = ("--without", "canonical-path", "--without", "prefix-map")
+    found = causes(repro(tiny, "--variant", CPU, "--json", "--vary", "path,store,locale,timezone", *off, check=1))
+    # Away from the canonical path each build also has a folder of its own.
+    assert list(found) == ["repetition", "store"]
+    assert ".abi3.so section .rodata" in found["store"]
+    assert "scratch" in found["repetition"]
+
+
+def test_a_random_symbol_is_found_and_named(repro, tiny, tmp_path):
+    source = tiny / "csrc/twice.cpp"
+    source.write_text(
+        f'{source.read_text()}\nextern "C" __attribute__((visibility("default"))) int PLANTED() {{ return 1; }}\n'
+    )
+    env = compiler(tmp_path, "extra=-DPLANTED=planted_$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')")
+    found = causes(repro(tiny, "--variant", CPU, "--json", "--vary", "locale,time", env=env, check=1))
+    assert list(found) == ["repetition"]
+    assert ".abi3.so symbol planted_" in found["repetition"]
+    assert "only in the first" in found["repetition"]
+
+
+def test_a_directory_listing_is_found_and_named(repro, tiny, tmp_path):
+    says(tiny, "LISTING")
+    listed = r"""extra="-DLISTING=\"$(ls -U ${PWD%/build*}/src/csrc | tr '\n' ',')\"" """
+    found = causes(repro(tiny, "--variant", CPU, "--json", env=compiler(tmp_path, listed), check=1))
+    assert list(found) == ["order"]
+    assert ".abi3.so section .rodata" in found["order"]
+    assert "twice.h,twice.cpp" in found["order"] or "twice.cpp,twice.h" in found["order"]
+
+
+def test_a_variable_of_the_user_is_found_and_named(repro, tiny, tmp_path):
+    says(tiny, "NOISE_SEEN")
+    env = compiler(tmp_path, r"""extra="-DNOISE_SEEN=\"$(printf %s "$EMAIL")\"" """)
+    off = ("--without", "environment")
+    vary = "--vary", "locale,environment"
+    found = causes(repro(tiny, "--variant", CPU, "--json", *vary, *off, env=env, check=1))
+    assert "environment" in found
+    assert "somebody@example.org" in found["environment"]
+    assert repro(tiny, "--variant", CPU, *vary, env=env, check=0).stdout.startswith("the same bytes")
+
+
+def test_a_published_wheel_is_verified_and_a_changed_source_is_said_first(repro, tiny, tmp_path):
+    repro(tiny, "--variant", CPU, "--output", tmp_path / "dist", command="build", check=0)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    done = repro(tiny, "--against", wheel, check=0)
+    assert done.stdout.startswith("the same bytes: sha256 ")
+    says(tiny, '"something new"')
+    changed = repro(tiny, "--against", wheel, check=1)
+    first = changed.stdout.splitlines()[0]
+    assert first.startswith("input: project (digest of the rendered project: sources, headers, CMake): published with ")
+    assert "section .rodata" in changed.stdout or "symbol planted" in changed.stdout
+    record = json.loads(repro(tiny, "--against", wheel, "--json", check=1).stdout)
+    assert [each["name"] for each in record["inputs"]] == ["project"]
+
+
+def test_what_cannot_be_varied_is_refused_by_name(repro, tiny):
+    done = repro(tiny, "--variant", CPU, "--vary", "tmie", check=2)
+    assert "nothing named 'tmie' can be varied" in done.stderr
+    assert "did you mean 'time'?" in done.stderr
+    refused = repro(tiny, "--variant", CPU, "--without", "stirp", check=2)
+    assert "'stirp' is no rule of reproducible builds" in refused.stderr

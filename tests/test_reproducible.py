@@ -1,0 +1,68 @@
+"""The rules of reproducible builds, as far as they are values."""
+
+from pathlib import Path
+
+import pytest
+
+from builder import reproducible
+from builder.errors import BuilderError
+from builder.reproducible import Experiment
+from builder.wheel import EPOCH, Bytes, pack
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize("rule", reproducible.RULES, ids=lambda rule: rule.name)
+def test_a_rule_stands_where_it_says(rule):
+    path = ROOT / rule.where
+    assert path.is_file()
+    assert path.suffix == (".cmake" if rule.cmake else ".py")
+    assert not rule.cmake or f'"{rule.name}" IN_LIST KERNEL_WITHOUT_RULES' in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["CFLAGS", "CXXFLAGS", "LDFLAGS", "CPATH", "LANG", "LD_PRELOAD", "NVCC_APPEND_FLAGS"])
+def test_a_variable_of_the_user_is_not_used(name):
+    options = {"path": (), "epoch": EPOCH}
+    seen = reproducible.variables(Path("/b"), environ={name: "mine"}, experiment=Experiment(), **options)
+    assert name not in seen
+    off = Experiment(without=("environment",))
+    assert reproducible.variables(Path("/b"), environ={name: "mine"}, experiment=off, **options)[name] == "mine"
+
+
+@pytest.mark.parametrize("name", reproducible.REACHES_BUILD)
+def test_a_variable_that_can_change_a_bit_is_seen(name):
+    seen = reproducible.variables(Path("/b"), environ={name: "/x"}, path=(), epoch=1, experiment=Experiment())
+    assert seen[name] == "/x"
+
+
+def test_an_experiment_survives_its_spelling():
+    experiment = Experiment(without=("strip", "fixed-zip"), variables={"LD_PRELOAD": "a b"})
+    assert Experiment.from_json(experiment.to_json()) == experiment
+
+
+def test_what_is_no_rule_is_refused():
+    with pytest.raises(BuilderError, match="'stirp' is no rule of reproducible builds\n  help: did you mean 'strip'"):
+        Experiment(without=("stirp",))
+
+
+@pytest.mark.parametrize(
+    ("cuda", "canonical", "marked"),
+    [
+        pytest.param(None, False, False, id="no CUDA"),
+        pytest.param("12.6.77", True, False, id="old, canonical path"),
+        pytest.param("12.6.77", False, True, id="old, elsewhere"),
+        pytest.param("13.0.48", False, False, id="new, module id rewritten"),
+    ],
+)
+def test_a_toolchain_that_cannot_be_made_reproducible_is_marked(cuda, canonical, marked):
+    reason = reproducible.shortcoming(cuda=cuda, canonical=canonical)
+    assert (reason is not None) is marked
+    given = {"project": "p", "framework": "f", "pins": "q", "toolchain": {}}
+    assert ("not-reproducible" in reproducible.inputs(**given, shortcoming=reason)) is marked
+
+
+def test_a_zip_of_members_in_another_order_is_the_same():
+    members = {"b.py": Bytes(b"2"), "a.py": Bytes(b"1"), "x.dist-info/WHEEL": Bytes(b"w")}
+    backwards = dict(reversed(members.items()))
+    assert pack(members, dist_info="x.dist-info") == pack(backwards, dist_info="x.dist-info")
+    assert pack(members, dist_info="x.dist-info", epoch=None) != pack(backwards, dist_info="x.dist-info", epoch=None)
