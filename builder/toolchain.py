@@ -16,6 +16,7 @@ from builder.errors import ToolError
 CXX_NAMES = ("c++", "g++", "clang++")
 _COMPILER_PARTS = ("cc1plus", "as", "ld")
 _COMPILER_FILES = ("libstdc++.so", "libgcc.a", "crt1.o", "libc.so.6", "libc_nonshared.a", "libm.so.6")
+_SYSTEM_CUDA = Path("/usr/local/cuda")
 _CUDA_PARTS = ("bin/ptxas", "bin/fatbinary", "bin/cudafe++", "bin/nvlink", "nvvm/bin/cicc")
 
 Digest = Callable[[Path], str]
@@ -159,7 +160,7 @@ class _Search:
             if home is not None and (home / "bin/nvcc").is_file():
                 return home / "bin/nvcc"
         found = self.which("nvcc")
-        candidates = [None if found is None else self.real_nvcc(found), Path("/usr/local/cuda/bin/nvcc")]
+        candidates = [None if found is None else self.real_nvcc(found), _SYSTEM_CUDA / "bin/nvcc"]
         return next((nvcc for nvcc in candidates if nvcc is not None and nvcc.is_file()), None)
 
     def real_nvcc(self, nvcc: Path) -> Path | None:

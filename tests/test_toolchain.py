@@ -60,6 +60,13 @@ def test_no_compiler_is_said_with_how_to_get_one(tmp_path):
     assert "apt-get install g++" in caught.value.help
 
 
+def test_no_cuda_toolkit_is_said_with_what_was_looked_at(tools, tmp_path, monkeypatch):
+    monkeypatch.setattr(toolchain, "_SYSTEM_CUDA", tmp_path / "nowhere")
+    with pytest.raises(ToolError, match="no CUDA toolkit: looked at CUDA_HOME, CUDA_PATH, nvcc on PATH") as caught:
+        find(Backend.CUDA, tools, environ={"CUDA_HOME": str(tmp_path), "PATH": str(tools)})
+    assert "CUDA_HOME" in caught.value.help
+
+
 def test_a_toolkit_of_another_version_is_refused_with_both_versions(tools, tmp_path):
     program(tmp_path / "cuda/bin/nvcc", NVCC.format(version="12.4"))
     with pytest.raises(ToolError, match=r"is 12\.4; this cell needs 13\.0"):
