@@ -32,7 +32,7 @@ CELLS = [("2.14", "cu130"), ("2.15", "cu132")]
 COMPONENT = '[kernel.relu-cuda]\nbackend = "cuda"\n'
 
 
-@pytest.mark.parametrize(("torch", "compute"), CELLS, ids=" ".join)
+@pytest.mark.parametrize(("torch", "compute"), CELLS, ids=["-".join(cell) for cell in CELLS])
 def test_a_classic_cuda_cell_of_a_preview_builds_and_registers(tmp_path, torch, compute):
     short = torch.replace(".", "")
     variant = f"torch{short}-cxx11-{compute}-x86_64-linux"
