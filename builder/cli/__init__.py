@@ -20,6 +20,7 @@ COMMANDS = {
     "repro": "Build again under other circumstances, and compare the bytes.",
     "schema": "Print the JSON Schema of a build.toml.",
     "store": "List, verify and clean the store.",
+    "test": "Run a kernel's tests against its wheel.",
     "update": "Rewrite a build.toml to the current edition.",
     "why": "Say why a cell would be built again.",
 }

@@ -1,0 +1,113 @@
+"""Run a kernel's own tests against a wheel of it, in a folder where its sources cannot be imported by mistake."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from builder import identity
+from builder.config import Backend, Framework
+from builder.current import Current
+from builder.engine.local import Plan
+from builder.errors import BuilderError, ToolError
+from builder.wheel import Wheel
+
+TESTS = "tests"
+_SETTINGS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+"""Files in which pytest looks for its settings."""
+_DEVICES = {"cuda": Backend.CUDA, "hip": Backend.ROCM, "xpu": Backend.XPU}
+"""What torch's identity says of the device that it is built for."""
+_NO_TESTS, _FAILED = 5, 1
+"""Exit codes of pytest."""
+
+
+class NoTestsError(BuilderError):
+    """A kernel that has nothing to run."""
+
+
+def tests_of(root: Path) -> Path:
+    """Return the folder of a kernel's tests.
+
+    Raises:
+        NoTestsError: there is none, or no test is in it.
+    """
+    folder = root / TESTS
+    if not any(folder.rglob("test_*.py")) and not any(folder.rglob("*_test.py")):
+        raise NoTestsError(f"no tests in '{folder}'", help="write one, such as tests/test_ops.py, that calls the ops")
+    return folder
+
+
+def backends(framework: Framework, found: Current) -> tuple[Backend, ...]:
+    """Return the backends that the installed framework can run, what it is built for before cpu."""
+    if framework is Framework.TVM_FFI or found.torch is None:
+        return (Backend.CPU, Backend.CUDA)
+    facts = identity.torch_identity(found.torch).facts
+    devices = tuple(backend for fact, backend in _DEVICES.items() if fact in facts)
+    return (*devices, Backend.METAL, Backend.CPU)
+
+
+def choose(plans: Iterable[Plan], order: Sequence[Backend]) -> Plan:
+    """Return the first cell that can be built, of the first backend that has one.
+
+    Raises:
+        ToolError: there is none; the reason for each is given.
+    """
+    planned = tuple(plan for plan in plans if plan.cell.backend in order)
+    possible = sorted(
+        (plan for plan in planned if plan.action != "skip"), key=lambda plan: order.index(plan.cell.backend)
+    )
+    if possible:
+        return possible[0]
+    reasons = dict.fromkeys(plan.reason.splitlines()[0] for plan in planned)
+    names = ", ".join(map(str, order))
+    raise ToolError(
+        "\n".join(("no cell fits the framework that is installed", *(f"  {reason}" for reason in reasons)))
+        if reasons
+        else f"the kernel has no cell for what is installed, which runs {names}",
+        help="name another interpreter with --python, or install a torch of the matrix: builder matrix",
+    )
+
+
+def run(
+    wheel: Path, *, root: Path, tests: Path, python: Path, arguments: Sequence[str], environ: Mapping[str, str]
+) -> int:
+    """Run the tests of the kernel in `root` with what is in `wheel`; pytest writes to this process's own output.
+
+    Returns:
+        0 when all passed, 1 when some failed.
+
+    Raises:
+        NoTestsError: pytest found nothing to run.
+        ToolError: there is no pytest, or it did not come to its end.
+    """
+    _require_pytest(python)
+    with tempfile.TemporaryDirectory(prefix="builder-test-") as name:
+        folder, site = Path(name), Path(name) / "site"
+        Wheel.read(wheel)  # its members have safe names
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(site)
+        shutil.copytree(tests, folder / TESTS, ignore=shutil.ignore_patterns("__pycache__"))
+        for each in _SETTINGS:
+            if (root / each).is_file():
+                shutil.copy(root / each, folder / each)
+        paths = [str(site), *filter(None, [environ.get("PYTHONPATH")])]
+        done = subprocess.run(
+            [python, "-m", "pytest", "-p", "no:cacheprovider", TESTS, *arguments],
+            cwd=folder,
+            env={**environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"},
+            check=False,
+        )
+    if done.returncode == _NO_TESTS:
+        raise NoTestsError(f"pytest ran no test of '{tests}'", help="look at the names and arguments given to pytest")
+    if done.returncode not in (0, _FAILED):
+        raise ToolError(f"pytest ended with {done.returncode}", help="what it wrote is above")
+    return done.returncode
+
+
+def _require_pytest(python: Path) -> None:
+    asked = subprocess.run([python, "-c", "import pytest"], capture_output=True, check=False)
+    if asked.returncode != 0:
+        raise ToolError(f"'{python}' has no pytest", help=f"install it: {python} -m pip install pytest")
