@@ -1,5 +1,6 @@
 """The command line: a table of commands, each loaded when it is called."""
 
+import os
 import sys
 
 from builder import __version__
@@ -10,6 +11,7 @@ COMMANDS = {
     "build": "Build the wheels of a kernel.",
     "bundle": "Lay wheels out for the hub.",
     "check": "Find what is wrong with a kernel before it is built.",
+    "completion": "Print the completion script of a shell.",
     "doctor": "Show this machine, its toolchains and the cells it can build.",
     "index": "Make a static package index of wheels.",
     "init": "Start a new kernel that builds.",
@@ -25,6 +27,9 @@ COMMANDS = {
     "why": "Say why a cell would be built again.",
 }
 """Name of each command and its one line of help; `builder.cli.<name>` has it as `command`."""
+
+COMPLETE = "_BUILDER_COMPLETE"
+"""Variable by which the completion script of a shell asks; click derives its name from that of the program."""
 
 _HELP = ("-h", "--help")
 _HEAD = """Usage: builder [OPTIONS] COMMAND [ARGS]...
@@ -48,6 +53,8 @@ def help_text() -> str:
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit."""
     arguments = sys.argv[1:] if argv is None else argv
+    if COMPLETE in os.environ:  # the words are in variables, not in the arguments
+        sys.exit(run(arguments))
     # What a shell asks for most costs no import of a library: see benchmarks/startup.py.
     if not arguments or arguments[0] in _HELP:
         sys.stdout.write(help_text())

@@ -1,0 +1,27 @@
+"""`builder completion`."""
+
+import click
+from click.shell_completion import get_completion_class
+
+from builder.cli import COMPLETE
+from builder.cli.group import cli
+
+_SHELLS = ("bash", "zsh", "fish")
+
+
+_WHERE = """\b
+bash  eval "$(builder completion bash)"     in ~/.bashrc
+zsh   eval "$(builder completion zsh)"      in ~/.zshrc
+fish  builder completion fish | source      in ~/.config/fish/config.fish"""
+
+
+@click.command(epilog=_WHERE)
+@click.argument("shell", type=click.Choice(_SHELLS))
+def command(shell: str) -> None:
+    """Print the completion script of a shell, to be read when the shell starts."""
+    found = get_completion_class(shell)
+    if found is None:  # pragma: no cover  click has these shells
+        raise AssertionError(shell)
+    # bash is asked for its version by source(), which a machine that only prepares the script need not have.
+    made = found(cli, {}, "builder", COMPLETE)
+    click.echo(made.source_template % made.source_vars())
