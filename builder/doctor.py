@@ -1,5 +1,6 @@
 """What this machine has for building, and which rows of the matrix it can build with it."""
 
+import functools
 import os
 import platform
 import shutil
@@ -133,6 +134,7 @@ def _store(store: Store) -> Fact:
 def verdicts(rows: tuple[Row, ...], environ: Mapping[str, str]) -> Iterator[Verdict]:
     """Yield for each row whether a classic torch cell of it can be built here; nothing is fetched."""
     known, where = pins.load(), finders.read(environ)
+    search = functools.cache(functools.partial(interpreters.find, finders=where))
     tools: dict[tuple[Backend, str | None], BuilderError | None] = {}
     for row in rows:
         if row.system != toolchain.system():
@@ -142,7 +144,7 @@ def verdicts(rows: tuple[Row, ...], environ: Mapping[str, str]) -> Iterator[Verd
             framework=Framework.TORCH, version=str(row.torch), compute=row.compute, python="", system=row.system
         )
         try:
-            found = interpreters.interpreter_for(known, wanted, finders=where)
+            found = interpreters.interpreter_for(known, wanted, finders=where, search=search)
             pinned = known.environment(replace(wanted, python=found.tag))
         except BuilderError as error:
             yield Verdict(row=row, missing=error.message, help=error.help)

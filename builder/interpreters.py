@@ -3,6 +3,7 @@
 import platform
 import sys
 import sysconfig
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +29,12 @@ def running() -> Interpreter | None:
     return Interpreter(path=Path(sys.executable), tag=f"cp{sys.version_info.major}{sys.version_info.minor}")
 
 
-def interpreter_for(pins: Pins, requirement: Requirement, *, finders: Finders) -> Interpreter:
+def interpreter_for(
+    pins: Pins, requirement: Requirement, *, finders: Finders, search: Callable[[str], Path | None] | None = None
+) -> Interpreter:
     """Return a Python for which `requirement` is pinned: the running one, else the newest that is installed.
+
+    `search` finds a Python by its tag in place of uv; who asks for many requirements remembers what was found.
 
     Raises:
         MissingPinsError: there are no pins for any Python.
@@ -42,7 +47,7 @@ def interpreter_for(pins: Pins, requirement: Requirement, *, finders: Finders) -
     if not pinned:
         pins.environment(requirement)
     for tag in reversed(pinned):
-        path = find(tag, finders=finders)
+        path = find(tag, finders=finders) if search is None else search(tag)
         if path is not None:
             return Interpreter(path=path, tag=tag)
     versions = ", ".join(map(dotted, pinned))

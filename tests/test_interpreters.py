@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import finders, interpreters
+from builder import doctor, finders, interpreters, matrix, toolchain
 from builder.config import Framework
 from builder.errors import ToolError
 from builder.pins import MissingPinsError, Part, Pins, Requirement, Wheel
@@ -53,3 +53,25 @@ def test_another_python_on_path_is_found(tmp_path, settings):
     assert found is not None
     assert found.exists()
     assert interpreters.find("cp399", finders=settings) is None
+
+
+def test_a_search_that_remembers_takes_the_place_of_uv(requirement, settings):
+    asked = []
+
+    def search(tag):
+        asked.append(tag)
+        return Path("/python") if tag == "cp398" else None
+
+    found = interpreters.interpreter_for(pinned_for("cp398", "cp399"), requirement, finders=settings, search=search)
+    assert found == interpreters.Interpreter(path=Path("/python"), tag="cp398")
+    assert asked == ["cp399", "cp398"]
+
+
+def test_uv_is_asked_once_for_each_python_and_not_for_each_row(monkeypatch):
+    asked = []
+    monkeypatch.setattr(interpreters, "running", lambda: None)
+    monkeypatch.setattr(interpreters, "find", lambda tag, **_: asked.append(tag))
+    rows = tuple(row for row in matrix.rows() if row.system == toolchain.system())
+    verdicts = list(doctor.verdicts(rows, {"PATH": ""}))
+    assert len(verdicts) == len(rows) > len(asked) > 0
+    assert len(asked) == len(set(asked))
