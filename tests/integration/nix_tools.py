@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -42,6 +43,44 @@ def flake(tmp_path_factory):
     """The sources of the project, without what tests and people write beside them: Nix copies all that is in a path."""
     copy = tmp_path_factory.mktemp("flake") / "builder"
     return Path(shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_SOURCES)))
+
+
+@pytest.fixture
+def builder(tmp_path):
+    def run(*arguments, env=None, check=None, engine=("--engine", "nix", "--package-set", "host")):
+        done = subprocess.run(
+            [sys.executable, "-m", "builder", "build", *map(str, arguments), *engine],
+            env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "\nTraceback" not in done.stderr, done.stderr  # one of the wheel's own is indented
+        if check is not None:
+            assert done.returncode == check, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A kernel that no store has, in a folder with a space and no Git."""
+    return salted(ROOT / "tests/data/kernels/tiny", tmp_path / "a kernel", "csrc/factor.h")
+
+
+@pytest.fixture
+def relu(tmp_path):
+    """A tvm-ffi kernel that no store has: its environment is small."""
+    return salted(ROOT / "examples/relu-tvm-ffi", tmp_path / "relu", "tvm-ffi-ext/relu_kernels.h")
+
+
+def salted(source, target, header):
+    root = Path(shutil.copytree(source, target))
+    file = root / header
+    file.write_text(f"// {secrets.token_hex(16)}\n{file.read_text()}")
+    return root
 
 
 def override(flake, name="nixpkgs"):

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from tests.integration import compiling
+
 ROOT = Path(__file__).parent.parent.parent
 TINY = ROOT / "tests/data/kernels/tiny"
 VARIANT = "torch-stable-abi210-cpu-x86_64-linux"
@@ -156,21 +158,12 @@ def test_a_cold_store_without_network_says_what_is_missing(builder, kernel, tmp_
     assert left_in(tmp_path / "cold/environments") == []
 
 
-SLOW_TO_COMPILE = """
-constexpr unsigned spin(unsigned sum) {
-  for (unsigned i = 0; i < 1000; ++i)
-    for (unsigned j = 0; j < 1000; ++j) sum = sum * 31 + j;
-  return sum;
-}
-""" + "".join(f"static_assert(spin({seed}) != 1);\n" for seed in range(100))
-
-
 def test_ctrl_c_ends_the_compilers_and_leaves_nothing(kernel, tmp_path):
     # A name of its own, for other tests compile beside this one; and constants that take a compiler minutes.
     source = (kernel / "csrc/twice.cpp").rename(kernel / "csrc/twice_slowly.cpp")
     configuration = kernel / "build.toml"
     configuration.write_text(configuration.read_text().replace("csrc/twice.cpp", "csrc/twice_slowly.cpp"))
-    source.write_text(source.read_text() + SLOW_TO_COMPILE)
+    source.write_text(source.read_text() + compiling.SLOW_TO_COMPILE)
     marker = "csrc/twice_slowly.cpp"
     process = subprocess.Popen(
         [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT, "--jobs", "1", "--no-isolation"],
@@ -183,7 +176,7 @@ def test_ctrl_c_ends_the_compilers_and_leaves_nothing(kernel, tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  no thread runs here
     )
     deadline = time.monotonic() + 120
-    while not _compiling(marker) and time.monotonic() < deadline:
+    while not compiling.compilers_of(marker) and time.monotonic() < deadline:
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.1)
     os.kill(process.pid, signal.SIGINT)
@@ -191,21 +184,9 @@ def test_ctrl_c_ends_the_compilers_and_leaves_nothing(kernel, tmp_path):
     assert process.returncode == 130, stderr
     assert "interrupted" in stderr
     assert "Traceback" not in stderr
-    assert not _compiling(marker)
+    assert not compiling.compilers_of(marker)
     assert left_in(tmp_path / "dist") == []
     assert left_in(tmp_path / "store/scratch") == []
-
-
-def _compiling(marker):
-    """Whether a compiler of this marker runs."""
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[0].endswith(b"cc1plus") and any(marker.encode() in word for word in words):
-            return True
-    return False
 
 
 def test_cells_that_this_machine_cannot_build_are_said_with_the_reason(builder, kernel):

@@ -2,11 +2,8 @@
 
 import hashlib
 import json
-import os
 import secrets
-import shutil
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -14,8 +11,7 @@ import pytest
 
 from tests.integration import nix_tools
 
-flake = nix_tools.flake
-TINY = nix_tools.ROOT / "tests/data/kernels/tiny"
+builder, flake, relu, tiny = nix_tools.builder, nix_tools.flake, nix_tools.relu, nix_tools.tiny
 STABLE = "torch-stable-abi210-cpu-x86_64-linux"
 TVM_FFI = "tvm-ffi01-cpu-x86_64-linux"
 
@@ -23,44 +19,6 @@ pytestmark = [
     *nix_tools.needs_nix,
     pytest.mark.skipif(bool(nix_tools.why_not()), reason=nix_tools.why_not() or "-"),
 ]
-
-
-@pytest.fixture
-def builder(tmp_path):
-    def run(*arguments, env=None, check=None, engine=("--engine", "nix", "--package-set", "host")):
-        done = subprocess.run(
-            [sys.executable, "-m", "builder", "build", *map(str, arguments), *engine],
-            env={**os.environ, "PYTHONPATH": str(nix_tools.ROOT), **(env or {})},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "\nTraceback" not in done.stderr, done.stderr  # one of the wheel's own is indented
-        if check is not None:
-            assert done.returncode == check, done.stderr
-        return done
-
-    return run
-
-
-@pytest.fixture
-def tiny(tmp_path):
-    """A kernel that no store has, in a folder with a space and no Git."""
-    return salted(TINY, tmp_path / "a kernel", "csrc/factor.h")
-
-
-@pytest.fixture
-def relu(tmp_path):
-    """A tvm-ffi kernel that no store has: its environment is small."""
-    return salted(nix_tools.ROOT / "examples/relu-tvm-ffi", tmp_path / "relu", "tvm-ffi-ext/relu_kernels.h")
-
-
-def salted(source, target, header):
-    root = Path(shutil.copytree(source, target))
-    file = root / header
-    file.write_text(f"// {secrets.token_hex(16)}\n{file.read_text()}")
-    return root
 
 
 def sha256(path):
