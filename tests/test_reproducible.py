@@ -66,3 +66,9 @@ def test_a_zip_of_members_in_another_order_is_the_same():
     backwards = dict(reversed(members.items()))
     assert pack(members, dist_info="x.dist-info") == pack(backwards, dist_info="x.dist-info")
     assert pack(members, dist_info="x.dist-info", epoch=None) != pack(backwards, dist_info="x.dist-info", epoch=None)
+
+
+@pytest.mark.parametrize("rule", reproducible.RULES, ids=lambda rule: rule.name)
+def test_a_rule_is_documented(rule):
+    page = (ROOT / "docs/reproducibility.md").read_text(encoding="utf-8")
+    assert f"| `{rule.name}` ({rule.where}) | {rule.leak} |" in page

@@ -11,6 +11,7 @@ from builder.repro import library
 from builder.wheel import Wheel
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
+_DIGESTS = ("digest", "hashes", "content", "serialNumber")
 _SHOWN = 3
 _TEXT = 160
 
@@ -87,7 +88,7 @@ def _without_digests(content: bytes) -> object:
 def _blank(value: object) -> object:
     """Return a JSON value without what names content by a digest."""
     if isinstance(value, dict):
-        return {name: _blank(inner) for name, inner in value.items() if name not in ("digest", "hashes")}
+        return {name: _blank(inner) for name, inner in value.items() if name not in _DIGESTS}
     return [_blank(inner) for inner in value] if isinstance(value, list) else value
 
 

@@ -15,6 +15,10 @@ from builder.devicecode import DeviceCodeError
 _DERIVED = (".note.gnu.build-id", ".gnu_debuglink")
 """Sections that are a digest of the others."""
 _TABLES = (".dynstr", ".dynsym", ".strtab", ".symtab", ".gnu.hash", ".hash")
+_RELOCATIONS = (".rela.dyn", ".rela.plt", ".gnu.version", ".gnu.version_r")
+"""Sections that number symbols, and change where another symbol comes before them."""
+_CONTENT = (".rodata", ".nv_fatbin", ".hip_fatbin", ".data", ".text")
+"""Sections in which what differs is a cause; others mostly repeat where these are."""
 _SHOWN = 3
 _AROUND = 24
 
@@ -69,9 +73,10 @@ def _sections(first: _Image, second: _Image, *, quiet: bool) -> Iterator[tuple[s
     """Yield the sections; `quiet` leaves out tables of symbols, which were named already."""
     for name in sorted(first.sections.keys() ^ second.sections.keys()):
         yield f"section {name}", f"only in the {'first' if name in first.sections else 'second'}"
-    for name, one in first.sections.items():
+    ordered = sorted(first.sections.items(), key=lambda item: (item[0] not in _CONTENT, item[0] == ".text"))
+    for name, one in ordered:
         other = second.sections.get(name)
-        if other is None or one.data == other.data or (quiet and name in _TABLES):
+        if other is None or one.data == other.data or (quiet and name in (*_TABLES, *_RELOCATIONS)):
             continue
         entries = list(_entries(one.data, other.data)) if "fatbin" in name.lower() else []
         if entries:
