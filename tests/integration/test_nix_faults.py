@@ -85,6 +85,38 @@ def test_a_killed_build_leaves_nothing_and_the_next_one_works(builder, tiny, tmp
     assert [path.suffix for path in (tmp_path / "dist").iterdir()] == [".whl"]
 
 
+def offline(kernel, *, cwd, env=None):
+    """Build on a machine without a network and without a folder of wheels."""
+    return subprocess.run(
+        ["unshare", "--net", *build(kernel, TVM_FFI)],
+        env={**os.environ, "PYTHONPATH": str(nix_tools.ROOT), "PIP_FIND_LINKS": "", "PIP_RETRIES": "0", **(env or {})},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@is_root
+def test_offline_a_new_kernel_builds_from_the_wheels_that_the_store_has(builder, relu, tmp_path):
+    builder(relu, "--variant", TVM_FFI, check=0)
+    header = relu / "tvm-ffi-ext/relu_kernels.h"
+    header.write_text("// another kernel with the same wheels\n" + header.read_text())
+    done = offline(relu, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 built" in done.stderr
+
+
+@is_root
+def test_offline_without_the_wheels_is_said_with_their_names(relu, tmp_path):
+    done = offline(relu, cwd=tmp_path, env={"NIX_REMOTE": f"local?root={tmp_path / 'root'}"})
+    assert done.returncode == 4
+    assert "cannot get the pinned wheel " in done.stderr
+    assert "nix-store --add-fixed sha256 FILE" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.glob("dist/*"))
+
+
 @is_root
 def test_a_full_disk_at_the_output_is_said_and_holds_no_half_wheel(builder, relu, tmp_path):
     listing = 'code=0; "$@" || code=$?; ls -A dist; exit $code'
