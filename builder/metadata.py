@@ -86,10 +86,15 @@ def client_metadata(
     return (json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode()
 
 
+def is_digested(name: str) -> bool:
+    """Whether the digest of a package has a file: not what holds or signs it, and no bytecode."""
+    return name not in _NOT_DIGESTED and not name.endswith((".pyc", ".pyo"))
+
+
 def digests(package: Mapping[str, Bytes]) -> dict[str, str]:
     """Return the base64 sha256 of every file that the client verifies."""
     return {
         name: base64.b64encode(hashlib.sha256(package[name].content).digest()).decode()
         for name in sorted(package)
-        if name not in _NOT_DIGESTED and not name.endswith((".pyc", ".pyo"))
+        if is_digested(name)
     }

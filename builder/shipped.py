@@ -15,12 +15,11 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from builder.errors import BuilderError
-from builder.metadata import METADATA_FILE
+from builder.metadata import METADATA_FILE, is_digested
 from builder.variant import Variant
 from builder.wheel import Member, Wheel, WheelError, record_hash
 
 _BUILD_AGAIN = "build the wheel again; it was changed or is damaged"
-_NOT_DIGESTED = (METADATA_FILE, f"{METADATA_FILE}.sigstore")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +201,7 @@ def _digests(shipped: Shipped) -> dict[str, str]:
     return {
         name: base64.b64encode(hashlib.sha256(member.read()).digest()).decode()
         for name, member in shipped.package.items()
-        if name not in _NOT_DIGESTED and not name.endswith((".pyc", ".pyo"))
+        if is_digested(name)
     }
 
 

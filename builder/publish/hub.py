@@ -11,7 +11,7 @@ from typing import Any
 from builder import card
 from builder.bundle import variants_in
 from builder.errors import NothingToDoError, PublishError, ToolError
-from builder.metadata import METADATA_FILE
+from builder.metadata import METADATA_FILE, is_digested
 
 README = "README.md"
 _REPO_TYPE = "kernel"
@@ -96,10 +96,10 @@ def _violations(folder: Path, table: Mapping[str, Any]) -> Iterator[str]:
     found = {
         path.relative_to(folder).as_posix(): base64.b64encode(hashlib.sha256(path.read_bytes()).digest()).decode()
         for path in folder.rglob("*")
-        if path.is_file() and path.suffix not in (".pyc", ".pyo")
+        if path.is_file() and is_digested(path.relative_to(folder).as_posix())
     }
     for name in sorted(found.keys() | expected.keys()):
-        if name not in (METADATA_FILE, f"{METADATA_FILE}.sigstore") and found.get(name) != expected.get(name):
+        if found.get(name) != expected.get(name):
             yield f"'{folder / name}' is not what the digest says"
 
 
