@@ -120,7 +120,8 @@ def test_a_directory_listing_is_found_and_named(repro, tiny, tmp_path):
     found = causes(repro(tiny, "--variant", CPU, "--json", env=compiler(tmp_path, listed), check=1))
     assert list(found) == ["order"]
     assert ".abi3.so section .rodata" in found["order"]
-    assert "twice.h,twice.cpp" in found["order"] or "twice.cpp,twice.h" in found["order"]
+    # The order itself is the file system's; both have all the files.
+    assert found["order"].count("factor.h") == 2
 
 
 def test_a_variable_of_the_user_is_found_and_named(repro, tiny, tmp_path):
