@@ -20,8 +20,9 @@ _SETTINGS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 """Files in which pytest looks for its settings."""
 _DEVICES = {"cuda": Backend.CUDA, "hip": Backend.ROCM, "xpu": Backend.XPU}
 """What torch's identity says of the device that it is built for."""
-_NO_TESTS, _FAILED = 5, 1
-"""Exit codes of pytest."""
+_NO_TESTS, _FAILED = 5, (1, 2)
+"""Exit codes of pytest; 2 is a test module that cannot be imported."""
+_ORIGIN = "import importlib.util, sys; print(getattr(importlib.util.find_spec(sys.argv[1]), 'origin', None))"
 
 
 class NoTestsError(BuilderError):
@@ -86,28 +87,38 @@ def run(
     _require_pytest(python)
     with tempfile.TemporaryDirectory(prefix="builder-test-") as name:
         folder, site = Path(name), Path(name) / "site"
-        Wheel.read(wheel)  # its members have safe names
+        packed = Wheel.read(wheel)  # its members have safe names
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(site)
         shutil.copytree(tests, folder / TESTS, ignore=shutil.ignore_patterns("__pycache__"))
         for each in _SETTINGS:
             if (root / each).is_file():
                 shutil.copy(root / each, folder / each)
-        paths = [str(site), *filter(None, [environ.get("PYTHONPATH")])]
-        done = subprocess.run(
-            [python, "-m", "pytest", "-p", "no:cacheprovider", TESTS, *arguments],
-            cwd=folder,
-            env={**environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"},
-            check=False,
-        )
+        paths = os.pathsep.join((str(site), *filter(None, [environ.get("PYTHONPATH")])))
+        env = {**environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+        _require_from(site, packed.name.replace("-", "_"), python=python, env=env)
+        command = [python, "-m", "pytest", "-p", "no:cacheprovider", TESTS, *arguments]
+        done = subprocess.run(command, cwd=folder, env=env, check=False)
     if done.returncode == _NO_TESTS:
         raise NoTestsError(f"pytest ran no test of '{tests}'", help="look at the names and arguments given to pytest")
-    if done.returncode not in (0, _FAILED):
+    if done.returncode not in (0, *_FAILED):
         raise ToolError(f"pytest ended with {done.returncode}", help="what it wrote is above")
-    return done.returncode
+    return min(done.returncode, 1)
 
 
 def _require_pytest(python: Path) -> None:
     asked = subprocess.run([python, "-c", "import pytest"], capture_output=True, check=False)
     if asked.returncode != 0:
         raise ToolError(f"'{python}' has no pytest", help=f"install it: {python} -m pip install pytest")
+
+
+def _require_from(site: Path, module: str, *, python: Path, env: Mapping[str, str]) -> None:
+    """Refuse an editable install that comes before everything on the path, which no test would notice."""
+    command = [python, "-c", _ORIGIN, module]
+    asked = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=False)
+    origin = asked.stdout.strip()
+    if not Path(origin).is_relative_to(site):
+        raise ToolError(
+            f"'{module}' would be imported from '{origin}', and not from the wheel",
+            help=f"remove what is installed: {python} -m pip uninstall {module}",
+        )

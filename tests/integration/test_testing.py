@@ -39,11 +39,11 @@ def kernel(tmp_path):
 def test(kernel, tmp_path_factory):
     """Run the command in the kernel's folder; its builds share a store."""
 
-    def run(*arguments):
+    def run(*arguments, path=()):
         store = tmp_path_factory.getbasetemp() / "store-of-tests"
         return subprocess.run(
             [sys.executable, "-m", "builder", "test", *map(str, arguments)],
-            env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": os.pathsep.join(map(str, (*path, ROOT)))},
             cwd=kernel,
             capture_output=True,
             text=True,
@@ -65,6 +65,27 @@ def test_a_test_that_fails_is_exit_code_1(test, kernel):
     done = test()
     assert done.returncode == 1
     assert "assert 1 == 2" in done.stdout
+
+
+def test_a_test_module_that_cannot_be_imported_has_failed(test, kernel):
+    (kernel / "tests/test_tiny.py").write_text("import nothing_of_this_name\n")
+    assert test().returncode == 1
+
+
+def test_an_editable_install_that_hides_the_wheel_is_refused(test, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "from importlib.machinery import PathFinder\n"
+        "class Editable:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        return PathFinder.find_spec(name, [{str(tmp_path / 'elsewhere')!r}]) if name == 'tiny' else None\n"
+        "sys.meta_path.insert(0, Editable())\n"
+    )
+    (tmp_path / "elsewhere/tiny").mkdir(parents=True)
+    (tmp_path / "elsewhere/tiny/__init__.py").touch()
+    done = test(path=[tmp_path])
+    assert done.returncode == 4
+    assert f"'tiny' would be imported from '{tmp_path / 'elsewhere/tiny/__init__.py'}'" in done.stderr
 
 
 @pytest.mark.parametrize(
