@@ -97,7 +97,7 @@ def run(
         paths = os.pathsep.join((str(site), *filter(None, [environ.get("PYTHONPATH")])))
         env = {**environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
         _require_from(site, packed.name.replace("-", "_"), python=python, env=env)
-        command = [python, "-m", "pytest", "-p", "no:cacheprovider", TESTS, *arguments]
+        command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", TESTS, *arguments]
         done = subprocess.run(command, cwd=folder, env=env, check=False)
     if done.returncode == _NO_TESTS:
         raise NoTestsError(f"pytest ran no test of '{tests}'", help="look at the names and arguments given to pytest")
@@ -114,7 +114,7 @@ def _require_pytest(python: Path) -> None:
 
 def _require_from(site: Path, module: str, *, python: Path, env: Mapping[str, str]) -> None:
     """Refuse an editable install that comes before everything on the path, which no test would notice."""
-    command = [python, "-c", _ORIGIN, module]
+    command = [str(python), "-c", _ORIGIN, module]
     asked = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=False)
     origin = asked.stdout.strip()
     if not Path(origin).is_relative_to(site):
