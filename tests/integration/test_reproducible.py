@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from builder import reproducible, sandbox
+from tests.integration import rendered
 
 ROOT = Path(__file__).parent.parent.parent
 TINY = ROOT / "tests/data/kernels/tiny"
@@ -160,8 +161,8 @@ def test_without_a_seed_sections_have_random_names(tmp_path):
 
     def compiled(*options):
         shutil.rmtree(folder / "build", ignore_errors=True)
-        for command in (["cmake", "-B", "build", *options, "."], ["cmake", "--build", "build"]):
-            subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        rendered.configure(folder, folder / "build", *options)
+        rendered.run([rendered.program("cmake"), "--build", folder / "build"])
         (found,) = folder.glob("build/**/*.o")
         return found.read_bytes()
 
