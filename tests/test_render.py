@@ -185,6 +185,21 @@ def test_the_stable_abi_is_asked_for_by_its_backend_alone(tmp_path):
     assert "requirement.py" not in project.files
 
 
+@pytest.mark.parametrize(
+    ("built_with", "least"), [("0.1.12", "0.1.13"), ("0.1.13.post3", "0.1.13.post3"), ("0.1.20", "0.1.20")]
+)
+def test_a_rendered_project_asks_for_no_tvm_ffi_whose_addons_are_shared(built_with, least, monkeypatch):
+    project = render(load(EXAMPLES / "relu-tvm-ffi"), Backend.CPU)
+    table = _toml.loads(project["pyproject.toml"])
+    assert "apache-tvm-ffi>=0.1.13" in table["build-system"]["requires"]
+    (provider,) = table["tool"]["dynamic-metadata"]
+    module = {}
+    exec(compile(project["requirement.py"], "requirement.py", "exec"), module)
+    monkeypatch.setitem(module, "version", lambda _: built_with)
+    asked = module["dynamic_metadata"](provider, {})
+    assert asked == {"dependencies": [f"apache-tvm-ffi>={least},<0.2"]}
+
+
 def test_bounds_of_torch_are_those_of_the_build(tmp_path):
     project = render(kernel(tmp_path, torch='minver = "2.11"\nmaxver = "2.12"'), Backend.CPU)
     assert "torch>=2.11,<2.13" in _toml.loads(project["pyproject.toml"])["build-system"]["requires"]

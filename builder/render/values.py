@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from builder import architectures
+from builder import architectures, dependencies
 from builder.config import Backend, Config, Framework, Version
 from builder.kernel import Kernel
 from builder.render import arguments, headers
@@ -30,6 +30,7 @@ def of(kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool) -> Map
     module = config.general.name.module
     stable_abi = config.stable_abi(backend)
     framework = _DISTRIBUTIONS[config.framework]
+    tvm_ffi = config.framework is Framework.TVM_FFI
     exact = not noarch and stable_abi is None
     requirement = framework if stable_abi is None or noarch else f"{framework}>={stable_abi}"
     return {
@@ -48,7 +49,8 @@ def of(kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool) -> Map
         "license": package_metadata.license_field(config.general.license),
         "module": module,
         "name": str(config.general.name),
-        "newer": config.framework is Framework.TVM_FFI,
+        "at_least": dependencies.at_least("tvm-ffi") if tvm_ffi else None,
+        "newer": tvm_ffi,
         "noarch": noarch,
         "ops": f"_{module}_{backend}_{unique_id}",
         "package": package_directory(config),
@@ -84,6 +86,8 @@ def _components(kernel: Kernel, backend: Backend) -> list[dict[str, Any]]:
 
 def _bounded(config: Config, framework: str, stable_abi: Version | None) -> str:
     """Return the framework that the project can be built with, as pip reads it."""
+    if config.framework is Framework.TVM_FFI:
+        return dependencies.requirement("tvm-ffi")
     if config.torch is None:
         return framework
     least = max((bound for bound in (config.torch.minver, stable_abi) if bound is not None), default=None)
