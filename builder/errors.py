@@ -42,6 +42,10 @@ class ToolError(BuilderError):
     exit_code = 4
 
 
+class DiskFullError(ToolError):
+    """There was no room to write; with room, the same command succeeds."""
+
+
 class AuditError(BuilderError):
     """A wheel breaks a rule."""
 

@@ -1,6 +1,7 @@
 """Project: a rendered tree in memory, and the way to a folder."""
 
 import difflib
+import errno
 import hashlib
 import os
 import tempfile
@@ -8,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from builder.errors import BuilderError, NothingToDoError
+from builder.errors import BuilderError, DiskFullError, NothingToDoError
 from builder.spelling import listed
 
 MANIFEST = ".builder-files"
@@ -52,6 +53,7 @@ class Project:
 
         Raises:
             NothingToDoError: a file is in the way.
+            DiskFullError: there is no room.
         """
         earlier = _unchanged(root)
         in_the_way = [path for path in self.files if path not in earlier and _occupied(root, path)]
@@ -88,9 +90,7 @@ class Project:
                 for path in (*self.files, MANIFEST):
                     (written / path).replace(root / path)
         except OSError as error:
-            raise BuilderError(
-                f"cannot write to '{root}': {error.strerror}", help="name a folder that can be written"
-            ) from error
+            raise _refused(root, error) from error
         for path in sorted(stale):
             (root / path).unlink(missing_ok=True)
             _remove_empty(root, PurePosixPath(path).parent)
@@ -115,6 +115,13 @@ class Project:
         lines = list(difflib.unified_diff(old, new, *names))
         for line in lines or [f"--- {names[0]}\n", f"+++ {names[1]}\n"]:
             yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _refused(root: Path, error: OSError) -> BuilderError:
+    message = f"cannot write to '{root}': {error.strerror}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFullError(message, help="free the disk, or name a folder of another one")
+    return BuilderError(message, help="name a folder that can be written")
 
 
 def _listed(root: Path) -> dict[str, str]:

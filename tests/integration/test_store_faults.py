@@ -190,11 +190,34 @@ def test_a_full_disk_is_said_and_leaves_nothing_to_clean(plain, store, environme
     env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(list(map(str, argv)), env=env, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode in (2, 4), done.stderr
+    assert done.returncode == 4, done.stderr
     assert "No space left on device" in done.stdout + done.stderr
     assert "\n1 built\n" in done.stderr  # by the second command, on the same store
     (wheel,) = (tmp_path / "dist").iterdir()
     assert hashlib.sha256(wheel.read_bytes()).hexdigest() == right
+
+
+@namespaces
+def test_a_project_that_the_disk_has_no_room_for_is_said(plain, tmp_path):
+    script = 'mount -t tmpfs -o size=4k tmpfs "$1" || exit 99; shift; exec "$@"'
+    render = [
+        sys.executable,
+        "-m",
+        "builder",
+        "render",
+        plain,
+        "--backend",
+        "cpu",
+        "--output",
+        tmp_path / "full/project",
+    ]
+    (tmp_path / "full").mkdir()
+    argv = ["unshare", "-rm", "sh", "-c", script, "sh", tmp_path / "full", *render]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(list(map(str, argv)), env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 4, done.stderr
+    assert f"cannot write to '{tmp_path}/full/project': No space left on device" in done.stderr
+    assert "help: free the disk" in done.stderr
 
 
 @namespaces
