@@ -63,7 +63,7 @@ class Tree:
         while pending:
             relative, ancestors = pending.pop()
             real = os.path.realpath(self.root / relative)
-            if real in ancestors or not self.contains(relative):
+            if real in ancestors or not self._is_inside(real):
                 continue
             directories = []
             for entry in self._entries(relative):
@@ -92,7 +92,8 @@ class Tree:
         while literal < len(segments) - 1 and not is_glob(segments[literal]):
             literal += 1
         start = "/".join(segments[:literal])
-        return tuple(sorted(path for path in self.walk(start) if _matches(segments, path.split("/"))))
+        matcher = _Matcher.of(segments)
+        return tuple(sorted(path for path in self.walk(start) if matcher.matches(path)))
 
 
 def is_glob(path: str) -> bool:
@@ -107,22 +108,46 @@ def _is_directory(entry: "os.DirEntry[str]") -> bool:
         return False
 
 
-def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
-    """Match segment by segment, keeping every position reached: linear however many `**` there are."""
-    reached = _past_stars(pattern, {0})
-    for part in parts:
-        following = {at for at in reached if at < len(pattern) and pattern[at] == "**"}
-        following |= {
-            at + 1
-            for at in reached
-            if at < len(pattern) and pattern[at] != "**" and fnmatch.fnmatchcase(part, pattern[at])
-        }
-        reached = _past_stars(pattern, following)
-    return len(pattern) in reached
+@dataclass(frozen=True, slots=True)
+class _Matcher:
+    """A pattern, matched segment by segment, keeping every position reached: linear however many `**` there are."""
+
+    patterns: tuple[re.Pattern[str] | None, ...]
+    """What a segment must match; None stands for `**`."""
+    _after: dict[str, frozenset[int]]
+    """Folder -> the positions reached after its path, which all its files share."""
+
+    @classmethod
+    def of(cls, segments: Sequence[str]) -> "_Matcher":
+        patterns = tuple(None if text == "**" else re.compile(fnmatch.translate(text)) for text in segments)
+        return cls(patterns, {"": _past_stars(patterns, {0})})
+
+    def matches(self, path: str) -> bool:
+        folder, _, name = path.rpartition("/")
+        return len(self.patterns) in self._step(self._reached(folder), name)
+
+    def _reached(self, folder: str) -> frozenset[int]:
+        known = self._after.get(folder)
+        if known is None:
+            parent, _, name = folder.rpartition("/")
+            known = self._after[folder] = self._step(self._reached(parent), name)
+        return known
+
+    def _step(self, reached: frozenset[int], name: str) -> frozenset[int]:
+        following = set()
+        for at in reached:
+            if at == len(self.patterns):
+                continue
+            pattern = self.patterns[at]
+            if pattern is None:
+                following.add(at)
+            elif pattern.match(name):
+                following.add(at + 1)
+        return _past_stars(self.patterns, following)
 
 
-def _past_stars(pattern: Sequence[str], reached: set[int]) -> set[int]:
-    for at in range(len(pattern)):
-        if at in reached and pattern[at] == "**":
+def _past_stars(patterns: Sequence[re.Pattern[str] | None], reached: set[int]) -> frozenset[int]:
+    for at, pattern in enumerate(patterns):
+        if at in reached and pattern is None:
             reached.add(at + 1)
-    return reached
+    return frozenset(reached)

@@ -1,6 +1,7 @@
 """What cannot be rendered, found before anything is: each with its place in the config."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 
 from builder import quoting
 from builder.config import Backend
@@ -13,6 +14,8 @@ from builder.sources import expand
 from builder.spelling import quoted
 from builder.tree import is_glob
 
+Files = Callable[[str], tuple[str, ...]]
+
 _FLAGS = ("cxx-flags", "cuda-flags", "hip-flags", "sycl-flags")
 
 
@@ -22,7 +25,8 @@ def check(kernel: Kernel, backend: Backend, *, allow_unsafe_flags: bool) -> None
     Raises:
         ConfigError: with all of them.
     """
-    problems = [*_unrepresentable(kernel, backend), *_foreign(kernel, backend)]
+    files = cache(partial(_files, kernel))  # a folder of thousands is walked once for all questions
+    problems = [*_unrepresentable(kernel, backend, files), *_foreign(kernel, backend, files)]
     if not allow_unsafe_flags:
         problems += _unsafe(kernel, backend)
     if problems:
@@ -40,13 +44,13 @@ def _tables(kernel: Kernel, backend: Backend) -> Iterator[tuple[KeyPath, Torch |
         yield ("kernel", name), component
 
 
-def _strings(kernel: Kernel, backend: Backend) -> Iterator[tuple[KeyPath, str]]:
+def _strings(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[KeyPath, str]]:
     """Yield every string that becomes an argument of a CMake command."""
     for path, table in _tables(kernel, backend):
         if path[0] == "kernel":
             yield path, str(path[-1])
         for number, entry in enumerate(table.src):
-            yield from (((*path, "src", number), file) for file in _files(kernel, entry))
+            yield from (((*path, "src", number), file) for file in files(entry))
         yield from (((*path, "include", number), entry) for number, entry in enumerate(table.include))
         yield from _flags(path, table)
 
@@ -62,19 +66,19 @@ def _flags(path: KeyPath, table: Torch | TvmFfi | Component) -> Iterator[tuple[K
         yield from (((*path, key, number), entry) for number, entry in enumerate(entries))
 
 
-def _unrepresentable(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
-    for path, text in _strings(kernel, backend):
+def _unrepresentable(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem]:
+    for path, text in _strings(kernel, backend, files):
         reason = quoting.why_not_cmake(text)
         if reason is not None:
             message = f"CMake cannot hold {quoted(text)}: {reason}"
             yield kernel.source.problem("B060", message, path=path, help="write it without")
 
 
-def _foreign(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
+def _foreign(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem]:
     """Find sources of one backend in a component of another."""
     for path, table in _tables(kernel, backend):
         for number, entry in enumerate(table.src):
-            for file in _files(kernel, entry):
+            for file in files(entry):
                 allowed = _LANGUAGES.get("." + file.rpartition(".")[2])
                 if allowed is not None and backend not in allowed:
                     message = f"{quoted(file)} cannot be compiled for '{backend}'"
