@@ -50,7 +50,7 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
     path.write_bytes(finished.content)
     listen("auditing")
     wheel = Wheel.read(path)
-    _audit(wheel)
+    _audit(wheel, audit.Plan(variant=job.cell.name, archs=finish.archs_of(plan)))
     listen("loading")
     loaded = _load(job, wheel, scratch)
     report = {
@@ -231,8 +231,8 @@ def _plan(build: Path) -> dict[str, Any] | None:
     return plan
 
 
-def _audit(wheel: Wheel) -> None:
-    report = audit.run(wheel)
+def _audit(wheel: Wheel, plan: audit.Plan) -> None:
+    report = audit.run(wheel, plan=plan)
     if not report.ok:
         raise AuditError(f"{wheel.path.name} breaks rules\n{report.to_text()}")
 

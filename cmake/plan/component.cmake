@@ -25,9 +25,16 @@ function(kernel_plan_component target)
     message(NOTICE "kernel '${arg_NAME}': asked for, and not compiled by ${arg_TOOLKIT}: ${lost}")
   endif()
 
+  set(requested ${arg_COMPILED} ${arg_LOST})
+  list(REMOVE_DUPLICATES requested)
+  list(SORT requested COMPARE NATURAL)
+  kernel_plan_json(requested ${requested})
   kernel_plan_json(compiled ${arg_COMPILED})
   kernel_plan_json(lost ${arg_LOST})
-  set(entry "{\"name\": \"${arg_NAME}\", \"compiled\": ${compiled}, \"lost\": ${lost}}")
+  set(
+    entry
+    "{\"name\": \"${arg_NAME}\", \"requested\": ${requested}, \"compiled\": ${compiled}, \"lost\": ${lost}}"
+  )
   kernel_plan_note("${target}" KERNEL_COMPONENTS "${entry}")
   set_property(TARGET "${target}" PROPERTY KERNEL_TOOLKIT "${arg_TOOLKIT}")
   set_property(TARGET "${target}" APPEND PROPERTY KERNEL_ARCHITECTURES ${arg_COMPILED})

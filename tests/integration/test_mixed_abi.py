@@ -79,6 +79,25 @@ def test_each_wheel_says_and_needs_what_its_own_abi_asks_for(mixed, tmp_path_fac
     assert required(found[CUDA]) == ["torch>=2.10"]
 
 
+@pytest.mark.cmake
+@pytest.mark.cuda
+@pytest.mark.slow
+@pytest.mark.network
+@pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux")
+def test_device_code_that_the_plan_does_not_have_fails_the_build(mixed, tmp_path_factory, tmp_path):
+    base = tmp_path_factory.getbasetemp()
+    store = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
+    config = (mixed / "build.toml").read_text()
+    flag = 'cuda-flags = ["-gencode=arch=compute_80,code=sm_80"]\n'
+    (mixed / "build.toml").write_text(config.replace("cuda-capabilities", f"{flag}cuda-capabilities"))
+    command = [sys.executable, "-m", "builder", "build", mixed, "--variant", CUDA, "--allow-unsafe-flags"]
+    env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 5, done.stderr
+    assert "it has machine code for 8.0, which the plan does not name" in done.stderr
+    assert list((tmp_path / "dist").glob("*.whl")) == []
+
+
 def required(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]

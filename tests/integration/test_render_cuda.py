@@ -52,7 +52,9 @@ def test_a_stable_kernel_builds_without_a_cuda_torch(tmp_path):
     assert "Warning" not in done.output
     assert "asked for, and not compiled by CUDA" in rendered.words(done.output)
     rendered.compile_and_install(tmp_path / "build", tmp_path / "installed")
-    assert plan(tmp_path)["components"] == [{"name": "one", "compiled": ["8.0", "9.0a"], "lost": ["10.3a"]}]
+    assert plan(tmp_path)["components"] == [
+        {"name": "one", "requested": ["8.0", "9.0a", "10.3a"], "compiled": ["8.0", "9.0a"], "lost": ["10.3a"]}
+    ]
     metadata = json.loads((tmp_path / "installed/small/metadata.json").read_text())
     assert metadata["backend"] == {"type": "cuda", "archs": ["8.0", "9.0a"]}
     (library,) = (tmp_path / "installed").glob("small/*.so")
