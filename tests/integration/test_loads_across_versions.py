@@ -4,6 +4,7 @@ A build of torch for CUDA is imported without a GPU or a library of NVIDIA: what
 That shows that a kernel for CUDA loads and registers, not that it computes.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import finders, identity, interpreters, kernel, loadtest, matrix, standin
+from builder import dependencies, finders, identity, interpreters, kernel, loadtest, matrix, standin
 from builder.finders import uv_binary
 from builder.wheel import Bytes, Wheel, pack, unpack
 
@@ -70,7 +71,12 @@ def wheels(store, tmp_path_factory):
 @pytest.fixture
 def site(request, tmp_path):
     """A folder with the torch and for the Python that the test names; gone afterwards, it takes a gigabyte."""
-    torch, tag = request.param
+    with installed(*request.param, tmp_path=tmp_path) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def installed(torch, tag, *, tmp_path):
     where = finders.read(os.environ)
     python = Path(sys.executable) if tag == HERE else interpreters.find(tag, finders=where) or of_pyenv(tag)
     if python is None:
@@ -82,7 +88,8 @@ def site(request, tmp_path):
     subprocess.run([*install, "--target", folder, *IMPORTS], env={**where.env, "UV_LINK_MODE": "copy"}, check=True)
     fetch(torch, python=tag, into=folder, scratch=tmp_path / "wheel")
     yield folder, python
-    shutil.rmtree(folder)
+    for made in (folder, tmp_path / "wheel"):
+        shutil.rmtree(made)
 
 
 def of_pyenv(tag):
@@ -167,6 +174,52 @@ def test_a_wheel_that_targets_2_11_fails_cleanly_on_2_10(site, store, tmp_path):
     wheel = build(newer, variant, store=store, output=tmp_path / "dist")
     with pytest.raises(loadtest.LoadError, match="undefined symbol"):
         load(wheel, cell_of(newer, variant), site=folder, python=python, folder=tmp_path / "stand-ins")
+
+
+# What a release of tvm-ffi would compile for the torch that is there is only seen.
+ASK = """
+import runpy, subprocess, sys
+def run(command, **options):
+    print(command[command.index("--libname") + 1])
+    return subprocess.CompletedProcess(command, 1, b"", b"")
+subprocess.run = run
+runpy.run_path(sys.argv[1])
+"""
+
+
+def addon(release, site, *, python, folder):
+    """Return the file that a release of tvm-ffi looks for beside a real torch."""
+    libraries = stand_ins(site, folder / "no package", folder / "stand-ins")
+    env = {
+        "PATH": os.defpath,
+        "PYTHONPATH": str(site),
+        "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries)),
+        "TVM_FFI_CACHE_DIR": str(folder / "cache"),
+        # Nothing of NVIDIA's is asked whether there is a GPU: a library that is only named has no answer.
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    command = [python, "-W", "ignore", "-c", ASK, release / "tvm_ffi/_optional_torch_c_dlpack.py"]
+    done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(("version", "shared"), [("0.1.12", True), (dependencies.at_least("tvm-ffi"), False)])
+def test_two_builds_of_torch_2_9_share_an_addon_of_tvm_ffi_before_the_floor_alone(version, shared, tmp_path):
+    release = tmp_path / "tvm-ffi"
+    release.mkdir()
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "-d", release]
+    subprocess.run([*command, f"apache-tvm-ffi=={version}"], check=True)
+    with zipfile.ZipFile(next(release.glob("*.whl"))) as archive:
+        archive.extractall(release)
+    names = []
+    for torch in ("2.9.0", "2.9.1"):
+        with installed(torch, HERE, tmp_path=tmp_path / torch) as (folder, python):
+            names.append(addon(release, folder, python=python, folder=tmp_path / torch))
+            assert identity.torch_identity(folder).version.startswith(torch)
+    assert all(name.startswith("libtorch_c_dlpack_addon_torch29-") for name in names)
+    assert (names[0] == names[1]) is shared
 
 
 def classic(folder):
