@@ -117,6 +117,11 @@ def _unknown(symbol: Symbol, backend: Backend) -> tuple[str, str]:
             f"this symbol is in libtorch_cuda, which a torch for {backend} does not have",
             "guard its use with #ifdef USE_CUDA",
         )
+    if backend is Backend.XPU:
+        return (
+            "no table here says which torch brought the functions of libtorch_xpu, so that it cannot be vouched for",
+            "use a function of torch/csrc/stable, or leave xpu out of [torch.stable-abi]",
+        )
     return (
         "no release of torch has this symbol in the C shim of its stable ABI",
         "use a function of torch/csrc/stable, or define the symbol in the kernel",

@@ -148,6 +148,14 @@ def test_a_target_below_the_name_is_found_where_the_headers_differ_by_it(compile
     assert [finding.symbol for finding in judged(path).findings] == ["torch_exception_get_what"]
 
 
+def test_a_shim_function_of_libtorch_xpu_is_refused_and_not_said_to_be_nowhere(compiler, make_wheel):
+    library = compiler.library(calls("aoti_torch_get_current_xpu_stream"))
+    path = make_wheel(library=library, label="torch.stable210.xpu20253", backend="xpu")
+    finding = next(each for each in judged(path).findings if each.symbol == "aoti_torch_get_current_xpu_stream")
+    assert finding.rule == "torch-stable-abi"
+    assert "no table here says which torch brought the functions of libtorch_xpu" in finding.why
+
+
 def test_a_library_that_does_not_name_libtorch_is_found(compiler, make_wheel):
     report = judged(make_wheel(library=compiler.library(link=())))
     assert [(finding.rule, finding.symbol) for finding in report.findings] == [("torch-stable-abi", "libtorch_cpu.so")]
