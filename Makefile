@@ -61,6 +61,13 @@ NIX_HOST := --override-input nixpkgs path:./builder/nix/host --no-write-lock-fil
 NIX_SYSTEM := $(shell uname -m)-linux
 NAMES := examples: toString (builtins.concatMap (name: map (cell: ".\#cells.$(NIX_SYSTEM).$${name}.$${cell}") examples.$${name}) (builtins.attrNames examples))
 
+# The site of docs/, in site/; nothing in it is fetched when it is read.
+docs: $(SETUP)
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python -m builder.cli.reference > docs/cli.md
+	$(BIN)/python -m builder schema --format markdown > docs/config.md
+	$(BIN)/mkdocs build --quiet --strict
+
 nix:
 	$(NIX) flake check --no-build $(NIX_HOST)
 	$(NIX) build .#kernels $(NIX_HOST) --print-build-logs --out-link result-kernels

@@ -1,0 +1,40 @@
+"""The blocks of a page of docs/ that are marked `bash`, run in order as a reader would run them."""
+
+import os
+import re
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page):
+    return _BLOCK.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
+
+
+def run(page, folder):
+    """Run a page in an empty folder, `folder/work`; nothing of it may fail."""
+    path = f"{_environment(folder / 'venv')}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    variables = os.environ | {"PATH": path, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf")}
+    work = folder / "work"
+    work.mkdir()
+    script = "set -euo pipefail\n" + "\n".join(blocks(page))
+    done = subprocess.run(["bash", "-c", script], cwd=work, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done
+
+
+def _environment(folder):
+    """Make an environment that has what the one of these tests has, and `builder` on PATH."""
+    venv.create(folder, with_pip=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    import torch  # noqa: PLC0415  only a test that runs needs it
+
+    (site / "tests.pth").write_text(f"{ROOT}\n{Path(torch.__file__).parents[1]}\n")
+    command = folder / "bin" / "builder"
+    command.write_text(f"#!{folder / 'bin' / 'python'}\nfrom builder.cli import main\nmain()\n")
+    command.chmod(0o755)
+    return folder / "bin"
