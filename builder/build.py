@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder import audit, cudafe, finish, headers, loadtest, reproducible, run, sandbox, standin
+from builder import audit, cudafe, finish, headers, loadtest, ninja_log, reproducible, run, sandbox, standin
 from builder.config import Backend
 from builder.errors import AuditError, ToolError
 from builder.job import Built, CompileError, Job, OutOfMemoryError
@@ -59,6 +59,7 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
         "finish-seconds": round(time.monotonic() - compiled, 2),
         "canonical-path": _canonical(job),
         "not-reproducible": _shortcoming(job),
+        "files": ninja_log.read(scratch / "build"),
         "ops": None if loaded is None else {name: list(keys) for name, keys in loaded.ops.items()},
         "plan": plan,
     }

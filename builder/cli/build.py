@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -16,12 +16,13 @@ from builder.cli import view
 from builder.cli.arguments import Age, BackendType, Size, kernel_argument, store_option
 from builder.config import Backend
 from builder.engine import budget, local
-from builder.engine.outcome import Outcome
-from builder.errors import BuilderError, NothingToDoError
+from builder.engine.outcome import Event, Listen, Outcome
+from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.job import MANYLINUX
 from builder.matrix import Cell
 from builder.reproducible import Experiment
 from builder.store import StoppedError, Store
+from builder.wheel import write_atomic
 
 
 @click.command()
@@ -48,6 +49,11 @@ from builder.store import StoppedError, Store
 @click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next build goes on.")
 @click.option("--dry-run", is_flag=True, help="Show what would be built and why, and build nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a page there: what ran when, what was slow.",
+)
 @click.option(
     "--experiment", hidden=True, default="{}", help="Rules to leave out and variables to add, as JSON: for repro."
 )
@@ -76,6 +82,7 @@ def command(
     time_limit: float | None,
     dry_run: bool,
     as_json: bool,
+    report: Path | None,
     experiment: str,
     quiet: bool,
 ) -> int:
@@ -110,18 +117,47 @@ def command(
         return _show_plan(loaded, cells, options, as_json=as_json)
     signal.signal(signal.SIGTERM, _interrupt)
     shown = view.choose(environ=os.environ, quiet=quiet)
+    listen, finish_report = _recording(shown.show, report, loaded)
     shown.start()
     try:
         if engine == "nix":
             from builder.engine import nix  # noqa: PLC0415  only those who ask for Nix need it
 
             asked = nix.NixOptions(package_set=package_set, allow_unsandboxed=allow_unsandboxed)
-            outcomes = nix.build_cells(loaded, cells, options, shown.show, nix=asked)
+            outcomes = nix.build_cells(loaded, cells, options, listen, nix=asked)
         else:
-            outcomes = local.build_cells(loaded, cells, options, shown.show)
+            outcomes = local.build_cells(loaded, cells, options, listen)
     finally:
         shown.stop()
+    finish_report(outcomes)
     return _finish(outcomes, as_json=as_json)
+
+
+def _recording(
+    show: Listen, target: Path | None, kernel: kernels.Kernel
+) -> tuple[Listen, Callable[[Sequence[Outcome]], None]]:
+    """Return what a build tells its events, and what to do with its outcomes in the end."""
+    if target is None:
+        return show, lambda _: None
+    from builder import timeline  # noqa: PLC0415  only those who ask for a report need it
+
+    recorder = timeline.Recorder()
+
+    def listen(event: Event) -> None:
+        recorder.show(event)
+        show(event)
+
+    return listen, lambda outcomes: _write(target, recorder.page(outcomes, kernel=str(kernel.config.general.name)))
+
+
+def _write(target: Path, content: bytes) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(target, content)
+    except OSError as error:
+        raise ToolError(
+            f"cannot write the report '{target}': {error.strerror}", help="the wheels are built; name another file"
+        ) from error
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  signal's signature

@@ -16,7 +16,10 @@ import pytest
 
 from builder.cli import run
 from builder.variant import Variant
+from tests.integration import browsing
 from tests.wheels import make
+
+browser = browsing.browser
 
 RELU = Path(__file__).parents[2] / "examples" / "relu"
 WRONG = [
@@ -173,22 +176,6 @@ def test_the_real_kernel_is_installed_for_the_installed_torch_and_called(tmp_pat
     called = subprocess.run([python, "-c", call], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert called.returncode == 0, called.stderr
     assert str(own) in called.stdout
-
-
-CHROMIUM = next(
-    (path for name in ("chromium-headless-shell", "chromium", "google-chrome") if (path := shutil.which(name))), None
-)
-
-
-@pytest.fixture
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("no chromium on PATH")
-    with playwright.sync_playwright() as tools:
-        found = tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @pytest.mark.slow

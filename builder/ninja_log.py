@@ -1,0 +1,28 @@
+"""What ninja says of the files that it made: https://ninja-build.org/manual.html#ref_log."""
+
+from pathlib import Path
+from typing import TypedDict
+
+_NAME = ".ninja_log"
+_FIELDS = 5
+"""Start and end in milliseconds, time of the output, output, hash of the command."""
+
+
+class File(TypedDict):
+    """A file that was made; the seconds are since ninja began."""
+
+    output: str
+    start: float
+    end: float
+
+
+def read(build: Path) -> list[File]:
+    """Return the files in the order in which they were begun; none where nothing was compiled."""
+    made: dict[str, File] = {}
+    for path in sorted(build.rglob(_NAME)):
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            fields = line.split("\t")
+            if len(fields) == _FIELDS and fields[0].isdigit() and fields[1].isdigit():  # else its first line
+                start, end = int(fields[0]) / 1000, int(fields[1]) / 1000
+                made[fields[3]] = File(output=fields[3], start=start, end=end)  # made again: the last time counts
+    return sorted(made.values(), key=lambda file: (file["start"], file["output"]))
