@@ -113,7 +113,17 @@ def test_an_interpreter_without_torch_or_pytest_is_told_what_to_install(test, tm
     site = next((tmp_path / "bare/lib").glob("*/site-packages"))
     torch = Path(subprocess.check_output([sys.executable, "-c", "import torch; print(torch.__file__)"], text=True))
     (site / "torch").symlink_to(torch.parent)
-    for needed in ("typing_extensions.py", "sympy", "mpmath", "filelock", "fsspec", "jinja2", "markupsafe", "networkx"):
+    for needed in (
+        "typing_extensions.py",
+        "sympy",
+        "mpmath",
+        "filelock",
+        "fsspec",
+        "jinja2",
+        "markupsafe",
+        "networkx",
+        "torchgen",
+    ):
         (site / needed).symlink_to(torch.parent.parent / needed)
     done = test("--python", bare)
     assert done.returncode == 4
