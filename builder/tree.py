@@ -23,6 +23,10 @@ class Tree:
     root: Path
     real_root: str
     _real_directories: dict[str, str] = field(default_factory=dict)
+    _walks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _globs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _plain: set[str] = field(default_factory=set)
+    """Regular files that a walk has met in a directory of the tree."""
 
     @classmethod
     def of(cls, root: Path) -> "Tree":
@@ -40,6 +44,8 @@ class Tree:
 
     def has_plain(self, relative: str) -> bool:
         """Whether `relative` is a regular file of the tree, and no link: the common case, by one look at it."""
+        if relative in self._plain:
+            return True
         path = os.path.join(self.root, relative)  # noqa: PTH118  strings: this runs once for each file
         try:
             return stat.S_ISREG(os.lstat(path).st_mode) and self.contains_directory(os.path.dirname(relative))  # noqa: PTH120
@@ -56,8 +62,18 @@ class Tree:
     def _is_inside(self, real: str) -> bool:
         return real == self.real_root or real.startswith(self.real_root.rstrip(os.sep) + os.sep)
 
-    def walk(self, start: str) -> Iterator[str]:
-        """Yield the files under `start`, relative to the root, but no hidden ones."""
+    def walk(self, start: str) -> tuple[str, ...]:
+        """Return the files under `start`, relative to the root, but no hidden ones.
+
+        Raises:
+            TooManyFilesError: there are more than a kernel has.
+        """
+        known = self._walks.get(start)
+        if known is None:
+            known = self._walks[start] = tuple(self._walk(start))
+        return known
+
+    def _walk(self, start: str) -> Iterator[str]:
         budget = MOST_FILES
         pending = [(start, frozenset[str]())]
         while pending:
@@ -71,7 +87,10 @@ class Tree:
                 if budget < 0:
                     raise TooManyFilesError(start)
                 path = f"{relative}/{entry.name}" if relative else entry.name
-                if _is_directory(entry):
+                if _is_plain(entry):
+                    self._plain.add(path)
+                    yield path
+                elif _is_directory(entry):
                     directories.append((path, ancestors | {real}))
                 else:
                     yield path
@@ -87,6 +106,12 @@ class Tree:
 
     def glob(self, pattern: str) -> tuple[str, ...]:
         """Return the files that match `pattern`, sorted; `**` stands for any number of directories."""
+        known = self._globs.get(pattern)
+        if known is None:
+            known = self._globs[pattern] = self._glob(pattern)
+        return known
+
+    def _glob(self, pattern: str) -> tuple[str, ...]:
         segments = tuple(pattern.split("/"))
         literal = 0
         while literal < len(segments) - 1 and not is_glob(segments[literal]):
@@ -99,6 +124,13 @@ class Tree:
 def is_glob(path: str) -> bool:
     """Whether a path has a wildcard."""
     return _WILDCARD.search(path) is not None
+
+
+def _is_plain(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_file(follow_symlinks=False)
+    except OSError:
+        return False
 
 
 def _is_directory(entry: "os.DirEntry[str]") -> bool:
@@ -115,16 +147,33 @@ class _Matcher:
     patterns: tuple[re.Pattern[str] | None, ...]
     """What a segment must match; None stands for `**`."""
     _after: dict[str, frozenset[int]]
-    """Folder -> the positions reached after its path, which all its files share."""
+    """Folder -> the positions reached after its path."""
+    _last: dict[str, tuple[re.Pattern[str], ...] | None]
+    """Folder -> what the name of a file in it may match, or None where every name does."""
 
     @classmethod
     def of(cls, segments: Sequence[str]) -> "_Matcher":
         patterns = tuple(None if text == "**" else re.compile(fnmatch.translate(text)) for text in segments)
-        return cls(patterns, {"": _past_stars(patterns, {0})})
+        return cls(patterns, {"": _past_stars(patterns, {0})}, {})
 
     def matches(self, path: str) -> bool:
         folder, _, name = path.rpartition("/")
-        return len(self.patterns) in self._step(self._reached(folder), name)
+        if folder not in self._last:
+            self._last[folder] = self._endings(self._reached(folder))
+        last = self._last[folder]
+        return last is None or any(pattern.match(name) for pattern in last)
+
+    def _endings(self, reached: frozenset[int]) -> tuple[re.Pattern[str], ...] | None:
+        """Return the patterns with which a path can end."""
+        end = len(self.patterns)
+        endings = []
+        for at in sorted(reached - {end}):
+            pattern = self.patterns[at]
+            if pattern is None and end in _past_stars(self.patterns, {at}):
+                return None
+            if pattern is not None and end in _past_stars(self.patterns, {at + 1}):
+                endings.append(pattern)
+        return tuple(endings)
 
     def _reached(self, folder: str) -> frozenset[int]:
         known = self._after.get(folder)

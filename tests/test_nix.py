@@ -158,7 +158,7 @@ def test_nix_finds_the_pins_that_python_finds_for_every_cell_and_python():
 
 
 def python_files(root):
-    return sorted({*source_set(kernel.load(root)).files, "build.toml"})
+    return sorted({*source_set(kernel.load(root)).paths, "build.toml"})
 
 
 @pytest.mark.parametrize("root", [*EXAMPLES, TINY], ids=lambda path: path.name)

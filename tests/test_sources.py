@@ -29,7 +29,7 @@ def kernel(tmp_path):
 
 
 def names(kernel, **options):
-    return list(sources.source_set(kernel, **options).files)
+    return list(sources.source_set(kernel, **options).paths)
 
 
 def problems(kernel):
@@ -38,17 +38,29 @@ def problems(kernel):
     return [(problem.code, problem.message) for problem in raised.value.problems]
 
 
-def test_the_source_set_is_sorted_and_absolute(kernel):
+def test_the_source_set_is_sorted_and_can_be_read(kernel):
     made = kernel('[torch]\nsrc = ["z.cpp", "a.h"]\n' + CPU + 'src = ["cpu/b.cpp"]\n', "z.cpp", "a.h", "cpu/b.cpp")
-    files = sources.source_set(made).files
-    assert list(files) == ["a.h", "cpu/b.cpp", PACKAGE, "z.cpp"]
-    assert all(path.is_absolute() and path.is_file() for path in files.values())
+    found = sources.source_set(made)
+    assert found.paths == ("a.h", "cpu/b.cpp", PACKAGE, "z.cpp")
+    assert [found.read(path) for path in found.paths] == [(made.root / path).read_bytes() for path in found.paths]
 
 
-def test_a_relative_directory_gives_absolute_paths(kernel, monkeypatch):
+def test_a_set_of_a_relative_directory_is_read_wherever_the_process_goes(kernel, monkeypatch, tmp_path):
     made = kernel("[torch]\n")
     monkeypatch.chdir(made.root.parent)
-    assert sources.source_set(load(Path("kernel"))).files[PACKAGE] == made.root / PACKAGE
+    found = sources.source_set(load(Path("kernel")))
+    monkeypatch.chdir(tmp_path.parent)
+    assert found.read(PACKAGE) == (made.root / PACKAGE).read_bytes()
+    assert found.root == made.root
+
+
+def test_a_tree_that_is_handed_in_is_walked_once(kernel, monkeypatch):
+    made = kernel('[torch]\nsrc = ["csrc/*.cpp"]\n' + CPU + 'src = ["csrc/**/*.cpp"]\n', "csrc/a.cpp", "csrc/b/c.cpp")
+    known = tree.Tree.of(made.root)
+    sources.source_set(made, tree=known)
+    monkeypatch.setattr(os, "scandir", lambda path: pytest.fail(f"'{path}' is read again"))
+    assert sources.expand(made, ["csrc/**/*.cpp"], tree=known) == ("csrc/a.cpp", "csrc/b/c.cpp")
+    assert sources.source_set(made, tree=known).paths == ("csrc/a.cpp", "csrc/b/c.cpp", PACKAGE)
 
 
 def test_the_config_and_what_nobody_names_are_left_out(kernel):

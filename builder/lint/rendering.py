@@ -6,17 +6,19 @@ from builder.config import Backend
 from builder.errors import ConfigError, Problem
 from builder.kernel import Kernel
 from builder.render import refusals
+from builder.tree import Tree
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:
     """Yield the values and files that a render would refuse, for every backend that has components."""
+    tree = Tree.of(kernel.root)
     for backend in dict.fromkeys(kernel.config.general.backends):
-        yield from _refused(kernel, backend)
+        yield from _refused(kernel, tree, backend)
 
 
-def _refused(kernel: Kernel, backend: Backend) -> tuple[Problem, ...]:
+def _refused(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Problem, ...]:
     try:
-        refusals.check(kernel, backend, allow_unsafe_flags=False)
+        refusals.check(kernel, tree, backend, allow_unsafe_flags=False)
     except ConfigError as error:
         return error.problems
     return ()

@@ -99,8 +99,8 @@ def _settings(config: Config, backend: Backend) -> Config:
 
 
 def _digests(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
-    files = source_set(kernel, backend=backend).files
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    found = source_set(kernel, backend=backend)
+    return {path: hashlib.sha256(found.read(path)).hexdigest() for path in found.paths}
 
 
 def _base(root: Path, revision: str) -> str:

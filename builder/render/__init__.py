@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
 from builder.config import Backend, Framework
@@ -14,8 +13,9 @@ from builder.project import Project
 from builder.render import refusals, values
 from builder.render.modules import modules
 from builder.render.template import environment
-from builder.sources import HEADERS, expand, package_directory, source_set
+from builder.sources import HEADERS, SourceSet, expand, package_directory, source_set
 from builder.spelling import listed, quoted
+from builder.tree import Tree
 
 __all__ = ["backends", "is_noarch", "render"]
 
@@ -51,30 +51,32 @@ def render(
         raise BuilderError(
             f"{quoted(unique_id)} cannot be the id of a build", help="use letters, digits and underscores"
         )
-    refusals.check(kernel, backend, allow_unsafe_flags=allow_unsafe_flags)
-    kernel = _expanded(kernel, backend)
-    copied = {path: file.read_bytes() for path, file in _copied(kernel, backend)}
+    tree = Tree.of(kernel.root)
+    refusals.check(kernel, tree, backend, allow_unsafe_flags=allow_unsafe_flags)
+    files = source_set(kernel, tree=tree)
+    kernel = _expanded(kernel, tree, backend)
+    copied = {path: files.read(path) for path in _copied(kernel, backend, files)}
     if unique_id is None:
         # The project names itself by its content: by what it is without a name.
         unique_id = _project(kernel, backend, copied, "").digest[:_ID_DIGITS]
     return _project(kernel, backend, copied, unique_id)
 
 
-def _expanded(kernel: Kernel, backend: Backend) -> Kernel:
+def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
     """Return the kernel with the globs of its sources expanded: once, for all that ask."""
     config = kernel.config
-    torch = None if config.torch is None else replace(config.torch, src=_files(kernel, config.torch.src))
-    tvm_ffi = None if config.tvm_ffi is None else replace(config.tvm_ffi, src=_files(kernel, config.tvm_ffi.src))
+    torch = None if config.torch is None else replace(config.torch, src=_files(kernel, tree, config.torch.src))
+    tvm_ffi = None if config.tvm_ffi is None else replace(config.tvm_ffi, src=_files(kernel, tree, config.tvm_ffi.src))
     components = {
-        name: replace(component, src=_files(kernel, component.src)) if component.backend == backend else component
+        name: replace(component, src=_files(kernel, tree, component.src)) if component.backend == backend else component
         for name, component in config.kernel.items()
     }
     return replace(kernel, config=replace(config, torch=torch, tvm_ffi=tvm_ffi, kernel=components))
 
 
-def _files(kernel: Kernel, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
+def _files(kernel: Kernel, tree: Tree, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
     # A file that a glob finds is in the project, whatever characters its name has.
-    return cast("tuple[ProjectPath, ...]", expand(kernel, entries))
+    return cast("tuple[ProjectPath, ...]", expand(kernel, entries, tree=tree))
 
 
 def _project(kernel: Kernel, backend: Backend, copied: Mapping[str, bytes], unique_id: str) -> Project:
@@ -106,7 +108,7 @@ def _templates(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
     return {**shared, **own}
 
 
-def _copied(kernel: Kernel, backend: Backend) -> Iterator[tuple[str, Path]]:
+def _copied(kernel: Kernel, backend: Backend, files: SourceSet) -> Iterator[str]:
     """Return the files of the kernel that its build for one backend reads.
 
     Headers may be anyone's, since sources include what is not listed; other sources are those of the backend.
@@ -114,6 +116,6 @@ def _copied(kernel: Kernel, backend: Backend) -> Iterator[tuple[str, Path]]:
     package = f"{package_directory(kernel.config)}/"
     noarch = is_noarch(kernel, backend)
     compiled = set() if noarch else {path for entries in values.source_lists(kernel, backend) for path in entries}
-    for path, file in source_set(kernel).files.items():
+    for path in files.paths:
         if path.startswith(package) or (not noarch and (path in compiled or path.endswith(HEADERS))):
-            yield path, file
+            yield path

@@ -12,20 +12,20 @@ from builder.render import flags
 from builder.source import KeyPath
 from builder.sources import expand
 from builder.spelling import quoted
-from builder.tree import is_glob
+from builder.tree import Tree, is_glob
 
 Files = Callable[[str], tuple[str, ...]]
 
 _FLAGS = ("cxx-flags", "cuda-flags", "hip-flags", "sycl-flags")
 
 
-def check(kernel: Kernel, backend: Backend, *, allow_unsafe_flags: bool) -> None:
+def check(kernel: Kernel, tree: Tree, backend: Backend, *, allow_unsafe_flags: bool) -> None:
     """Refuse a kernel with a value that a project for `backend` cannot hold.
 
     Raises:
         ConfigError: with all of them.
     """
-    files = cache(partial(_files, kernel))  # a folder of thousands is walked once for all questions
+    files = cache(partial(_files, kernel, tree))  # a folder of thousands is walked once for all questions
     problems = [*_unrepresentable(kernel, backend, files), *_foreign(kernel, backend, files)]
     if not allow_unsafe_flags:
         problems += _unsafe(kernel, backend)
@@ -55,9 +55,9 @@ def _strings(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[K
         yield from _flags(path, table)
 
 
-def _files(kernel: Kernel, entry: str) -> tuple[str, ...]:
+def _files(kernel: Kernel, tree: Tree, entry: str) -> tuple[str, ...]:
     """Return the files that an entry of a `src` names; a name without a wildcard names itself."""
-    return expand(kernel, (entry,)) if is_glob(entry) else (entry,)
+    return expand(kernel, (entry,), tree=tree) if is_glob(entry) else (entry,)
 
 
 def _flags(path: KeyPath, table: Torch | TvmFfi | Component) -> Iterator[tuple[KeyPath, str]]:
