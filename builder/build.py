@@ -156,6 +156,7 @@ def _settings(seen: _Seen) -> dict[str, Any]:
     }
     job, toolchain = seen.job, seen.job.toolchain
     found = headers.folders(job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages)
+    found |= job.headers
     defines.update((name, str(seen.path(folder))) for name, folder in found.items())
     if toolchain is not None and toolchain.ccache is not None:
         languages = ("C", "CXX", "CUDA", "HIP")

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,8 @@ class Spec:
     allow_unsafe_flags: bool = False
     epoch: int = EPOCH
     test: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Folders of headers that Nix fetched, by the CMake variable that names each."""
 
     @classmethod
     def read(cls, text: str) -> "Spec":
@@ -54,6 +56,7 @@ class Spec:
             environment=Path(table["environment"]),
             cell=_cell(table["cell"]),
             pins=PinSet(pins["python"], pins["system"], wheels),
+            headers=table["headers"],
             **options,
         )
 
@@ -145,6 +148,7 @@ def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[Job, identity.BuildRec
         framework_version=framework.version,
         toolchain=tools,
         toolkit_root=root,
+        headers={name: Path(folder) for name, folder in spec.headers.items()},
         test_python=python if spec.test else None,
         wheel_version=spec.wheel_version,
         label=spec.label,

@@ -41,6 +41,8 @@ class Job:
     toolchain: Toolchain | None
     """None where nothing is compiled."""
     toolkit_root: Path | None = None
+    headers: Mapping[str, Path] = field(default_factory=dict)
+    """Folders of headers that were fetched before, by the CMake variable that names each."""
     test_python: Path | None = None
     """Interpreter that loads the wheel; None where none can be had, which the report says."""
     keeps_bytecode: bool = False

@@ -6,7 +6,8 @@ import re
 import shutil
 import subprocess
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ import tomlkit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder import _toml, kernel, pins
-from builder.config import parse
+from builder import _toml, dependencies, headers, kernel, pins
+from builder.config import Backend, parse
 from builder.matrix import SETS, rows, select
 from builder.source import Source
 from builder.sources import HEADERS, source_set
@@ -434,3 +435,29 @@ def test_nothing_that_builds_a_cell_is_left_out_of_its_derivation():
     needed = {module.split(".")[1] for module in imported("builder.cell", set()) if "." in module}
     assert "build" in needed
     assert apart & needed == set()
+
+
+def test_nix_knows_the_headers_of_a_kernel_as_python_does(tmp_path):
+    component = '\n[kernel.{0}]\nbackend = "cuda"\ndepends = ["torch", "{0}"]\nsrc = ["one.cu"]\n'
+    known = [name for name, facts in dependencies.table()["component"].items() if "cutlass" in facts]
+    general = (
+        '[general]\nname = "headers"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cpu", "cuda"]\n[torch]\n'
+    )
+    (tmp_path / "build.toml").write_text(general + "".join(map(component.format, known)))
+    config = kernel.load(tmp_path).config
+    found = library("headers", kernel=str(tmp_path))
+    expected = [asdict(wheel) for wheel in headers.wheels(config, Backend.CUDA, environ={})]
+    assert sorted(found["cuda"], key=itemgetter("file")) == sorted(expected, key=itemgetter("file"))
+    assert found["cpu"] == []
+    assert {wheel["file"] for wheel in expected} == set(found["all"])
+    assert len(expected) == 3
+
+
+def test_a_pinned_header_is_a_wheel_of_the_environment_of_the_cells_that_need_it(tiny):
+    before = derivation(tiny)
+    text = (tiny / "build.toml").read_text()
+    (tiny / "build.toml").write_text(text.replace('depends = ["torch"]', 'depends = ["torch", "cutlass_3_8"]'))
+    assert derivation(tiny) != before
+    request = {"kernel": str(tiny), "variants": [TINY_CELL], "set": "host", "system": "x86_64-linux", "options": {}}
+    plan = evaluate(ROOT / "builder/nix/engine.nix", "plan", request={**request, "lock": str(ROOT / "flake.lock")})
+    assert "nvidia_cutlass-3.8.0.0-py3-none-any.whl" in [wheel["file"] for wheel in plan[TINY_CELL]["wheels"]]

@@ -10,11 +10,13 @@ let
     head
     listToAttrs
     map
+    sort
     toJSON
     ;
 
   matrix = import ./matrix.nix { inherit util; };
   pins = import ./pins.nix { inherit util; };
+  headers = import ./headers.nix { inherit util; };
   sources = import ./sources.nix { inherit util; };
   tool = import ./tool.nix { inherit util; };
   environments = import ./environment.nix { inherit util; };
@@ -124,17 +126,18 @@ in
   inherit missing skipped;
 
   /**
-    The environment of a cell.
+    The environment of a cell, with the headers that a kernel needs beside.
 
     # Type
-    environment :: PackageSet -> Cell -> { drv :: Derivation, tag :: String, wheels :: [ Wheel ] }
+    environment :: PackageSet -> Config | null -> Cell -> { drv :: Derivation, tag :: String, wheels :: [ Wheel ] }
   */
   environment =
-    set: cell:
+    set: kernel: cell:
     let
       need = pins.need cell;
       tag = head (environments.pythons set pins need);
-      wheels = pins.environment need tag;
+      beside = if kernel == null then [ ] else headers.wheelsOf kernel cell.backend;
+      wheels = sort (left: right: left.name < right.name) (pins.environment need tag ++ beside);
     in
     {
       inherit tag wheels;
@@ -156,7 +159,7 @@ in
   prepare =
     set:
     let
-      prepared = environments.prepare pins set;
+      prepared = environments.prepare (pins.wheels // headers.wheels) set;
     in
     prepared
     // {
@@ -187,7 +190,7 @@ in
     cell:
     let
       self = import ./cells.nix { inherit util; };
-      found = self.environment set cell;
+      found = self.environment set kernel cell;
       lacking = missing set cell;
       toolkits = set.toolkits or { };
       variables = if cell.toolkit == null then { } else toolkits.${toolkitName cell} or { };
@@ -215,6 +218,7 @@ in
               wheels = map (wheel: { inherit (wheel) file name sha256 version; }) found.wheels;
             };
             options = optional options;
+            headers = headers.foldersOf kernel cell.backend;
           };
         }
       );

@@ -12,6 +12,7 @@ in
   config = import ./config.nix { };
   matrix = import ./matrix.nix { inherit util; };
   pins = import ./pins.nix { inherit util; };
+  headers = import ./headers.nix { inherit util; };
   sources = import ./sources.nix { inherit util; };
   tool = import ./tool.nix { inherit util; };
   environment = import ./environment.nix { inherit util; };

@@ -59,7 +59,7 @@ let
       cell = known.${name};
       why = cells.missing set cell;
       drv = build cell;
-      found = cells.environment set cell;
+      found = cells.environment set kernel cell;
     in
     if why != null then
       { missing = why; }

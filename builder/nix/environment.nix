@@ -75,13 +75,13 @@ in
     A package set with what its cells share, each made at most once.
 
     # Type
-    prepare :: Pins -> PackageSet -> PreparedSet
+    prepare :: { String = Wheel; } -> PackageSet -> PreparedSet
   */
   prepare =
-    pins: set:
+    pinned: set:
     set
     // {
-      wheels = mapAttrs (tag: _: mapAttrs (_: wheel set tag) pins.wheels) set.pythons;
+      wheels = mapAttrs (tag: _: mapAttrs (_: wheel set tag) pinned) set.pythons;
     };
 
   /**

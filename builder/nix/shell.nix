@@ -19,7 +19,7 @@ let
   shell =
     set: { command }: cell:
     let
-      environment = (cells.environment set cell).drv;
+      environment = (cells.environment set null cell).drv;
       toolkits = set.toolkits or { };
       name = "${cell.backend}-${util.minor cell.toolkit}";
     in

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import secrets
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -41,6 +42,43 @@ def test_a_cell_is_the_same_file_from_nix_and_from_the_local_engine(builder, tin
 def test_a_tvm_ffi_cell_is_the_same_file_from_nix_and_from_the_local_engine(builder, relu, tmp_path):
     builder(relu, "--variant", TVM_FFI, "--output", tmp_path / "nix", check=0)
     builder(relu, "--variant", TVM_FFI, "--output", tmp_path / "local", engine=(), check=0)
+    assert sha256(only_wheel(tmp_path / "nix")) == sha256(only_wheel(tmp_path / "local"))
+
+
+def on_cutlass(tiny, version):
+    """Let the kernel include a header of CUTLASS."""
+    config, source = tiny / "build.toml", tiny / "csrc/twice.cpp"
+    config.write_text(config.read_text().replace('depends = ["torch"]', f'depends = ["torch", "cutlass_{version}"]'))
+    assert "cutlass" in config.read_text()
+    answer = 'extern "C" const char* where_cutlass_is() { return CUTLASS_IS; }\n'
+    source.write_text(f"#include <cutlass/version.h>\n{source.read_text()}\n#ifdef CUTLASS_IS\n{answer}#endif\n")
+    return tiny
+
+
+def test_a_cell_on_the_pinned_headers_is_the_same_file_from_nix_and_from_the_local_engine(builder, tiny, tmp_path):
+    kernel = on_cutlass(tiny, "3_8")
+    builder(kernel, "--variant", STABLE, "--output", tmp_path / "nix", check=0)
+    builder(kernel, "--variant", STABLE, "--output", tmp_path / "local", engine=(), check=0)
+    assert sha256(only_wheel(tmp_path / "nix")) == sha256(only_wheel(tmp_path / "local"))
+
+
+def test_headers_of_a_pinned_commit_are_fetched_by_nix_and_give_the_same_file(builder, flake, tiny, tmp_path):
+    repository, library = tmp_path / "cutlass", tmp_path / "library"
+    for path in ("include/cutlass/cutlass.h", "tools/util/include/cutlass/util/a.h"):
+        (repository / path).parent.mkdir(parents=True, exist_ok=True)
+        (repository / path).write_text("")
+    (repository / "include/cutlass/version.h").write_text("#define CUTLASS_IS __FILE__\n")
+    git = ("git", "-C", repository, "-c", "user.name=a", "-c", "user.email=a@example.org")
+    for arguments in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "4.0.0"), ("tag", "v4.0.0")):
+        subprocess.run([*git, *arguments], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    shutil.copytree(flake, library, symlinks=True)
+    facts = library / "builder/data/cutlass.toml"
+    text = facts.read_text().replace("https://github.com/NVIDIA/cutlass", f"file://{repository}")
+    facts.write_text(text.replace("dc4817921edda44a549197ff3a9dcf5df0636e7b", head))
+    kernel, env = on_cutlass(tiny, "4_0"), {"PYTHONPATH": str(library)}
+    builder(kernel, "--variant", STABLE, "--output", tmp_path / "nix", env=env, check=0)
+    builder(kernel, "--variant", STABLE, "--output", tmp_path / "local", env=env, engine=(), check=0)
     assert sha256(only_wheel(tmp_path / "nix")) == sha256(only_wheel(tmp_path / "local"))
 
 

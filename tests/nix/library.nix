@@ -13,6 +13,7 @@ let
   library = import ../../builder/nix;
   inherit (library)
     config
+    headers
     matrix
     pins
     sources
@@ -58,6 +59,16 @@ in
       files = sources.files root kernel;
       store = baseNameOf (sources.source root kernel);
       inherit (sources) headers;
+    };
+
+  headers =
+    let
+      kernel = config.load (/. + given.kernel);
+    in
+    {
+      cpu = headers.wheelsOf kernel "cpu";
+      cuda = headers.wheelsOf kernel "cuda";
+      all = builtins.attrNames headers.wheels;
     };
 
   loaded = config.load (/. + given.kernel);

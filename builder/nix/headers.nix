@@ -1,0 +1,104 @@
+/**
+  Header-only libraries of a kernel: the pinned wheel of a version or the commit of its tag. The rules are those of
+  `builder/render/headers.py` and `builder/headers.py`.
+*/
+{ util }:
+let
+  inherit (builtins)
+    attrValues
+    concatMap
+    elemAt
+    filter
+    fromTOML
+    listToAttrs
+    map
+    readFile
+    replaceStrings
+    split
+    ;
+
+  facts = fromTOML (readFile ../data/cutlass.toml);
+  components = (fromTOML (readFile ../data/dependencies.toml)).component;
+
+  library =
+    name:
+    let
+      version = components.${name}.cutlass or null;
+      known = facts.${if version == null then name else "cutlass"};
+    in
+    known
+    // {
+      inherit version;
+      wheel = known.wheels.${toString version} or null;
+      commit = known.commits.${toString version} or null;
+    };
+
+  of =
+    kernel: backend:
+    let
+      parts = filter (part: part.backend == backend) (attrValues (kernel.kernel or { }));
+      names = util.unique (concatMap (part: part.depends or [ ]) parts);
+    in
+    map library (filter (name: name != "torch" && components ? ${name}) names);
+
+  wheel =
+    pinned:
+    let
+      pieces = split "==" pinned.requirement;
+      name = elemAt pieces 0;
+      version = elemAt pieces 2;
+    in
+    {
+      inherit name version;
+      inherit (pinned) sha256;
+      file = "${replaceStrings [ "-" ] [ "_" ] name}-${version}-py3-none-any.whl";
+      index = null;
+    };
+
+  known = concatMap (library: map wheel (attrValues (library.wheels or { }))) (attrValues facts);
+in
+{
+  /**
+    The wheels of every library, by file.
+
+    # Type
+    wheels :: { String = Wheel; }
+  */
+  wheels = listToAttrs (
+    map (pinned: {
+      name = pinned.file;
+      value = pinned;
+    }) known
+  );
+
+  /**
+    The wheels that a kernel's components of a backend need.
+
+    # Type
+    wheelsOf :: Config -> String -> [ Wheel ]
+  */
+  wheelsOf =
+    kernel: backend:
+    map (library: wheel library.wheel) (filter (library: library.wheel != null) (of kernel backend));
+
+  /**
+    The folders that they need and no wheel has, by the CMake variable that names each. Nix fetches a commit while it
+    evaluates; the commit is the hash.
+
+    # Type
+    foldersOf :: Config -> String -> { String = Path; }
+  */
+  foldersOf =
+    kernel: backend:
+    listToAttrs (
+      map (library: {
+        name = library.variable;
+        value =
+          (builtins.fetchGit {
+            url = library.source;
+            ref = "refs/tags/v${library.version}";
+            rev = library.commit;
+          }).outPath;
+      }) (filter (library: library.wheel == null && library.commit != null) (of kernel backend))
+    );
+}
