@@ -5,6 +5,8 @@ That a library imports proves nothing: one built for another torch can import an
 
 import json
 import os
+import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ DISPATCH_KEYS = {
     Backend.XPU: "XPU",
 }
 _TIMEOUT = 300.0
+_UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)")
 
 # Runs in the environment of the cell, with arguments `module ops key`; torch is imported by the kernel itself.
 _TORCH = """
@@ -85,6 +88,7 @@ def load(
     lines = done.stdout.strip().splitlines()
     if done.returncode != 0 or not lines:
         error = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        _refuse_undefined(package, error)
         raise LoadError(f"the built {package.name} does not load: {error}\n{_indented(done.stderr)}")
     found: dict[str, list[str]] = json.loads(lines[-1])
     loaded = Loaded(ops={name: tuple(keys) for name, keys in found.items()})
@@ -100,6 +104,25 @@ def load(
             help=f"register them with TORCH_LIBRARY_IMPL_EXPAND(TORCH_EXTENSION_NAME, {key}, ops)",
         )
     return loaded
+
+
+def _refuse_undefined(package: Path, error: str) -> None:
+    """Say what is missing in the words of the sources, where the loader misses a function or a variable."""
+    match = _UNDEFINED.search(error)
+    if match is None:
+        return
+    raise LoadError(
+        f"the built {package.name} does not load: nothing defines '{_readable(match[1])}', which it uses",
+        help="list the file that defines it in a 'src' of build.toml, or compare the definition with the declaration",
+    )
+
+
+def _readable(symbol: str) -> str:
+    """Return a symbol as the sources write it, where binutils are there to tell."""
+    tool = shutil.which("c++filt")
+    if tool is None:
+        return symbol
+    return subprocess.run([tool, symbol], capture_output=True, text=True, check=False).stdout.strip() or symbol
 
 
 def _run(

@@ -71,10 +71,10 @@ def expand(kernel: Kernel, entries: Sequence[str], *, tree: Tree | None = None) 
     """
     problems: list[Problem] = []
     path = next((path for path, known in _lists(kernel.config) if known == tuple(entries)), ())
-    found = _expand(kernel, tree or Tree.of(kernel.root), path, entries, problems)
+    found = tuple(dict.fromkeys(_expand(kernel, tree or Tree.of(kernel.root), path, entries, problems)))
     if problems:
         raise kernel.source.error(*problems)
-    return tuple(dict.fromkeys(found))
+    return found
 
 
 def _lists(config: Config, backend: Backend | None = None) -> Iterator[tuple[KeyPath, tuple[str, ...]]]:

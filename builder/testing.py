@@ -1,6 +1,7 @@
 """Run a kernel's own tests against a wheel of it, in a folder where its sources cannot be imported by mistake."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ from builder.config import Backend, Framework
 from builder.current import Current
 from builder.engine.local import Plan
 from builder.errors import BuilderError, ToolError
+from builder.matrix import Cell
 from builder.wheel import Wheel
 
 TESTS = "tests"
@@ -20,6 +22,7 @@ _SETTINGS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 """Files in which pytest looks for its settings."""
 _DEVICES = {"cuda": Backend.CUDA, "hip": Backend.ROCM, "xpu": Backend.XPU}
 """What torch's identity says of the device that it is built for."""
+_RELEASED = "release"
 _NO_TESTS, _FAILED = 5, (1, 2)
 """Exit codes of pytest; 2 is a test module that cannot be imported."""
 _ORIGIN = "import importlib.util, sys; print(getattr(importlib.util.find_spec(sys.argv[1]), 'origin', None))"
@@ -39,6 +42,28 @@ def tests_of(root: Path) -> Path:
     if not any(folder.rglob("test_*.py")) and not any(folder.rglob("*_test.py")):
         raise NoTestsError(f"no tests in '{folder}'", help="write one, such as tests/test_ops.py, that calls the ops")
     return folder
+
+
+def require(cells: Iterable[Cell], found: Current) -> None:
+    """Refuse an interpreter that lacks the framework of the cells or pytest, before anything is built.
+
+    Raises:
+        ToolError: something is missing; what to install is said.
+    """
+    newest = max(cells, key=lambda cell: (cell.set == _RELEASED, cell.torch))
+    of_tvm_ffi = newest.framework is Framework.TVM_FFI
+    name, installed = ("tvm_ffi", found.tvm_ffi) if of_tvm_ffi else ("torch", found.torch)
+    missing = {}
+    if installed is None:
+        missing[name] = "apache-tvm-ffi" if of_tvm_ffi else f"torch=={newest.torch}.*"
+    if subprocess.run([found.python, "-c", "import pytest"], capture_output=True, check=False).returncode != 0:
+        missing["pytest"] = "pytest"
+    if missing:
+        command = shlex.join((str(found.python), "-m", "pip", "install", *missing.values()))
+        raise ToolError(
+            f"'{found.python}' has no {' and no '.join(missing)}",
+            help=f"install what is missing, or name another Python with --python: {command}",
+        )
 
 
 def backends(framework: Framework, found: Current) -> tuple[Backend, ...]:
@@ -82,9 +107,8 @@ def run(
 
     Raises:
         NoTestsError: pytest found nothing to run.
-        ToolError: there is no pytest, or it did not come to its end.
+        ToolError: pytest did not come to its end.
     """
-    _require_pytest(python)
     with tempfile.TemporaryDirectory(prefix="builder-test-") as name:
         folder, site = Path(name), Path(name) / "site"
         packed = Wheel.read(wheel)  # its members have safe names
@@ -104,12 +128,6 @@ def run(
     if done.returncode not in (0, *_FAILED):
         raise ToolError(f"pytest ended with {done.returncode}", help="what it wrote is above")
     return min(done.returncode, 1)
-
-
-def _require_pytest(python: Path) -> None:
-    asked = subprocess.run([python, "-c", "import pytest"], capture_output=True, check=False)
-    if asked.returncode != 0:
-        raise ToolError(f"'{python}' has no pytest", help=f"install it: {python} -m pip install pytest")
 
 
 def _require_from(site: Path, module: str, *, python: Path, env: Mapping[str, str]) -> None:

@@ -149,6 +149,22 @@ def test_an_unknown_address_is_shown_as_a_word_to_replace(dist, tmp_path):
     assert "<code>URL</code> stands for" in page
 
 
+def test_the_next_command_is_said_and_its_index_has_the_kernel(dist, tmp_path, capsys):
+    site = tmp_path / "site"
+    assert run(["index", str(dist), "--output", str(site)]) == 0
+    said = capsys.readouterr().err
+    assert f"python -m http.server --directory {site} 8000" in said
+    place, name = re.search(r"--index-url http://localhost:8000/(\S+/) (\S+)", said).groups()
+    assert (site / place / name / "index.html").is_file()
+
+
+def test_the_next_command_takes_the_address_that_was_given(dist, tmp_path, capsys):
+    assert run(["index", str(dist), "--output", str(tmp_path / "site"), "--base-url", "https://example.org/k/"]) == 0
+    said = capsys.readouterr().err
+    assert "--index-url https://example.org/k/for/" in said
+    assert "localhost" not in said
+
+
 def test_what_a_wheel_says_cannot_become_html(tmp_path):
     path = make(tmp_path, "relu", Variant.parse(NAMES[1]), requires=['torch; python_version > "<b>"'])
     (wheel,) = shipped.read_all([path])

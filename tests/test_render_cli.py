@@ -148,3 +148,14 @@ def test_two_kernels_of_one_name_are_not_written_over_each_other(tmp_path, capsy
 def test_all_backends_are_for_folders_alone(capsys, arguments):
     assert run(["render", *arguments]) == 2
     assert "--backend all" in capsys.readouterr().err
+
+
+def test_every_source_that_is_not_there_is_named(tmp_path, capsys):
+    kernel = Path(shutil.copytree(RELU, tmp_path / "relu"))
+    (kernel / "torch-ext/torch_binding.cpp").unlink()
+    (kernel / "relu_cpu/relu.cpp").unlink()
+    assert run(["render", str(kernel), "--backend", "cpu"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "'torch-ext/torch_binding.cpp' does not exist" in captured.err
+    assert "'relu_cpu/relu.cpp' does not exist" in captured.err

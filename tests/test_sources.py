@@ -284,3 +284,9 @@ def test_a_component_that_an_upgrade_doubled_is_reported_once(tmp_path):
     made = load(tmp_path, license="MIT")
     assert len(made.config.kernel) == 2
     assert len(problems(made)) == 1
+
+
+def test_an_entry_that_names_no_file_is_refused_when_expanded(kernel):
+    made = kernel("[torch]\n" + CPU + 'src = ["gone.cpp"]\n')
+    with pytest.raises(ConfigError, match=r"'gone\.cpp' does not exist"):
+        sources.expand(made, made.config.kernel["cpu"].src)

@@ -1,5 +1,6 @@
 """What `builder test` chooses and refuses, before anything is built."""
 
+import venv
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,21 @@ def torch_at(root, lines):
     (root / "torch").mkdir(parents=True)
     (root / "torch/version.py").write_text("".join(f"{line}\n" for line in ("__version__ = '2.13.0'", *lines)))
     return Current(python=Path("python"), torch=root, tvm_ffi=None)
+
+
+@pytest.mark.parametrize(
+    ("example", "needed"),
+    [("relu", "'torch==2.13.*'"), ("silu-and-mul", "'torch==2.13.*'"), ("relu-tvm-ffi", "apache-tvm-ffi")],
+)
+def test_a_python_without_anything_is_told_the_one_command_before_anything_is_built(tmp_path, example, needed):
+    venv.create(tmp_path / "bare", with_pip=False)
+    python = tmp_path / "bare/bin/python"
+    config = kernel.load(RELU.parent / example).config
+    with pytest.raises(ToolError) as caught:
+        testing.require(matrix.select(config, matrix.rows()), Current(python=python, torch=None, tvm_ffi=None))
+    assert "has no " in caught.value.message
+    assert caught.value.message.endswith("and no pytest")
+    assert caught.value.help.endswith(f"{python} -m pip install {needed} pytest")
 
 
 def test_the_device_that_torch_is_built_for_comes_before_cpu():

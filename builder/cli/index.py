@@ -1,11 +1,17 @@
 """`builder index`: a static package index."""
 
+import re
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from builder import index, shipped
 from builder.errors import NothingToDoError
+
+_INSTALLABLE = re.compile(r"for/[^/]+/simple/index\.html")
+_PORT = 8000
 
 
 @click.command()
@@ -22,8 +28,20 @@ def command(directory: Path, output: Path, base_url: str | None, *, variants: bo
     wheels = _wheels(directory)
     known = {path.name: path for path in index.existing_wheels(output)}
     read = shipped.read_all([*wheels, *(path for name, path in known.items() if name not in {w.name for w in wheels})])
-    new = index.write(index.build(read, base_url=base_url, with_variants=variants), output)
-    click.echo(f"{output}: {len(read)} wheels, {new} of them new")
+    site = index.build(read, base_url=base_url, with_variants=variants)
+    new = index.write(site, output)
+    click.echo(f"{output}: {len(read)} wheel{'' if len(read) == 1 else 's'}, {new} of them new")
+    click.echo(_next(output, sorted(site), base_url, shlex.quote(read[0].wheel.name)), err=True)
+
+
+def _next(output: Path, site: Sequence[str], base_url: str | None, name: str) -> str:
+    """Say how a wheel comes out of the index again."""
+    places = [path.removesuffix("index.html") for path in site if _INSTALLABLE.fullmatch(path)]
+    mine = next((place for place in places if f"{place}{name}/index.html" in site), "simple/")
+    url = base_url.rstrip("/") if base_url is not None else f"http://localhost:{_PORT}"
+    serve = f"serve it: python -m http.server --directory {shlex.quote(str(output))} {_PORT}\n"
+    more = f"\n{output / 'index.html'} has the commands for every PyTorch and backend" if len(places) > 1 else ""
+    return f"{serve if base_url is None else ''}install from it: pip install --index-url {url}/{mine} {name}{more}"
 
 
 def _wheels(directory: Path) -> tuple[Path, ...]:

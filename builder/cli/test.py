@@ -48,6 +48,7 @@ def command(
     tests = testing.tests_of(loaded.root)
     found = current.look(python)
     cells = choose(loaded, variants=variants, backends=(), sets="all", unbundled=True)
+    testing.require(cells, found)
     options = local.Options(
         store=Store(store),
         output=Path(),

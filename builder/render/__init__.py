@@ -7,7 +7,7 @@ from typing import cast
 
 from builder.config import Backend, Framework
 from builder.config.values import ProjectPath
-from builder.errors import BuilderError
+from builder.errors import BuilderError, ConfigError
 from builder.kernel import Kernel
 from builder.project import Project
 from builder.render import refusals, values
@@ -75,8 +75,12 @@ def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
 
 
 def _files(kernel: Kernel, tree: Tree, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
-    # A file that a glob finds is in the project, whatever characters its name has.
-    return cast("tuple[ProjectPath, ...]", expand(kernel, entries, tree=tree))
+    try:
+        # A file that a glob finds is in the project, whatever characters its name has.
+        return cast("tuple[ProjectPath, ...]", expand(kernel, entries, tree=tree))
+    except ConfigError:
+        source_set(kernel, tree=tree)  # names what is missing elsewhere, too
+        raise
 
 
 def _project(kernel: Kernel, backend: Backend, copied: Mapping[str, bytes], unique_id: str) -> Project:

@@ -12,16 +12,19 @@ _BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def blocks(page):
+    """Return the blocks of a page; its path is relative to docs/."""
     return _BLOCK.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
 
 
-def run(page, folder):
-    """Run a page in an empty folder, `folder/work`; nothing of it may fail."""
+def run(page, folder, *, replace=()):
+    """Run a page in an empty folder, `folder/work`; nothing of it may fail. `replace` has pairs of texts."""
     path = f"{_environment(folder / 'venv')}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     variables = os.environ | {"PATH": path, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf")}
     work = folder / "work"
     work.mkdir()
     script = "set -euo pipefail\n" + "\n".join(blocks(page))
+    for old, new in replace:
+        script = script.replace(old, new)
     done = subprocess.run(["bash", "-c", script], cwd=work, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done

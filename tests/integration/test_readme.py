@@ -1,0 +1,36 @@
+"""The first hour works from the README alone: init, edit, check, test, build, index, and an install from the index."""
+
+import re
+import socket
+
+import pytest
+
+from builder.matrix import rows
+from tests.integration import blocks
+
+README = "../README.md"
+
+
+@pytest.mark.torch
+@pytest.mark.cmake
+@pytest.mark.network
+@pytest.mark.slow
+def test_the_first_hour_runs(tmp_path):
+    done = blocks.run(README, tmp_path, replace=[("8000", str(free_port()))])
+    assert "build.toml: no problems" in done.stdout
+    assert "12 passed" in done.stdout  # with the test that the reader added
+    assert "Successfully installed my-kernel-1.0.0+torch213.cxx11.cpu" in done.stdout
+    assert done.stdout.rstrip().endswith("tensor([0.0000, 0.5000, 1.0000, 1.5000])")
+
+
+def test_the_readme_installs_the_torch_of_the_newest_release():
+    text = (blocks.ROOT / "README.md").read_text(encoding="utf-8")
+    newest = max(row.torch for row in rows() if row.set == "release")
+    assert f'pip install "torch=={newest}.*"' in text
+    assert re.findall(r"/for/(torch\d+)-cpu/", text) == [f"torch{newest.major}{newest.minor}"]
+
+
+def free_port():
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+        return made.getsockname()[1]
