@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder import audit, cudafe, finish, headers, loadtest, ninja_log, reproducible, run, sandbox, standin
+from builder import audit, cudafe, finish, headers, loadtest, ninja_log, parallel, reproducible, run, sandbox, standin
 from builder.config import Backend
 from builder.errors import AuditError, ToolError
 from builder.job import Built, CompileError, Job, OutOfMemoryError
@@ -158,6 +158,8 @@ def _settings(seen: _Seen) -> dict[str, Any]:
     found = headers.folders(job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages)
     found |= job.headers
     defines.update((name, str(seen.path(folder))) for name, folder in found.items())
+    if toolchain is not None and toolchain.cuda is not None:
+        defines["KERNEL_NVCC_THREADS"] = str(parallel.nvcc_threads(job))
     if toolchain is not None and toolchain.ccache is not None:
         languages = ("C", "CXX", "CUDA", "HIP")
         defines.update((f"CMAKE_{language}_COMPILER_LAUNCHER", str(toolchain.ccache)) for language in languages)
@@ -178,8 +180,7 @@ def _variables(seen: _Seen) -> dict[str, str]:
         epoch=job.epoch,
         experiment=job.experiment,
     )
-    # A number of its own makes ninja leave the jobserver alone, which a cell that memory limits must.
-    result |= job.jobserver if job.cores is None else {"CMAKE_BUILD_PARALLEL_LEVEL": str(job.cores)}
+    result |= parallel.variables(job)
     result["NINJA_STATUS"] = "[%f/%t] "
     if toolchain is None:
         return result

@@ -52,9 +52,9 @@ class Job:
     policy: str = MANYLINUX
     epoch: int
     cores: int | None = None
-    """Most compilers at once; None leaves it to the jobserver, or to ninja."""
+    """Most compilers at once; None leaves it to ninja."""
     jobserver: Mapping[str, str] = field(default_factory=dict)
-    """Variables that name a jobserver."""
+    """Variables that name a jobserver, where compilers of several builds share the cores."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """The user's environment, of which next to nothing reaches a build."""
     path: tuple[Path, ...] = ()

@@ -272,12 +272,13 @@ class _Worker:
                 log.unlink(missing_ok=True)
             else:
                 log = scratch / "log"
-            cores = jobs if alone or jobs < options.limits.cores else None
+            # Memory that limits a cell is a limit of its own, which a jobserver of all cells does not know.
+            shared = {} if alone or jobs < options.limits.cores else self.jobserver.variables
             if self.processes.cancelled:
                 raise _stopped(cell)
             try:
                 built = build.build(
-                    replace(prepared.job, cores=cores, jobserver=self.jobserver.variables),
+                    replace(prepared.job, cores=jobs, jobserver=shared),
                     scratch=scratch,
                     log=log,
                     listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
