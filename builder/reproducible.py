@@ -197,7 +197,7 @@ def shortcoming(*, cuda: str | None, canonical: bool, sealed: bool = True) -> st
         return None
     version = tuple(int(part) for part in cuda.split(".")[:2] if part.isdigit())
     if version < _SEEDED_NVCC:
-        return f"CUDA {cuda} names kernels by the folder of the build, and there is no canonical path here"
+        return f"CUDA {cuda} may name kernels by the folder of the build, and there is no canonical path here"
     return None if sealed else f"the module id of CUDA {cuda} has the folder of the build in it"
 
 

@@ -1,12 +1,13 @@
 """What `builder repro` says of two wheels, and the table of the documentation; no compiler is needed."""
 
 import re
+import shutil
 import struct
 from pathlib import Path
 
 import pytest
 
-from builder.repro import difference, inputs, library
+from builder.repro import difference, diffoscope, inputs, library
 from builder.repro.table import BACKENDS, END, START
 from builder.repro.variations import VARIATIONS
 from builder.wheel import Bytes, pack
@@ -50,6 +51,36 @@ def test_an_archive_of_another_time_is_said_although_its_members_are_the_same(tm
 
 def test_what_is_no_library_is_compared_as_bytes():
     assert list(library.differ(b"abc\0", b"abd\0")) == [("content", "from byte 0x2: 'abc' and 'abd'")]
+
+
+@pytest.mark.skipif(shutil.which("diffoscope") is None, reason="diffoscope is not installed")
+def test_the_report_of_diffoscope_names_the_member_and_the_line(tmp_path):
+    said = diffoscope.report(
+        wheel(tmp_path / "a", a__py=b"x = 'planted one'\n"), wheel(tmp_path / "b", a__py=b"x = 'planted two'\n")
+    )
+    assert "a.py" in said
+    assert "-x = 'planted one'" in said
+    assert "+x = 'planted two'" in said
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        pytest.param("echo 'it differs'; exit 1", "it differs\n", id="differs"),
+        pytest.param("exit 0", "", id="same"),
+        pytest.param("echo 'no libmagic' >&2; exit 2", "note: diffoscope fails: no libmagic\n", id="fails"),
+    ],
+)
+def test_a_diffoscope_that_fails_is_said_to(tmp_path, monkeypatch, script, said):
+    (tmp_path / "diffoscope").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "diffoscope").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert diffoscope.report(tmp_path / "a.whl", tmp_path / "b.whl") == said
+
+
+def test_without_diffoscope_there_is_no_report(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert diffoscope.report(tmp_path / "a.whl", tmp_path / "b.whl") == ""
 
 
 def image(arch, content):

@@ -3,9 +3,7 @@
 import json
 import os
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,7 +13,7 @@ from builder import reproducible, shipped
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.build import choose
 from builder.errors import BuilderError, DifferenceError
-from builder.repro import Result, difference, inputs, preload, repeat
+from builder.repro import Result, difference, diffoscope, inputs, preload, repeat
 from builder.repro.builds import Builder
 from builder.repro.variations import NAMES, VARIATIONS, Bench, Setting, Variation
 from builder.spelling import nearest
@@ -30,6 +28,8 @@ _SHARED = ("environments", "uv")
 @click.option("--times", type=click.IntRange(min=2), default=2, show_default=True, help="Builds to compare.")
 @click.option("--vary", metavar="NAME,…", help=f"What to vary, or 'nothing'. Default: all. [{', '.join(NAMES)}]")
 @click.option("--against", type=click.Path(path_type=Path, dir_okay=False), help="Compare with this published wheel.")
+@click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
+@click.option("--python", type=click.Path(path_type=Path), help="Python whose torch --no-isolation uses.")
 @click.option("--without", multiple=True, metavar="RULE", help="Build without a rule, to see what it closes.")
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout.")
@@ -39,6 +39,8 @@ def command(
     times: int,
     vary: str | None,
     against: Path | None,
+    no_isolation: bool,
+    python: Path | None,
     without: tuple[str, ...],
     store: Path,
     as_json: bool,
@@ -55,7 +57,7 @@ def command(
     with tempfile.TemporaryDirectory(prefix="builder-repro-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         setting = _setting(kernel, folder, store)
-        options = () if published is None else published.options
+        options = (*_of_environment(no_isolation, python), *(() if published is None else published.options))
         builder = Builder(variant=cell, folder=folder, environ=_environ(), without=without, options=options)
         if published is not None:
             return _compare(builder, setting, published, as_json=as_json)
@@ -65,6 +67,12 @@ def command(
             return _show(result, as_json=as_json)
         finally:
             shutil.rmtree(bench.elsewhere, ignore_errors=True)
+
+
+def _of_environment(no_isolation: bool, python: Path | None) -> tuple[str, ...]:
+    """Return the options of `builder build` that choose what is built against; a build may run anywhere."""
+    named = () if python is None else ("--python", str(python.absolute()))
+    return (*(("--no-isolation",) if no_isolation else ()), *named)
 
 
 def _say(text: str) -> None:
@@ -135,7 +143,7 @@ def _compare(builder: Builder, setting: Setting, published: inputs.Published, *,
         for place in found:
             click.echo(f"differs: {place}")
         if found:
-            _diffoscope(published.path, built.wheel)
+            click.echo(diffoscope.report(published.path, built.wheel), nl=False)
         if published.not_reproducible is not None:
             click.echo(f"note: the wheel says that it is not reproducible: {published.not_reproducible}")
         click.echo(f"{'differs' if found else 'the same bytes'}: sha256 {built.sha256}")
@@ -152,7 +160,7 @@ def _show(result: Result, *, as_json: bool) -> int:
         for place in cause.differences:
             click.echo(f"{' with '.join(cause.variations)}: {place}")
     if result.other is not None:
-        _diffoscope(result.wheel, result.other)
+        click.echo(diffoscope.report(result.wheel, result.other), nl=False)
     click.echo(f"{_words(result)}: {result.builds} builds, varied: {', '.join(result.varied) or 'nothing'}")
     click.echo(f"sha256 {result.sha256}  {result.wheel.name}")
     return 0 if result.same else DifferenceError.exit_code
@@ -160,12 +168,3 @@ def _show(result: Result, *, as_json: bool) -> int:
 
 def _words(result: Result) -> str:
     return "the same bytes" if result.same else "the bytes differ"
-
-
-def _diffoscope(first: Path, second: Path) -> None:
-    """Show what diffoscope says, where it is installed."""
-    program = shutil.which("diffoscope")
-    if program is not None:
-        command: Sequence[str | Path] = (program, "--text", "-", "--max-report-size", "20000", first, second)
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-        click.echo(done.stdout)

@@ -6,14 +6,32 @@ from dataclasses import dataclass
 from builder.repro.variations import VARIATIONS
 
 START, END = "<!-- table: benchmarks/repro.py table --write -->", "<!-- end of table -->"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A kernel and a variant that stand for a backend."""
+
+    kernel: str
+    variant: str
+    pinned: bool = True
+    """Whether all of it is pinned; else whoever builds it brings an environment."""
+
+
 BACKENDS = {
-    "cpu, classic": ("examples/relu", "torch213-cxx11-cpu-x86_64-linux"),
-    "cpu, stable ABI": ("tests/data/kernels/tiny", "torch-stable-abi210-cpu-x86_64-linux"),
-    "cuda, stable ABI": ("tests/data/kernels/everywhere", "torch-stable-abi210-cu130-x86_64-linux"),
-    "noarch": ("examples/silu-and-mul", "torch-cpu"),
-    "tvm-ffi": ("examples/relu-tvm-ffi", "tvm-ffi01-cpu-x86_64-linux"),
+    "cpu, classic": Example(kernel="examples/relu", variant="torch213-cxx11-cpu-x86_64-linux"),
+    "cpu, stable ABI": Example(kernel="tests/data/kernels/tiny", variant="torch-stable-abi210-cpu-x86_64-linux"),
+    "cuda, classic": Example(kernel="tests/data/kernels/classic", variant="torch213-cxx11-cu130-x86_64-linux"),
+    "cuda, stable ABI": Example(
+        kernel="tests/data/kernels/everywhere", variant="torch-stable-abi210-cu130-x86_64-linux"
+    ),
+    "hip, stable ABI": Example(
+        kernel="tests/integration/kernels/scale-hip", variant="torch-stable-abi210-rocm71-x86_64-linux", pinned=False
+    ),
+    "noarch": Example(kernel="examples/silu-and-mul", variant="torch-cpu"),
+    "tvm-ffi": Example(kernel="examples/relu-tvm-ffi", variant="tvm-ffi01-cpu-x86_64-linux"),
 }
-"""Name of a backend → kernel and variant that stand for it; a pinned environment on x86_64-linux has all of them."""
+"""Name of a backend → what stands for it on x86_64-linux."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

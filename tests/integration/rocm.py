@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 LIBRARIES = (
@@ -21,6 +22,13 @@ foreach(name IN ITEMS c10_hip torch_hip)
   endif()
 endforeach()
 """
+
+
+def why_not():
+    """Say why this machine has no HIP compiler that can be used here; empty when it has."""
+    if shutil.which("hipcc") is None:
+        return "hipcc is not installed"
+    return "" if Path("/usr/lib/llvm-15").is_dir() else "made for the HIP 5.2 of Debian 12"
 
 
 def thrust(folder):
@@ -76,8 +84,9 @@ def rocm_root(folder, thrust=None):
         (root / "include" / name).symlink_to(f"/usr/include/{name}")
     for name in ("thrust", "rocprim") if thrust is not None else ():
         (root / "include" / name).symlink_to(thrust / name)
-    for name in ("hip", "hip-lang", "amd_comgr", "hsa-runtime64"):
+    for name in ("hip-lang", "amd_comgr", "hsa-runtime64"):
         (root / "lib/cmake" / name).symlink_to(_DEBIAN / "cmake" / name)
+    _hip_package(root / "lib/cmake/hip")
     (root / "lib/cmake/AMDDeviceLibs").symlink_to("/usr/lib/cmake/AMDDeviceLibs")
     for name in LIBRARIES:
         config = root / "lib/cmake" / name
@@ -88,6 +97,29 @@ def rocm_root(folder, thrust=None):
         script.write_text(f'#!/bin/sh\nexec /usr/bin/{name} "$@"\n')
         script.chmod(0o755)
     return root
+
+
+def _hip_package(folder):
+    """Make a CMake package of HIP that is Debian's: it asks for CMake 3.3, which CMake 4 refuses unless it is told."""
+    folder.mkdir()
+    hip = _DEBIAN / "cmake/hip"
+    for path in sorted(hip.iterdir()):
+        if path.name != "hip-config.cmake":
+            (folder / path.name).symlink_to(path)
+    lines = ("set(CMAKE_POLICY_VERSION_MINIMUM 3.5)", f'include("{hip}/hip-config.cmake")')
+    (folder / "hip-config.cmake").write_text("".join(f"{line}\n" for line in lines))
+
+
+def environment(folder, torch, thrust):
+    """Return the Python of an environment with a ROCm torch, and the ROCm of it: `builder build --no-isolation`."""
+    root = rocm_root(folder, thrust)
+    target = folder / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", target], check=True)
+    (packages,) = target.glob("lib/python3.*/site-packages")
+    rocm_torch(packages.parent, torch)
+    # What torch imports is where the CPU torch is; that torch itself comes after this one.
+    (packages / "imports.pth").write_text(f"{torch.parent}\n")
+    return target / "bin/python", root
 
 
 def rocm_torch(folder, torch, *, load_hip=None):

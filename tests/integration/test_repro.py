@@ -12,6 +12,7 @@ import pytest
 from builder import sandbox
 from builder.repro.table import BACKENDS
 from builder.repro.variations import NAMES
+from tests.integration import rendered, rocm
 
 ROOT = Path(__file__).parent.parent.parent
 TINY = ROOT / "tests/data/kernels/tiny"
@@ -158,12 +159,33 @@ def test_what_cannot_be_varied_is_refused_by_name(repro, tiny):
     assert "'stirp' is no rule of reproducible builds" in refused.stderr
 
 
-@pytest.mark.parametrize("name", list(BACKENDS))
-def test_a_backend_is_the_same_under_every_variation_of_the_documented_table(repro, name):
+MARKS = {
+    "cuda, classic": (pytest.mark.cuda, pytest.mark.network),
+    "cuda, stable ABI": (pytest.mark.cuda,),
+    "hip, stable ABI": (pytest.mark.rocm, pytest.mark.network),
+}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in BACKENDS])
+def test_a_backend_is_the_same_under_every_variation_of_the_documented_table(repro, name, tmp_path):
     if name.startswith("cuda") and not sandbox.available():
         pytest.skip("this kernel allows no user namespaces")
-    kernel, variant = BACKENDS[name]
-    result = json.loads(repro(ROOT / kernel, "--variant", variant, "--json", check=0).stdout)
+    example = BACKENDS[name]
+    options, env = ((), {}) if example.pinned else rocm_environment(tmp_path)
+    done = repro(ROOT / example.kernel, "--variant", example.variant, *options, "--json", env=env, check=0)
+    result = json.loads(done.stdout)
     assert result["same"]
     assert set(result["varied"]) | set(result["skipped"]) == set(NAMES)
     assert result["builds"] == 2
+
+
+def rocm_environment(folder):
+    """Return options and variables of a build for ROCm, which no wheel brings: what this machine has is made one."""
+    why_not = rocm.why_not()
+    if why_not or not rendered.has("torch"):
+        pytest.skip(why_not or "torch is not installed beside the tests")
+    thrust = rocm.thrust(folder / "debian")
+    if thrust is None:
+        pytest.skip("apt has no rocThrust's headers; BUILDER_TEST_ROCTHRUST names a folder with thrust and rocprim")
+    python, root = rocm.environment(folder, rendered.torch_folder(), thrust)
+    return ("--no-isolation", "--python", python), {"ROCM_PATH": str(root)}

@@ -1,0 +1,7 @@
+"""Twice the input."""
+
+from ._ops import ops
+
+
+def twice(input):
+    return ops.twice(input)
