@@ -99,13 +99,84 @@ def test_this_machine_has_cores_and_memory():
     assert found.memory > 0
 
 
-def test_a_jobserver_has_a_token_for_each_core_but_the_builds_own(tmp_path):
-    server = Jobserver(tmp_path, cores=4)
-    descriptor = os.open(server.path, os.O_RDONLY | os.O_NONBLOCK)
+@pytest.fixture
+def server(tmp_path):
+    made = Jobserver(tmp_path, cores=4)
+    yield made
+    made.close()
+    assert not Path(made.path).exists()
+
+
+def left(server, *, take=b""):
+    """Return the tokens that a compiler would find; what it does not `take` is put back."""
+    descriptor = os.open(server.path, os.O_RDWR | os.O_NONBLOCK)
     try:
-        assert os.read(descriptor, 10) == b"+++"
-        assert f"fifo:{server.path}" in server.variables["MAKEFLAGS"]
+        found = os.read(descriptor, 100)
+        os.write(descriptor, found.removeprefix(take))
+    except BlockingIOError:
+        return 0
     finally:
         os.close(descriptor)
-        server.close()
-    assert not Path(server.path).exists()
+    return len(found)
+
+
+def test_a_jobserver_has_a_token_for_each_core_and_a_cell_holds_one_of_them(server):
+    assert f"fifo:{server.path}" in server.variables["MAKEFLAGS"]
+    assert left(server) == 4
+    with server.hold(1) as one, server.hold(2) as two:
+        assert (one, two) == (True, True)
+        assert left(server) == 1
+    assert left(server) == 4
+
+
+def test_a_cell_waits_for_a_token_until_it_is_told_to_give_up(server):
+    asked = []
+
+    def give_up():
+        asked.append(True)
+        return len(asked) > 2
+
+    with server.hold(4), server.hold(1, give_up=give_up) as had:
+        assert not had
+    assert left(server) == 4
+
+
+def test_a_cell_gets_the_token_of_one_that_ended(server):
+    inside, end = threading.Event(), threading.Event()
+
+    def build():
+        with server.hold(4):
+            inside.set()
+            end.wait(10)
+
+    thread = threading.Thread(target=build)
+    thread.start()
+    assert inside.wait(10)
+    threading.Timer(0.05, end.set).start()
+    with server.hold(2) as had:
+        assert had
+    thread.join(10)
+    assert left(server) == 4
+
+
+def test_tokens_of_compilers_that_were_killed_come_back(server):
+    with server.hold(1):
+        left(server, take=b"+++")
+    assert left(server) == 1
+    with server.hold(3) as had:
+        assert had
+        assert left(server) == 1
+
+
+def test_cells_that_share_the_cores_take_the_memory_of_the_largest_compilers_alone():
+    limited = Budget(Machine(cores=4, memory=12 * GiB))
+    with limited.admit(cell(Backend.CUDA)) as jobs, limited.admit(cell()) as other:
+        assert (jobs, other) == (4, 4)
+        assert _admitted(limited, cell(Backend.CUDA))
+
+
+def test_what_runs_alone_has_nothing_beside_it():
+    limited = Budget(Machine(cores=4, memory=100 * GiB))
+    with limited.admit(cell(), alone=True) as jobs:
+        assert jobs == 1
+        assert not _admitted(limited, cell())

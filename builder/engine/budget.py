@@ -2,8 +2,9 @@
 
 import contextlib
 import os
+import select
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,9 @@ _DEFAULT_FILE_MEMORY = 0.5
 _LEAST = 64 << 20
 _RESERVED = 0.1
 """Share of the memory that stays free for everything else."""
+_TOKEN = b"+"
+_TURN = 0.2
+"""Seconds after which a wait looks whether it is still wanted."""
 
 
 def file_memory(cell: Cell) -> int:
@@ -73,52 +77,121 @@ def _limits(root: Path, group: str, *, file: str) -> Iterator[int]:
 
 
 class Budget:
-    """Cores and memory that cells take before they start and give back when they end."""
+    """Memory that cells take before they start and give back when they end.
+
+    Cells that ask the jobserver have together as many compilers as there are cores, however many cells these are: they
+    take the memory of that many of the largest. A cell for which that is too much has a number of its own.
+    """
 
     def __init__(self, limits: Machine) -> None:
         self._limits = limits
-        self._free = threading.Condition()
-        self._memory = limits.memory
+        self._changed = threading.Condition()
         self._running = 0
+        self._own = 0
+        """Bytes of the cells that have a number of compilers of their own."""
+        self._sharing: list[int] = []
+        """What the largest compiler of each other cell needs."""
 
     @contextlib.contextmanager
     def admit(self, cell: Cell, *, alone: bool = False, learned: int | None = None) -> Iterator[int]:
-        """Wait until the cell fits, and yield how many compilers it may run at once.
+        """Wait until the cell fits, and yield how many compilers it may run at once; all cores: by the jobserver.
 
         A cell that is too large for the whole budget runs alone, one compiler at a time. `learned` is what the largest
         compiler of an earlier build took, in bytes.
         """
         need = max(learned or file_memory(cell), _LEAST)
-        with self._free:
-            self._free.wait_for(lambda: self._running == 0 or (not alone and self._memory >= need))
-            jobs = 1 if alone else max(1, min(self._limits.cores, self._memory // need))
-            taken = need * jobs
-            self._memory -= taken
+        with self._changed:
+            self._changed.wait_for(lambda: self._running == 0 or (not alone and self._fits(need)))
+            leave, jobs = self._enter(need, alone=alone)
             self._running += 1
         try:
             yield jobs
         finally:
-            with self._free:
-                self._memory += taken
+            with self._changed:
+                leave()
                 self._running -= 1
-                self._free.notify_all()
+                self._changed.notify_all()
+
+    def _shares(self, need: int) -> bool:
+        return need * self._limits.cores <= self._limits.memory
+
+    def _free(self, *more: int) -> int:
+        shared = max([*self._sharing, *more], default=0) * self._limits.cores
+        return self._limits.memory - self._own - shared
+
+    def _fits(self, need: int) -> bool:
+        return self._free(need) >= 0 if self._shares(need) else self._free() >= need
+
+    def _enter(self, need: int, *, alone: bool) -> tuple[Callable[[], None], int]:
+        """Take the memory; return how to give it back, and the number of compilers."""
+        if self._shares(need) and not alone:
+            self._sharing.append(need)
+            return lambda: self._sharing.remove(need), self._limits.cores
+        jobs = 1 if alone else max(1, self._free() // need)
+        taken = max(need, self._limits.memory) if alone else need * jobs
+        self._own += taken
+        return lambda: self._give_back(taken), jobs
+
+    def _give_back(self, taken: int) -> None:
+        self._own -= taken
 
 
 class Jobserver:
-    """The tokens of a GNU make jobserver, which ninja 1.13 and nvcc understand: all builds share the cores."""
+    """The tokens of a GNU make jobserver, one for each core, which ninja 1.13 and nvcc understand.
+
+    A process that asks has the token of whoever started it, and takes one more for each further compiler. So a cell
+    holds one before it starts, and the compilers of all cells are as many as there are cores.
+    """
 
     def __init__(self, folder: Path, *, cores: int) -> None:
         self.path = folder / "jobserver"
         os.mkfifo(self.path, 0o600)
         # Open for both, so that opening does not wait for the other end.
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
-        os.write(self._descriptor, b"+" * (cores - 1))
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+        os.write(self._descriptor, _TOKEN * cores)
         self._cores = cores
+        self._one_at_a_time = threading.Lock()
+        self._holders = 0
+        """Cells that have what they waited for; changed under `_counting`."""
+        self._counting = threading.Lock()
 
     @property
     def variables(self) -> Mapping[str, str]:
         """The variables that tell a build of it; they decide no bit."""
         return {"MAKEFLAGS": f" -j{self._cores} --jobserver-auth=fifo:{self.path}"}
+
+    @contextlib.contextmanager
+    def hold(self, tokens: int, *, give_up: Callable[[], bool] = lambda: False) -> Iterator[bool]:
+        """Take tokens, waiting for each, and yield whether all were had before `give_up` said to wait no more."""
+        held, counted = b"", 0
+        try:
+            with self._one_at_a_time:  # two that have half of what they wait for would wait for ever
+                while len(held) < tokens and not give_up():
+                    self._replace_lost(but=len(held))
+                    select.select([self._descriptor], [], [], _TURN)
+                    held += self._take(1)
+                counted = 1
+                self._count(counted)
+            yield len(held) == tokens
+        finally:
+            os.write(self._descriptor, held)
+            self._count(-counted)
+
+    def _take(self, most: int) -> bytes:
+        try:
+            return os.read(self._descriptor, most)
+        except BlockingIOError:  # there is none, or another was faster
+            return b""
+
+    def _count(self, more: int) -> None:
+        with self._counting:
+            self._holders += more
+
+    def _replace_lost(self, *, but: int) -> None:
+        """While no cell builds, put back the tokens that compilers had when they were killed."""
+        if self._holders == 0:
+            self._take(self._cores)
+            os.write(self._descriptor, _TOKEN * (self._cores - but))
 
     def close(self) -> None:
         """Take the tokens away."""

@@ -267,18 +267,23 @@ class _Worker:
 
         options, name = self.options, self.kernel.config.general.name
         admitted = self.budget.admit(cell, alone=alone, learned=options.store.peak(name, cell.variant))
-        with admitted as jobs, self._scratch(prepared.record.key) as scratch:
+        self.listen(Event(variant=cell.variant, kind="step", text="waiting for memory and cores"))
+        with contextlib.ExitStack() as held:
+            jobs = held.enter_context(admitted)
+            scratch = held.enter_context(self._scratch(prepared.record.key))
             if self.writable:
                 log.unlink(missing_ok=True)
             else:
                 log = scratch / "log"
             # Memory that limits a cell is a limit of its own, which a jobserver of all cells does not know.
-            shared = {} if alone or jobs < options.limits.cores else self.jobserver.variables
+            shares = not alone and jobs == options.limits.cores
+            held.enter_context(self.jobserver.hold(1 if shares else jobs, give_up=lambda: self.processes.cancelled))
             if self.processes.cancelled:
                 raise _stopped(cell)
+            self.listen(Event(variant=cell.variant, kind="step", text="compiling"))
             try:
                 built = build.build(
-                    replace(prepared.job, cores=jobs, jobserver=shared),
+                    replace(prepared.job, cores=jobs, jobserver=self.jobserver.variables if shares else {}),
                     scratch=scratch,
                     log=log,
                     listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
