@@ -6,6 +6,8 @@ _PACKAGE = Path(__file__).resolve().parent
 _INSTALLED = _PACKAGE / "_resources"
 _ROOT = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent
 
+CHECKOUT = None if _INSTALLED.is_dir() else _ROOT
+"""Where the sources of this builder are, unless it is installed."""
 TEMPLATES = _ROOT / "templates"
 CMAKE = _ROOT / "cmake"
 DATA = _PACKAGE / "data"

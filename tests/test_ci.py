@@ -12,6 +12,7 @@ import pytest
 
 from builder import __version__
 from builder.ci import SERVICES, caller, template
+from builder.home import Home
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 
@@ -48,9 +49,12 @@ def lint(*command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.fixture
-def github_caller(tmp_path):
-    (path, text), *_ = caller("github").items()
+HOME = Home(host="github.com", repository="someone/builder", ref="0" * 40)
+
+
+@pytest.fixture(params=[HOME, None], ids=["known home", "unknown home"])
+def github_caller(tmp_path, request):
+    (path, text), *_ = caller("github", home=request.param).items()
     target = tmp_path / path
     target.parent.mkdir(parents=True)
     target.write_text(text, encoding="utf-8")
@@ -74,7 +78,7 @@ def test_gitlab_pipelines_are_what_their_published_schema_says(tmp_path):
     jobs = subprocess.run(command, capture_output=True, check=True, cwd=ROOT, text=True).stdout
     template_ = yaml.safe_load(template("gitlab-jobs.yml"))
     whole = {**template_, **json.loads(jobs)}
-    (calling,) = caller("gitlab").values()
+    (calling,) = caller("gitlab", home=HOME).values()
     files = {"jobs.yml": template("gitlab-jobs.yml"), "caller.yml": calling, "whole.yml": whole}
     for name, text in files.items():
         (tmp_path / name).write_text(text if isinstance(text, str) else yaml.safe_dump(text), encoding="utf-8")
@@ -93,7 +97,7 @@ def test_an_empty_gitlab_pipeline_still_has_a_job():
 
 @pytest.mark.parametrize("path", [*WORKFLOWS, ACTION], ids=lambda path: path.parent.name + "/" + path.name)
 def test_every_action_is_pinned_by_hash(path):
-    used = re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))
+    used = re.findall(r"uses: (?!\./)(.+)", path.read_text(encoding="utf-8"))  # what is here is of this commit
     assert all(PINNED.fullmatch(one) for one in used), used
 
 
@@ -117,8 +121,9 @@ def test_a_workflow_grants_no_more_than_it_needs(path):
     assert document["permissions"] in ({}, {"contents": "read"})
     for name, job in document["jobs"].items():
         granted = {key for key, value in job.get("permissions", {}).items() if value == "write"}
-        assert granted == ({"attestations", "id-token"} if name == "attest" else set())
-        for step in job["steps"]:
+        signs = name == "attest" or job.get("with", {}).get("attest", False)
+        assert granted == ({"attestations", "id-token"} if signs else set())
+        for step in job.get("steps", ()):
             if step.get("uses", "").startswith("actions/checkout@"):
                 assert step["with"]["persist-credentials"] is False
 
@@ -128,26 +133,72 @@ def test_the_reusable_workflow_installs_this_version():
     assert inputs["builder"]["default"] == f"kernel-wheel-builder=={__version__}"
 
 
+@pytest.mark.parametrize("home", [HOME, None], ids=["known home", "unknown home"])
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_caller_is_one_file_with_every_placeholder_filled(service):
-    ((path, text),) = caller(service).items()
+def test_a_caller_is_one_file_with_every_placeholder_filled(service, home):
+    ((path, text),) = caller(service, home=home).items()
     assert path in {".github/workflows/kernel.yml", ".gitlab-ci.yml"}
     assert re.search(r"@[A-Z]+@", text) is None
-    assert __version__ in text
+    assert (f"kernel-wheel-builder=={__version__}" if home is None else HOME.requirement) in text
     assert yaml.safe_load(text)
 
 
 def test_a_caller_passes_only_inputs_that_the_workflow_has(github_caller):
     job = yaml.safe_load(github_caller.read_text(encoding="utf-8"))["jobs"]["kernel"]
     inputs = KERNEL[True]["workflow_call"]["inputs"]
-    assert job["uses"].endswith(f"/.github/workflows/kernel.yml@v{__version__}")
     assert set(job["with"]) <= set(inputs)
     assert job["permissions"] == {"attestations": "write", "contents": "read", "id-token": "write"}
 
 
-def test_a_caller_can_be_pinned_to_a_commit():
-    text = caller("github", ref="0" * 40)[".github/workflows/kernel.yml"]
-    assert "kernel.yml@" + "0" * 40 in text
+@pytest.mark.parametrize(
+    ("home", "used"),
+    [
+        pytest.param(HOME, f"someone/builder/.github/workflows/kernel.yml@{'0' * 40}", id="a commit"),
+        pytest.param(
+            Home(host="github.com", repository="someone/builder"),
+            f"someone/builder/.github/workflows/kernel.yml@v{__version__}",
+            id="this version's tag",
+        ),
+        pytest.param(None, f"OWNER/REPOSITORY/.github/workflows/kernel.yml@v{__version__}", id="unknown"),
+    ],
+)
+def test_a_caller_calls_the_workflow_of_the_builder_that_wrote_it(home, used):
+    text = caller("github", home=home)[".github/workflows/kernel.yml"]
+    assert yaml.safe_load(text)["jobs"]["kernel"]["uses"] == used
+    assert ("# EDIT: put the repository of builder in place of OWNER/REPOSITORY" in text) == (home is None)
+
+
+def test_a_tag_of_a_kernel_has_its_wheels_signed(github_caller):
+    document = yaml.safe_load(github_caller.read_text(encoding="utf-8"))
+    assert document[True]["push"]["tags"] == ["v*"]
+    assert document["jobs"]["kernel"]["with"]["attest"] == "${{ startsWith(github.ref, 'refs/tags/') }}"
+
+
+def test_what_is_signed_is_the_wheels_and_what_is_stated_of_them():
+    collected, signing = KERNEL["jobs"]["collect"]["steps"], KERNEL["jobs"]["attest"]["steps"]
+    (stating,) = (step["run"] for step in collected if "builder attest" in step.get("run", ""))
+    assert "--commit" in stating
+    (signed,) = (step for step in signing if step["uses"].startswith("actions/attest-build-provenance@"))
+    assert signed["with"]["subject-path"].split() == ["collected/*.whl", "collected/*.intoto.json"]
+
+
+def test_a_release_of_this_project_is_signed():
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))["jobs"]
+    assert jobs["attest"]["needs"] == "package"
+    assert jobs["attest"]["steps"][-1]["uses"].startswith("actions/attest-build-provenance@")
+    kernels = jobs["kernels"]
+    assert kernels["with"]["attest"] is True
+    assert set(kernels["with"]) <= set(KERNEL[True]["workflow_call"]["inputs"])
+    examples = {path.parent.name for path in (ROOT / "examples").glob("*/build.toml")}
+    assert set(kernels["strategy"]["matrix"]["kernel"]) == examples
+
+
+def test_zizmor_finds_nothing_to_say(tmp_path):
+    (path, text), *_ = caller("github", home=HOME).items()
+    target = tmp_path / path
+    target.parent.mkdir(parents=True)
+    target.write_text(text, encoding="utf-8")
+    lint(tool("zizmor"), "--offline", "--no-progress", ROOT / ".github", tmp_path / ".github")
 
 
 # Every script, run as the service runs it.
@@ -177,6 +228,12 @@ class Runner:
             **{name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "CI"))},
             "PATH": f"{self.bin}:{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
+            "GITHUB_SERVER_URL": "https://example.org",
+            "GITHUB_REPOSITORY": "someone/kernel",
+            "GITHUB_WORKFLOW_REF": "someone/kernel/.github/workflows/kernel.yml@refs/tags/v1",
+            "GITHUB_RUN_ID": "7",
+            "GITHUB_RUN_ATTEMPT": "1",
+            "GITHUB_SHA": "0" * 40,
             "BUILDER_STORE": os.environ.get("BUILDER_STORE", str(self.root / "store")),
             **{name: str(path) for name, path in self.files.items()},
             **{name: str(value) for name, value in env.items()},
@@ -352,9 +409,13 @@ def test_the_whole_github_pipeline_runs(runner):
     assert stored.stdout.startswith("silu-and-mul: 0 cells\n"), stored.stdout + stored.stderr
     assert "3 in the store" in stored.stdout
     shutil.move(runner.root / "dist", runner.root / "collected")
-    done = runner.run(script("collect", "Audit, lay out for the hub, index"), DIRECTORY=NOARCH)
+    done = runner.run(script("collect", "Audit, state, lay out for the hub, index"), DIRECTORY=NOARCH)
     assert done.returncode == 0, done.stderr
     assert (runner.root / "hub" / "build" / "torch-cpu").is_dir()
+    (stated,) = (runner.root / "collected").glob("*.intoto.json")
+    details = json.loads(stated.read_text(encoding="utf-8"))["predicate"]["runDetails"]
+    assert details["builder"]["id"] == "https://example.org/someone/kernel/.github/workflows/kernel.yml@refs/tags/v1"
+    assert details["metadata"]["invocationId"] == "https://example.org/someone/kernel/actions/runs/7/attempts/1"
     assert any((runner.root / "site").rglob("index.html"))
     sums = (runner.root / "collected" / "SHA256SUMS").read_text(encoding="utf-8")
     assert sums.split()[0] in runner.read("GITHUB_STEP_SUMMARY")
@@ -363,7 +424,7 @@ def test_the_whole_github_pipeline_runs(runner):
 @pytest.mark.torch
 @pytest.mark.slow
 def test_the_whole_gitlab_pipeline_runs(runner):
-    main = yaml.safe_load(caller("gitlab")[".gitlab-ci.yml"])
+    main = yaml.safe_load(caller("gitlab", home=None)[".gitlab-ci.yml"])
     jobs = yaml.safe_load(template("gitlab-jobs.yml"))
     runner.install("pip", "exit 0")
     # The installation has a test of its own; here, builder is what is being tested.
@@ -398,7 +459,7 @@ def test_every_script_of_the_kernel_workflow_is_run_by_a_test():
         ("build", "Install builder"),
         ("build", "Build"),
         ("collect", "Install builder"),
-        ("collect", "Audit, lay out for the hub, index"),
+        ("collect", "Audit, state, lay out for the hub, index"),
     }
     installs = {script(job, "Install builder") for job in ("plan", "build", "collect")}
     assert len(installs) == 1

@@ -7,9 +7,11 @@ import pytest
 from builder import _toml, init, lint
 from builder.cli import run
 from builder.config.values import Backend, Framework
-from builder.init.answers import BUILDER_URL, possible_backends
+from builder.init.answers import possible_backends
 from builder.kernel import load
 from builder.render import render
+
+URL = "github:someone/builder"
 
 
 def combinations():
@@ -22,9 +24,7 @@ def combinations():
 
 
 def answers(framework, backends, *, name="my-kernel", license_="Apache-2.0"):
-    return init.Answers.of(
-        name=name, framework=framework, backends=backends, license_=license_, builder_url=BUILDER_URL
-    )
+    return init.Answers.of(name=name, framework=framework, backends=backends, license_=license_, builder_url=URL)
 
 
 @pytest.mark.parametrize(("framework", "backends"), tuple(combinations()))
@@ -85,11 +85,54 @@ def test_a_new_kernel_has_what_a_kernel_needs(tmp_path, capsys):
     assert "next: cd" in capsys.readouterr().err
 
 
-def test_the_workflow_is_yaml_with_its_own_braces():
-    text = init.files(answers(Framework.TORCH, [Backend.CPU]))[".github/workflows/kernel.yml"]
-    assert "${{ fromJSON(needs.plan.outputs.matrix) }}" in text
-    yaml = pytest.importorskip("yaml")
-    assert set(yaml.safe_load(text)["jobs"]) == {"plan", "build"}
+def made(folder, *options):
+    assert run(["init", str(folder), "--backends", "cpu", *options]) == 0
+    return {name: text for path, text in texts(folder) for name in [path.relative_to(folder).as_posix()]}
+
+
+def texts(folder):
+    return ((path, path.read_text()) for path in folder.rglob("*") if path.is_file())
+
+
+def test_flake_workflow_and_readme_take_the_builder_that_is_named(tmp_path, capsys):
+    files = made(tmp_path / "my-kernel", "--builder-url", "https://github.com/someone/builder.git@v9")
+    assert '"github:someone/builder/v9"' in files["flake.nix"]
+    assert "uses: someone/builder/.github/workflows/kernel.yml@v9\n" in files[".github/workflows/kernel.yml"]
+    assert "git+https://github.com/someone/builder@v9" in files["README.md"]
+    assert not [name for name, text in files.items() if "OWNER/REPOSITORY" in text]
+    assert "not known" not in capsys.readouterr().err
+
+
+def test_the_environment_names_the_builder_too_and_the_option_comes_first(tmp_path, monkeypatch):
+    monkeypatch.setenv("BUILDER_URL", "github:from/environment")
+    assert "github:from/environment" in made(tmp_path / "one")["flake.nix"]
+    assert "github:from/option" in made(tmp_path / "two", "--builder-url", "github:from/option")["flake.nix"]
+
+
+def test_where_the_builder_is_unknown_each_file_says_what_to_put_in(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("builder.init.answers.find", lambda: None)
+    files = made(tmp_path / "my-kernel")
+    for name in ("flake.nix", ".github/workflows/kernel.yml"):
+        assert "# EDIT: put the repository of builder in place of OWNER/REPOSITORY" in files[name], name
+        assert files[name].count("OWNER/REPOSITORY") > 1, name
+    said = capsys.readouterr().err
+    assert "not known: put it in place of OWNER/REPOSITORY in flake.nix and the workflow of CI" in said
+    assert "--builder-url" in said
+
+
+def test_an_address_that_only_nix_reads_is_for_the_flake_alone(tmp_path, capsys):
+    files = made(tmp_path / "my-kernel", "--builder-url", "path:../..")
+    assert '"path:../.."' in files["flake.nix"]
+    assert "OWNER/REPOSITORY" in files[".github/workflows/kernel.yml"]
+    assert "in the workflow of CI" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("ci", "file"), [("github", ".github/workflows/kernel.yml"), ("gitlab", ".gitlab-ci.yml"), ("none", None)]
+)
+def test_the_service_is_chosen(ci, file, tmp_path):
+    files = made(tmp_path / "my-kernel", "--ci", ci, "--builder-url", URL)
+    assert {name for name in files if "github" in name or "gitlab" in name} == ({file} - {None})
 
 
 def test_a_file_that_is_there_is_never_replaced(tmp_path, capsys):
@@ -124,6 +167,10 @@ def test_a_directory_that_cannot_be_written_is_said(tmp_path, capsys):
         pytest.param(["--backends", "gpu"], "gpu", id="unknown backend"),
         pytest.param(["--framework", "jax"], "jax", id="unknown framework"),
         pytest.param(["--license", "free"], "is not an SPDX license", id="license"),
+        pytest.param(["--ci", "jenkins"], "jenkins", id="unknown service"),
+        pytest.param(["--builder-url", 'x"; evil = "'], "is not the URL of a repository", id="breaks out of the flake"),
+        pytest.param(["--builder-url", "a/b"], "is not the URL of a repository", id="no URL"),
+        pytest.param(["--builder-url", "github:a/b\nx: y"], "is not the URL", id="breaks out of a line"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_written(options, message, tmp_path, capsys):

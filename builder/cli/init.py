@@ -1,13 +1,14 @@
 """`builder init`: a new kernel."""
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from builder import init
+from builder.ci import PLACEHOLDER, SERVICES, Service
 from builder.cli.arguments import BackendType
 from builder.config.values import Framework
-from builder.init.answers import BUILDER_URL
 
 
 @click.command()
@@ -29,7 +30,19 @@ from builder.init.answers import BUILDER_URL
 )
 @click.option("--backends", "listed", metavar="B,B", help="Backends, separated by commas.")
 @click.option("--license", "license_", default="Apache-2.0", show_default=True, help="SPDX expression.")
-@click.option("--builder-url", default=BUILDER_URL, metavar="URL", help="Flake of the builder, for flake.nix.")
+@click.option(
+    "--ci",
+    type=click.Choice([*SERVICES, "none"]),
+    default=SERVICES[0],
+    show_default=True,
+    help="Service that builds the kernel, and signs where each wheel was built.",
+)
+@click.option(
+    "--builder-url",
+    envvar="BUILDER_URL",
+    metavar="URL",
+    help="Repository that flake and CI take this builder from. [env: BUILDER_URL; default: where it came from]",
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -39,7 +52,8 @@ def command(
     backends: tuple[str, ...],
     listed: str | None,
     license_: str,
-    builder_url: str,
+    ci: Service | Literal["none"],
+    builder_url: str | None,
 ) -> None:
     """Start a new kernel in DIR: a small one that builds, with tests, benchmark, card, flake and CI."""
     words = [word.strip() for word in (listed or "").split(",") if word.strip()]
@@ -51,9 +65,25 @@ def command(
         backends=chosen,
         license_=license_,
         builder_url=builder_url,
+        ci=None if ci == "none" else ci,
     )
     tree = init.files(answers)
     init.write(tree, directory)
     for path in tree:
         click.echo(directory / path)
+    _say_what_is_unknown(answers)
     click.echo(f"\nnext: cd {directory} && builder check --strict && builder build", err=True)
+
+
+def _say_what_is_unknown(answers: init.Answers) -> None:
+    files = [
+        name
+        for name, unknown in (
+            ("flake.nix", answers.flake is None),
+            ("the workflow of CI", answers.ci == "github" and answers.home is None),
+        )
+        if unknown
+    ]
+    if files:
+        text = f"the repository of this builder is not known: put it in place of {PLACEHOLDER} in {' and '.join(files)}"
+        click.echo(f"\nnote: {text}, or name it with --builder-url", err=True)

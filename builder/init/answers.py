@@ -1,17 +1,20 @@
 """What a new kernel is to be, valid by construction."""
 
 import keyword
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
+from builder.ci import Service
 from builder.config.values import Backend, Framework, InvalidValueError, KernelName
 from builder.errors import BuilderError
+from builder.home import Home, find
 from builder.matrix import NOARCH_ONLY, rows
 
-BUILDER_URL = "github:kernel-wheel-builder/kernel-wheel-builder"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9/._~:@%+?=&#-]+", re.ASCII)
 _TAKEN = frozenset({"torch", "triton", "tvm_ffi", "numpy", "kernels", "builder"})
 
 
@@ -23,14 +26,24 @@ class Answers:
     framework: Framework
     backends: tuple[Backend, ...]
     license: str
-    builder_url: str = BUILDER_URL
-    """Flake that its own flake takes the builder from."""
+    home: Home | None = None
+    """Where its CI takes the builder from."""
+    flake: str | None = None
+    """Where its flake takes the builder from."""
+    ci: Service | None = "github"
 
     @classmethod
     def of(
-        cls, *, name: str, framework: Framework, backends: Iterable[Backend], license_: str, builder_url: str
+        cls,
+        *,
+        name: str,
+        framework: Framework,
+        backends: Iterable[Backend],
+        license_: str,
+        builder_url: str | None = None,
+        ci: Service | None = "github",
     ) -> "Answers":
-        """Check what a user said.
+        """Check what a user said; an unknown `builder_url` is looked for.
 
         Raises:
             BuilderError: all that cannot be.
@@ -40,11 +53,19 @@ class Answers:
             *_name_problems(name),
             *_backend_problems(framework, chosen),
             *_license_problems(license_),
+            *_url_problems(builder_url),
         ]
         if problems:
             raise BuilderError("\nerror: ".join(problems))
+        home = find() if builder_url is None else Home.parse(builder_url)
         return cls(
-            name=KernelName(name), framework=framework, backends=chosen, license=license_, builder_url=builder_url
+            name=KernelName(name),
+            framework=framework,
+            backends=chosen,
+            license=license_,
+            home=home,
+            flake=builder_url if home is None else home.flake,  # Nix reads more than a repository's address
+            ci=ci,
         )
 
 
@@ -92,3 +113,10 @@ def _license_problems(text: str) -> list[str]:
             f"'{text}' is not an SPDX license expression\n  help: write it as in 'Apache-2.0' or 'MIT OR BSD-3-Clause'"
         ]
     return []
+
+
+def _url_problems(url: str | None) -> list[str]:
+    if url is None or _URL.fullmatch(url) or Home.parse(url) is not None:
+        return []
+    remedy = "write it as in 'github:OWNER/REPOSITORY' or 'https://example.org/OWNER/REPOSITORY@v1.0'"
+    return [f"'{url}' is not the URL of a repository\n  help: {remedy}"]

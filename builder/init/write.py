@@ -9,8 +9,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from packaging.utils import canonicalize_name
 
 from builder import resources
+from builder.ci import PLACEHOLDER, caller
 from builder.config.values import Backend, Framework
 from builder.errors import BuilderError, NothingToDoError
+from builder.home import DISTRIBUTION
 from builder.init.answers import Answers
 from builder.wheel import write_atomic
 
@@ -54,6 +56,8 @@ def files(answers: Answers) -> dict[str, str]:
         _, _, path = template.split("/", 2)
         name = path.replace("__module__", answers.name.module).removesuffix(_SUFFIX)
         found[name] = environment.get_template(template).render(values)
+    if answers.ci is not None:
+        found |= caller(answers.ci, home=answers.home)
     return dict(sorted(found.items()))
 
 
@@ -91,6 +95,7 @@ def _folder(backend: Backend) -> str:
 
 def _values(answers: Answers) -> dict[str, Any]:
     module = answers.name.module
+    home = answers.home
     compiled = () if answers.framework is Framework.TORCH_NOARCH else answers.backends
     return {
         "name": str(answers.name),
@@ -100,7 +105,9 @@ def _values(answers: Answers) -> dict[str, Any]:
         "backends": [backend.value for backend in answers.backends],
         "compiled": [backend.value for backend in compiled],
         "sources": {backend.value: _SOURCES[_folder(backend)] for backend in compiled},
-        "builder_url": answers.builder_url,
+        "flake": answers.flake or f"github:{PLACEHOLDER}",
+        "flake_known": answers.flake is not None,
+        "install": DISTRIBUTION if home is None or home.released else home.requirement,
         "autograd": answers.framework is not Framework.TVM_FFI,
         "refusal": _REFUSAL[answers.framework],
         "tour": [(path.format(module=module), what) for path, what in _TOUR[answers.framework]],

@@ -1,0 +1,121 @@
+"""Where this builder comes from: what a new kernel's flake and CI take it from."""
+
+import contextlib
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from builder import __version__, resources
+
+DISTRIBUTION = "kernel-wheel-builder"
+TAG = f"v{__version__}"
+_REF = r"(?P<ref>\w[\w./-]*)"
+_NAME = r"(?!\.)[\w.-]+?"
+_PATH = rf"(?P<repository>{_NAME}(?:/{_NAME})+)(?:\.git)?/?"
+_AT = rf"(?:(?:@|\?(?:ref|rev)=){_REF})?"
+_FORMS = (
+    rf"(?P<forge>github|gitlab):(?P<repository>{_NAME}/{_NAME})(?:/{_REF})?",
+    rf"(?:git\+)?https?://(?:[^@/]+@)?(?P<host>[\w.-]+(?::\d+)?)/{_PATH}{_AT}",
+    rf"(?:git\+)?ssh://(?:[^@/]+@)?(?P<host>[\w.-]+)(?::\d+)?/{_PATH}{_AT}",
+    rf"[\w.-]+@(?P<host>[\w.-]+):{_PATH}",
+)
+"""How people and tools write the address of a repository: for Nix, for pip and for git."""
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_LABELS = ("source", "repository")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """A repository of this project that others can reach, without anyone's credentials."""
+
+    host: str
+    repository: str
+    ref: str | None = None
+    """A tag, a branch or a commit, where one is named."""
+    released: bool = False
+    """Whether an index of packages has this version, too."""
+
+    @classmethod
+    def parse(cls, url: str, *, ref: str | None = None) -> "Home | None":
+        """Take an address apart; None where it is of this machine alone, or no repository's."""
+        match = next(filter(None, (re.fullmatch(form, url, re.ASCII) for form in _FORMS)), None)
+        if match is None:
+            return None
+        parts = match.groupdict()
+        host = f"{parts['forge']}.com" if "forge" in parts else parts["host"]
+        return cls(host=host, repository=parts["repository"], ref=ref or parts.get("ref"))
+
+    @property
+    def page(self) -> str:
+        """What a browser opens."""
+        return f"https://{self.host}/{self.repository}"
+
+    @property
+    def requirement(self) -> str:
+        """What pip installs."""
+        if self.released:
+            return f"{DISTRIBUTION}=={__version__}"
+        return f"{DISTRIBUTION} @ git+{self.page}" + ("" if self.ref is None else f"@{self.ref}")
+
+    @property
+    def flake(self) -> str:
+        """What Nix takes as an input; the commit is left to the lock file."""
+        ref = None if self.ref is None or _COMMIT.fullmatch(self.ref) else self.ref
+        if self.host == "github.com":
+            return f"github:{self.repository}" + ("" if ref is None else f"/{ref}")
+        return f"git+{self.page}" + ("" if ref is None else f"?ref={ref}")
+
+
+def find() -> Home | None:
+    """Return where the builder that runs comes from; None where nothing on this machine tells."""
+    return _of_checkout(resources.CHECKOUT) or _of_distribution()
+
+
+def _of_checkout(root: Path | None) -> Home | None:
+    # Another repository around an installed builder, as around a virtual environment, says nothing of it.
+    if root is None or not (root / ".git").exists():
+        return None
+    url = _git(root, "config", "--get", "remote.origin.url")
+    if url is None:
+        return None
+    commit = _git(root, "rev-parse", "HEAD")
+    # Others cannot have a commit that no branch of the origin has.
+    pushed = commit is not None and _git(root, "branch", "--remotes", "--contains", commit)
+    return Home.parse(url, ref=commit if pushed else None)
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        argv = ["git", "-C", str(root), *arguments]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    except OSError:  # no git
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+def _of_distribution() -> Home | None:
+    try:
+        distribution = metadata.distribution(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return None
+    with contextlib.suppress(ValueError, KeyError, TypeError):  # written by others
+        direct = json.loads(distribution.read_text("direct_url.json") or "null")
+        if direct is not None:
+            return _of_direct_url(direct)
+    links = (link.partition(",") for link in distribution.metadata.get_all("Project-URL", []))
+    urls = [url.strip() for label, _, url in links if label.strip().lower() in _LABELS]
+    home = next(filter(None, map(Home.parse, urls)), None)
+    return None if home is None else Home(host=home.host, repository=home.repository, released=True)
+
+
+def _of_direct_url(direct: dict[str, dict[str, str]]) -> Home | None:
+    """Read what an installer noted (PEP 610): a commit of a repository, or a folder."""
+    url = str(direct["url"])
+    if "vcs_info" in direct:
+        return Home.parse(url, ref=direct["vcs_info"]["commit_id"])
+    parts = urlsplit(url)
+    return _of_checkout(Path(unquote(parts.path))) if parts.scheme == "file" and "dir_info" in direct else None

@@ -1,0 +1,165 @@
+"""Where the builder comes from is found, and never told with anyone's credentials."""
+
+import json
+import subprocess
+
+import pytest
+
+from builder import __version__, home, resources
+from builder.home import Home
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "repository", "ref"),
+    [
+        ("github:someone/builder", "github.com", "someone/builder", None),
+        ("github:someone/builder/v1.0", "github.com", "someone/builder", "v1.0"),
+        ("gitlab:someone/builder", "gitlab.com", "someone/builder", None),
+        ("https://github.com/someone/builder", "github.com", "someone/builder", None),
+        ("https://github.com/someone/builder.git", "github.com", "someone/builder", None),
+        ("https://github.com/someone/builder.git@v1.0", "github.com", "someone/builder", "v1.0"),
+        ("git+https://git.example.org:8443/a/b/c?rev=" + COMMIT, "git.example.org:8443", "a/b/c", COMMIT),
+        ("https://me:secret@github.com/someone/builder", "github.com", "someone/builder", None),
+        ("git@github.com:someone/builder.git", "github.com", "someone/builder", None),
+        ("ssh://git@git.example.org:2222/someone/builder.git", "git.example.org", "someone/builder", None),
+    ],
+)
+def test_an_address_is_read_in_the_forms_that_tools_write(url, host, repository, ref):
+    assert Home.parse(url) == Home(host=host, repository=repository, ref=ref)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "/srv/git/builder", "file:///srv/builder", "../builder", "path:../..", "https://github.com/one", "github:a/..",
+     "github:a/b c", "github:a/b\n", "https://github.com/a/b@x;y", 'github:a/b"'],
+)  # fmt: skip
+def test_what_others_cannot_reach_or_could_break_out_of_a_file_is_no_home(url):
+    assert Home.parse(url) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "flake", "requirement"),
+    [
+        pytest.param(
+            Home(host="github.com", repository="a/b", ref=COMMIT),
+            "github:a/b",
+            f"kernel-wheel-builder @ git+https://github.com/a/b@{COMMIT}",
+            id="commit",
+        ),
+        pytest.param(
+            Home(host="example.org", repository="a/b", ref="v2"),
+            "git+https://example.org/a/b?ref=v2",
+            "kernel-wheel-builder @ git+https://example.org/a/b@v2",
+            id="another forge",
+        ),
+        pytest.param(
+            Home(host="github.com", repository="a/b", released=True),
+            "github:a/b",
+            f"kernel-wheel-builder=={__version__}",
+            id="released",
+        ),
+    ],
+)
+def test_each_tool_gets_its_own_spelling(found, flake, requirement):
+    assert found.flake == flake
+    assert found.requirement == requirement
+    assert Home.parse(found.flake) is not None
+
+
+def git(folder, *arguments):
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    done = subprocess.run(["git", "-C", folder, *who, *arguments], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """Stand in for a checkout of the builder, whose one commit its origin has."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "one")
+    git(folder, "remote", "add", "origin", "https://me:secret@github.com/someone/builder.git")
+    git(folder, "update-ref", "refs/remotes/origin/main", "HEAD")
+    monkeypatch.setattr(resources, "CHECKOUT", folder)
+    return folder
+
+
+class Installed:
+    """What importlib says of a builder that was installed in some way."""
+
+    def __init__(self, direct=None, links=()):
+        self.direct = direct
+        self.metadata = self
+        self.links = list(links)
+
+    def read_text(self, name):
+        return {"direct_url.json": self.direct}.get(name)
+
+    def get_all(self, name, default):
+        return self.links or default if name == "Project-URL" else default
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    monkeypatch.setattr(resources, "CHECKOUT", None)
+    return lambda *given, **named: monkeypatch.setattr(
+        home.metadata, "distribution", lambda _: Installed(*given, **named)
+    )
+
+
+def test_a_checkout_tells_its_origin_and_its_commit(checkout):
+    commit = git(checkout, "rev-parse", "HEAD")
+    assert home.find() == Home(host="github.com", repository="someone/builder", ref=commit)
+
+
+def test_a_commit_that_the_origin_has_not_is_not_named(checkout):
+    git(checkout, "commit", "-q", "--allow-empty", "-m", "two")
+    assert home.find().ref is None
+
+
+def test_a_checkout_of_a_folder_of_this_machine_has_no_home(checkout, monkeypatch):
+    git(checkout, "remote", "set-url", "origin", "/srv/git/builder")
+    monkeypatch.setattr(home, "_of_distribution", lambda: None)
+    assert home.find() is None
+
+
+def test_a_repository_around_an_installed_builder_says_nothing(checkout, monkeypatch):
+    inner = checkout / "env" / "site-packages"
+    inner.mkdir(parents=True)
+    monkeypatch.setattr(resources, "CHECKOUT", inner)
+    monkeypatch.setattr(home, "_of_distribution", lambda: None)
+    assert home.find() is None
+
+
+def test_pip_noted_the_commit_that_it_installed(installed):
+    note = {"url": "https://github.com/someone/builder.git", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}
+    installed(json.dumps(note))
+    assert home.find() == Home(host="github.com", repository="someone/builder", ref=COMMIT)
+
+
+def test_pip_noted_the_folder_that_it_installed(checkout, installed):
+    installed(json.dumps({"url": checkout.as_uri(), "dir_info": {}}))
+    assert home.find().repository == "someone/builder"
+
+
+def test_an_installed_release_names_its_repository(installed):
+    installed(links=["Documentation, https://example.org/docs", "Source, https://github.com/someone/builder"])
+    assert home.find() == Home(host="github.com", repository="someone/builder", released=True)
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["", "{", "[]", '"x"', "{}", '{"url": 1}', '{"url": "https://x/y/z", "vcs_info": {}}', '{"url": "file:///"}'],
+)
+def test_a_note_that_is_damaged_or_tells_nothing_is_no_home(installed, note):
+    installed(note)
+    assert home.find() is None
+
+
+def test_without_git_there_is_no_home_and_no_failure(checkout, monkeypatch):
+    monkeypatch.setenv("PATH", str(checkout))
+    monkeypatch.setattr(home, "_of_distribution", lambda: None)
+    assert home.find() is None
