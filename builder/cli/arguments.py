@@ -7,9 +7,12 @@ from typing import Any
 
 import click
 
+from builder.cli import completing
 from builder.config.values import Backend
 
-kernel_argument = click.argument("kernel", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
+kernel_argument = click.argument(
+    "kernel", metavar="[DIR]", default=".", type=click.Path(path_type=Path), shell_complete=completing.kernels
+)
 """The kernel's directory, the current one by default."""
 
 

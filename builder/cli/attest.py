@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from builder import bundle, provenance, shipped
+from builder.cli import completing
 from builder.provenance.statement import BUILDER_ID
 from builder.wheel import write_atomic
 
@@ -14,7 +15,12 @@ from builder.wheel import write_atomic
 @click.option(
     "--output", type=click.Path(path_type=Path), help="Directory of the statements; without it, beside each wheel."
 )
-@click.option("--kernel", type=click.Path(path_type=Path), help="The kernel's directory, for its commit.")
+@click.option(
+    "--kernel",
+    type=click.Path(path_type=Path),
+    shell_complete=completing.kernels,
+    help="The kernel's directory, for its commit.",
+)
 @click.option("--commit", metavar="SHA", help="Commit that the wheels were built from; all of its digits.")
 @click.option("--builder-id", default=BUILDER_ID, metavar="URI", help="Who built: in CI, the workflow.")
 @click.option("--invocation", metavar="URI", help="The run of CI that built.")

@@ -12,7 +12,7 @@ import click
 
 from builder import kernel as kernels
 from builder import matrix, toolchain
-from builder.cli import view
+from builder.cli import completing, view
 from builder.cli.arguments import Age, BackendType, Size, kernel_argument, store_option
 from builder.config import Backend
 from builder.engine import budget, local
@@ -27,8 +27,22 @@ from builder.wheel import write_atomic
 
 @click.command()
 @kernel_argument
-@click.option("--variant", "variants", multiple=True, metavar="V", help="Cell to build; may be repeated.")
-@click.option("--backend", "backends", multiple=True, type=BackendType(), help="Backend to build; may be repeated.")
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="V",
+    shell_complete=completing.variants,
+    help="Cell to build; may be repeated.",
+)
+@click.option(
+    "--backend",
+    "backends",
+    multiple=True,
+    type=BackendType(),
+    shell_complete=completing.backends,
+    help="Backend to build; may be repeated.",
+)
 @click.option("--set", "name", type=click.Choice([*matrix.SETS, "all"]), default="release", show_default=True)
 @click.option("--all", "unbundled", is_flag=True, help="Also cells that are not part of a release.")
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=Path("dist"), show_default=True)

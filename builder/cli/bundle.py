@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from builder import bundle, card, shipped
+from builder.cli import completing
 
 
 @click.command()
@@ -12,7 +13,12 @@ from builder import bundle, card, shipped
 @click.option(
     "--output", default="build", show_default=True, type=click.Path(path_type=Path), help="Directory of the variants."
 )
-@click.option("--kernel", type=click.Path(path_type=Path), help="The kernel's directory: its commit and its CARD.md.")
+@click.option(
+    "--kernel",
+    type=click.Path(path_type=Path),
+    shell_complete=completing.kernels,
+    help="The kernel's directory: its commit and its CARD.md.",
+)
 @click.option("--commit", metavar="SHA", help="Commit that the wheels were built from; all of its digits.")
 @click.option("--repo-id", metavar="OWNER/NAME", help="Repository on the hub, for the card.")
 @click.option("--force", is_flag=True, help="Replace variants that are there with other content.")

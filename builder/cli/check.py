@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from builder.cli import completing
 from builder.cli.arguments import kernel_argument
 from builder.kernel import CONFIG
 from builder.report import Report
@@ -29,6 +30,7 @@ def _explain(ctx: click.Context, _: click.Parameter, code: str | None) -> None:
 @click.option(
     "--explain",
     metavar="CODE",
+    shell_complete=completing.codes,
     expose_value=False,
     is_eager=True,
     callback=_explain,

@@ -11,7 +11,7 @@ _SHELLS = ("bash", "zsh", "fish")
 
 _WHERE = """\b
 bash  eval "$(builder completion bash)"     in ~/.bashrc
-zsh   eval "$(builder completion zsh)"      in ~/.zshrc
+zsh   eval "$(builder completion zsh)"      in ~/.zshrc, behind: autoload -U compinit && compinit
 fish  builder completion fish | source      in ~/.config/fish/config.fish"""
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from builder import kernel as kernels
 from builder import matrix
+from builder.cli import completing
 from builder.cli.arguments import kernel_argument, store_option
 from builder.config.values import Backend
 from builder.matrix import Cell
@@ -36,6 +38,14 @@ class _Name(click.ParamType[str]):
             self.fail(f"{quoted(name)} is not a known {self.name}: {hint}", param, ctx)
         return name
 
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002  click's signature
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self.among if name.startswith(incomplete)]
+
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002  click's signature
         return self.name.upper()
 
@@ -52,6 +62,7 @@ class _Name(click.ParamType[str]):
     "--backend",
     "backends",
     type=_Name("backend", tuple(backend.value for backend in Backend)),
+    shell_complete=completing.backends,
     multiple=True,
     help="Only cells of this backend.",
 )

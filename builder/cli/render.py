@@ -7,6 +7,7 @@ import click
 
 from builder import kernel as kernels
 from builder import render as rendering
+from builder.cli import completing
 from builder.cli.arguments import ALL, BackendsType
 from builder.config.values import Backend
 from builder.errors import BuilderError, DifferenceError
@@ -18,8 +19,15 @@ _DIRECTORIES = click.Path(path_type=Path, file_okay=False)
 
 
 @click.command()
-@click.argument("directories", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--backend", type=BackendsType(), help="Backend of the project; may be left out when there is one.")
+@click.argument(
+    "directories", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path), shell_complete=completing.kernels
+)
+@click.option(
+    "--backend",
+    type=BackendsType(),
+    shell_complete=completing.backends,
+    help="Backend of the project; may be left out when there is one.",
+)
 @click.option("--list", "listing", is_flag=True, help="List the backends, or with --backend the files of its project.")
 @click.option("--output", type=_DIRECTORIES, help="Write the whole project there; of all backends, KERNEL/BACKEND.")
 @click.option("--check", type=_DIRECTORIES, help="Compare with the project there.")

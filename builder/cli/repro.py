@@ -10,6 +10,7 @@ import click
 
 from builder import kernel as kernels
 from builder import reproducible, shipped
+from builder.cli import completing
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.build import choose
 from builder.errors import BuilderError, DifferenceError
@@ -24,7 +25,12 @@ _SHARED = ("environments", "uv")
 
 @click.command()
 @kernel_argument
-@click.option("--variant", metavar="V", help="Cell to build. With --against: that of the wheel.")
+@click.option(
+    "--variant",
+    metavar="V",
+    shell_complete=completing.variants,
+    help="Cell to build. With --against: that of the wheel.",
+)
 @click.option("--times", type=click.IntRange(min=2), default=2, show_default=True, help="Builds to compare.")
 @click.option("--vary", metavar="NAME,…", help=f"What to vary, or 'nothing'. Default: all. [{', '.join(NAMES)}]")
 @click.option("--against", type=click.Path(path_type=Path, dir_okay=False), help="Compare with this published wheel.")

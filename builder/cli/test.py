@@ -9,7 +9,7 @@ import click
 
 from builder import current, testing
 from builder import kernel as kernels
-from builder.cli import view
+from builder.cli import completing, view
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.build import choose
 from builder.engine import budget, local
@@ -32,7 +32,14 @@ class _ArgumentsForPytest(click.Command):
 
 @click.command(cls=_ArgumentsForPytest)
 @kernel_argument
-@click.option("--variant", "variants", multiple=True, metavar="V", help="Cell to test; may be repeated.")
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="V",
+    shell_complete=completing.variants,
+    help="Cell to test; may be repeated.",
+)
 @click.option("--python", type=click.Path(path_type=Path), help="Python whose torch and pytest are used.")
 @store_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress of the build.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from builder import kernel as kernels
+from builder.cli import completing
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.build import choose
 from builder.engine import budget, local
@@ -15,7 +16,14 @@ from builder.store import Store
 
 @click.command()
 @kernel_argument
-@click.option("--variant", "variants", multiple=True, metavar="V", help="Cell to explain; may be repeated.")
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="V",
+    shell_complete=completing.variants,
+    help="Cell to explain; may be repeated.",
+)
 @store_option
 @click.option("--no-isolation", is_flag=True, help="As for a build against the torch of the current environment.")
 @click.option("--json", "as_json", is_flag=True, help="The differences as JSON.")

@@ -1,0 +1,72 @@
+"""What a shell is told when an argument that depends on a kernel is completed; a broken kernel gives nothing."""
+
+import os
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem, split_arg_string
+
+from builder.errors import BuilderError
+from builder.kernel import CONFIG, Kernel, load
+
+_AT_MOST = 1000
+"""Entries of a folder that are looked into; a shell waits."""
+
+
+def kernels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    """Complete a kernel: the folders that have a build.toml, else folders on the way to one."""
+    typed = incomplete[: incomplete.rfind("/") + 1]
+    try:
+        # In the order of the file system; a shell sorts.
+        folders = [path for path, _ in zip(Path(typed).expanduser().iterdir(), range(_AT_MOST), strict=False)]
+        found = [f"{typed}{path.name}" for path in folders if (path / CONFIG).is_file()]
+    except OSError:
+        found = []
+    fitting = sorted(name for name in found if name.startswith(incomplete))
+    return [CompletionItem(name) for name in fitting] or [CompletionItem(incomplete, type="dir")]
+
+
+def backends(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete a backend: those of the kernel, else every one that the option takes."""
+    loaded = _kernel()
+    if loaded is None:
+        return param.type.shell_complete(ctx, param, incomplete)
+    names = [backend.value for backend in loaded.config.general.backends]
+    names += [name for name in getattr(param.type, "choices", ()) if name == "all"]
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def variants(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    """Complete a variant: the cells of the kernel that belong to this machine's system."""
+    loaded = _kernel()
+    if loaded is None:
+        return []
+    from builder import matrix, toolchain  # noqa: PLC0415  only a variant needs them
+
+    cells = matrix.select(loaded.config, matrix.rows(), unbundled=True)
+    here = [cell for cell in cells if cell.noarch or cell.system == toolchain.system()]
+    given = [word for word in _words() if word != incomplete]
+    names = dict.fromkeys(cell.variant for cell in here if cell.variant not in given)
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    """Complete the code of a finding."""
+    from builder.codes import CODES  # noqa: PLC0415  only a code needs them
+
+    return [CompletionItem(code, help=title) for code, title in CODES.items() if code.startswith(incomplete.upper())]
+
+
+def _kernel() -> Kernel | None:
+    """Return the kernel that the line names, else that of the current folder."""
+    # Not from click's parameters: an option whose value is still to come ends its parsing before any argument.
+    named = next((word for word in _words() if (Path(word) / CONFIG).is_file()), ".")
+    try:
+        return load(Path(named))
+    except BuilderError:
+        return None
+
+
+def _words() -> list[str]:
+    """Return the words behind the command, as the shell has them."""
+    return split_arg_string(os.environ.get("COMP_WORDS", ""))[2:]
