@@ -12,7 +12,7 @@ from pathlib import Path
 from builder import identity
 from builder.config import Backend, Framework
 from builder.current import Current
-from builder.engine.local import Plan
+from builder.engine.decision import Plan
 from builder.errors import BuilderError, ToolError
 from builder.matrix import Cell
 from builder.wheel import Wheel

@@ -9,7 +9,7 @@ from builder import kernel, matrix, testing
 from builder.cli import run
 from builder.config import Backend, Framework
 from builder.current import Current
-from builder.engine.local import Plan
+from builder.engine.decision import Plan
 from builder.errors import ToolError
 
 RELU = Path(__file__).parent.parent / "examples" / "relu"

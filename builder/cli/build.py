@@ -15,7 +15,7 @@ from builder import matrix, toolchain
 from builder.cli import completing, view
 from builder.cli.arguments import Age, BackendType, Size, kernel_argument, store_option
 from builder.config import Backend
-from builder.engine import budget, local
+from builder.engine import budget, decision, local
 from builder.engine.outcome import Event, Listen, Outcome
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.job import MANYLINUX
@@ -249,7 +249,7 @@ def _check_backends(kernel: kernels.Kernel, backends: Sequence[Backend]) -> None
 
 
 def _show_plan(kernel: kernels.Kernel, cells: Sequence[Cell], options: local.Options, *, as_json: bool) -> int:
-    plans = local.plan(kernel, cells, options)
+    plans = decision.plan(kernel, cells, options)
     if as_json:
         click.echo(json.dumps([plan.to_json() for plan in plans], indent=2))
     for plan in () if as_json else plans:

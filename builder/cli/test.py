@@ -12,7 +12,7 @@ from builder import kernel as kernels
 from builder.cli import completing, view
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.build import choose
-from builder.engine import budget, local
+from builder.engine import budget, decision, local
 from builder.store import Store
 
 _REST = "pytest"
@@ -66,7 +66,7 @@ def command(
     )
     if not variants:
         order = testing.backends(cells[0].framework, found)
-        cells = (testing.choose(local.plan(loaded, cells, options), order).cell,)
+        cells = (testing.choose(decision.plan(loaded, cells, options), order).cell,)
     shown = view.choose(environ=os.environ, quiet=quiet)
     with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
         shown.start()

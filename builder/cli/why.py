@@ -10,7 +10,7 @@ from builder import kernel as kernels
 from builder.cli import completing
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.build import choose
-from builder.engine import budget, local
+from builder.engine import budget, decision, local
 from builder.store import Store
 
 
@@ -38,7 +38,7 @@ def command(kernel: Path, variants: tuple[str, ...], store: Path, no_isolation: 
         environ=dict(os.environ),
         isolation=not no_isolation,
     )
-    plans = local.plan(loaded, cells, options)
+    plans = decision.plan(loaded, cells, options)
     if as_json:
         click.echo(json.dumps([plan.to_json() for plan in plans], indent=2))
         return

@@ -4,25 +4,25 @@ import contextlib
 import glob
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
 
-from builder import identity, reproducible
+from builder import identity
+from builder.engine import decision
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.outcome import Event, Listen, Outcome, Status
-from builder.engine.prepare import NotHereError, Options, Prepared, Preparer, Request
+from builder.engine.prepare import NotHereError, Options, Prepared, Preparer
 from builder.errors import BuilderError, ConfigError, ToolError
 from builder.job import Built, CompileError, OutOfMemoryError
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.run import Processes
-from builder.store import Damaged, Entry, StoppedError
+from builder.store import Entry, StoppedError
 from builder.wheel import write_atomic
 
-__all__ = ["NotHereError", "Options", "Plan", "build_cells", "plan"]
+__all__ = ["NotHereError", "Options", "build_cells"]
 
 _GRACE = 30.0
 """Most seconds before a time limit at which compilers are told to end."""
@@ -73,38 +73,6 @@ def _wait(futures: Iterable["Future[Outcome]"], processes: Processes, *, deadlin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What a build of a cell would do."""
-
-    cell: Cell
-    action: Literal["hit", "build", "skip"]
-    reason: str
-    key: str | None = None
-    changes: tuple[identity.Change, ...] = ()
-    not_reproducible: str | None = None
-    """Why its bytes need not be the same elsewhere."""
-
-    @property
-    def text(self) -> str:
-        """The plan in words."""
-        words = {"hit": "is in the store", "build": "would be built", "skip": "cannot be built here"}
-        mark = "" if self.not_reproducible is None else f"; not reproducible: {self.not_reproducible}"
-        return f"{words[self.action]} ({self.reason.splitlines()[0]}){mark}"
-
-    def to_json(self) -> dict[str, object]:
-        """Return what a machine wants to know."""
-        changes = [asdict(change) for change in self.changes]
-        return {
-            "variant": self.cell.variant,
-            "action": self.action,
-            "reason": self.reason,
-            "key": self.key,
-            "changes": changes,
-            "not-reproducible": self.not_reproducible,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Worker:
     kernel: Kernel
     options: Options
@@ -123,9 +91,9 @@ class _Worker:
         options: Options,
         *,
         folder: Path,
-        listen: Listen = lambda _: None,
-        processes: Processes | None = None,
-        writable: bool = True,
+        listen: Listen,
+        processes: Processes,
+        writable: bool,
     ) -> "_Worker":
         """Return a worker with a jobserver in `folder`."""
 
@@ -138,31 +106,9 @@ class _Worker:
             listen=listen,
             budget=Budget(options.limits),
             jobserver=Jobserver(folder, cores=options.limits.cores),
-            processes=processes or Processes(),
+            processes=processes,
             preparer=Preparer(kernel=kernel, options=options, step=step),
             writable=writable,
-        )
-
-    def plan(self, cell: Cell) -> Plan:
-        """Say what a build of a cell would do; no environment is made for it."""
-        try:
-            request = self.preparer.request(cell)
-            record = self.preparer.record(request)
-        except NotHereError as error:
-            return Plan(cell=cell, action="skip", reason=str(error))
-        last = self.options.store.last(self.kernel.config.general.name, cell.variant)
-        if record is None:
-            return _plan_without_record(cell, request, last)
-        found = self.options.store.find(record.key)
-        return Plan(
-            cell=cell,
-            action="hit" if isinstance(found, Entry) else "build",
-            reason=self._why(cell, record, found),
-            key=record.key,
-            changes=() if last is None else identity.changes(last, record),
-            not_reproducible=reproducible.shortcoming(
-                cuda=record.toolchain.get("cuda-version"), canonical=bool(record.environment["place"])
-            ),
         )
 
     def run(self, cell: Cell) -> Outcome:
@@ -221,7 +167,7 @@ class _Worker:
             found = store.find(record.key)
             if isinstance(found, Entry) and not self.options.again:
                 return self._deliver_hit(cell, record, found)
-            reason = self._why(cell, record, found)
+            reason = decision.why(options=self.options, kernel=self.kernel, cell=cell, record=record, found=found)
             self.listen(Event(variant=cell.variant, kind="note", text=reason))
             entry, content = self._build(cell, prepared)
             return self._deliver(cell, entry, content, status="built", reason=reason)
@@ -232,14 +178,6 @@ class _Worker:
             if self.writable:  # else nothing in the store changes
                 held.enter_context(self.options.store.lock(key))
             yield
-
-    def _why(self, cell: Cell, record: identity.BuildRecord, found: Entry | Damaged | None) -> str:
-        if isinstance(found, Damaged):
-            return f"the entry in the store is damaged and is built again: {found.why}"
-        if isinstance(found, Entry):
-            return "built again, as asked" if self.options.again else "nothing changed"
-        last = self.options.store.last(self.kernel.config.general.name, cell.variant)
-        return "first build of this cell" if last is None else identity.summary(last, record)
 
     def _build(self, cell: Cell, prepared: Prepared) -> tuple[Entry, bytes]:
         options = self.options
@@ -341,31 +279,9 @@ def _stopped(cell: Cell) -> StoppedError:
     )
 
 
-def _plan_without_record(cell: Cell, request: Request, last: Mapping[str, Any] | None) -> Plan:
-    """Return the plan of a cell whose environment was never made: its torch is known by its pins alone."""
-    pinned = "" if request.wanted is None else request.wanted.digest
-    changed = last is not None and last.get("pins") != pinned
-    return Plan(
-        cell=cell,
-        action="build",
-        reason="changed: pins" if changed else "the store has no environment for its pins yet",
-        changes=(identity.Change(field="pins", before=last.get("pins"), after=pinned),) if last and changed else (),
-    )
-
-
 def _file_system(error: OSError) -> ToolError:
     where = f"'{error.filename}'" if error.filename else "the store"
     return ToolError(
         f"cannot use {where}: {error.strerror or error}",
         help="free the disk or look at its permissions, or name another place with --store or BUILDER_STORE",
     )
-
-
-def plan(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[Plan, ...]:
-    """Say for each cell whether the store has it, or which field changed since its last build; nothing is built."""
-    options.store.prepare()
-    with options.store.scratch() as folder:
-        worker = _Worker.of(kernel, options, folder=folder)
-        plans = tuple(worker.plan(cell) for cell in cells)
-        worker.jobserver.close()
-    return plans

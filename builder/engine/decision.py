@@ -1,0 +1,97 @@
+"""What a build would do with each cell, and why: nothing is built."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from builder import identity, reproducible
+from builder.engine.prepare import NotHereError, Options, Preparer, Request
+from builder.kernel import Kernel
+from builder.matrix import Cell
+from builder.store import Damaged, Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a build of a cell would do."""
+
+    cell: Cell
+    action: Literal["hit", "build", "skip"]
+    reason: str
+    key: str | None = None
+    changes: tuple[identity.Change, ...] = ()
+    not_reproducible: str | None = None
+    """Why its bytes need not be the same elsewhere."""
+
+    @property
+    def text(self) -> str:
+        """The plan in words."""
+        words = {"hit": "is in the store", "build": "would be built", "skip": "cannot be built here"}
+        mark = "" if self.not_reproducible is None else f"; not reproducible: {self.not_reproducible}"
+        return f"{words[self.action]} ({self.reason.splitlines()[0]}){mark}"
+
+    def to_json(self) -> dict[str, object]:
+        """Return what a machine wants to know."""
+        changes = [asdict(change) for change in self.changes]
+        return {
+            "variant": self.cell.variant,
+            "action": self.action,
+            "reason": self.reason,
+            "key": self.key,
+            "changes": changes,
+            "not-reproducible": self.not_reproducible,
+        }
+
+
+def plan(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[Plan, ...]:
+    """Say for each cell whether the store has it, or which field changed since its last build."""
+    options.store.prepare()
+    preparer = Preparer(kernel=kernel, options=options, step=lambda _cell, _text: None)
+    return tuple(_plan(preparer, cell) for cell in cells)
+
+
+def why(
+    *, options: Options, kernel: Kernel, cell: Cell, record: identity.BuildRecord, found: Entry | Damaged | None
+) -> str:
+    """Say in a line why a cell is a hit, or why it is built."""
+    if isinstance(found, Damaged):
+        return f"the entry in the store is damaged and is built again: {found.why}"
+    if isinstance(found, Entry):
+        return "built again, as asked" if options.again else "nothing changed"
+    last = options.store.last(kernel.config.general.name, cell.variant)
+    return "first build of this cell" if last is None else identity.summary(last, record)
+
+
+def _plan(preparer: Preparer, cell: Cell) -> Plan:
+    options, kernel = preparer.options, preparer.kernel
+    try:
+        request = preparer.request(cell)
+        record = preparer.record(request)
+    except NotHereError as error:
+        return Plan(cell=cell, action="skip", reason=str(error))
+    last = options.store.last(kernel.config.general.name, cell.variant)
+    if record is None:
+        return _without_record(cell, request, last)
+    found = options.store.find(record.key)
+    return Plan(
+        cell=cell,
+        action="hit" if isinstance(found, Entry) else "build",
+        reason=why(options=options, kernel=kernel, cell=cell, record=record, found=found),
+        key=record.key,
+        changes=() if last is None else identity.changes(last, record),
+        not_reproducible=reproducible.shortcoming(
+            cuda=record.toolchain.get("cuda-version"), canonical=bool(record.environment["place"])
+        ),
+    )
+
+
+def _without_record(cell: Cell, request: Request, last: Mapping[str, Any] | None) -> Plan:
+    """Return the plan of a cell whose environment was never made: its torch is known by its pins alone."""
+    pinned = "" if request.wanted is None else request.wanted.digest
+    changed = last is not None and last.get("pins") != pinned
+    return Plan(
+        cell=cell,
+        action="build",
+        reason="changed: pins" if changed else "the store has no environment for its pins yet",
+        changes=(identity.Change(field="pins", before=last.get("pins"), after=pinned),) if last and changed else (),
+    )
