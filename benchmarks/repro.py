@@ -1,6 +1,6 @@
 """The table variation by backend, measured: every cell is built as it is and with everything varied, and compared.
 
-usage: python benchmarks/repro.py table [--write]     the table, into docs/reproducibility.md with --write
+usage: python benchmarks/repro.py table [--write]     the table, into docs/reproducibility.md with --write; 4 builds of each
        python benchmarks/repro.py nix                 the same for builds by Nix
        python benchmarks/repro.py price [RUNS]        build time with all measures, against without
 """
@@ -55,8 +55,10 @@ def measured(name: str, example: Example, folder: Path) -> Row:
     if not example.pinned:
         python, env["ROCM_PATH"] = map(str, rocm.environment(folder, built.torch_folder(), rocm.thrust(folder)))
         command += ["--no-isolation", "--python", python]
-    done = subprocess.run([*command, "--json"], check=False, stdout=subprocess.PIPE, text=True, env=env)
+    # As often as there are values of a variation, and once as it is.
+    done = subprocess.run([*command, "--times", "4", "--json"], check=False, stdout=subprocess.PIPE, text=True, env=env)
     result = json.loads(done.stdout)
+    print(f"{name}: {'same' if result['same'] else result['causes']}, {result['builds']} builds", flush=True)
     return Row(name=name, varied=tuple(result["varied"]), same=result["same"])
 
 

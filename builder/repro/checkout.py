@@ -11,16 +11,24 @@ _SECONDS = 1_000_000_007
 """A time in 2001."""
 
 
-def copy(kernel: Path, target: Path, *, backwards: bool = False) -> Path:
-    """Copy a kernel; `backwards` makes the last file first, which is another order on most file systems."""
+def copy(kernel: Path, target: Path, *, backwards: bool = False, whole: bool = False) -> Path:
+    """Copy a kernel, with the times of its files and folders.
+
+    Args:
+        kernel: Its folder.
+        target: Where the copy goes.
+        backwards: Make the last file first, which is another order on file systems that keep it.
+        whole: With what is beside the sources, such as `.git`.
+    """
     target.mkdir(parents=True)
     for path in sorted(kernel.iterdir(), reverse=backwards):
-        if path.name in _LEFT_OUT:
+        if path.name in _LEFT_OUT and not whole:
             continue
         if path.is_dir() and not path.is_symlink():
-            copy(path, target / path.name, backwards=backwards)
+            copy(path, target / path.name, backwards=backwards, whole=whole)
         else:
             shutil.copy2(path, target / path.name, follow_symlinks=False)
+    shutil.copystat(kernel, target)
     return target
 
 

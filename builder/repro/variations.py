@@ -20,6 +20,10 @@ class Setting:
     kernel: Path
     store: Path
     cwd: Path
+    copied: bool = False
+    """Whether the kernel is a copy of the user's folder, all of which is meant to be there."""
+    backwards: bool = False
+    """Whether copies of the kernel are made from its last file to its first."""
     prefix: tuple[str, ...] = ()
     """Words before the command: what runs it."""
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -35,6 +39,11 @@ class Setting:
     def seeing(self, **variables: str) -> "Setting":
         """Return the same with more variables of the user."""
         return replace(self, environ={**self.environ, **variables})
+
+    def copied_to(self, target: Path) -> "Setting":
+        """Return the same with a copy of the kernel in a new folder."""
+        kernel = checkout.copy(self.kernel, target, backwards=self.backwards, whole=self.copied)
+        return replace(self, kernel=kernel, copied=True)
 
     def run_by(self, *words: str) -> "Setting":
         """Return the same, run by another command."""
@@ -84,16 +93,13 @@ class Variation:
 def _path(setting: Setting, bench: Bench) -> Setting:
     kind = bench.of("deep", "link", "elsewhere")
     if kind == "elsewhere" and _shared_memory() is not None:
-        return replace(
-            setting, kernel=checkout.copy(setting.kernel, bench.elsewhere / bench.fresh("shm").name / "kernel")
-        )
-    deep = bench.fresh("path") / "a folder with a space" / "/".join(["deep"] * 12) / "kernel"
-    copied = checkout.copy(setting.kernel, deep)
+        return setting.copied_to(bench.elsewhere / bench.fresh("shm").name / "kernel")
+    there = setting.copied_to(bench.fresh("path") / "a folder with a space" / "/".join(["deep"] * 12) / "kernel")
     if kind != "link":
-        return replace(setting, kernel=copied, cwd=copied.parent)
+        return replace(there, cwd=there.kernel.parent)
     link = bench.fresh("link") / "kernel"
-    link.symlink_to(copied, target_is_directory=True)
-    return replace(setting, kernel=link, cwd=link.parent)
+    link.symlink_to(there.kernel, target_is_directory=True)
+    return replace(there, kernel=link, cwd=link.parent)
 
 
 def _shared_memory() -> Path | None:
@@ -102,19 +108,19 @@ def _shared_memory() -> Path | None:
 
 
 def _checkout(setting: Setting, bench: Bench) -> Setting:
-    return replace(
-        setting, kernel=checkout.cloned(setting.kernel, bench.fresh("checkout"), archive=bench.round % 2 == 0)
-    )
+    kernel = checkout.cloned(setting.kernel, bench.fresh("checkout"), archive=bench.round % 2 == 0)
+    return replace(setting, kernel=kernel, copied=True)
 
 
 def _files(setting: Setting, bench: Bench) -> Setting:
-    target = bench.fresh("files") / "kernel"
-    return replace(setting, kernel=checkout.aged(checkout.copy(setting.kernel, target), mode=bench.round % 2))
+    there = setting.copied_to(bench.fresh("files") / "kernel")
+    checkout.aged(there.kernel, mode=bench.round % 2)
+    return there
 
 
 def _order(setting: Setting, bench: Bench) -> Setting:
-    kernel = checkout.copy(setting.kernel, bench.fresh("order") / "kernel", backwards=True)
-    return _preloaded(replace(setting, kernel=kernel), bench, BUILDER_REPRO_REVERSED="1")
+    there = replace(setting, backwards=True).copied_to(bench.fresh("order") / "kernel")
+    return _preloaded(there, bench, BUILDER_REPRO_REVERSED="1")
 
 
 def _store(setting: Setting, bench: Bench) -> Setting:
@@ -207,9 +213,10 @@ def _noise(setting: Setting, _: Bench) -> Setting:
 
 
 def _ccache(setting: Setting, bench: Bench) -> Setting:
-    folder = bench.folder / "ccache"  # of all rounds: cold in the first, warm after
-    environ = {name: value for name, value in setting.environ.items() if name != "CCACHE_DISABLE"}
-    return replace(setting, environ={**environ, "CCACHE_DIR": str(folder)})
+    if bench.of("cold", "warm", "absent") == "absent":
+        return setting.seeing(CCACHE_DISABLE="1")
+    # Of all rounds: cold in the first, warm after. The first build is without: an empty text takes that back.
+    return setting.seeing(CCACHE_DISABLE="", CCACHE_DIR=str(bench.folder / "ccache"))
 
 
 def _needs_preload(bench: Bench) -> str | None:
@@ -252,12 +259,13 @@ def _needs_linux(_: Bench) -> str | None:
     return None if sys.platform.startswith("linux") else "only where Linux is"
 
 
-# Copies come first, each of the one before; then who runs the build; last, what wraps its command.
+# Copies come first, each of the one before, and the last of them says where; then who runs the build; at the end what
+# wraps its command.
 VARIATIONS = (
     Variation(name="checkout", what="git clone, changed and restored; tarball", apply=_checkout, why_not=_needs_git),
     Variation(name="files", what="modes and times of the files", apply=_files),
-    Variation(name="path", what="deep with a space; through a link; another file system", apply=_path),
     Variation(name="order", what="order in which folders list files", apply=_order, why_not=_needs_preload),
+    Variation(name="path", what="deep with a space; through a link; another file system", apply=_path),
     Variation(name="store", what="location of the store", apply=_store),
     Variation(name="home", what="home, cache and temporary folders", apply=_home),
     Variation(name="user", what="user, group and their names", apply=_user, why_not=_needs_namespaces),
