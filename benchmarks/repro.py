@@ -1,6 +1,6 @@
 """The table variation by backend, measured: every cell is built as it is and with everything varied, and compared.
 
-usage: python benchmarks/repro.py table [--write]     the table, into docs/reproducibility.md with --write; 4 builds of each
+usage: python benchmarks/repro.py table [--write]     the table, into docs/reproducibility.md with --write
        python benchmarks/repro.py nix                 the same for builds by Nix
        python benchmarks/repro.py price [RUNS]        build time with all measures, against without
 """
