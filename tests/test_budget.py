@@ -1,4 +1,6 @@
 import os
+import re
+import stat
 import threading
 from pathlib import Path
 
@@ -127,6 +129,19 @@ def test_a_jobserver_has_a_token_for_each_core_and_a_cell_holds_one_of_them(serv
         assert (one, two) == (True, True)
         assert left(server) == 1
     assert left(server) == 4
+
+
+def test_a_store_with_a_space_in_its_path_has_a_jobserver_that_tools_can_open(tmp_path):
+    """The flags are words with spaces between them, and nothing quotes one."""
+    folder = tmp_path / "a store"
+    folder.mkdir()
+    server = Jobserver(folder, cores=2)
+    (named,) = re.findall(r"--jobserver-auth=fifo:(\S+)", server.variables["MAKEFLAGS"])
+    assert stat.S_ISFIFO(Path(named).stat().st_mode)
+    assert left(server) == 2
+    server.close()
+    assert not Path(named).parent.exists()
+    assert folder.is_dir()
 
 
 def test_a_cell_waits_for_a_token_until_it_is_told_to_give_up(server):

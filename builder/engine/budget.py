@@ -3,6 +3,7 @@
 import contextlib
 import os
 import select
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -144,7 +145,8 @@ class Jobserver:
     """
 
     def __init__(self, folder: Path, *, cores: int) -> None:
-        self.path = folder / "jobserver"
+        self._left = contextlib.ExitStack()
+        self.path = self._left.enter_context(_spelled_in_flags(folder)) / "jobserver"
         os.mkfifo(self.path, 0o600)
         # Open for both, so that opening does not wait for the other end.
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -197,3 +199,16 @@ class Jobserver:
         """Take the tokens away."""
         os.close(self._descriptor)
         self.path.unlink(missing_ok=True)
+        self._left.close()
+
+
+@contextlib.contextmanager
+def _spelled_in_flags(folder: Path) -> Iterator[Path]:
+    """Give `folder`, or one without a space in its path: MAKEFLAGS has spaces between its words, and quotes none."""
+    if len(str(folder).split()) == 1:
+        yield folder
+        return
+    there = tempfile.gettempdir()
+    base = there if len(there.split()) == 1 else "/tmp"  # noqa: S108  only the fifo is there, in a folder of its own
+    with tempfile.TemporaryDirectory(prefix="builder-", dir=base) as name:
+        yield Path(name)
