@@ -15,6 +15,7 @@ from builder.errors import BuilderError
 from builder.matrix import Row
 from builder.store import Store
 
+_NO_HOST = "not looked for: it needs a C++ compiler beside it"
 _CONTAINERS = {
     Backend.CUDA: "CUDA 13 and newer come as pinned wheels; for 12.x set CUDA_HOME",
     Backend.ROCM: "install ROCm and set ROCM_PATH, or build in a ROCm container",
@@ -47,11 +48,7 @@ def facts(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
     """Yield what a build may use, in the order in which it matters."""
     yield Fact(name="system", found=f"{toolchain.system()}, {platform.platform(terse=True)}")
     yield Fact(name="Python", found=f"{platform.python_version()} ({platform.python_implementation()})")
-    yield _tool("C++ compiler", lambda: toolchain.find(Backend.CPU, environ=environ, digest=_no_digest).cxx)
-    yield _tool(
-        "CUDA toolkit", lambda: _required(toolchain.find(Backend.CUDA, environ=environ, digest=_no_digest).cuda)
-    )
-    yield _tool("ROCm", lambda: _required(toolchain.find(Backend.ROCM, environ=environ, digest=_no_digest).hip))
+    yield from _compilers(environ)
     for name, program, remedy in (
         ("oneAPI", "icpx", _CONTAINERS[Backend.XPU]),
         ("Xcode", "xcrun", _CONTAINERS[Backend.METAL]),
@@ -67,6 +64,18 @@ def facts(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
         help="the kernel allows no user namespaces: builds map their paths away instead",
     )
     yield _store(store)
+
+
+def _compilers(environ: Mapping[str, str]) -> Iterator[Fact]:
+    host = _tool("C++ compiler", lambda: toolchain.find(Backend.CPU, environ=environ, digest=_no_digest).cxx)
+    devices = (
+        ("CUDA toolkit", lambda: _required(toolchain.find(Backend.CUDA, environ=environ, digest=_no_digest).cuda)),
+        ("ROCm", lambda: _required(toolchain.find(Backend.ROCM, environ=environ, digest=_no_digest).hip)),
+    )
+    yield host
+    for name, find in devices:
+        # A toolkit is found together with the compiler that it calls; without one nothing is known of it.
+        yield _tool(name, find) if host.found is not None else Fact(name=name, found=None, help=_NO_HOST)
 
 
 def _no_digest(path: Path) -> str:
@@ -124,7 +133,7 @@ def _output(argv: list[str]) -> str:
 
 
 def _store(store: Store) -> Fact:
-    folder = next(path for path in (store.root, *store.root.parents) if path.is_dir())
+    folder = next(path for path in (store.root, *store.root.parents) if os.path.isdir(path))  # noqa: PTH112  a folder may be out of reach
     free = shutil.disk_usage(folder).free / 2**30
     writable = os.access(folder, os.W_OK)
     found = f"{store.root}, {free:.0f} GiB free" if writable else None

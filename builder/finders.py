@@ -87,7 +87,8 @@ def config_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
     named = environ.get("PIP_CONFIG_FILE")
     if named == os.devnull:
         return ()
-    home = Path(environ.get("HOME", "~")).expanduser()
+    # Left as it is where no home is known; pathlib would raise.
+    home = Path(os.path.expanduser(environ.get("HOME", "~")))  # noqa: PTH111
     shared = environ.get("XDG_CONFIG_DIRS") or "/etc/xdg"
     machine = [*(Path(folder, "pip/pip.conf") for folder in shared.split(":")), Path("/etc/pip.conf")]
     user = [home / ".pip/pip.conf", Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "pip/pip.conf")]
@@ -135,7 +136,7 @@ def _folder(link: str) -> Path | None:
     """Return the local folder a find-links entry means, or None for anything else."""
     if link.startswith("file:"):
         link = unquote(urlsplit(link).path)
-    path = Path(link).expanduser()
+    path = Path(os.path.expanduser(link))  # noqa: PTH111  as above
     return path if path.is_dir() else None
 
 

@@ -170,6 +170,10 @@ def other_backend(members):
     members["relu/metadata.json"] = members["relu/metadata.json"].replace(b'"type": "cpu"', b'"type": "cuda"')
 
 
+def escaping_kernel(members):
+    members["relu/metadata.json"] = members["relu/metadata.json"].replace(b'"name": "relu"', b'"name": "../../evil"')
+
+
 BROKEN = {
     "cut short": (truncated, "not a readable wheel"),
     "a name that escapes": (escaping, "unsafe name"),
@@ -178,6 +182,7 @@ BROKEN = {
     "a file less": (lambda p: rewritten(p, lambda m: m.pop("relu/_ops.py")), "listed in RECORD and missing"),
     "a digest that is wrong": (lambda p: repacked(p, lambda m: m.update({"relu/more.py": b"x"})), "the digest in"),
     "a backend that is another": (lambda p: repacked(p, other_backend), "says backend 'cuda'"),
+    "a kernel name that escapes": (lambda p: repacked(p, escaping_kernel), "'../../evil'"),
     "a second package": (lambda p: repacked(p, lambda m: m.update({"torch/__init__.py": b""})), "one package"),
     "no metadata.json": (lambda p: repacked(p, lambda m: m.pop("relu/metadata.json")), "one package"),
     "metadata.json that is none": (
@@ -203,6 +208,24 @@ def test_a_broken_wheel_is_refused_and_nothing_is_written(tmp_path, capsys, spoi
     assert message in shown
     assert "Traceback" not in shown
     assert not (tmp_path / "build").exists()
+    assert not (tmp_path.parent / "evil.py").exists()
+
+
+IN_A_FOLDER = {name: case for name, case in BROKEN.items() if name != "no file"}
+
+
+@pytest.mark.parametrize("command", ["index", "attest"])
+@pytest.mark.parametrize(("spoil", "message"), IN_A_FOLDER.values(), ids=IN_A_FOLDER)
+def test_a_broken_wheel_reaches_no_index_and_gets_no_statement(tmp_path, capsys, command, spoil, message):
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    wheels = [make(dist, "relu", CUDA), spoil(make(dist, "relu", CPU))]
+    arguments = [dist] if command == "index" else wheels
+    assert run([command, *map(str, arguments), "--output", str(tmp_path / "out")]) == 2
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert "Traceback" not in shown
+    assert not (tmp_path / "out").exists()
     assert not (tmp_path.parent / "evil.py").exists()
 
 

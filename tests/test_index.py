@@ -274,3 +274,17 @@ def test_two_kernels_with_one_name_for_installers_are_refused(tmp_path, capsys):
         make(dist, name, Variant.parse("torch-cuda"), version=version)
     assert run(["index", str(dist), "--output", str(tmp_path / "site")]) == 2
     assert "'silu-mul' and 'silu--mul' are one name" in capsys.readouterr().err
+
+
+def test_two_wheels_of_one_variant_are_refused(tmp_path, capsys):
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    variant = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
+    wheels = [make(dist, "relu", variant), make(dist, "relu", variant, tag="cp39-abi3-manylinux_2_34_x86_64")]
+    make(dist, "relu", variant, version="1.0.1")
+    assert run(["index", str(dist), "--output", str(tmp_path / "site")]) == 2
+    said = capsys.readouterr().err
+    assert "two wheels are of one version and variant" in said
+    assert all(str(wheel) in said for wheel in wheels)
+    assert "1.0.1" not in said
+    assert not (tmp_path / "site").exists()

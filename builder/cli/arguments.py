@@ -50,8 +50,15 @@ def default_store() -> Path:
         return Path(named).absolute()
     cache = os.environ.get("XDG_CACHE_HOME")
     # The XDG specification has relative paths ignored.
-    base = Path(cache) if cache and Path(cache).is_absolute() else Path.home() / ".cache"
-    return base / "builder"
+    return (Path(cache) if cache and Path(cache).is_absolute() else _home() / ".cache") / "builder"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user whom the system does not know, as in a container, and no HOME
+        message = "no home directory is known to keep a store in: name one with --store, BUILDER_STORE or HOME"
+        raise click.UsageError(message) from None
 
 
 store_option = click.option(

@@ -17,8 +17,9 @@ def kernels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     """Complete a kernel: the folders that have a build.toml, else folders on the way to one."""
     typed = incomplete[: incomplete.rfind("/") + 1]
     try:
-        # In the order of the file system; a shell sorts.
-        folders = [path for path, _ in zip(Path(typed).expanduser().iterdir(), range(_AT_MOST), strict=False)]
+        # In the order of the file system; a shell sorts. Pathlib would raise where no home is known.
+        folder = Path(os.path.expanduser(typed))  # noqa: PTH111
+        folders = [path for path, _ in zip(folder.iterdir(), range(_AT_MOST), strict=False)]
         found = [f"{typed}{path.name}" for path in folders if (path / CONFIG).is_file()]
     except OSError:
         found = []

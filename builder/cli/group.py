@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -62,11 +63,24 @@ def run(argv: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except FileNotFoundError:
+        if _has_folder():
+            raise
+        click.echo("error: the current folder is not there any more\n  help: change to one that is", err=True)
+        return 2
     except BrokenPipeError:
         # The reader of stdout is gone, as in `builder matrix | head`; what is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return result if isinstance(result, int) else 0
+
+
+def _has_folder() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _show(error: BuilderError) -> None:

@@ -34,9 +34,10 @@ def build(wheels: Sequence[Shipped], *, base_url: str | None = None, with_varian
         with_variants: Whether the wheels are there as wheel variants, too.
 
     Raises:
-        BuilderError: two kernels have one name for an installer.
+        BuilderError: two kernels have one name for an installer, or two wheels are of one version and variant.
     """
     _check_names(wheels)
+    _check_variants(wheels)
     fixed: dict[str, bytes | Path] = {}
     for shipped in wheels:
         name = shipped.wheel.path.name
@@ -80,6 +81,24 @@ def _check_names(wheels: Sequence[Shipped]) -> None:
                 f"'{other}' and '{shipped.kernel}' are one name to an installer: '{shipped.wheel.name}'",
                 help="rename one of the kernels, or give each an index of its own",
             )
+
+
+def _check_variants(wheels: Sequence[Shipped]) -> None:
+    """Refuse files between which an installer would choose by the platform tag alone, and a person not at all."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for shipped in wheels:
+        key = (shipped.wheel.name, str(shipped.wheel.version), str(shipped.variant))
+        found.setdefault(key, []).append(str(shipped.wheel.path))
+    double = "".join(
+        f"\n  {name} {version}, {variant}: {', '.join(paths)}"
+        for (name, version, variant), paths in sorted(found.items())
+        if len(paths) > 1
+    )
+    if double:
+        raise BuilderError(
+            f"two wheels are of one version and variant{double}",
+            help="keep the one you mean, or build it with another --wheel-version",
+        )
 
 
 def _landing(wheels: Sequence[Shipped], environments: tuple[str, ...], *, base_url: str | None) -> dict[str, bytes]:
