@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import lru_cache
 
 KEYWORDS = frozenset(
     {
@@ -55,6 +56,7 @@ class UnrepresentableError(ValueError):
     """A text that cannot be an element of a CMake list."""
 
 
+@lru_cache(maxsize=1 << 16)
 def cmake(text: str) -> str:
     """Return `text` as one argument of a CMake command.
 
@@ -69,6 +71,7 @@ def cmake(text: str) -> str:
     return '"' + re.sub(r'([\\"$])', r"\\\1", text) + '"'
 
 
+@lru_cache(maxsize=1 << 16)
 def why_not_cmake(text: str) -> str | None:
     """Return why CMake cannot hold `text` in a list and give it back unchanged, or None."""
     if _PATH.fullmatch(text) and text not in KEYWORDS:
