@@ -32,3 +32,11 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
         assert not re.search(r"<(script|link|img)[^>]+(src|href)=.(https?:)?//", text), name
     styles = "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.css"))
     assert not re.search(r"url\(.?(https?:)?//|@import .?(https?:)?//", styles)
+
+
+def test_every_data_file_is_on_its_page_with_files_that_exist():
+    text = (ROOT / "docs/data.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    assert sorted(row.split("`")[1] for row in rows) == sorted(path.name for path in (ROOT / "builder/data").iterdir())
+    named = {word for row in rows for word in row.split("`")[3::2] if "/" in word}
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
