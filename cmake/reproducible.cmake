@@ -1,6 +1,5 @@
 include_guard(GLOBAL)
 
-include(CheckCompilerFlag)
 include("${CMAKE_CURRENT_LIST_DIR}/prefix_map.cmake")
 
 #[=======================================================================[.rst:
@@ -23,8 +22,8 @@ function(kernel_reproducible target)
   if(NOT "strip" IN_LIST KERNEL_WITHOUT_RULES)
     target_link_options("${target}" PRIVATE LINKER:-s)
   endif()
-  check_compiler_flag(CXX -fno-gnu-unique KERNEL_CXX_HAS_NO_GNU_UNIQUE)
-  if(KERNEL_CXX_HAS_NO_GNU_UNIQUE)
+  # Other compilers make no unique symbols and do not know the flag.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(
       "${target}"
       PRIVATE
