@@ -16,6 +16,7 @@ from builder.cli import completing, view
 from builder.cli.arguments import Age, BackendType, Size, kernel_argument, store_option
 from builder.config import Backend
 from builder.engine import budget, decision, local
+from builder.engine.options import Options
 from builder.engine.outcome import Event, Listen, Outcome
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.job import MANYLINUX
@@ -108,7 +109,7 @@ def command(
     named = bool(variants)
     cells = choose(loaded, variants=variants, backends=backends, sets=name, unbundled=unbundled or named)
     limits = budget.machine()
-    options = local.Options(
+    options = Options(
         store=Store(store),
         output=output,
         limits=replace(limits, cores=jobs or limits.cores, memory=memory or limits.memory),
@@ -248,7 +249,7 @@ def _check_backends(kernel: kernels.Kernel, backends: Sequence[Backend]) -> None
         )
 
 
-def _show_plan(kernel: kernels.Kernel, cells: Sequence[Cell], options: local.Options, *, as_json: bool) -> int:
+def _show_plan(kernel: kernels.Kernel, cells: Sequence[Cell], options: Options, *, as_json: bool) -> int:
     plans = decision.plan(kernel, cells, options)
     if as_json:
         click.echo(json.dumps([plan.to_json() for plan in plans], indent=2))

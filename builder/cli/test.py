@@ -13,6 +13,7 @@ from builder.cli import completing, view
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.build import choose
 from builder.engine import budget, decision, local
+from builder.engine.options import Options
 from builder.store import Store
 
 _REST = "pytest"
@@ -56,7 +57,7 @@ def command(
     found = current.look(python)
     cells = choose(loaded, variants=variants, backends=(), sets="all", unbundled=True)
     testing.require(cells, found)
-    options = local.Options(
+    options = Options(
         store=Store(store),
         output=Path(),
         limits=budget.machine(),

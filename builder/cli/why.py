@@ -10,7 +10,8 @@ from builder import kernel as kernels
 from builder.cli import completing
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.build import choose
-from builder.engine import budget, decision, local
+from builder.engine import budget, decision
+from builder.engine.options import Options
 from builder.store import Store
 
 
@@ -31,7 +32,7 @@ def command(kernel: Path, variants: tuple[str, ...], store: Path, no_isolation: 
     """Say what changed since a cell was last built: a field of its build record on each line."""
     loaded = kernels.load(kernel)
     cells = choose(loaded, variants=variants, backends=(), sets="release", unbundled=bool(variants))
-    options = local.Options(
+    options = Options(
         store=Store(store),
         output=Path(),
         limits=budget.machine(),

@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from builder import identity, reproducible
-from builder.engine.prepare import NotHereError, Options, Preparer, Request
+from builder.engine.options import NotHereError, Options
+from builder.engine.prepare import Preparer, Request
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.store import Damaged, Entry

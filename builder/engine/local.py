@@ -12,8 +12,9 @@ from pathlib import Path
 from builder import identity
 from builder.engine import decision
 from builder.engine.budget import Budget, Jobserver
+from builder.engine.options import NotHereError, Options
 from builder.engine.outcome import Event, Listen, Outcome, Status
-from builder.engine.prepare import NotHereError, Options, Prepared, Preparer
+from builder.engine.prepare import Prepared, Preparer
 from builder.errors import BuilderError, ConfigError, ToolError
 from builder.job import Built, CompileError, OutOfMemoryError
 from builder.kernel import Kernel
@@ -21,8 +22,6 @@ from builder.matrix import Cell
 from builder.run import Processes
 from builder.store import Entry, StoppedError
 from builder.wheel import write_atomic
-
-__all__ = ["NotHereError", "Options", "build_cells"]
 
 _GRACE = 30.0
 """Most seconds before a time limit at which compilers are told to end."""

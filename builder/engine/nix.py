@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from builder import finders, resources, toolchain
 from builder.cell import RECORD
-from builder.engine.local import Options
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import Log, Said
+from builder.engine.options import Options
 from builder.engine.outcome import Event, Listen, Outcome, Status
 from builder.errors import AuditError, BuilderError, ToolError
 from builder.kernel import Kernel

@@ -1,0 +1,43 @@
+"""What a user asks of a build, whichever engine does it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from builder.engine.budget import Machine
+from builder.errors import BuilderError
+from builder.job import MANYLINUX
+from builder.reproducible import Experiment
+from builder.store import Store
+
+
+class NotHereError(BuilderError):
+    """This machine cannot build a cell; the message says what is missing."""
+
+    exit_code = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a user asked of a build."""
+
+    store: Store
+    output: Path
+    limits: Machine
+    environ: Mapping[str, str]
+    isolation: bool = True
+    python: Path | None = None
+    """With isolation the interpreter to prefer; without, the one whose packages are used."""
+    wheel_version: str | None = None
+    label: bool = True
+    policy: str = MANYLINUX
+    unique_id: str | None = None
+    allow_unsafe_flags: bool = False
+    only_possible: bool = False
+    """No cell was named: one that this machine cannot build is skipped and does not fail."""
+    again: bool = False
+    """Build also what the store has."""
+    test: bool = True
+    experiment: Experiment = field(default_factory=Experiment)
+    time_limit: float | None = None
+    """Seconds after which the build has ended, finished or stopped; what was stopped can go on later."""
