@@ -18,7 +18,13 @@ let
   configs = import ./config.nix { };
   cells = import ./cells.nix { inherit util; };
   matrix = import ./matrix.nix { inherit util; };
-  tool = import ./tool.nix { inherit util; };
+  inherit (import ./programs.nix { inherit util; })
+    app
+    command
+    folder
+    formatter
+    script
+    ;
   shells = import ./shell.nix { inherit util; };
   map' = import ./nixpkgs.nix { };
 
@@ -39,43 +45,6 @@ let
       map' { pkgs = nixpkgs.legacyPackages.${system}; }
     else
       null;
-
-  /**
-    Run a script of the package set's shell as a derivation.
-  */
-  script =
-    set: name: variables: text:
-    derivation (
-      variables
-      // {
-        inherit name;
-        inherit (set) system;
-        builder = set.shell;
-        # The last command is the shell's own: one that closes its output before it ends, as those of coreutils do, would
-        # be taken for ended and killed.
-        args = [
-          "-euc"
-          "${text}\n:"
-        ];
-        PATH = builtins.concatStringsSep ":" set.path;
-      }
-    )
-    // {
-      meta = { };
-    };
-
-  # Wheels and records of cells in one folder; copies, so that it stands alone.
-  folder =
-    set: name: built:
-    script set name { wheels = map (drv: "${drv}") built; } ''
-      mkdir -p "$out/records"
-      for cell in $wheels; do
-        for wheel in "$cell"/*.whl; do
-          cp "$wheel" "$out/"
-          cp "$cell/record.json" "$out/records/$(basename "$wheel" .whl).json"
-        done
-      done
-    '';
 
   /**
     What a kernel gives on a system.
@@ -115,52 +84,6 @@ let
       skipped = util.filterAttrs (_: why: why != null) (mapAttrs (_: reason) release);
       inherit kernel;
       specs = every;
-    };
-
-  /**
-    An application of `nix run`.
-  */
-  app = program: {
-    type = "app";
-    inherit program;
-  };
-
-  newest = set: util.findFirst (tag: set.pythons ? ${tag}) null (util.reverse (import ./pins.nix { inherit util; }).pythons);
-
-  /**
-    The command `builder`.
-  */
-  command =
-    set:
-    script set "builder"
-      {
-        python = "${cells.tools set (newest set) "builder-command"}/bin/python";
-        source = tool.whole;
-        inherit (set) shell;
-        checkout = if tool.checkout then "1" else "";
-      }
-      ''
-        mkdir -p "$out/bin" "$out/lib"
-        if [ -n "$checkout" ]; then root="$source"; else ln -s "$source" "$out/lib/builder"; root="$out/lib"; fi
-        {
-          echo "#!$python -I"
-          echo "import sys"
-          echo "sys.path.insert(0, '$root')"
-          echo "from builder.cli import main"
-          echo "sys.exit(main())"
-        } > "$out/bin/builder"
-        chmod +x "$out/bin/builder"
-      '';
-
-  formatter =
-    set:
-    script set "format" { inherit (set) shell; nixfmt = set.nixfmt or "nixfmt"; } ''
-      mkdir -p "$out/bin"
-      printf '#!%s\nexec %s "$@"\n' "$shell" "$nixfmt" > "$out/bin/format"
-      chmod +x "$out/bin/format"
-    ''
-    // {
-      meta.mainProgram = "format";
     };
 
   /**

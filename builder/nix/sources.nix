@@ -15,25 +15,21 @@ let
     filter
     foldl'
     genList
-    head
     isList
-    isString
     length
     listToAttrs
     map
     match
     pathExists
     readDir
-    replaceStrings
-    split
     stringLength
     substring
-    tail
     toString
     ;
   inherit (util) hasPrefix hasSuffix segments;
 
   config = import ./config.nix { };
+  inherit (import ./glob.nix { inherit util; }) isGlob literal matches;
 
   # Of HEADERS in builder/sources.py; a test compares the two.
   headers = [
@@ -95,76 +91,6 @@ let
         ) (entries root folder)
       )
     );
-
-  isGlob = path: match ".*[*?[].*" path != null;
-
-  # A segment of a glob as a regular expression.
-  expression =
-    segment:
-    concatStringsSep "" (
-      map (
-        piece:
-        if isString piece then
-          replaceStrings
-            [
-              "\\"
-              "."
-              "+"
-              "("
-              ")"
-              "{"
-              "}"
-              "^"
-              "$"
-              "|"
-              "["
-              "]"
-            ]
-            [
-              "\\\\"
-              "\\."
-              "\\+"
-              "\\("
-              "\\)"
-              "\\{"
-              "\\}"
-              "\\^"
-              "\\$"
-              "\\|"
-              "\\["
-              "\\]"
-            ]
-            piece
-        else
-          let
-            token = head piece;
-          in
-          if token == "*" then
-            ".*"
-          else if token == "?" then
-            "."
-          else if hasPrefix "[!" token then
-            "[^${substring 2 (stringLength token) token}"
-          else
-            token
-      ) (split "(\\*|\\?|\\[!?]?[^]]*])" segment)
-    );
-
-  matches =
-    pattern: parts:
-    if pattern == [ ] then
-      parts == [ ]
-    else if head pattern == "**" then
-      matches (tail pattern) parts || (parts != [ ] && matches pattern (tail parts))
-    else
-      parts != [ ] && match (expression (head pattern)) (head parts) != null && matches (tail pattern) (tail parts);
-
-  literal =
-    pattern:
-    if length pattern > 1 && !(isGlob (head pattern)) then
-      [ (head pattern) ] ++ literal (tail pattern)
-    else
-      [ ];
 
   glob =
     root: path:

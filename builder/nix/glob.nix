@@ -1,0 +1,109 @@
+/**
+  Globs of a `src`: `*`, `?` and `[…]` stay within a folder, `**` stands for any number of folders.
+*/
+{ util }:
+let
+  inherit (builtins)
+    concatStringsSep
+    head
+    isString
+    length
+    map
+    match
+    replaceStrings
+    split
+    stringLength
+    substring
+    tail
+    ;
+  inherit (util) hasPrefix;
+
+  isGlob = path: match ".*[*?[].*" path != null;
+
+  # A segment of a glob as a regular expression.
+  expression =
+    segment:
+    concatStringsSep "" (
+      map (
+        piece:
+        if isString piece then
+          replaceStrings
+            [
+              "\\"
+              "."
+              "+"
+              "("
+              ")"
+              "{"
+              "}"
+              "^"
+              "$"
+              "|"
+              "["
+              "]"
+            ]
+            [
+              "\\\\"
+              "\\."
+              "\\+"
+              "\\("
+              "\\)"
+              "\\{"
+              "\\}"
+              "\\^"
+              "\\$"
+              "\\|"
+              "\\["
+              "\\]"
+            ]
+            piece
+        else
+          let
+            token = head piece;
+          in
+          if token == "*" then
+            ".*"
+          else if token == "?" then
+            "."
+          else if hasPrefix "[!" token then
+            "[^${substring 2 (stringLength token) token}"
+          else
+            token
+      ) (split "(\\*|\\?|\\[!?]?[^]]*])" segment)
+    );
+
+  matches =
+    pattern: parts:
+    if pattern == [ ] then
+      parts == [ ]
+    else if head pattern == "**" then
+      matches (tail pattern) parts || (parts != [ ] && matches pattern (tail parts))
+    else
+      parts != [ ] && match (expression (head pattern)) (head parts) != null && matches (tail pattern) (tail parts);
+
+  literal =
+    pattern:
+    if length pattern > 1 && !(isGlob (head pattern)) then
+      [ (head pattern) ] ++ literal (tail pattern)
+    else
+      [ ];
+in
+{
+  inherit isGlob;
+
+  /**
+    The folders before the first wildcard; a pattern and a path are lists of segments.
+
+    # Type
+    literal :: [ String ] -> [ String ]
+  */
+  inherit literal;
+
+  /**
+    Whether a path has the form of a pattern.
+
+    # Type
+    matches :: [ String ] -> [ String ] -> Bool
+  */
+  inherit matches;
+}

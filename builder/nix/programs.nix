@@ -1,0 +1,102 @@
+/**
+  What outputs of a flake are made of: scripts, folders of wheels, and the command `builder`.
+*/
+{ util }:
+let
+  inherit (builtins) map;
+
+  cells = import ./cells.nix { inherit util; };
+  pins = import ./pins.nix { inherit util; };
+  tool = import ./tool.nix { inherit util; };
+
+  newest = set: util.findFirst (tag: set.pythons ? ${tag}) null (util.reverse pins.pythons);
+
+  /**
+    Run a script of the package set's shell as a derivation.
+  */
+  script =
+    set: name: variables: text:
+    derivation (
+      variables
+      // {
+        inherit name;
+        inherit (set) system;
+        builder = set.shell;
+        # The last command is the shell's own: one that closes its output before it ends, as those of coreutils do, would
+        # be taken for ended and killed.
+        args = [
+          "-euc"
+          "${text}\n:"
+        ];
+        PATH = builtins.concatStringsSep ":" set.path;
+      }
+    )
+    // {
+      meta = { };
+    };
+in
+{
+  inherit script;
+
+  /**
+    Wheels and records of cells in one folder; copies, so that it stands alone.
+  */
+  folder =
+    set: name: built:
+    script set name { wheels = map (drv: "${drv}") built; } ''
+      mkdir -p "$out/records"
+      for cell in $wheels; do
+        for wheel in "$cell"/*.whl; do
+          cp "$wheel" "$out/"
+          cp "$cell/record.json" "$out/records/$(basename "$wheel" .whl).json"
+        done
+      done
+    '';
+
+  /**
+    An application of `nix run`.
+  */
+  app = program: {
+    type = "app";
+    inherit program;
+  };
+
+  /**
+    The command `builder`.
+  */
+  command =
+    set:
+    script set "builder"
+      {
+        python = "${cells.tools set (newest set) "builder-command"}/bin/python";
+        source = tool.whole;
+        inherit (set) shell;
+        checkout = if tool.checkout then "1" else "";
+      }
+      ''
+        mkdir -p "$out/bin" "$out/lib"
+        if [ -n "$checkout" ]; then root="$source"; else ln -s "$source" "$out/lib/builder"; root="$out/lib"; fi
+        {
+          echo "#!$python -I"
+          echo "import sys"
+          echo "sys.path.insert(0, '$root')"
+          echo "from builder.cli import main"
+          echo "sys.exit(main())"
+        } > "$out/bin/builder"
+        chmod +x "$out/bin/builder"
+      '';
+
+  /**
+    What `nix fmt` runs.
+  */
+  formatter =
+    set:
+    script set "format" { inherit (set) shell; nixfmt = set.nixfmt or "nixfmt"; } ''
+      mkdir -p "$out/bin"
+      printf '#!%s\nexec %s "$@"\n' "$shell" "$nixfmt" > "$out/bin/format"
+      chmod +x "$out/bin/format"
+    ''
+    // {
+      meta.mainProgram = "format";
+    };
+}
