@@ -14,6 +14,8 @@ _WIDTH = 1000
 """Units of the drawing's width, for the whole build."""
 _MIB = 1 << 20
 _SLOWEST = 20
+_OBJECT = re.compile(r"CMakeFiles/[^/]+\.dir/(.+)\.o(bj)?")
+"""What CMake calls the object of a source."""
 _PROGRESS = re.compile(r"\[\d+/\d+\] ")
 """How ninja begins the line of a file that is done."""
 _STEPS = {
@@ -23,6 +25,17 @@ _STEPS = {
     "loading": "loading",
 }
 """Lines of a build that begin a step of it."""
+_ORDER = (
+    "preparing",
+    "waiting",
+    "installing",
+    "starting",
+    "configuring",
+    "compiling",
+    "finishing",
+    "auditing",
+    "loading",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +51,11 @@ class Bar:
     def seconds(self) -> float:
         """How long it took."""
         return self.end - self.start
+
+    @property
+    def hue(self) -> int:
+        """Its colour in the drawing, the same in every cell."""
+        return _ORDER.index(self.label) * 40 if self.label in _ORDER else 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +108,7 @@ class Recorder:
             scale=_WIDTH / whole if whole else 0.0,
             width=_WIDTH,
             cells=[cell for cell in cells if cell.outcome.status != "skipped"],
-            skipped=[cell.outcome for cell in cells if cell.outcome.status == "skipped"],
+            skipped=[_skipped(cell.outcome) for cell in cells if cell.outcome.status == "skipped"],
             slowest=slowest[:_SLOWEST],
             counts=counts,
         )
@@ -99,6 +117,11 @@ class Recorder:
         events = [(at, event) for at, event in self._events if event.variant == outcome.cell.variant]
         files = _placed(outcome, events)
         return Cell(outcome=outcome, steps=_steps(events, whole), files=files)
+
+
+def _skipped(outcome: Outcome) -> dict[str, str]:
+    variant = outcome.cell.variant
+    return {"variant": variant, "reason": outcome.reason.removeprefix(f"{variant} ")}
 
 
 def _steps(events: Sequence[tuple[float, Event]], whole: float) -> tuple[Bar, ...]:
@@ -122,7 +145,8 @@ def _label(event: Event) -> str:
         case "done":
             return "done"
         case "step":
-            return event.text.partition(" ")[0]
+            word = event.text.partition(" ")[0]
+            return "starting" if word == "compiling" else word  # what compiles is not configured yet
         case "line" if _PROGRESS.match(event.text):
             return "compiling"
         case "line":
@@ -143,5 +167,12 @@ def _placed(outcome: Outcome, events: Sequence[tuple[float, Event]]) -> tuple[Ba
     for file in files:
         lane = next((index for index, until in enumerate(free) if until <= file["start"]), len(free))
         free[lane : lane + 1] = [file["end"]]
-        bars.append(Bar(label=file["output"], start=began + file["start"], end=began + file["end"], lane=lane))
+        bars.append(
+            Bar(
+                label=_OBJECT.sub(r"\1", file["output"]),
+                start=began + file["start"],
+                end=began + file["end"],
+                lane=lane,
+            )
+        )
     return tuple(bars)

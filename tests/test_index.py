@@ -288,3 +288,10 @@ def test_two_wheels_of_one_variant_are_refused(tmp_path, capsys):
     assert all(str(wheel) in said for wheel in wheels)
     assert "1.0.1" not in said
     assert not (tmp_path / "site").exists()
+
+
+def test_the_newest_torch_comes_first_and_is_the_one_that_is_open(site):
+    page = (site / "kernels/relu/index.html").read_text()
+    assert re.findall(r"<details( open)?>\s*<summary>PyTorch ([0-9.]+)", page) == [(" open", "2.13"), ("", "2.12")]
+    listed = re.findall(r"/for/(torch[0-9]+)-", (site / "index.html").read_text())
+    assert listed == sorted(listed, reverse=True)

@@ -31,7 +31,7 @@ def command(directory: Path, output: Path, base_url: str | None, *, variants: bo
     site = index.build(read, base_url=base_url, with_variants=variants)
     new = index.write(site, output)
     click.echo(f"{output}: {len(read)} wheel{'' if len(read) == 1 else 's'}, {new} of them new")
-    click.echo(_next(output, sorted(site), base_url, shlex.quote(read[0].wheel.name)), err=True)
+    click.echo(_next(output, tuple(site), base_url, shlex.quote(read[0].wheel.name)), err=True)
 
 
 def _next(output: Path, site: Sequence[str], base_url: str | None, name: str) -> str:

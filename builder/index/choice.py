@@ -9,14 +9,15 @@ from builder.variant import Variant
 
 
 def by_environment(wheels: Iterable[Shipped]) -> Mapping[str, tuple[Shipped, ...]]:
-    """Return the wheels for each `torch<version>-<compute>` that some wheel fits, by its name.
+    """Return the wheels for each `torch<version>-<compute>` that some wheel fits, by its name; the newest torch first.
 
     Wheels of one version of a kernel differ in a label alone. An installer takes the highest label that its
     requirements allow, and `torch==2.13.*` is as true of a CPU build as of one for CUDA 13.
     """
     listed = tuple(wheels)
     found = {}
-    for version, compute in sorted(_environments(listed)):
+    newest_first = sorted(_environments(listed), key=lambda each: (-each[0].major, -each[0].minor, each[1]))
+    for version, compute in newest_first:
         fitting = tuple(shipped for shipped in listed if fits(shipped.variant, torch=version, compute=compute))
         if fitting:
             found[environment(version, compute)] = fitting

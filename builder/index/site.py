@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,7 +119,7 @@ def _landing(wheels: Sequence[Shipped], environments: tuple[str, ...], *, base_u
             links=_links(newest),
             requires=_requires(newest),
             grids=grids,
-            environments=tuple(choice.by_environment(own)),
+            torches=_by_torch(choice.by_environment(own)),
             base=base,
             base_known=base_url is not None,
         )
@@ -128,6 +128,15 @@ def _landing(wheels: Sequence[Shipped], environments: tuple[str, ...], *, base_u
         "index.html.j2", kernels=summaries, environments=environments, base=base, base_known=base_url is not None
     )
     return result
+
+
+def _by_torch(environments: Iterable[str]) -> Mapping[str, list[str]]:
+    """Group the names of environments by PyTorch, in their order."""
+    found: dict[str, list[str]] = {}
+    for name in environments:
+        digits = name.partition("-")[0].removeprefix("torch")
+        found.setdefault(f"{digits[0]}.{digits[1:]}", []).append(name)
+    return found
 
 
 def _requires(shipped: Shipped) -> tuple[str, ...]:
