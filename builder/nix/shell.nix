@@ -43,6 +43,8 @@ let
           ++ set.path
         );
         VIRTUAL_ENV = environment;
+        # Where the store can be written, Python would keep what it compiles in it.
+        PYTHONDONTWRITEBYTECODE = "1";
         inherit (cell) variant;
         shellHook = "echo ${cell.variant}: python has ${if cell.tvm-ffi == null then "torch" else "tvm-ffi"}, and builder is here";
       }

@@ -5,6 +5,7 @@ import json
 import secrets
 import shutil
 import subprocess
+import time
 import zipfile
 from pathlib import Path
 
@@ -258,13 +259,17 @@ def test_the_tool_itself_runs_from_nix(flake):
     assert "torch213-cxx11-cpu-x86_64-linux" in names.stdout.split()
 
 
-def test_a_shell_has_the_cells_python_and_builder(flake):
+def test_a_shell_has_the_cells_python_and_builder_and_writes_nothing_into_the_store(flake):
+    began = time.time()
     done = nix_tools.nix(
         *("develop", f"path:{flake}#cpu", *nix_tools.override(flake), "--ignore-environment"),
-        *("--command", "python", "-c", "import torch; print('torch', torch.__version__)"),
+        *("--command", "python", "-c", "import torch; print('torch', torch.__version__, torch.__path__[0])"),
     )
     assert done.returncode == 0, done.stderr
     assert "torch 2." in done.stdout
+    # Where the store can be written, as by root without a daemon, what Python compiles would change the environment.
+    folder = Path(done.stdout.split()[-1])
+    assert not [path for path in folder.parent.rglob("*.pyc") if path.stat().st_mtime >= began]
 
 
 def test_a_wheel_that_was_built_outside_the_sandbox_is_no_release(builder, relu):
