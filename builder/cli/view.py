@@ -134,7 +134,7 @@ def line_of(outcome: Outcome) -> str:
     variant, word = outcome.cell.variant, _WORDS[outcome.status]
     if outcome.status in ("built", "hit") and outcome.wheel is not None:
         return f"{variant}: {word} in {outcome.seconds:.1f} s ({outcome.reason}) -> {outcome.wheel.name}"
-    return f"{variant}: {word}: {outcome.reason.splitlines()[0]}"
+    return f"{variant}: {word}: {outcome.reason.splitlines()[0].removeprefix(f'{variant} ')}"
 
 
 def summary(outcomes: tuple[Outcome, ...]) -> str:
