@@ -100,4 +100,20 @@ def test_a_cache_of_compilers_is_used_where_it_is_varied(varied, number, off):
     """`builder repro` switches it off for the build that others are compared with."""
     seen = {"CCACHE_DISABLE": "1", **varied(number).environ}
     assert bool(seen["CCACHE_DISABLE"]) is off
-    assert off or Path(seen["CCACHE_DIR"]).name == "ccache"
+    assert off or Path(seen["CCACHE_DIR"]).is_dir()
+
+
+def test_no_build_sees_what_another_left_in_a_cache_but_that_of_the_first_round(tmp_path):
+    (varies,) = (each for each in VARIATIONS if each.name == "ccache")
+
+    def cache(number):
+        bench = Bench(folder=tmp_path / "bench", preload=None, round=number)
+        found = varies.apply(Setting(kernel=TINY, store=tmp_path, cwd=tmp_path), bench)
+        return Path(found.environ["CCACHE_DIR"])
+
+    first = cache(1)
+    (first / "object").write_text("of the first round")
+    again, warm = cache(1), cache(2)
+    assert list(again.iterdir()) == []
+    assert [path.name for path in warm.iterdir()] == ["object"]
+    assert len({first, again, warm}) == 3

@@ -213,10 +213,15 @@ def _noise(setting: Setting, _: Bench) -> Setting:
 
 
 def _ccache(setting: Setting, bench: Bench) -> Setting:
-    if bench.of("cold", "warm", "absent") == "absent":
+    kind = bench.of("cold", "warm", "absent")
+    if kind == "absent":
         return setting.seeing(CCACHE_DISABLE="1")
-    # Of all rounds: cold in the first, warm after. The first build is without: an empty text takes that back.
-    return setting.seeing(CCACHE_DISABLE="", CCACHE_DIR=str(bench.folder / "ccache"))
+    # Each build has a cache of its own: what another variation left in one would be taken for what this one causes.
+    folder, first = bench.fresh("ccache"), bench.folder / "ccache-0"
+    if kind == "warm" and folder != first:
+        shutil.copytree(first, folder, dirs_exist_ok=True)
+    # The first build is without: an empty text takes that back.
+    return setting.seeing(CCACHE_DISABLE="", CCACHE_DIR=str(folder))
 
 
 def _needs_preload(bench: Bench) -> str | None:
