@@ -3,6 +3,9 @@
 Where torch.utils.cpp_extension can build the same sources, it is timed, too. Peak memory: that of the largest process.
 
 usage: python benchmarks/backends.py [RUNS] [EXAMPLE/BACKEND ...]        torch and tvm_ffi must be importable
+
+CUDA_TORCH names the folder of a torch for CUDA, such as one in an environment of the store; without it relu/cuda is
+left out. That one is built for one capability alone: with all headers of torch, each takes long.
 """
 
 import json
@@ -20,7 +23,7 @@ from pathlib import Path
 import paired
 
 ROOT = Path(__file__).resolve().parent.parent
-ROWS = ("relu/cpu", "rmsnorm-stable/cpu", "rmsnorm-stable/cuda", "relu-tvm-ffi/cpu", "relu-tvm-ffi/cuda")
+ROWS = ("relu/cpu", "relu/cuda", "rmsnorm-stable/cpu", "rmsnorm-stable/cuda", "relu-tvm-ffi/cpu", "relu-tvm-ffi/cuda")
 SOURCES = {  # for cpp_extension: sources, include folders, flags
     "relu/cpu": (("torch-ext/torch_binding.cpp", "relu_cpu/relu.cpp"), ("-DCPU_KERNEL",)),
     "rmsnorm-stable/cpu": (
@@ -65,6 +68,9 @@ def main() -> None:
         if row.endswith("/cuda") and shutil.which("nvcc") is None:
             print(f"\n{row}: no nvcc")
             continue
+        if row == "relu/cuda" and not os.environ.get("CUDA_TORCH"):
+            print(f"\n{row}: no CUDA_TORCH")
+            continue
         with tempfile.TemporaryDirectory() as name:
             measure(row, Path(name), runs=runs)
 
@@ -75,7 +81,7 @@ def measure(row: str, folder: Path, *, runs: int) -> None:
     project = folder / "project"
     render = [sys.executable, "-m", "builder", "render", str(ROOT / "examples" / example), "--backend", backend]
     subprocess.run([*render, "--output", str(project)], check=True, cwd=ROOT)
-    whole = cmake(project, folder / "build")
+    whole = cmake(project, folder / "build", torch=torch_of(row))
     subprocess.run(whole, check=True, capture_output=True)
     commands = {"bare commands": bare(folder), "rendered project": whole}
     if row in SOURCES:
@@ -84,6 +90,7 @@ def measure(row: str, folder: Path, *, runs: int) -> None:
         name: [sys.executable, "-I", "-c", PEAK, str(folder / name), *command] for name, command in commands.items()
     }
     env = {**os.environ, "CCACHE_DISABLE": "1", "MAX_JOBS": str(os.cpu_count()), "CUDA_HOME": toolkit(folder / "build")}
+    env["CMAKE_ARGS"] = f"-DKERNEL_TORCH_DIR={torch_of(row)}"
     env["TORCH_CUDA_ARCH_LIST"] = ";".join(capabilities(folder / "build"))
     figures = paired.run(wrapped, runs=runs, warmups=0, env=env)
     print(f"\n{row}: wheel of {wheel(project, folder, env) / 1024:.0f} KiB")
@@ -93,11 +100,22 @@ def measure(row: str, folder: Path, *, runs: int) -> None:
         print(f"{name:36} {statistics.median(peaks):6.0f} MiB")
 
 
-def cmake(project: Path, build: Path) -> list[str]:
+def torch_of(row: str) -> str:
+    """Return the folder of the torch to build against: a stable or tvm-ffi kernel takes any."""
+    if row == "relu/cuda":
+        return os.environ["CUDA_TORCH"]
+    return next(iter(find_spec("torch").submodule_search_locations))  # type: ignore[union-attr, arg-type]
+
+
+def version(torch: str) -> str:
+    """Return the version of the torch in a folder."""
+    return (Path(torch) / "version.py").read_text(encoding="utf-8").partition("__version__ = '")[2].partition("'")[0]
+
+
+def cmake(project: Path, build: Path, *, torch: str) -> list[str]:
     """Return the command that configures and builds a project from nothing."""
-    prefix = next(iter(find_spec("torch").submodule_search_locations))  # type: ignore[union-attr, arg-type]
     configure = ["cmake", "-GNinja", "-S", project, "-B", build, f"-DPython_EXECUTABLE={sys.executable}"]
-    configure += [f"-DKERNEL_TORCH_DIR={prefix}"]
+    configure += [f"-DKERNEL_TORCH_DIR={torch}", *(["-DKERNEL_CUDA_ARCHS=9.0"] if "+cu" in version(torch) else [])]
     script = f"rm -rf {shlex.quote(str(build))} && {shlex.join(map(str, configure))} && "
     return ["sh", "-c", f"{script}cmake --build {shlex.quote(str(build))}"]
 
