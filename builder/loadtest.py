@@ -25,6 +25,9 @@ DISPATCH_KEYS = {
 }
 _TIMEOUT = 300.0
 _UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)")
+_OF_TORCH = re.compile(r"(aoti_)?torch_|_Z(T[VITS]|GV)?N[rVK]*(2at|3c10|5torch)")
+"""Symbols that torch would define: functions of its C interface, and whatever is in its namespaces."""
+_ANOTHER_TORCH = "build for that torch (`builder matrix` lists the cells), or lower the version of 'torch.stable-abi'"
 
 # Runs in the environment of the cell, with arguments `module ops key`; torch is imported by the kernel itself.
 _TORCH = """
@@ -111,10 +114,16 @@ def _refuse_undefined(package: Path, error: str) -> None:
     match = _UNDEFINED.search(error)
     if match is None:
         return
-    raise LoadError(
-        f"the built {package.name} does not load: nothing defines '{_readable(match[1])}', which it uses",
-        help="list the file that defines it in a 'src' of build.toml, or compare the definition with the declaration",
+    symbol, of_torch = _readable(match[1]), _OF_TORCH.match(match[1]) is not None
+    missing, remedy = (
+        ("the torch that it was loaded with has no such thing", _ANOTHER_TORCH)
+        if of_torch
+        else (
+            "nothing defines it",
+            "list the file that defines it in a 'src' of build.toml, or compare the definition with the declaration",
+        )
     )
+    raise LoadError(f"the built {package.name} does not load: undefined symbol '{symbol}': {missing}", help=remedy)
 
 
 def _readable(symbol: str) -> str:

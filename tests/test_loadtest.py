@@ -24,17 +24,31 @@ def test_bytecode_is_kept_only_where_it_may_be(tmp_path, kept):
     assert (package / "__pycache__").exists() == kept
 
 
-def test_a_function_that_nothing_defines_is_named_as_the_sources_write_it(tmp_path):
+def refused(tmp_path, symbol):
+    """Return the error of a package whose library lacks a symbol."""
     silu = kernel.load(EXAMPLES / "silu-and-mul")
     cell = next(cell for cell in choose(silu, variants=(), backends=(), sets="release", unbundled=False) if cell.noarch)
     package = tmp_path / "package"
     package.mkdir()
-    said = "package/_a.abi3.so: undefined symbol: _Z5twiceRKN2at6TensorE"
+    said = f"package/_a.abi3.so: undefined symbol: {symbol}"
     (package / "__init__.py").write_text(f"raise ImportError({said!r})\n")
     with pytest.raises(loadtest.LoadError) as caught:
         loadtest.load(package, ops="ops", cell=cell, python=Path(sys.executable))
+    return caught.value
+
+
+def test_a_function_that_nothing_defines_is_named_as_the_sources_write_it(tmp_path):
+    error = refused(tmp_path, "_Z5twiceRKN2at6TensorE")
     name = "twice(at::Tensor const&)" if shutil.which("c++filt") else "_Z5twiceRKN2at6TensorE"
-    assert f"nothing defines '{name}'" in caught.value.message
-    assert "File " not in caught.value.message
-    assert caught.value.help is not None
-    assert "'src'" in caught.value.help
+    assert f"undefined symbol '{name}': nothing defines it" in error.message
+    assert "File " not in error.message
+    assert error.help is not None
+    assert "'src'" in error.help
+
+
+@pytest.mark.parametrize("symbol", ["torch_dtype_float4_e2m1fn_x2", "_ZN3c105ErrorC1EPKc", "_ZTIN3c105ErrorE"])
+def test_what_a_torch_lacks_is_not_asked_of_the_sources(tmp_path, symbol):
+    error = refused(tmp_path, symbol)
+    assert "the torch that it was loaded with has no such thing" in error.message
+    assert error.help is not None
+    assert "torch.stable-abi" in error.help
