@@ -196,11 +196,11 @@ def test_a_wheel_with_another_hash_than_pinned_is_refused_by_nix(tmp_path):
       let
         library = import {nix_tools.LIBRARY};
         set = import {nix_tools.LIBRARY}/host {{ system = "x86_64-linux"; }};
-        pins.wheels.demo = {{
+        pinned.demo = {{
           file = "demo-1.0-py3-none-any.whl"; name = "demo"; version = "1.0"; sha256 = "{pinned}"; index = null;
         }};
         tag = builtins.head (builtins.attrNames set.pythons);
-      in {{ demo = (library.environment.prepare pins set).wheels.${{tag}}.demo; }}
+      in {{ demo = (library.environment.prepare pinned set).wheels.${{tag}}.demo; }}
     """
     paths = f"{' '.join(nix_tools.HOST['sandbox-paths'])} {tmp_path}"
     done = nix_tools.nix(
