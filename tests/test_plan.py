@@ -103,15 +103,26 @@ def test_a_table_of_stable_abis_is_named_by_the_entry_of_the_backend():
 
 def test_a_component_that_a_cell_leaves_out_is_in_every_format():
     one = plan(MINVER, systems=("x86_64-linux",))
-    message = (
-        "component 'cuda-new' is left out of torch213-cxx11-cu126-x86_64-linux: CUDA 12.6 is below its cuda-minver"
-    )
+    message = "2 cells: component 'cuda-new' is left out: CUDA 12.6 is below its cuda-minver"
     assert message in text.table(one, None)
     assert message in text.explain(one)
     skipped = json.loads(documents.document(one, Runners(), None))["skipped"]
     skipped = [each for each in skipped if each["rule"] == "cuda-minver"]
     assert len(skipped) == 2
     assert MINVER.source.text.splitlines()[skipped[0]["line"] - 1] == 'cuda-minver = "13.0"'
+
+
+def test_an_architecture_that_a_cell_leaves_out_is_in_every_format():
+    asked = kernel(f'{GENERAL}["cuda"]\n[torch]\n' + part("cuda", 'cuda-capabilities = ["8.0", "12.1"]'))
+    one = plan(asked, systems=("x86_64-linux",))
+    message = "component 'cuda-part' is built without 12.1: not in CUDA 12.6"
+    assert f"2 cells: {message}" in text.table(one, None)
+    assert f"2 cells: {message}" in text.explain(one)
+    skipped = json.loads(documents.document(one, Runners(), None))["skipped"]
+    lost = [each for each in skipped if each["rule"] == "cuda-capabilities"]
+    assert [each["message"] for each in lost] == [message] * 2
+    assert asked.source.text.splitlines()[lost[0]["line"] - 1] == 'cuda-capabilities = ["8.0", "12.1"]'
+    jsonschema.validate(json.loads(documents.document(one, Runners(), None)), SCHEMA)
 
 
 def test_explain_says_of_every_candidate_row_what_became_of_it():

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from builder import identity, reproducible
 from builder.engine.options import NotHereError, Options
 from builder.engine.prepare import Preparer, Request
+from builder.errors import BuilderError, ConfigError
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.store import Damaged, Entry
@@ -17,7 +18,7 @@ class Plan:
     """What a build of a cell would do."""
 
     cell: Cell
-    action: Literal["hit", "build", "skip"]
+    action: Literal["hit", "build", "skip", "refuse"]
     reason: str
     key: str | None = None
     changes: tuple[identity.Change, ...] = ()
@@ -27,7 +28,12 @@ class Plan:
     @property
     def text(self) -> str:
         """The plan in words."""
-        words = {"hit": "is in the store", "build": "would be built", "skip": "cannot be built here"}
+        words = {
+            "hit": "is in the store",
+            "build": "would be built",
+            "skip": "cannot be built here",
+            "refuse": "is refused",
+        }
         mark = "" if self.not_reproducible is None else f"; not reproducible: {self.not_reproducible}"
         return f"{words[self.action]} ({self.reason.splitlines()[0]}){mark}"
 
@@ -70,6 +76,10 @@ def _plan(preparer: Preparer, cell: Cell) -> Plan:
         record = preparer.record(request)
     except NotHereError as error:
         return Plan(cell=cell, action="skip", reason=str(error))
+    except ConfigError:  # of no cell alone
+        raise
+    except BuilderError as error:
+        return Plan(cell=cell, action="refuse", reason=str(error))
     last = options.store.last(kernel.config.general.name, cell.variant)
     if record is None:
         return _without_record(cell, request, last)

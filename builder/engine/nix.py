@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from builder import finders, resources, toolchain
+from builder import coverage, finders, resources, toolchain
 from builder.cell import RECORD
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import Log, Said
@@ -87,9 +87,8 @@ class _Run:
 
     def build(self, cells: Sequence[Cell]) -> tuple[Outcome, ...]:
         """Plan, fetch what lies at hand, build, and deliver."""
-        here = toolchain.system()
-        elsewhere = tuple(cell for cell in cells if cell.system != here and not cell.noarch)
-        mine = tuple(cell for cell in cells if cell not in elsewhere)
+        settled = {cell: outcome for cell in cells if (outcome := self._settled(cell)) is not None}
+        mine = tuple(cell for cell in cells if cell not in settled)
         for cell in mine:
             self._step(cell, "evaluating")
         plans = self._plan(mine)
@@ -97,7 +96,7 @@ class _Run:
         self._add_files(buildable)
         log = self._build(buildable) if buildable else Log()
         outcomes = {plan.cell: self._outcome(plan, log) for plan in plans}
-        outcomes |= {cell: self._elsewhere(cell) for cell in elsewhere}
+        outcomes |= settled
         for cell in cells:
             self.listen(Event(variant=cell.variant, kind="done", outcome=outcomes[cell]))
         return tuple(outcomes[cell] for cell in cells)
@@ -254,11 +253,18 @@ class _Run:
             report={**record["report"], "derivation": plan.drv, "output": str(plan.out), "sandbox": record["sandbox"]},
         )
 
-    def _elsewhere(self, cell: Cell) -> Outcome:
-        message = f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}"
-        error = NixError(message, help=f"build it on {cell.system}, or with the flake and --builders")
-        status: Status = "skipped" if self.options.only_possible else "failed"
-        return Outcome(cell=cell, status=status, reason=message, error=error)
+    def _settled(self, cell: Cell) -> Outcome | None:
+        """Return what becomes of a cell that Nix need not be asked for."""
+        if cell.system != toolchain.system() and not cell.noarch:
+            message = f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}"
+            error = NixError(message, help=f"build it on {cell.system}, or with the flake and --builders")
+            status: Status = "skipped" if self.options.only_possible else "failed"
+            return Outcome(cell=cell, status=status, reason=message, error=error)
+        try:
+            coverage.require(self.kernel.config, cell)
+        except BuilderError as refusal:
+            return Outcome(cell=cell, status="failed", reason=refusal.message, error=refusal)
+        return None
 
     def _log(self, cell: Cell) -> Path:
         return self.options.store.log(self.kernel.config.general.name, cell.variant)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from builder import (
+    coverage,
     current,
     environment,
     finders,
@@ -88,12 +89,14 @@ class Preparer:
 
         Raises:
             NotHereError: this machine lacks something.
+            BuilderError: a component would have no device code.
         """
         if cell.system != toolchain.system() and not cell.noarch:
             raise NotHereError(
                 f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}",
                 help=f"build it on {cell.system}, or in CI: builder matrix --system {cell.system} --format github",
             )
+        coverage.require(self.kernel.config, cell)
         project = self._project(cell.backend)
         with _said_as_not_here():
             return self._isolated(cell, project) if self.options.isolation else self._current(cell, project)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from builder import coverage
 from builder.config import Backend
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import Kernel
@@ -181,14 +182,23 @@ def _left(decision: Decision, *, rule: str, remedy: str, why: Callable[[Cell], s
 
 
 def _notes(kernel: Kernel, cells: Iterable[Cell]) -> Iterator[Note]:
-    absent: dict[tuple[object, ...], tuple[str, ...]] = {}
+    found: dict[tuple[object, ...], list[tuple[str, str, KeyPath]]] = {}
     for cell in cells:
-        key = (cell.backend, cell.toolkit, cell.framework)
-        if key not in absent:
-            absent[key] = absent_components(kernel.config, cell)
-        for name in absent[key]:
-            message = f"component '{name}' is left out of {cell.variant}: CUDA {cell.toolkit} is below its cuda-minver"
-            yield Note(variant=cell.variant, rule="cuda-minver", message=message, key=("kernel", name, "cuda-minver"))
+        same = (cell.backend, cell.toolkit, cell.framework)
+        if same not in found:
+            found[same] = list(_remarks(kernel, cell))
+        for rule, message, key in found[same]:
+            yield Note(variant=cell.variant, rule=rule, message=message, key=key)
+
+
+def _remarks(kernel: Kernel, cell: Cell) -> Iterator[tuple[str, str, KeyPath]]:
+    """Yield rule, message and key of what cells of one toolkit leave out."""
+    for name in absent_components(kernel.config, cell):
+        message = f"component '{name}' is left out: CUDA {cell.toolkit} is below its cuda-minver"
+        yield "cuda-minver", message, ("kernel", name, "cuda-minver")
+    for covered in coverage.of(kernel.config, cell):
+        if covered.message is not None:
+            yield covered.rule, covered.message, covered.key
 
 
 def _check_backends(kernel: Kernel, named: Iterable[Backend]) -> None:

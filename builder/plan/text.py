@@ -53,7 +53,7 @@ def _table(plan: Plan, jobs: Sequence[Job] | None) -> Iterator[str]:
 
 
 def _footnotes(plan: Plan) -> Iterator[str]:
-    found = [note.message for note in plan.notes]
+    found = list(_remarks(plan))
     found += [plan.about_rowless(backend) for backend in plan.rowless]
     counts: dict[str, int] = {}
     for decision in plan.skipped:
@@ -61,6 +61,15 @@ def _footnotes(plan: Plan) -> Iterator[str]:
     more = {"bundle": "more with --all", "stored": "in the store", "unchanged": "not changed"}
     found += [f"{counts[rule]} {text}" for rule, text in more.items() if rule in counts]
     yield from ("", *found) if found else ()
+
+
+def _remarks(plan: Plan) -> Iterator[str]:
+    """Yield what cells leave out: each message once, and the cells that it is about."""
+    variants: dict[str, list[str]] = {}
+    for note in plan.notes:
+        variants.setdefault(note.message, []).append(note.variant)
+    for message, names in variants.items():
+        yield f"{names[0] if len(names) == 1 else f'{len(names)} cells'}: {message}"
 
 
 def _explained(plan: Plan, decision: Decision) -> Iterator[str]:
