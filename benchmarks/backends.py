@@ -5,7 +5,8 @@ Where torch.utils.cpp_extension can build the same sources, it is timed, too. Pe
 usage: python benchmarks/backends.py [RUNS] [EXAMPLE/BACKEND ...]        torch and tvm_ffi must be importable
 
 CUDA_TORCH names the folder of a torch for CUDA, such as one in an environment of the store; without it relu/cuda is
-left out. That one is built for one capability alone: with all headers of torch, each takes long.
+left out. That one is built for one capability alone: with all headers of torch, each takes long. scale-hip is no
+example but a kernel of the tests, for HIP by Debian's hipcc and two of its architectures.
 """
 
 import json
@@ -23,7 +24,15 @@ from pathlib import Path
 import paired
 
 ROOT = Path(__file__).resolve().parent.parent
-ROWS = ("relu/cpu", "relu/cuda", "rmsnorm-stable/cpu", "rmsnorm-stable/cuda", "relu-tvm-ffi/cpu", "relu-tvm-ffi/cuda")
+sys.path.insert(0, str(ROOT))
+from tests.integration import rocm  # noqa: E402
+
+ROWS = (
+    *("relu/cpu", "relu/cuda", "rmsnorm-stable/cpu", "rmsnorm-stable/cuda"),
+    *("relu-tvm-ffi/cpu", "relu-tvm-ffi/cuda", "scale-hip/rocm"),
+)
+KERNELS = {"scale-hip": ROOT / "tests/integration/kernels/scale-hip"}
+DEFINITIONS = {"relu/cuda": ["-DKERNEL_CUDA_ARCHS=9.0"], "scale-hip/rocm": ["-DKERNEL_ROCM_ARCHS=gfx90a;gfx1030"]}
 SOURCES = {  # for cpp_extension: sources, include folders, flags
     "relu/cpu": (("torch-ext/torch_binding.cpp", "relu_cpu/relu.cpp"), ("-DCPU_KERNEL",)),
     "rmsnorm-stable/cpu": (
@@ -71,6 +80,9 @@ def main() -> None:
         if row == "relu/cuda" and not os.environ.get("CUDA_TORCH"):
             print(f"\n{row}: no CUDA_TORCH")
             continue
+        if row.endswith("/rocm") and rocm.why_not():
+            print(f"\n{row}: {rocm.why_not()}")
+            continue
         with tempfile.TemporaryDirectory() as name:
             measure(row, Path(name), runs=runs)
 
@@ -79,18 +91,26 @@ def measure(row: str, folder: Path, *, runs: int) -> None:
     """Time one example on one backend."""
     example, backend = row.split("/")
     project = folder / "project"
-    render = [sys.executable, "-m", "builder", "render", str(ROOT / "examples" / example), "--backend", backend]
+    kernel = KERNELS.get(example, ROOT / "examples" / example)
+    render = [sys.executable, "-m", "builder", "render", str(kernel), "--backend", backend]
     subprocess.run([*render, "--output", str(project)], check=True, cwd=ROOT)
-    whole = cmake(project, folder / "build", torch=torch_of(row))
-    subprocess.run(whole, check=True, capture_output=True)
+    torch = torch_of(row)
+    env = {**os.environ, "CCACHE_DISABLE": "1", "MAX_JOBS": str(os.cpu_count())}
+    if backend == "rocm":
+        thrust = rocm.thrust(folder / "debian")
+        env["ROCM_PATH"] = str(rocm.rocm_root(folder, thrust))
+        torch = str(rocm.rocm_torch(folder / "torch", Path(torch)))
+    definitions = [f"-DKERNEL_TORCH_DIR={torch}", *DEFINITIONS.get(row, [])]
+    whole = cmake(project, folder / "build", definitions)
+    subprocess.run(whole, check=True, capture_output=True, env=env)
     commands = {"bare commands": bare(folder), "rendered project": whole}
     if row in SOURCES:
         commands["cpp_extension"] = cpp_extension(row, project, folder)
     wrapped = {
         name: [sys.executable, "-I", "-c", PEAK, str(folder / name), *command] for name, command in commands.items()
     }
-    env = {**os.environ, "CCACHE_DISABLE": "1", "MAX_JOBS": str(os.cpu_count()), "CUDA_HOME": toolkit(folder / "build")}
-    env["CMAKE_ARGS"] = f"-DKERNEL_TORCH_DIR={torch_of(row)}"
+    env["CUDA_HOME"] = toolkit(folder / "build")
+    env["CMAKE_ARGS"] = shlex.join(definitions)
     env["TORCH_CUDA_ARCH_LIST"] = ";".join(capabilities(folder / "build"))
     figures = paired.run(wrapped, runs=runs, warmups=0, env=env)
     print(f"\n{row}: wheel of {wheel(project, folder, env) / 1024:.0f} KiB")
@@ -107,15 +127,9 @@ def torch_of(row: str) -> str:
     return next(iter(find_spec("torch").submodule_search_locations))  # type: ignore[union-attr, arg-type]
 
 
-def version(torch: str) -> str:
-    """Return the version of the torch in a folder."""
-    return (Path(torch) / "version.py").read_text(encoding="utf-8").partition("__version__ = '")[2].partition("'")[0]
-
-
-def cmake(project: Path, build: Path, *, torch: str) -> list[str]:
+def cmake(project: Path, build: Path, definitions: Sequence[str]) -> list[str]:
     """Return the command that configures and builds a project from nothing."""
-    configure = ["cmake", "-GNinja", "-S", project, "-B", build, f"-DPython_EXECUTABLE={sys.executable}"]
-    configure += [f"-DKERNEL_TORCH_DIR={torch}", *(["-DKERNEL_CUDA_ARCHS=9.0"] if "+cu" in version(torch) else [])]
+    configure = ["cmake", "-GNinja", "-S", project, "-B", build, f"-DPython_EXECUTABLE={sys.executable}", *definitions]
     script = f"rm -rf {shlex.quote(str(build))} && {shlex.join(map(str, configure))} && "
     return ["sh", "-c", f"{script}cmake --build {shlex.quote(str(build))}"]
 
