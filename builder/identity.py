@@ -29,6 +29,8 @@ _DECIDES_BYTES = (
     "wheel.py",
 )
 """Modules whose work shows nowhere else in the record; what a renderer does shows in the project."""
+_NAMED = ("CMakeLists.txt", "_ops.py", "metadata.json", "metadata.json.in")
+"""Rendered files that name the ops, and so change with any file of the project."""
 _VERSION_FIELDS = ("cuda", "git_version", "hip", "rocm", "xpu")
 
 
@@ -203,13 +205,18 @@ class Change:
 
 
 def changes(before: Mapping[str, Any], after: BuildRecord) -> tuple[Change, ...]:
-    """Return what differs between a stored record and one to be built, field by field, sorted."""
+    """Return what differs between a stored record and one to be built, field by field, causes first, then sorted."""
     old, new = dict(_flat(before)), dict(_flat(asdict(after)))
     return tuple(
         Change(field=name, before=old.get(name), after=new.get(name))
-        for name in sorted({*old, *new})
+        for name in sorted({*old, *new}, key=lambda name: (_follows(name), name))
         if old.get(name) != new.get(name)
     )
+
+
+def _follows(name: str) -> bool:
+    """Whether a field is a rendered file with the name of the ops, which is made of the project's content."""
+    return name.startswith("project: ") and name.removeprefix("project: ").rpartition("/")[2] in _NAMED
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
@@ -228,5 +235,8 @@ def summary(before: Mapping[str, Any], after: BuildRecord) -> str:
     names = [change.field for change in changes(before, after)]
     if not names:
         return "the store no longer has it"
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"changed: {', '.join(names[:_SHOWN])}{more}"
+    causes = [name for name in names if not _follows(name)] or names
+    more = f" and {len(causes) - _SHOWN} more" if len(causes) > _SHOWN else ""
+    follow = len(names) - len(causes)
+    named = f"; {follow} rendered {'file has' if follow == 1 else 'files have'} its new name" if follow else ""
+    return f"changed: {', '.join(causes[:_SHOWN])}{more}{named}"

@@ -186,6 +186,32 @@ def test_a_change_is_named_with_both_values():
     assert [(c.before, c.after) for c in found if c.field == "project: csrc/a.cpp"] == [("0", "1")]
 
 
+NAMED = ("CMakeLists.txt", "torch-ext/k/_ops.py", "torch-ext/k/metadata.json")
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        pytest.param(
+            ("rmsnorm/kernel.cpp", *NAMED),
+            "changed: project: rmsnorm/kernel.cpp; 3 rendered files have its new name",
+            id="a source",
+        ),
+        pytest.param(NAMED, "changed: " + ", ".join(f"project: {name}" for name in NAMED), id="what is rendered alone"),
+        pytest.param(
+            ("a.h", "b.h", "c.h", "d.h", "CMakeLists.txt"),
+            "changed: project: a.h, project: b.h, project: c.h and 1 more; 1 rendered file has its new name",
+            id="many",
+        ),
+    ],
+)
+def test_the_cause_of_a_new_build_is_named_before_what_follows_from_it(changed, line):
+    before, after = (record(project=dict.fromkeys(changed, digest)) for digest in ("0", "1"))
+    assert identity.summary(asdict(before), after) == line
+    causes = [f"project: {name}" for name in changed if name not in NAMED]
+    assert [change.field for change in identity.changes(asdict(before), after)][: len(causes)] == causes
+
+
 def test_a_record_that_did_not_change_has_no_changes():
     assert identity.changes(asdict(record()), record()) == ()
     assert identity.summary(asdict(record()), record()) == "the store no longer has it"
