@@ -1,8 +1,10 @@
 """What this machine has for building, and which rows of the matrix it can build with it."""
 
 import functools
+import grp
 import os
 import platform
+import pwd
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -11,17 +13,12 @@ from pathlib import Path
 
 from builder import current, finders, identity, interpreters, pins, sandbox, toolchain
 from builder.config import Backend, Framework
+from builder.engine import budget
 from builder.errors import BuilderError
 from builder.matrix import Row
 from builder.store import Store
 
 _NO_HOST = "not looked for: it needs a C++ compiler beside it"
-_CONTAINERS = {
-    Backend.CUDA: "CUDA 13 and newer come as pinned wheels; for 12.x set CUDA_HOME",
-    Backend.ROCM: "install ROCm and set ROCM_PATH, or build in a ROCm container",
-    Backend.XPU: "install oneAPI and source its setvars.sh, or build in a oneAPI container",
-    Backend.METAL: "build on a Mac with Xcode",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +44,12 @@ class Verdict:
 def facts(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
     """Yield what a build may use, in the order in which it matters."""
     yield Fact(name="system", found=f"{toolchain.system()}, {platform.platform(terse=True)}")
+    limits = budget.machine()
+    yield Fact(name="cores, memory", found=f"{limits.cores}, {limits.memory / 2**30:.0f} GiB for compilers")
     yield Fact(name="Python", found=f"{platform.python_version()} ({platform.python_implementation()})")
     yield from _compilers(environ)
     for name, program, remedy in (
-        ("oneAPI", "icpx", _CONTAINERS[Backend.XPU]),
-        ("Xcode", "xcrun", _CONTAINERS[Backend.METAL]),
+        ("Xcode", "xcrun", "build on a Mac with Xcode"),
         ("ccache", "ccache", "optional: 'apt-get install ccache' keeps compiled files"),
     ):
         yield _program(name, program, environ=environ, help=remedy)
@@ -71,6 +69,7 @@ def _compilers(environ: Mapping[str, str]) -> Iterator[Fact]:
     devices = (
         ("CUDA toolkit", lambda: _required(toolchain.find(Backend.CUDA, environ=environ, digest=_no_digest).cuda)),
         ("ROCm", lambda: _required(toolchain.find(Backend.ROCM, environ=environ, digest=_no_digest).hip)),
+        ("oneAPI", lambda: toolchain.find(Backend.XPU, environ=environ, digest=_no_digest).cxx),
     )
     yield host
     for name, find in devices:
@@ -117,12 +116,24 @@ def _nix(environ: Mapping[str, str]) -> Fact:
     nix = shutil.which("nix", path=environ.get("PATH"))
     if nix is None:
         return Fact(name="Nix", found=None, help=remedy)
-    version = _output([nix, "--version"])
+    version = _output([nix, "--version"]).strip()
     features = _output([nix, "--extra-experimental-features", "nix-command flakes", "show-config"])
     settings = dict(line.split(" = ", 1) for line in features.splitlines() if " = " in line)
     sandboxed = "sandbox on" if settings.get("sandbox") == "true" else "sandbox off"
     flakes = "flakes on" if "flakes" in _output([nix, "show-config"]) else "flakes off (pass the option)"
-    return Fact(name="Nix", found=f"{version.strip()}, {sandboxed}, {flakes}")
+    return Fact(name="Nix", found=f"{version}, {sandboxed}, {flakes}, {trust(settings.get('trusted-users', ''))}")
+
+
+def trust(trusted: str) -> str:
+    """Say whether Nix's daemon lets this user change its settings, such as the caches that are asked."""
+    uid = os.geteuid()
+    try:
+        user = pwd.getpwuid(uid)
+        groups = {grp.getgrgid(group).gr_name for group in os.getgrouplist(user.pw_name, user.pw_gid)}
+    except KeyError:  # a container may have no name for them
+        return "trusted user" if uid == 0 else "not a trusted user"
+    names = {"*", user.pw_name, *(f"@{group}" for group in groups)}
+    return "trusted user" if uid == 0 or names & set(trusted.split()) else "not a trusted user"
 
 
 def _output(argv: list[str]) -> str:
@@ -147,33 +158,38 @@ def verdicts(rows: tuple[Row, ...], environ: Mapping[str, str]) -> Iterator[Verd
     tools: dict[tuple[Backend, str | None], BuilderError | None] = {}
     for row in rows:
         if row.system != toolchain.system():
-            yield Verdict(row=row, missing=f"a machine of {row.system}")
+            elsewhere = f"builder matrix --system {row.system} --format github"
+            yield Verdict(row=row, missing=f"no machine of {row.system}", help=f"build it there, or in CI: {elsewhere}")
             continue
         wanted = pins.Requirement(
             framework=Framework.TORCH, version=str(row.torch), compute=row.compute, python="", system=row.system
         )
+        lacks: list[tuple[str, str | None]] = []
         try:
-            found = interpreters.interpreter_for(known, wanted, finders=where, search=search)
-            pinned = known.environment(replace(wanted, python=found.tag))
+            tag = interpreters.interpreter_for(known, wanted, finders=where, search=search).tag
+        except interpreters.NoPythonError as error:
+            lacks.append((f"no Python {' or '.join(error.versions)}", error.help))
+            tag = known.pinned_pythons(wanted)[-1]
         except BuilderError as error:
             yield Verdict(row=row, missing=error.message, help=error.help)
             continue
+        pinned = known.environment(replace(wanted, python=tag))
         # A toolkit among the pins is made when it is needed.
         toolkit = any(wheel.name == "nvidia-cuda-nvcc" for wheel in pinned.wheels)
         key = (Backend.CPU, None) if toolkit else (row.backend, row.toolkit)
         if key not in tools:
             tools[key] = _missing_tool(*key, environ=environ)
         problem = tools[key]
+        if problem is not None:
+            lacks.append((problem.message, problem.help))
         yield Verdict(
             row=row,
-            missing=None if problem is None else problem.message,
-            help=None if problem is None else _CONTAINERS.get(row.backend, problem.help),
+            missing="; ".join(missing for missing, _ in lacks) or None,
+            help="; ".join(remedy for _, remedy in lacks if remedy) or None,
         )
 
 
 def _missing_tool(backend: Backend, toolkit: str | None, *, environ: Mapping[str, str]) -> BuilderError | None:
-    if backend is Backend.XPU and shutil.which("icpx", path=environ.get("PATH")) is None:
-        return BuilderError("icpx of oneAPI is not on PATH")
     try:
         toolchain.find(backend, environ=environ, toolkit=toolkit, digest=_no_digest)
     except BuilderError as error:

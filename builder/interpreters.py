@@ -1,6 +1,7 @@
 """Find a Python that has pins; none is ever downloaded."""
 
 import platform
+import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable
@@ -12,6 +13,12 @@ from builder.finders import Finders, uv_binary
 from builder.pins import MissingPinsError, Pins, Requirement, dotted
 from builder.run import run
 
+_QUESTION = """
+import platform, sys, sysconfig
+usual = platform.python_implementation() == "CPython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+print("cp%d%d" % sys.version_info[:2] if usual else "")
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
@@ -19,6 +26,17 @@ class Interpreter:
 
     path: Path
     tag: str
+
+
+class NoPythonError(ToolError):
+    """No Python on this machine has the pins that are wanted; those versions that have them would do."""
+
+    def __init__(self, requirement: Requirement, *, versions: tuple[str, ...]) -> None:
+        super().__init__(
+            f"no Python that has pins for {requirement} is on this machine: needs {', '.join(versions)}",
+            help=f"uv python install {versions[-1]}, or put one on PATH, or name it with --python",
+        )
+        self.versions = versions
 
 
 def running() -> Interpreter | None:
@@ -29,32 +47,47 @@ def running() -> Interpreter | None:
     return Interpreter(path=Path(sys.executable), tag=f"cp{sys.version_info.major}{sys.version_info.minor}")
 
 
+def named(python: Path) -> Interpreter | None:
+    """Return the Python that a user names; None when no wheels of pins are for its kind.
+
+    Raises:
+        ToolError: it does not run.
+    """
+    try:
+        done = subprocess.run([python, "-I", "-c", _QUESTION], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ToolError(f"'{python}' is not a Python that runs: {error}", help="name one with --python") from error
+    tag = done.stdout.strip()
+    return Interpreter(path=python, tag=tag) if tag else None
+
+
 def interpreter_for(
-    pins: Pins, requirement: Requirement, *, finders: Finders, search: Callable[[str], Path | None] | None = None
+    pins: Pins,
+    requirement: Requirement,
+    *,
+    finders: Finders,
+    preferred: Path | None = None,
+    search: Callable[[str], Path | None] | None = None,
 ) -> Interpreter:
-    """Return a Python for which `requirement` is pinned: the running one, else the newest that is installed.
+    """Return a Python for which `requirement` is pinned: `preferred`, the running one, or the newest that is installed.
 
     `search` finds a Python by its tag in place of uv; who asks for many requirements remembers what was found.
 
     Raises:
         MissingPinsError: there are no pins for any Python.
-        ToolError: there are, and none of these Pythons is on this machine.
+        NoPythonError: there are, and none of these Pythons is on this machine.
     """
     pinned = pins.pinned_pythons(requirement)
-    here = running()
-    if here is not None and here.tag in pinned:
-        return here
+    for at_hand in (None if preferred is None else named(preferred), running()):
+        if at_hand is not None and at_hand.tag in pinned:
+            return at_hand
     if not pinned:
         pins.environment(requirement)
     for tag in reversed(pinned):
         path = find(tag, finders=finders) if search is None else search(tag)
         if path is not None:
             return Interpreter(path=path, tag=tag)
-    versions = ", ".join(map(dotted, pinned))
-    raise ToolError(
-        f"no Python that has pins for {requirement} is on this machine: needs {versions}",
-        help="install one of these, put it on PATH, or name it with --python",
-    )
+    raise NoPythonError(requirement, versions=tuple(map(dotted, pinned)))
 
 
 def find(tag: str, *, finders: Finders) -> Path | None:
@@ -65,4 +98,4 @@ def find(tag: str, *, finders: Finders) -> Path | None:
     return next((path for path in paths if path.is_absolute() and path.is_file()), None)
 
 
-__all__ = ["Interpreter", "MissingPinsError", "find", "interpreter_for", "running"]
+__all__ = ["Interpreter", "MissingPinsError", "NoPythonError", "find", "interpreter_for", "named", "running"]

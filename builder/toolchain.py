@@ -16,7 +16,13 @@ from builder.errors import ToolError
 CXX_NAMES = ("c++", "g++", "clang++")
 _COMPILER_PARTS = ("cc1plus", "as", "ld")
 _COMPILER_FILES = ("libstdc++.so", "libgcc.a", "crt1.o", "libc.so.6", "libc_nonshared.a", "libm.so.6")
+_ONEAPI_PARTS = (
+    *("clang", "clang-linker-wrapper", "clang-offload-bundler", "clang-offload-wrapper", "file-table-tform"),
+    *("llvm-foreach", "llvm-link", "llvm-spirv", "ocloc", "spirv-to-ir-wrapper", "sycl-post-link"),
+)
+_ONEAPI_FILES = ("libsycl.so", "libsycl-devicelib-host.a", "libsycl-crt.bc", "libsycl-cmath.bc", "libsycl-complex.bc")
 _SYSTEM_CUDA = Path("/usr/local/cuda")
+_SYSTEM_ONEAPI = Path("/opt/intel/oneapi")
 _CUDA_PARTS = ("bin/ptxas", "bin/fatbinary", "bin/cudafe++", "bin/nvlink", "nvvm/bin/cicc")
 
 Digest = Callable[[Path], str]
@@ -37,16 +43,18 @@ class Toolchain:
     """The compilers that a cell needs."""
 
     cxx: Tool
+    """For XPU that of oneAPI, which compiles for the device, too."""
     cc: Tool
     cuda: Tool | None = None
     """nvcc; its toolkit is two folders above."""
     hip: Tool | None = None
+    metal: Tool | None = None
     ccache: Path | None = None
 
     @property
     def identity(self) -> Mapping[str, str]:
         """What the tools are, without their paths; ccache changes no bit and is not in it."""
-        tools = {"cxx": self.cxx, "cc": self.cc, "cuda": self.cuda, "hip": self.hip}
+        tools = {"cxx": self.cxx, "cc": self.cc, "cuda": self.cuda, "hip": self.hip, "metal": self.metal}
         return {
             f"{name}-{fact}": value
             for name, tool in tools.items()
@@ -75,13 +83,14 @@ def find(
         ToolError: a tool is missing or its version does not fit; the message says how to get it.
     """
     search = _Search(environ=environ, digest=digest or sha256_of)
-    cxx = search.cxx()
+    cxx = search.oneapi(toolkit=toolkit) if backend is Backend.XPU else search.cxx()
     ccache = search.which("ccache")
     return Toolchain(
-        cxx=search.compiler(cxx),
+        cxx=search.compiler(cxx, oneapi=backend is Backend.XPU),
         cc=search.compiler(search.c_compiler(cxx)),
         cuda=search.cuda(toolkit=toolkit, root=toolkit_root) if backend is Backend.CUDA else None,
-        hip=search.hip() if backend is Backend.ROCM else None,
+        hip=search.hip(toolkit=toolkit) if backend is Backend.ROCM else None,
+        metal=search.metal() if backend is Backend.METAL else None,
         ccache=None if ccache is None or environ.get("CCACHE_DISABLE") else ccache,
     )
 
@@ -114,18 +123,43 @@ class _Search:
             help="install one ('apt-get install g++', 'dnf install gcc-c++', 'xcode-select --install'), or set CXX",
         )
 
+    def oneapi(self, *, toolkit: str | None) -> Path:
+        """Return icpx, looked for as the rendered project does: CXX, then ONEAPI_ROOT, PATH and the usual place."""
+        if self.environ.get("CXX"):
+            found: Path | None = self.cxx()
+        else:
+            homes = [Path(self.environ["ONEAPI_ROOT"])] if self.environ.get("ONEAPI_ROOT") else []
+            candidates = [home / "compiler/latest/bin/icpx" for home in (*homes, _SYSTEM_ONEAPI)]
+            found = next((path for path in candidates if path.is_file()), None) or self.which("icpx")
+        if found is None:
+            raise ToolError(
+                f"no oneAPI compiler: looked for icpx in ONEAPI_ROOT, in {_SYSTEM_ONEAPI} and on PATH",
+                help="install oneAPI and source its setvars.sh, or set ONEAPI_ROOT; in CI use a oneAPI container",
+            )
+        match = re.search(r"oneAPI DPC\+\+/C\+\+ Compiler ([0-9]+\.[0-9]+)", self.run(found, "--version"))
+        if match is None:
+            raise ToolError(
+                f"'{found}' is not the C++ compiler of oneAPI, which XPU needs",
+                help="unset CXX, or set it to icpx",
+            )
+        _require_release("the oneAPI compiler", found, found=match[1], toolkit=toolkit, remedy="set ONEAPI_ROOT to")
+        return found
+
     def c_compiler(self, cxx: Path) -> Path:
         """Return the C compiler that came with `cxx`, unless CC names one."""
         wanted = self.environ.get("CC")
         found = self.which(wanted) if wanted else None
-        sibling = cxx.with_name(cxx.name.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc"))
+        name = cxx.name.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc").replace("icpx", "icx")
+        sibling = cxx.with_name(name)
         return found.resolve() if found is not None else sibling if sibling.exists() else cxx
 
-    def compiler(self, path: Path) -> Tool:
+    def compiler(self, path: Path, *, oneapi: bool = False) -> Tool:
         version = self.first_line(path, "--version")
         target = self.first_line(path, "-dumpmachine")
-        parts = [self.part(path, f"-print-prog-name={name}") for name in _COMPILER_PARTS]
-        parts += [self.part(path, f"-print-file-name={name}") for name in _COMPILER_FILES]
+        programs = (*_COMPILER_PARTS, *(_ONEAPI_PARTS if oneapi else ()))
+        files_of = (*_COMPILER_FILES, *(_ONEAPI_FILES if oneapi else ()))
+        parts = [self.part(path, f"-print-prog-name={name}") for name in programs]
+        parts += [self.part(path, f"-print-file-name={name}") for name in files_of]
         files = [path, *(part for part in parts if part is not None)]
         return Tool(path=path, version=f"{version} ({target})", digest=self.digest_all(files))
 
@@ -145,12 +179,8 @@ class _Search:
         match = re.search(r"release ([0-9]+\.[0-9]+), V([0-9.]+)", self.run(nvcc, "--version"))
         if match is None:
             raise ToolError(f"'{nvcc}' does not say its version", help="set CUDA_HOME to a CUDA toolkit")
-        if toolkit is not None and match[1] != ".".join(toolkit.split(".")[:2]):
-            raise ToolError(
-                f"the CUDA toolkit at '{nvcc.parent.parent}' is {match[1]}; this cell needs {toolkit}",
-                help=f"set CUDA_HOME to CUDA {toolkit}, or name a cell of CUDA {match[1]}",
-            )
         base = nvcc.parent.parent
+        _require_release("the CUDA toolkit", base, found=match[1], toolkit=toolkit, remedy="set CUDA_HOME to CUDA")
         parts = [nvcc, *(base / name for name in _CUDA_PARTS)]
         return Tool(path=nvcc, version=match[2], digest=self.digest_all(part for part in parts if part.is_file()))
 
@@ -171,7 +201,7 @@ class _Search:
         top = re.search(r"^#\$ TOP=(.*)$", text, re.MULTILINE)
         return None if top is None else Path(top[1].strip()).resolve() / "bin/nvcc"
 
-    def hip(self) -> Tool:
+    def hip(self, *, toolkit: str | None) -> Tool:
         homes = [Path(self.environ[name]) for name in ("ROCM_PATH", "ROCM_HOME") if self.environ.get(name)]
         candidates = [home / "bin/hipcc" for home in (*homes, Path("/opt/rocm"))]
         hipcc = next((path for path in candidates if path.is_file()), None) or self.which("hipcc")
@@ -181,8 +211,24 @@ class _Search:
                 help="install ROCm, or set ROCM_PATH to it; in CI use a ROCm container",
             )
         said = self.run(hipcc, "--version")
+        match = re.search(r"^HIP version: ([0-9]+\.[0-9]+)", said, re.MULTILINE)
+        if match is None:
+            raise ToolError(f"'{hipcc}' does not say its version", help="set ROCM_PATH to a ROCm")
+        _require_release("the ROCm with hipcc", hipcc, found=match[1], toolkit=toolkit, remedy="set ROCM_PATH to ROCm")
         version = " ".join(line.strip() for line in said.splitlines()[:2])
         return Tool(path=hipcc, version=version, digest=self.digest_all([hipcc.resolve(), *_hip_parts(said)]))
+
+    def metal(self) -> Tool:
+        found = self.which("xcrun")
+        said = "" if found is None else self.run(found, "-sdk", "macosx", "--find", "metal").strip()
+        if found is None or not Path(said).is_file():
+            raise ToolError(
+                "no Metal compiler: xcrun finds no 'metal'",
+                help="install Xcode, then its toolchain: xcodebuild -downloadComponent MetalToolchain",
+            )
+        metal = Path(said)
+        parts = [path for path in (metal, metal.with_name("metallib"), metal.with_name("air-lld")) if path.is_file()]
+        return Tool(path=metal, version=self.first_line(metal, "--version"), digest=self.digest_all(parts))
 
     def digest_all(self, files: Iterable[Path]) -> str:
         """Return a sha256 over the contents of `files`, in order and by name, not by place."""
@@ -206,6 +252,15 @@ class _Search:
         except OSError as error:
             raise ToolError(f"cannot run '{program}': {error.strerror}") from error
         return done.stdout + done.stderr
+
+
+def _require_release(what: str, path: Path, *, found: str, toolkit: str | None, remedy: str) -> None:
+    """Refuse a toolkit of another release than the cell is for: its wheel would not be what its name says."""
+    if toolkit is not None and found != ".".join(toolkit.split(".")[:2]):
+        raise ToolError(
+            f"{what} at '{path}' is {found}; this cell needs {toolkit}",
+            help=f"{remedy} {toolkit}, or name a cell of {found}, if there is one",
+        )
 
 
 def _hip_parts(said: str) -> Iterator[Path]:

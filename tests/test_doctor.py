@@ -3,12 +3,14 @@
 import json
 import os
 import pwd
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from builder import doctor
 from builder.cli import run
 from builder.matrix import rows
 
@@ -45,6 +47,27 @@ def test_every_cell_that_cannot_be_built_has_its_reason(bare):
     cells = json.loads(done.stdout)["cells"]
     assert len(cells) == sum(row.set == "release" and row.variant is not None for row in rows())
     assert not [cell for cell in cells if cell["buildable"] or not cell["missing"]]
+
+
+def test_cells_that_lack_the_same_share_a_line_with_the_command_that_adds_it(bare):
+    done = bare("doctor", HOME="/nonexistent")
+    variants = [row.variant for row in rows() if row.set == "release" and row.variant is not None]
+    lines = done.stdout.splitlines()
+    assert sorted(name for line in lines if line.startswith("    torch") for name in line.split()) == sorted(variants)
+    needs = [line for line in lines if re.fullmatch(r"--  [0-9]+ cells?: .+", line)]
+    assert len(needs) == len(set(needs)) < len(variants) / 2
+    assert len(lines) <= 60
+    assert "builder matrix --system aarch64-darwin --format github" in done.stdout
+
+
+def test_the_memory_and_the_cores_are_shown(bare):
+    assert re.search(r"^ok  cores, memory +[0-9]+, [0-9]+ GiB for compilers$", bare("doctor").stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("trusted", "words"), [("*", "trusted user"), ("@nobody-s", "not a trusted user")])
+def test_whether_nix_trusts_this_user_is_shown(monkeypatch, trusted, words):
+    monkeypatch.setattr(os, "geteuid", lambda: pwd.getpwnam("nobody").pw_uid)
+    assert doctor.trust(f"root {trusted}") == words
 
 
 def test_init_and_check_need_nothing(bare):

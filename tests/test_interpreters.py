@@ -42,6 +42,25 @@ def test_pins_for_no_python_on_this_machine_name_those_that_would_do(requirement
     assert "--python" in str(error.value)
 
 
+def test_a_python_that_is_named_is_preferred_where_it_has_pins(requirement, settings, tmp_path):
+    other = tmp_path / "python"
+    other.symlink_to(sys.executable)
+    found = interpreters.interpreter_for(pinned_for(HERE), requirement, finders=settings, preferred=other)
+    assert found == interpreters.Interpreter(path=other, tag=HERE)
+    another = tmp_path / "another"
+    another.write_text("#!/bin/sh\necho cp398\n")
+    another.chmod(0o755)
+    found = interpreters.interpreter_for(pinned_for(HERE, "cp398"), requirement, finders=settings, preferred=another)
+    assert found == interpreters.Interpreter(path=another, tag="cp398")
+    found = interpreters.interpreter_for(pinned_for(HERE), requirement, finders=settings, preferred=another)
+    assert found.path == Path(sys.executable)
+
+
+def test_a_python_that_is_named_and_does_not_run_is_said(requirement, settings, tmp_path):
+    with pytest.raises(ToolError, match="is not a Python that runs"):
+        interpreters.interpreter_for(pinned_for(HERE), requirement, finders=settings, preferred=tmp_path / "nothing")
+
+
 def test_no_pins_at_all_are_missing_pins(requirement, settings):
     with pytest.raises(MissingPinsError):
         interpreters.interpreter_for(pinned_for(), requirement, finders=settings)

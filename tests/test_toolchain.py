@@ -14,6 +14,14 @@ esac
 """
 NVCC = '#!/bin/sh\necho "Cuda compilation tools, release {version}, V{version}.88"\n'
 HIPCC = '#!/bin/sh\nprintf "HIP version: 5.2\\nDebian clang version 15.0.6\\nInstalledDir: {folder}\\n"\n'
+ICPX = """#!/bin/sh
+case "$1" in
+  --version) echo "Intel(R) oneAPI DPC++/C++ Compiler 2025.3.2 (2025.3.2.20260112)" ;;
+  -dumpmachine) echo x86_64-unknown-linux-gnu ;;
+  -print-prog-name=sycl-post-link) echo {folder}/compiler/sycl-post-link ;;
+  -print-prog-name=*|-print-file-name=*) echo "${{1#*=}}" ;;
+esac
+"""
 
 
 def program(path, text):
@@ -91,6 +99,86 @@ def test_the_device_libraries_of_rocm_are_part_of_its_identity(tools, tmp_path):
     assert before.version == "HIP version: 5.2 Debian clang version 15.0.6"
     bitcode.write_text("two")
     assert find(Backend.ROCM, tools, environ=environ).hip.digest != before.digest
+
+
+def test_a_rocm_of_another_release_is_refused_with_both(tools, tmp_path):
+    program(tmp_path / "rocm/bin/hipcc", HIPCC.format(folder=tmp_path))
+    with pytest.raises(ToolError, match=r"is 5\.2; this cell needs 7\.1"):
+        find(Backend.ROCM, tools, toolkit="7.1", environ={"ROCM_PATH": str(tmp_path / "rocm")})
+
+
+def test_a_hipcc_that_does_not_say_its_version_is_refused(tools, tmp_path):
+    program(tmp_path / "rocm/bin/hipcc", "#!/bin/sh\necho clang\n")
+    with pytest.raises(ToolError, match="does not say its version"):
+        find(Backend.ROCM, tools, toolkit="7.1", environ={"ROCM_PATH": str(tmp_path / "rocm")})
+
+
+@pytest.fixture
+def oneapi(tmp_path, monkeypatch):
+    """The folder of a oneAPI 2025.3, whose compiler says where its parts are."""
+    root = tmp_path / "oneapi"
+    folder = root / "compiler/latest/bin"
+    for name in ("icpx", "icx"):
+        program(folder / name, ICPX.format(folder=folder))
+    program(folder / "compiler/sycl-post-link", "one")
+    monkeypatch.setattr(toolchain, "_SYSTEM_ONEAPI", tmp_path / "nowhere")
+    return root
+
+
+@pytest.fixture
+def no_cxx(tools):
+    return {"PATH": f"{tools}:/usr/bin:/bin"}
+
+
+def test_xpu_is_compiled_by_the_compilers_of_oneapi(oneapi, no_cxx):
+    environ = {**no_cxx, "ONEAPI_ROOT": str(oneapi)}
+    found = toolchain.find(Backend.XPU, environ=environ, toolkit="2025.3.2")
+    assert (found.cxx.path.name, found.cc.path.name) == ("icpx", "icx")
+    assert "2025.3.2" in found.identity["cxx-version"]
+    (oneapi / "compiler/latest/bin/compiler/sycl-post-link").write_text("two")
+    again = toolchain.find(Backend.XPU, environ=environ, toolkit="2025.3.2")
+    assert again.identity["cxx-digest"] != found.identity["cxx-digest"]
+
+
+def test_the_compiler_of_oneapi_is_found_on_path_and_in_the_usual_place(oneapi, no_cxx, monkeypatch):
+    folder = oneapi / "compiler/latest/bin"
+    on_path = toolchain.find(Backend.XPU, environ={"PATH": f"{folder}:{no_cxx['PATH']}"})
+    monkeypatch.setattr(toolchain, "_SYSTEM_ONEAPI", oneapi)
+    assert toolchain.find(Backend.XPU, environ=no_cxx).cxx == on_path.cxx
+
+
+def test_no_oneapi_is_said_with_what_was_looked_at(no_cxx, monkeypatch, tmp_path):
+    monkeypatch.setattr(toolchain, "_SYSTEM_ONEAPI", tmp_path / "nowhere")
+    with pytest.raises(ToolError, match="no oneAPI compiler: looked for icpx") as caught:
+        toolchain.find(Backend.XPU, environ=no_cxx)
+    assert "setvars.sh" in caught.value.help
+
+
+def test_a_oneapi_of_another_release_is_refused_with_both(oneapi, no_cxx):
+    with pytest.raises(ToolError, match=r"is 2025\.3; this cell needs 2026\.0\.0"):
+        toolchain.find(Backend.XPU, environ={**no_cxx, "ONEAPI_ROOT": str(oneapi)}, toolkit="2026.0.0")
+
+
+def test_a_compiler_that_is_not_of_oneapi_is_refused_for_xpu(tools):
+    with pytest.raises(ToolError, match="is not the C\\+\\+ compiler of oneAPI") as caught:
+        find(Backend.XPU, tools)
+    assert "unset CXX" in caught.value.help
+
+
+def test_the_compiler_of_metal_is_part_of_the_identity(tools, tmp_path):
+    metal = program(tmp_path / "xcode/metal", "#!/bin/sh\necho Apple metal version 32023.404\n")
+    program(tools / "xcrun", f"#!/bin/sh\necho {metal}\n")
+    before = find(Backend.METAL, tools).metal
+    assert before.version == "Apple metal version 32023.404"
+    program(tmp_path / "xcode/metallib", "one")
+    assert find(Backend.METAL, tools).identity["metal-digest"] != before.digest
+
+
+def test_a_mac_without_the_metal_toolchain_is_told_the_command(tools):
+    program(tools / "xcrun", "#!/bin/sh\necho xcrun: error: unable to find utility >&2\nexit 72\n")
+    with pytest.raises(ToolError, match="no Metal compiler") as caught:
+        find(Backend.METAL, tools)
+    assert "MetalToolchain" in caught.value.help
 
 
 def test_a_digest_comes_from_whoever_remembers_it(tools):

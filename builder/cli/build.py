@@ -54,7 +54,11 @@ from builder.wheel import write_atomic
 @click.option("--package-set", default="nixpkgs", show_default=True, help="With Nix: 'nixpkgs', 'host', or a folder.")
 @click.option("--allow-unsandboxed", is_flag=True, help="With Nix: build even where its sandbox is off; not a release.")
 @click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
-@click.option("--python", type=click.Path(path_type=Path), help="Python whose torch --no-isolation uses.")
+@click.option(
+    "--python",
+    type=click.Path(path_type=Path),
+    help="Python to build with; with --no-isolation, the one whose torch is used.",
+)
 @click.option("--wheel-version", metavar="X.Y.Z", help="Version of the wheel; the major must be general.version.")
 @click.option("--label/--no-label", default=True, help="Name the cell in the version (+torch213.cxx11.cpu).")
 @click.option("--manylinux", "policy", default=MANYLINUX, show_default=True, help="Newest policy to accept.")

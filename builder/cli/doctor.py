@@ -2,6 +2,8 @@
 
 import json
 import os
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -27,17 +29,35 @@ def command(store: Path, name: str, as_json: bool) -> None:
         mark, text = ("ok", fact.found) if fact.found is not None else ("--", f"missing; {fact.help}")
         click.echo(f"{mark:3} {fact.name:18} {text}")
     click.echo()
-    here = [verdict for verdict in verdicts if verdict.missing is None]
+    for line in _cells_text(verdicts):
+        click.echo(line)
+    here = sum(verdict.missing is None for verdict in verdicts)
+    click.echo(f"\n{here} of {len(verdicts)} cells of the {name} set can be built here", err=True)
+
+
+def _cells_text(verdicts: Sequence[doctor.Verdict]) -> Iterator[str]:
+    """Yield the cells that can be built, then the others by what they lack: each reason once, most cells first."""
+    lacks: dict[tuple[str, str], list[str]] = {}
     for verdict in verdicts:
-        mark = "ok" if verdict.missing is None else "--"
-        click.echo(f"{mark:3} {verdict.row.variant or '':40} {_reason(verdict)}".rstrip())
-    click.echo(f"\n{len(here)} of {len(verdicts)} cells of the {name} set can be built here", err=True)
+        lacks.setdefault((verdict.missing or "", verdict.help or ""), []).append(verdict.row.variant or "")
+    here = lacks.pop(("", ""), [])
+    if here:
+        yield f"ok  {_count(here)} can be built here"
+        yield from _wrapped(here)
+    for (missing, remedy), variants in sorted(lacks.items(), key=lambda item: -len(item[1])):
+        yield f"--  {_count(variants)}: {missing}"
+        yield from (f"      {remedy}",) if remedy else ()
+        yield from _wrapped(variants)
 
 
-def _reason(verdict: doctor.Verdict) -> str:
-    if verdict.missing is None:
-        return ""
-    return f"needs: {verdict.missing}" + (f"; {verdict.help}" if verdict.help else "")
+def _count(variants: Sequence[str]) -> str:
+    return f"{len(variants)} cell{'' if len(variants) == 1 else 's'}"
+
+
+def _wrapped(variants: Sequence[str]) -> Iterator[str]:
+    """Yield names of cells, as many on a line as a terminal of 100 columns has room for."""
+    text = " ".join(variants)
+    yield from textwrap.wrap(text, 100, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 def _facts_json(facts: list[doctor.Fact]) -> list[dict[str, object]]:

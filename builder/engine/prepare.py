@@ -114,7 +114,12 @@ class Preparer:
 
     def _isolated(self, cell: Cell, project: Project) -> Request:
         requirement = pins.Requirement.of(cell, "")
-        found = interpreters.interpreter_for(self.known, requirement, finders=finders.read(self.options.environ))
+        found = interpreters.interpreter_for(
+            self.known,
+            requirement,
+            finders=finders.read(self.options.environ),
+            preferred=self.options.python,
+        )
         wanted = self.known.environment(replace(requirement, python=found.tag))
         beside = headers.wheels(self.kernel.config, cell.backend, environ=self.options.environ)
         wanted = replace(wanted, wheels=tuple(sorted((*wanted.wheels, *beside), key=lambda wheel: wheel.name)))
