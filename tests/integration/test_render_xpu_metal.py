@@ -1,8 +1,10 @@
 """XPU and Metal, as far as a machine without their compilers can tell: what CMake would run."""
 
 import importlib.util
+import json
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,10 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="a Mac has the real tools"),
 ]
 ICPX = """#!/bin/sh
+if [ "$*" = --version ]; then
+  echo "Intel(R) oneAPI DPC++/C++ Compiler 2025.3.2 (2025.3.2.20260112)"
+  exit
+fi
 for argument; do
   shift
   case "$argument" in
@@ -57,7 +63,7 @@ def oneapi(tmp_path):
     for name, compiler in (("icpx", "c++"), ("icx", "cc")):
         (bin_ / name).write_text(ICPX.format(compiler=shutil.which(compiler)))
         (bin_ / name).chmod(0o755)
-    package = tmp_path / "oneapi/lib/cmake/dnnl"
+    package = tmp_path / "oneapi/dnnl/latest/lib/cmake/dnnl"
     package.mkdir(parents=True)
     (package / "dnnl-config.cmake").write_text("add_library(DNNL::dnnl INTERFACE IMPORTED)\n")
     return tmp_path / "oneapi"
@@ -69,7 +75,7 @@ def test_an_xpu_project_compiles_sycl_with_the_oneapi_compiler(tmp_path, oneapi)
     kernel = rendered.small_kernel(tmp_path / "kernel", XPU, files, backend="xpu")
     rendered.write_project(kernel, "xpu", tmp_path / "project")
     env = rendered.environment(ONEAPI_ROOT=oneapi)
-    done = rendered.configure(tmp_path / "project", tmp_path / "build", f"-Ddnnl_ROOT={oneapi}", env=env)
+    done = rendered.configure(tmp_path / "project", tmp_path / "build", env=env)
     assert done.returncode == 0, done.output
     command = rendered.commands(tmp_path / "build")["one.cpp"]
     assert f"{oneapi}/compiler/latest/bin/icpx" in command
@@ -85,6 +91,27 @@ def test_an_xpu_project_compiles_sycl_with_the_oneapi_compiler(tmp_path, oneapi)
     rendered.compile_and_install(tmp_path / "build", tmp_path / "installed", env=env)
     (library,) = (tmp_path / "installed").glob("small/*.so")
     assert b"libtorch_xpu.so\0" in library.read_bytes()
+
+
+@pytest.mark.slow
+def test_a_build_hands_an_xpu_cell_to_the_oneapi_compiler(tmp_path, oneapi):
+    files = {"one.cpp": "#include <cstdint>\nint64_t answer() { return SYCL_FLAG; }\n"}
+    kernel = rendered.small_kernel(tmp_path / "kernel", XPU, files, backend="xpu")
+    variants = rendered.run([sys.executable, "-m", "builder", "matrix", kernel, "--format", "names"]).output.split()
+    variant = next(name for name in variants if "xpu20253-x86_64" in name)
+    command = [sys.executable, "-m", "builder", "build", kernel, "--variant", variant, "--no-isolation", "--json"]
+    command += ["--store", tmp_path / "store", "--output", tmp_path / "dist"]
+    env = rendered.environment(ONEAPI_ROOT=oneapi, CXX=None, CC=None)
+    done = rendered.run(command, env=env)
+    (log,) = (tmp_path / "store/logs").glob("*xpu*.log")
+    assert done.returncode == 0, done.output + log.read_text()
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        record = json.loads(archive.read("small/metadata.json"))["build"]
+    assert "oneAPI" in record["toolchain"]["cxx-version"]
+    other = rendered.run(command, env={**env, "CXX": shutil.which("g++")})
+    assert other.returncode == 4
+    assert "is not the C++ compiler of oneAPI, which XPU needs" in other.output
 
 
 @pytest.mark.skipif(shutil.which("icpx") is not None, reason="icpx is installed")
