@@ -189,6 +189,8 @@ def _variables(seen: _Seen) -> dict[str, str]:
         root = _toolkit(seen, toolchain.cuda.path.parent.parent)
         result |= {"CUDACXX": str(root / "bin/nvcc"), "CUDAToolkit_ROOT": str(root), "CUDA_HOME": str(root)}
         result["CUDAHOSTCXX"] = str(toolchain.cxx.path)
+    if toolchain.hip is not None:
+        result["ROCM_PATH"] = str(toolchain.hip.path.parent.parent)
     if toolchain.ccache is not None and "CCACHE_DIR" not in result:
         home = job.environ.get("XDG_CACHE_HOME") or str(Path(job.environ.get("HOME", "/")) / ".cache")
         result["CCACHE_DIR"] = str(Path(home) / "ccache")

@@ -7,6 +7,7 @@ import mmap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,11 @@ def of_builder() -> str:
     package = Path(__file__).parent
     digests = "".join(f"{name} {sha256_of(package / name)}\n" for name in _DECIDES_BYTES)
     return f"{__version__} sha256:{hashlib.sha256(digests.encode()).hexdigest()}"
+
+
+def of_build_tools() -> dict[str, str]:
+    """Return the versions of what configures a build without isolation; with it, the pins say them."""
+    return {name: metadata.version(name) for name in ("cmake", "scikit-build-core")}
 
 
 def file_digests(files: Mapping[str, bytes]) -> dict[str, str]:

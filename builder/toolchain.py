@@ -23,7 +23,10 @@ _ONEAPI_PARTS = (
 _ONEAPI_FILES = ("libsycl.so", "libsycl-devicelib-host.a", "libsycl-crt.bc", "libsycl-cmath.bc", "libsycl-complex.bc")
 _SYSTEM_CUDA = Path("/usr/local/cuda")
 _SYSTEM_ONEAPI = Path("/opt/intel/oneapi")
-_CUDA_PARTS = ("bin/ptxas", "bin/fatbinary", "bin/cudafe++", "bin/nvlink", "nvvm/bin/cicc")
+_CUDA_PARTS = (
+    *("bin/ptxas", "bin/fatbinary", "bin/cudafe++", "bin/nvlink", "nvvm/bin/cicc", "bin/nvcc.profile"),
+    *("nvvm/libdevice/libdevice.10.bc", "include/cuda_runtime_api.h", "include/cuda_fp16.hpp"),
+)
 
 Digest = Callable[[Path], str]
 
@@ -48,6 +51,7 @@ class Toolchain:
     cuda: Tool | None = None
     """nvcc; its toolkit is two folders above."""
     hip: Tool | None = None
+    """hipcc; its ROCm is two folders above."""
     metal: Tool | None = None
     ccache: Path | None = None
 
@@ -204,7 +208,9 @@ class _Search:
     def hip(self, *, toolkit: str | None) -> Tool:
         homes = [Path(self.environ[name]) for name in ("ROCM_PATH", "ROCM_HOME") if self.environ.get(name)]
         candidates = [home / "bin/hipcc" for home in (*homes, Path("/opt/rocm"))]
-        hipcc = next((path for path in candidates if path.is_file()), None) or self.which("hipcc")
+        hipcc = next((path for path in candidates if path.is_file()), None)
+        on_path = self.which("hipcc") if hipcc is None else None
+        hipcc = on_path.resolve() if on_path is not None else hipcc  # a link to it is in no ROCm
         if hipcc is None:
             raise ToolError(
                 "no ROCm: looked at ROCM_PATH, /opt/rocm and hipcc on PATH",

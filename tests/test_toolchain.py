@@ -101,6 +101,15 @@ def test_the_device_libraries_of_rocm_are_part_of_its_identity(tools, tmp_path):
     assert find(Backend.ROCM, tools, environ=environ).hip.digest != before.digest
 
 
+def test_the_rocm_is_where_a_link_on_path_leads(tools, tmp_path):
+    hipcc = program(tmp_path / "rocm-5.2/bin/hipcc", HIPCC.format(folder=tmp_path))
+    (tools / "hipcc").symlink_to(hipcc)
+    linked = toolchain.find(Backend.ROCM, environ={"PATH": f"{tools}:/bin:/usr/bin", "CXX": str(tools / "g++")})
+    assert linked.hip.path == hipcc
+    (tools / "hipcc").unlink()
+    assert find(Backend.ROCM, tools, environ={"ROCM_HOME": str(tmp_path / "rocm-5.2")}).hip == linked.hip
+
+
 def test_a_rocm_of_another_release_is_refused_with_both(tools, tmp_path):
     program(tmp_path / "rocm/bin/hipcc", HIPCC.format(folder=tmp_path))
     with pytest.raises(ToolError, match=r"is 5\.2; this cell needs 7\.1"):

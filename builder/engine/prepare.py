@@ -248,6 +248,7 @@ class Preparer:
         requirements = metadata.requirements(self.kernel.config, request.cell, ingredients.version)
         without = options.experiment.without
         variables = {name: options.environ[name] for name in reproducible.REACHES_BUILD if options.environ.get(name)}
+        variables |= identity.of_build_tools() if request.wanted is None else {}
         variables |= headers.digests(self.kernel.config, request.cell.backend, environ=options.environ)
         return identity.BuildRecord(
             builder=identity.of_builder(),

@@ -214,6 +214,18 @@ def test_without_isolation_the_torch_of_the_environment_is_used(builder, kernel)
     assert built["status"] == "built"
 
 
+def test_without_isolation_what_configures_is_in_the_key(builder, kernel, tmp_path):
+    options = ("--variant", VARIANT, "--no-isolation")
+    builder("build", kernel, *options, check=0)
+    # Another CMake: a module that is found first, as in another environment.
+    (tmp_path / "other/cmake-99.0.dist-info").mkdir(parents=True)
+    (tmp_path / "other/cmake-99.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: cmake\nVersion: 99.0\n")
+    env = {"PYTHONPATH": f"{tmp_path / 'other'}:{ROOT}"}
+    plan = sole(builder("build", kernel, *options, "--dry-run", "--json", env=env, check=0))
+    assert plan["action"] == "build"
+    assert [change["field"] for change in plan["changes"]] == ["environment: cmake"]
+
+
 def test_without_isolation_cells_of_another_torch_are_left_out_with_the_reason(builder):
     version = Version(metadata.version("torch"))
     done = builder("build", ROOT / "examples/relu", "--no-isolation", "--dry-run", "--json", check=0)
