@@ -23,6 +23,7 @@ _ONEAPI_PARTS = (
 _ONEAPI_FILES = ("libsycl.so", "libsycl-devicelib-host.a", "libsycl-crt.bc", "libsycl-cmath.bc", "libsycl-complex.bc")
 _SYSTEM_CUDA = Path("/usr/local/cuda")
 _SYSTEM_ONEAPI = Path("/opt/intel/oneapi")
+_SYSTEM_ROCM = Path("/opt/rocm")
 _CUDA_PARTS = (
     *("bin/ptxas", "bin/fatbinary", "bin/cudafe++", "bin/nvlink", "nvvm/bin/cicc", "bin/nvcc.profile"),
     *("nvvm/libdevice/libdevice.10.bc", "include/cuda_runtime_api.h", "include/cuda_fp16.hpp"),
@@ -207,7 +208,7 @@ class _Search:
 
     def hip(self, *, toolkit: str | None) -> Tool:
         homes = [Path(self.environ[name]) for name in ("ROCM_PATH", "ROCM_HOME") if self.environ.get(name)]
-        candidates = [home / "bin/hipcc" for home in (*homes, Path("/opt/rocm"))]
+        candidates = [home / "bin/hipcc" for home in (*homes, _SYSTEM_ROCM)]
         hipcc = next((path for path in candidates if path.is_file()), None)
         on_path = self.which("hipcc") if hipcc is None else None
         hipcc = on_path.resolve() if on_path is not None else hipcc  # a link to it is in no ROCm

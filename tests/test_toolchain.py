@@ -101,7 +101,8 @@ def test_the_device_libraries_of_rocm_are_part_of_its_identity(tools, tmp_path):
     assert find(Backend.ROCM, tools, environ=environ).hip.digest != before.digest
 
 
-def test_the_rocm_is_where_a_link_on_path_leads(tools, tmp_path):
+def test_the_rocm_is_where_a_link_on_path_leads(tools, tmp_path, monkeypatch):
+    monkeypatch.setattr(toolchain, "_SYSTEM_ROCM", tmp_path / "nowhere")
     hipcc = program(tmp_path / "rocm-5.2/bin/hipcc", HIPCC.format(folder=tmp_path))
     (tools / "hipcc").symlink_to(hipcc)
     linked = toolchain.find(Backend.ROCM, environ={"PATH": f"{tools}:/bin:/usr/bin", "CXX": str(tools / "g++")})
