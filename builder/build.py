@@ -172,11 +172,11 @@ def _settings(seen: _Seen) -> dict[str, Any]:
 
 def _variables(seen: _Seen) -> dict[str, str]:
     job, toolchain = seen.job, seen.job.toolchain
-    path = seen.path(job.frontend.parent)
+    ocloc = None if toolchain is None else toolchain.ocloc
     result = reproducible.variables(
         seen.base,
         environ=job.environ,
-        path=(path, *job.path),
+        path=(seen.path(job.frontend.parent), *job.path, *([] if ocloc is None else [ocloc.parent])),
         epoch=job.epoch,
         experiment=job.experiment,
     )

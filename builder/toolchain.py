@@ -18,7 +18,7 @@ _COMPILER_PARTS = ("cc1plus", "as", "ld")
 _COMPILER_FILES = ("libstdc++.so", "libgcc.a", "crt1.o", "libc.so.6", "libc_nonshared.a", "libm.so.6")
 _ONEAPI_PARTS = (
     *("clang", "clang-linker-wrapper", "clang-offload-bundler", "clang-offload-wrapper", "file-table-tform"),
-    *("llvm-foreach", "llvm-link", "llvm-spirv", "ocloc", "spirv-to-ir-wrapper", "sycl-post-link"),
+    *("llvm-foreach", "llvm-link", "llvm-spirv", "spirv-to-ir-wrapper", "sycl-post-link"),
 )
 _ONEAPI_FILES = ("libsycl.so", "libsycl-devicelib-host.a", "libsycl-crt.bc", "libsycl-cmath.bc", "libsycl-complex.bc")
 _SYSTEM_CUDA = Path("/usr/local/cuda")
@@ -54,6 +54,8 @@ class Toolchain:
     hip: Tool | None = None
     """hipcc; its ROCm is two folders above."""
     metal: Tool | None = None
+    ocloc: Path | None = None
+    """What oneAPI's compiler calls for machine code of GPUs, by its name: its folder must be on PATH."""
     ccache: Path | None = None
 
     @property
@@ -89,13 +91,15 @@ def find(
     """
     search = _Search(environ=environ, digest=digest or sha256_of)
     cxx = search.oneapi(toolkit=toolkit) if backend is Backend.XPU else search.cxx()
+    ocloc = search.ocloc() if backend is Backend.XPU else None
     ccache = search.which("ccache")
     return Toolchain(
-        cxx=search.compiler(cxx, oneapi=backend is Backend.XPU),
+        cxx=search.compiler(cxx, oneapi=backend is Backend.XPU, calls=ocloc),
         cc=search.compiler(search.c_compiler(cxx)),
         cuda=search.cuda(toolkit=toolkit, root=toolkit_root) if backend is Backend.CUDA else None,
         hip=search.hip(toolkit=toolkit) if backend is Backend.ROCM else None,
         metal=search.metal() if backend is Backend.METAL else None,
+        ocloc=ocloc,
         ccache=None if ccache is None or environ.get("CCACHE_DISABLE") else ccache,
     )
 
@@ -130,12 +134,7 @@ class _Search:
 
     def oneapi(self, *, toolkit: str | None) -> Path:
         """Return icpx, looked for as the rendered project does: CXX, then ONEAPI_ROOT, PATH and the usual place."""
-        if self.environ.get("CXX"):
-            found: Path | None = self.cxx()
-        else:
-            homes = [Path(self.environ["ONEAPI_ROOT"])] if self.environ.get("ONEAPI_ROOT") else []
-            candidates = [home / "compiler/latest/bin/icpx" for home in (*homes, _SYSTEM_ONEAPI)]
-            found = next((path for path in candidates if path.is_file()), None) or self.which("icpx")
+        found = self.cxx() if self.environ.get("CXX") else self.in_oneapi("compiler/latest/bin/icpx")
         if found is None:
             raise ToolError(
                 f"no oneAPI compiler: looked for icpx in ONEAPI_ROOT, in {_SYSTEM_ONEAPI} and on PATH",
@@ -150,6 +149,15 @@ class _Search:
         _require_release("the oneAPI compiler", found, found=match[1], toolkit=toolkit, remedy="set ONEAPI_ROOT to")
         return found
 
+    def ocloc(self) -> Path | None:
+        return self.in_oneapi("ocloc/latest/bin/ocloc")
+
+    def in_oneapi(self, place: str) -> Path | None:
+        """Return a program of oneAPI, or of its name on PATH."""
+        homes = [Path(self.environ["ONEAPI_ROOT"])] if self.environ.get("ONEAPI_ROOT") else []
+        candidates = [home / place for home in (*homes, _SYSTEM_ONEAPI)]
+        return next((path for path in candidates if path.is_file()), None) or self.which(Path(place).name)
+
     def c_compiler(self, cxx: Path) -> Path:
         """Return the C compiler that came with `cxx`, unless CC names one."""
         wanted = self.environ.get("CC")
@@ -158,14 +166,14 @@ class _Search:
         sibling = cxx.with_name(name)
         return found.resolve() if found is not None else sibling if sibling.exists() else cxx
 
-    def compiler(self, path: Path, *, oneapi: bool = False) -> Tool:
+    def compiler(self, path: Path, *, oneapi: bool = False, calls: Path | None = None) -> Tool:
         version = self.first_line(path, "--version")
         target = self.first_line(path, "-dumpmachine")
         programs = (*_COMPILER_PARTS, *(_ONEAPI_PARTS if oneapi else ()))
         files_of = (*_COMPILER_FILES, *(_ONEAPI_FILES if oneapi else ()))
         parts = [self.part(path, f"-print-prog-name={name}") for name in programs]
         parts += [self.part(path, f"-print-file-name={name}") for name in files_of]
-        files = [path, *(part for part in parts if part is not None)]
+        files = [path, *(part for part in (*parts, calls) if part is not None)]
         return Tool(path=path, version=f"{version} ({target})", digest=self.digest_all(files))
 
     def part(self, compiler: Path, question: str) -> Path | None:

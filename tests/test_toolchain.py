@@ -148,6 +148,11 @@ def test_xpu_is_compiled_by_the_compilers_of_oneapi(oneapi, no_cxx):
     (oneapi / "compiler/latest/bin/compiler/sycl-post-link").write_text("two")
     again = toolchain.find(Backend.XPU, environ=environ, toolkit="2025.3.2")
     assert again.identity["cxx-digest"] != found.identity["cxx-digest"]
+    assert again.ocloc is None
+    ocloc = program(oneapi / "ocloc/latest/bin/ocloc", "one")
+    with_ocloc = toolchain.find(Backend.XPU, environ=environ, toolkit="2025.3.2")
+    assert with_ocloc.ocloc == ocloc
+    assert with_ocloc.identity["cxx-digest"] != again.identity["cxx-digest"]
 
 
 def test_the_compiler_of_oneapi_is_found_on_path_and_in_the_usual_place(oneapi, no_cxx, monkeypatch):

@@ -30,6 +30,9 @@ if [ "$*" = --version ]; then
   echo "Intel(R) oneAPI DPC++/C++ Compiler 2025.3.2 (2025.3.2.20260112)"
   exit
 fi
+case "$*" in
+  *-Xsycl-target-backend*) command -v ocloc >/dev/null || {{ echo "llvm-foreach: no ocloc" >&2; exit 1; }} ;;
+esac
 for argument; do
   shift
   case "$argument" in
@@ -63,6 +66,10 @@ def oneapi(tmp_path):
     for name, compiler in (("icpx", "c++"), ("icx", "cc")):
         (bin_ / name).write_text(ICPX.format(compiler=shutil.which(compiler)))
         (bin_ / name).chmod(0o755)
+    ocloc = tmp_path / "oneapi/ocloc/latest/bin/ocloc"
+    ocloc.parent.mkdir(parents=True)
+    ocloc.write_text("#!/bin/sh\n")
+    ocloc.chmod(0o755)
     package = tmp_path / "oneapi/dnnl/latest/lib/cmake/dnnl"
     package.mkdir(parents=True)
     (package / "dnnl-config.cmake").write_text("add_library(DNNL::dnnl INTERFACE IMPORTED)\n")
@@ -75,6 +82,7 @@ def test_an_xpu_project_compiles_sycl_with_the_oneapi_compiler(tmp_path, oneapi)
     kernel = rendered.small_kernel(tmp_path / "kernel", XPU, files, backend="xpu")
     rendered.write_project(kernel, "xpu", tmp_path / "project")
     env = rendered.environment(ONEAPI_ROOT=oneapi)
+    env["PATH"] += f":{oneapi}/ocloc/latest/bin"
     done = rendered.configure(tmp_path / "project", tmp_path / "build", env=env)
     assert done.returncode == 0, done.output
     command = rendered.commands(tmp_path / "build")["one.cpp"]
