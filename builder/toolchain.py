@@ -133,8 +133,11 @@ class _Search:
         )
 
     def oneapi(self, *, toolkit: str | None) -> Path:
-        """Return icpx, looked for as the rendered project does: CXX, then ONEAPI_ROOT, PATH and the usual place."""
-        found = self.cxx() if self.environ.get("CXX") else self.in_oneapi("compiler/latest/bin/icpx")
+        """Return icpx: CXX, or where it is found; never what a link leads to, since a driver goes by its name."""
+        named = self.environ.get("CXX")
+        found = self.which(named) if named else self.in_oneapi("compiler/latest/bin/icpx")
+        if found is None and named:
+            raise ToolError(f"CXX names '{named}', which is not there", help="unset CXX, or name icpx")
         if found is None:
             raise ToolError(
                 f"no oneAPI compiler: looked for icpx in ONEAPI_ROOT, in {_SYSTEM_ONEAPI} and on PATH",

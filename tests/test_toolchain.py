@@ -162,6 +162,14 @@ def test_the_compiler_of_oneapi_is_found_on_path_and_in_the_usual_place(oneapi, 
     assert toolchain.find(Backend.XPU, environ=no_cxx).cxx == on_path.cxx
 
 
+def test_a_named_compiler_of_oneapi_keeps_its_name(oneapi, no_cxx, tmp_path):
+    link = tmp_path / "icpx"
+    link.symlink_to(oneapi / "compiler/latest/bin/icx")
+    assert toolchain.find(Backend.XPU, environ={**no_cxx, "CXX": str(link)}).cxx.path == link
+    with pytest.raises(ToolError, match="CXX names 'nowhere'"):
+        toolchain.find(Backend.XPU, environ={**no_cxx, "CXX": "nowhere"})
+
+
 def test_no_oneapi_is_said_with_what_was_looked_at(no_cxx, monkeypatch, tmp_path):
     monkeypatch.setattr(toolchain, "_SYSTEM_ONEAPI", tmp_path / "nowhere")
     with pytest.raises(ToolError, match="no oneAPI compiler: looked for icpx") as caught:
