@@ -12,6 +12,7 @@ from pathlib import Path
 
 from builder.config import Backend
 from builder.errors import ToolError
+from builder.reproducible import REACHES_BUILD
 
 CXX_NAMES = ("c++", "g++", "clang++")
 _COMPILER_PARTS = ("cc1plus", "as", "ld")
@@ -257,6 +258,8 @@ class _Search:
         return next(iter(self.run(program, argument).splitlines()), "")
 
     def run(self, program: Path, *arguments: str) -> str:
+        # What a build sees, its tools are asked with: xcrun and hipcc find others by these.
+        seen = {name: self.environ[name] for name in REACHES_BUILD if self.environ.get(name)}
         try:
             done = subprocess.run(
                 [program, *arguments],
@@ -265,7 +268,7 @@ class _Search:
                 errors="replace",
                 check=False,
                 stdin=subprocess.DEVNULL,
-                env={"PATH": self.path, "LC_ALL": "C"},
+                env={"PATH": self.path, "LC_ALL": "C", **seen},
             )
         except OSError as error:
             raise ToolError(f"cannot run '{program}': {error.strerror}") from error

@@ -197,6 +197,14 @@ def test_the_compiler_of_metal_is_part_of_the_identity(tools, tmp_path):
     assert find(Backend.METAL, tools).identity["metal-digest"] != before.digest
 
 
+def test_tools_are_asked_with_the_variables_that_a_build_sees(tools, tmp_path):
+    for name in ("one", "two"):
+        program(tmp_path / name / "metal", f"#!/bin/sh\necho {name}\n")
+    program(tools / "xcrun", "#!/bin/sh\necho $DEVELOPER_DIR/metal\n")
+    found = find(Backend.METAL, tools, environ={"DEVELOPER_DIR": str(tmp_path / "two")}).metal
+    assert (found.path, found.version) == (tmp_path / "two/metal", "two")
+
+
 def test_a_mac_without_the_metal_toolchain_is_told_the_command(tools):
     program(tools / "xcrun", "#!/bin/sh\necho xcrun: error: unable to find utility >&2\nexit 72\n")
     with pytest.raises(ToolError, match="no Metal compiler") as caught:
