@@ -193,7 +193,14 @@ def of_builder() -> str:
 
 def of_build_tools() -> dict[str, str]:
     """Return the versions of what configures a build without isolation; with it, the pins say them."""
-    return {name: metadata.version(name) for name in ("cmake", "scikit-build-core")}
+    return {name: _version_of(name) for name in ("cmake", "scikit-build-core")}
+
+
+def _version_of(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:  # a system's own CMake, as conda has it
+        return "not a package"
 
 
 def file_digests(files: Mapping[str, bytes]) -> dict[str, str]:

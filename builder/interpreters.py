@@ -17,6 +17,7 @@ _QUESTION = """
 import platform, sys, sysconfig
 usual = platform.python_implementation() == "CPython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 print("cp%d%d" % sys.version_info[:2] if usual else "")
+print(sys.executable)
 """
 
 
@@ -57,8 +58,9 @@ def named(python: Path) -> Interpreter | None:
         done = subprocess.run([python, "-I", "-c", _QUESTION], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise ToolError(f"'{python}' is not a Python that runs: {error}", help="name one with --python") from error
-    tag = done.stdout.strip()
-    return Interpreter(path=python, tag=tag) if tag else None
+    # Its own path: the one that was named may be relative, or a name on PATH.
+    tag, _, path = done.stdout.strip("\n").partition("\n")
+    return Interpreter(path=Path(path), tag=tag) if tag else None
 
 
 def interpreter_for(

@@ -221,9 +221,9 @@ class _Search:
     def hip(self, *, toolkit: str | None) -> Tool:
         homes = [Path(self.environ[name]) for name in ("ROCM_PATH", "ROCM_HOME") if self.environ.get(name)]
         candidates = [home / "bin/hipcc" for home in (*homes, _SYSTEM_ROCM)]
-        hipcc = next((path for path in candidates if path.is_file()), None)
-        on_path = self.which("hipcc") if hipcc is None else None
-        hipcc = on_path.resolve() if on_path is not None else hipcc  # a link to it is in no ROCm
+        hipcc = next((path for path in candidates if path.is_file()), None) or self.which("hipcc")
+        if hipcc is not None and not (hipcc.parent.parent / "include/hip").is_dir():
+            hipcc = hipcc.resolve()  # a link that leads into a ROCm
         if hipcc is None:
             raise ToolError(
                 "no ROCm: looked at ROCM_PATH, /opt/rocm and hipcc on PATH",

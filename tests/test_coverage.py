@@ -4,23 +4,32 @@ import json
 import shutil
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from builder import coverage, matrix, toolchain
 from builder.cli import group
 from builder.config import Backend, parse
 from builder.errors import BuilderError
+from builder.kernel import Kernel
+from builder.plan import Scope, documents, make, text
+from builder.plan.runners import Runners
+from builder.resources import DATA
 from builder.source import Source
 
 GENERAL = '[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cuda", "rocm"]\n[torch]\n'
 RELU = Path(__file__).parent.parent / "examples/relu"
 
 
-def config(cuda="", rocm=""):
-    text = GENERAL
+def source(cuda="", rocm=""):
+    lines = GENERAL
     for backend, keys in (("cuda", cuda), ("rocm", rocm)):
-        text += f'[kernel.{backend}-part]\nbackend = "{backend}"\ndepends = ["torch"]\nsrc = ["a.cu"]\n{keys}\n'
-    return parse(Source(name="build.toml", text=text))
+        lines += f'[kernel.{backend}-part]\nbackend = "{backend}"\ndepends = ["torch"]\nsrc = ["a.cu"]\n{keys}\n'
+    return Source(name="build.toml", text=lines)
+
+
+def config(**keys):
+    return parse(source(**keys))
 
 
 def cell(of, backend, toolkit):
@@ -96,20 +105,34 @@ def test_a_cell_without_device_code_is_refused_with_what_its_toolkit_has(keys, b
     assert has in str(error.value.help)
 
 
+def test_the_plan_names_what_is_lost_in_every_format():
+    written = source(cuda='cuda-capabilities = ["8.0", "12.1"]')
+    asked = Kernel(root=Path("nowhere"), config=parse(written), source=written, schema=5)
+    one = make(asked, matrix.rows(), Scope(systems=("x86_64-linux",)))
+    message = "component 'cuda-part' is built without 12.1: not in CUDA 12.6"
+    assert f"2 cells: {message}" in text.table(one, None)
+    assert f"2 cells: {message}" in text.explain(one)
+    document = json.loads(documents.document(one, Runners(), None))
+    jsonschema.validate(document, json.loads((DATA / "matrix.schema.json").read_text(encoding="utf-8")))
+    lost = [each for each in document["skipped"] if each["rule"] == "cuda-capabilities"]
+    assert [each["message"] for each in lost] == [message] * 2
+    assert written.text.splitlines()[lost[0]["line"] - 1] == 'cuda-capabilities = ["8.0", "12.1"]'
+
+
 @pytest.fixture
 def nothing_left(tmp_path):
     """A copy of an example whose CUDA component asks for what no toolkit has."""
     folder = tmp_path / "relu"
     shutil.copytree(RELU, folder)
     file = folder / "build.toml"
-    text = file.read_text()
-    assert text.count('backend = "cuda"\n') == 1
-    file.write_text(text.replace('backend = "cuda"\n', 'backend = "cuda"\ncuda-capabilities = ["6.0"]\n'))
+    before = file.read_text()
+    assert before.count('backend = "cuda"\n') == 1
+    file.write_text(before.replace('backend = "cuda"\n', 'backend = "cuda"\ncuda-capabilities = ["6.0"]\n'))
     return folder
 
 
-@pytest.mark.skipif(toolchain.system() != "x86_64-linux", reason="names cells of x86_64-linux")
-def test_a_build_refuses_such_a_cell_before_it_fetches_anything(nothing_left, tmp_path, capsys):
+def test_a_build_refuses_such_a_cell_before_it_fetches_anything(nothing_left, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(toolchain, "system", lambda: "x86_64-linux")
     variant = "torch213-cxx11-cu130-x86_64-linux"
     arguments = ["build", str(nothing_left), "--variant", variant, "--store", str(tmp_path / "store")]
     assert group.run([*arguments, "--output", str(tmp_path / "dist"), "--json"]) == 2

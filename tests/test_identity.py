@@ -186,6 +186,16 @@ def test_a_change_is_named_with_both_values():
     assert [(c.before, c.after) for c in found if c.field == "project: csrc/a.cpp"] == [("0", "1")]
 
 
+def test_a_cmake_that_is_no_package_is_no_error(monkeypatch):
+    assert identity.of_build_tools().keys() == {"cmake", "scikit-build-core"}
+
+    def missing(name):
+        raise identity.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(identity.metadata, "version", missing)
+    assert identity.of_build_tools()["cmake"] == "not a package"
+
+
 NAMED = ("CMakeLists.txt", "torch-ext/k/_ops.py", "torch-ext/k/metadata.json")
 
 

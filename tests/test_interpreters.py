@@ -48,12 +48,20 @@ def test_a_python_that_is_named_is_preferred_where_it_has_pins(requirement, sett
     found = interpreters.interpreter_for(pinned_for(HERE), requirement, finders=settings, preferred=other)
     assert found == interpreters.Interpreter(path=other, tag=HERE)
     another = tmp_path / "another"
-    another.write_text("#!/bin/sh\necho cp398\n")
+    another.write_text('#!/bin/sh\necho cp398\necho "$0"\n')
     another.chmod(0o755)
     found = interpreters.interpreter_for(pinned_for(HERE, "cp398"), requirement, finders=settings, preferred=another)
     assert found == interpreters.Interpreter(path=another, tag="cp398")
     found = interpreters.interpreter_for(pinned_for(HERE), requirement, finders=settings, preferred=another)
     assert found.path == Path(sys.executable)
+
+
+def test_a_python_may_be_named_from_the_current_folder(requirement, settings, tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python").symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path)
+    found = interpreters.interpreter_for(pinned_for(HERE), requirement, finders=settings, preferred=Path("bin/python"))
+    assert found.path == tmp_path / "bin/python"
 
 
 def test_a_python_that_is_named_and_does_not_run_is_said(requirement, settings, tmp_path):

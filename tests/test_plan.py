@@ -112,19 +112,6 @@ def test_a_component_that_a_cell_leaves_out_is_in_every_format():
     assert MINVER.source.text.splitlines()[skipped[0]["line"] - 1] == 'cuda-minver = "13.0"'
 
 
-def test_an_architecture_that_a_cell_leaves_out_is_in_every_format():
-    asked = kernel(f'{GENERAL}["cuda"]\n[torch]\n' + part("cuda", 'cuda-capabilities = ["8.0", "12.1"]'))
-    one = plan(asked, systems=("x86_64-linux",))
-    message = "component 'cuda-part' is built without 12.1: not in CUDA 12.6"
-    assert f"2 cells: {message}" in text.table(one, None)
-    assert f"2 cells: {message}" in text.explain(one)
-    skipped = json.loads(documents.document(one, Runners(), None))["skipped"]
-    lost = [each for each in skipped if each["rule"] == "cuda-capabilities"]
-    assert [each["message"] for each in lost] == [message] * 2
-    assert asked.source.text.splitlines()[lost[0]["line"] - 1] == 'cuda-capabilities = ["8.0", "12.1"]'
-    jsonschema.validate(json.loads(documents.document(one, Runners(), None)), SCHEMA)
-
-
 def test_explain_says_of_every_candidate_row_what_became_of_it():
     one = plan(STABLE, unbundled=True, sets=("release", "preview"))
     shown = text.explain(one)

@@ -108,6 +108,11 @@ def test_the_rocm_is_where_a_link_on_path_leads(tools, tmp_path, monkeypatch):
     linked = toolchain.find(Backend.ROCM, environ={"PATH": f"{tools}:/bin:/usr/bin", "CXX": str(tools / "g++")})
     assert linked.hip.path == hipcc
     (tools / "hipcc").unlink()
+    (tmp_path / "rocm-5.2/include/hip").mkdir(parents=True)
+    hipcc.rename(tmp_path / "rocm-5.2/hipcc")  # a ROCm may link to it itself, from the folder that is its own
+    hipcc.symlink_to(tmp_path / "rocm-5.2/hipcc")
+    on_path = toolchain.find(Backend.ROCM, environ={"PATH": f"{hipcc.parent}:{tools}:/bin:/usr/bin"})
+    assert on_path.hip.path == hipcc
     assert find(Backend.ROCM, tools, environ={"ROCM_HOME": str(tmp_path / "rocm-5.2")}).hip == linked.hip
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from builder import architectures
+from builder.candidates import minor
 from builder.config import Backend, Version
 from builder.config.v5 import CudaComponent, RocmComponent
 from builder.errors import Problem
@@ -69,11 +70,7 @@ def _left_with_none(kernel: Kernel, path: KeyPath, component: CudaComponent) -> 
 
 def _toolkits(kernel: Kernel, minver: Version | None) -> list[Version]:
     cells = select(kernel.config, rows(), unbundled=True)
-    versions = {
-        Version(".".join(cell.toolkit.split(".")[:2]))
-        for cell in cells
-        if cell.backend is Backend.CUDA and cell.toolkit is not None
-    }
+    versions = {minor(cell.toolkit) for cell in cells if cell.backend is Backend.CUDA and cell.toolkit is not None}
     return sorted(version for version in versions if minver is None or minver <= version)
 
 
