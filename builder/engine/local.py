@@ -132,7 +132,7 @@ class _Worker:
 
     def _run(self, cell: Cell) -> Outcome:
         if self.processes.cancelled:
-            raise _stopped(cell)
+            raise _stopped(cell, self.options)
         request = self.preparer.request(cell)
         self.listen(Event(variant=cell.variant, kind="step", text="preparing"))
         record = self.preparer.record(request)
@@ -216,7 +216,7 @@ class _Worker:
             shares = not alone and jobs == options.limits.cores
             held.enter_context(self.jobserver.hold(1 if shares else jobs, give_up=lambda: self.processes.cancelled))
             if self.processes.cancelled:
-                raise _stopped(cell)
+                raise _stopped(cell, options)
             self.listen(Event(variant=cell.variant, kind="step", text="compiling"))
             try:
                 built = build.build(
@@ -227,7 +227,7 @@ class _Worker:
                     processes=self.processes,
                 )
             except CompileError as error:
-                raise _stopped(cell) if self.processes.cancelled else error from None
+                raise _stopped(cell, options) if self.processes.cancelled else error from None
         if prepared.job.toolchain is not None:
             options.store.set_peak(name, cell.variant, int(built.report["peak-memory"]))
         return built
@@ -272,10 +272,10 @@ class _Worker:
                 path.unlink(missing_ok=True)
 
 
-def _stopped(cell: Cell) -> StoppedError:
-    return StoppedError(
-        f"{cell.variant}: stopped by the time limit", help="what was compiled is kept; the same command goes on from it"
-    )
+def _stopped(cell: Cell, options: Options) -> StoppedError:
+    """Return how a cell ended that the time limit or Ctrl-C stopped; only with a limit is what it compiled kept."""
+    kept = "what was compiled is kept; the same command goes on from it" if options.time_limit is not None else None
+    return StoppedError(f"{cell.variant}: stopped before it was finished", help=kept)
 
 
 def _file_system(error: OSError) -> ToolError:
