@@ -60,4 +60,5 @@ CODES = {
     "B122": "a Python file that cannot be read",
     "B123": "a component that no CUDA toolkit is new enough for",
     "B124": "a config in an old schema",
+    "B125": "a source that needs the headers of Python",
 }

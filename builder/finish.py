@@ -19,6 +19,8 @@ from builder.matrix import Cell
 from builder.wheel import Bytes, Wheel, pack
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
+_OF_PYTHON = ".abi3.so"
+"""How the library of a kernel is named whose sources include Python's headers."""
 _LIBRARY_MODE = 0o755
 _ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64"}
 _DEPLOYMENT = {"metal": "26_0", "cpu": "15_0"}
@@ -121,11 +123,12 @@ def _tag(cell: Cell, package: Mapping[str, Bytes], *, accepted: str) -> str:
     if cell.noarch:
         return "py3-none-any"
     machine, system = cell.system.split("-")
+    interpreter = "cp39-abi3" if any(name.endswith(_OF_PYTHON) for name in package) else "py3-none"
     if system == "darwin":
         deployment = _DEPLOYMENT.get(cell.backend.value, _DEPLOYMENT["cpu"])
-        return f"cp39-abi3-macosx_{deployment}_{_ARCHITECTURE[machine]}"
+        return f"{interpreter}-macosx_{deployment}_{_ARCHITECTURE[machine]}"
     extensions = [Extension.read(name, member.content) for name, member in package.items() if name.endswith(_LIBRARIES)]
-    return f"cp39-abi3-{_manylinux(extensions, machine, accepted=accepted)}_{machine}"
+    return f"{interpreter}-{_manylinux(extensions, machine, accepted=accepted)}_{machine}"
 
 
 def _manylinux(extensions: list[Extension], machine: str, *, accepted: str) -> str:

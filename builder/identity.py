@@ -16,7 +16,7 @@ from builder.errors import BuilderError
 from builder.toolchain import sha256_of
 
 _PYTHON_LIBRARIES = ("libtorch_python", "libtorchbind_test", "libtorch_global_deps")
-"""Libraries that a kernel of the limited API never links to: another Python's torch is the same torch."""
+"""Libraries that a kernel never links to: another Python's torch is the same torch."""
 _DECIDES_BYTES = (
     "build.py",
     "cudafe.py",
@@ -47,7 +47,7 @@ class FrameworkIdentity:
     version: str
     """The whole version with patch and local tag, such as `2.13.0+cu130`."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """`git_version`, `cuda`, `hip`, `xpu`, the C++11 ABI, Python, platform, and the build-id of each library."""
+    """`git_version`, `cuda`, `hip`, `xpu`, the C++11 ABI, platform, and the build-id of each library."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,6 @@ def torch_identity(site_packages: Path) -> FrameworkIdentity:
             f"no torch in '{site_packages}': {error}", help="install torch there, or build with isolation"
         ) from error
     facts = {name: values[name] for name in _VERSION_FIELDS if values.get(name) not in (None, "None", "")}
-    facts.update(_python(root))
     libraries = sorted(path for pattern in ("libtorch*", "libc10*") for path in (root / "lib").glob(pattern))
     facts.update(
         (f"build-id {path.name}", file_identity(path))
@@ -129,11 +128,10 @@ def _assignments(text: str) -> dict[str, str]:
     return values
 
 
-def _python(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield which Python and system torch's own extension is for, such as `cpython-311-x86_64-linux-gnu`."""
-    for path in sorted(root.glob("_C.*")):
-        if path.suffix in (".so", ".pyd"):
-            yield "python", path.name.removeprefix("_C.").removesuffix(path.suffix)
+def python_of_torch(site_packages: Path) -> str:
+    """Return which Python and system torch's own extension is for, such as `cpython-311-x86_64-linux-gnu`."""
+    found = sorted(path for path in (site_packages / "torch").glob("_C.*") if path.suffix in (".so", ".pyd"))
+    return found[-1].name.removeprefix("_C.").removesuffix(found[-1].suffix) if found else ""
 
 
 def _abi(root: Path) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 KEYWORDS = frozenset(
     {
+        "API",
         "ARCHITECTURES",
         "BACKEND",
         "CAPABILITIES",
@@ -20,6 +21,7 @@ KEYWORDS = frozenset(
         "DEVICES",
         "DIR",
         "HEADERS",
+        "HELP",
         "HIP_FLAGS",
         "INCLUDE",
         "INCLUDE_DIRS",
@@ -40,6 +42,7 @@ KEYWORDS = frozenset(
         "TABLE",
         "TARGETS",
         "TOOLKIT",
+        "USES",
         "VARIABLE",
         "VERSION",
         "WHEEL",

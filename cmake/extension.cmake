@@ -8,7 +8,7 @@ Make the library of a kernel, without sources yet, and install it into its Pytho
 
   kernel_extension(<name> MODULE <module> CXX_STANDARD <17|20>)
 
-The file is ``<module>/<name>.abi3.so``: the limited API of Python 3.9 holds for every later Python.
+The file is ``<module>/<name>.so``. It needs nothing of Python, which only loads it.
 #]=======================================================================]
 function(kernel_extension name)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_extension")
@@ -27,7 +27,7 @@ function(kernel_extension name)
     "${name}"
     PROPERTIES
       PREFIX ""
-      SUFFIX ".abi3.so"
+      SUFFIX ".so"
       POSITION_INDEPENDENT_CODE ON
       LINKER_LANGUAGE CXX
       # The library finds torch because Python has loaded it: a path in it would be one of this machine.

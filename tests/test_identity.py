@@ -76,8 +76,6 @@ def test_the_same_torch_at_two_paths_is_the_same(tmp_path):
         {"hip": "7.2"},
         {"xpu": "2025.3"},
         {"abi": "0"},
-        {"python": "cpython-312-x86_64-linux-gnu"},
-        {"python": "cpython-311-aarch64-linux-gnu"},
         {"build_id": "2" * 40},
         {"libraries": ("libtorch_cpu.so", "libc10.so")},
     ],
@@ -87,6 +85,13 @@ def test_a_torch_that_differs_in_one_field_is_another(tmp_path, change):
     assert identity.torch_identity(torch_at(tmp_path / "a")) != identity.torch_identity(
         torch_at(tmp_path / "b", **change)
     )
+
+
+def test_a_torch_for_another_python_is_the_same(tmp_path):
+    other = torch_at(tmp_path / "b", python="cpython-312-x86_64-linux-gnu")
+    assert identity.torch_identity(torch_at(tmp_path / "a")) == identity.torch_identity(other)
+    assert identity.python_of_torch(other) == "cpython-312-x86_64-linux-gnu"
+    assert identity.python_of_torch(tmp_path) == ""
 
 
 def test_the_library_of_torchs_python_bindings_is_no_part_of_it(tmp_path):

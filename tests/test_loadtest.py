@@ -30,7 +30,7 @@ def refused(tmp_path, symbol):
     cell = next(cell for cell in choose(silu, variants=(), backends=(), sets="release", unbundled=False) if cell.noarch)
     package = tmp_path / "package"
     package.mkdir()
-    said = f"package/_a.abi3.so: undefined symbol: {symbol}"
+    said = f"package/_a.so: undefined symbol: {symbol}"
     (package / "__init__.py").write_text(f"raise ImportError({said!r})\n")
     with pytest.raises(loadtest.LoadError) as caught:
         loadtest.load(package, ops="ops", cell=cell, python=Path(sys.executable))

@@ -461,7 +461,7 @@ def test_no_string_of_a_config_becomes_syntax(tmp_path, license_, flag, include,
     assert found == {"text": license_} or (
         isinstance(found, str) and found.lower() == " ".join(license_.split()).lower()
     )
-    assert table["tool"]["scikit-build"]["wheel"]["py-api"] == "cp39"
+    assert table["tool"]["scikit-build"]["wheel"]["py-api"] == "py3"
     metadata = json.loads(project["torch-ext/tiny/metadata.json"])
     assert metadata["license"] == license_
     assert metadata["kernel-depends"] == [{"repo-id": hub, "revision": revision}]

@@ -23,11 +23,15 @@ def stable_symbols() -> Mapping[str, Version]:
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Name each CPython symbol outside the limited API of the wheel's lowest Python."""
+    """Name each CPython symbol outside the limited API of the wheel's lowest Python, or any where the tag says none."""
     floor = _floor(subject.tags)
     for library in subject.libraries:
         for symbol in library.extension.undefined:
             if not symbol.name.startswith(("Py", "_Py")) or symbol.name.startswith("PyInit_"):
+                continue
+            if subject.needs_no_python:
+                why = "it is of CPython's C API, and the wheel's tag says that it needs nothing of Python"
+                yield Finding(file=library.name, rule=RULE, symbol=symbol.name, why=why, remedy="tag it cp39-abi3")
                 continue
             added = stable_symbols().get(symbol.name)
             if added is not None and added <= floor:

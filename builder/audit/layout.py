@@ -1,10 +1,12 @@
 """Layout: RECORD, names, `metadata.json`, its digest, and files that do not belong."""
 
+import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from builder.audit import metadata, record
 from builder.audit.report import Finding
-from builder.audit.subject import Subject
+from builder.audit.subject import Library, Subject
 from builder.config.values import Framework
 
 RULE = "layout"
@@ -57,18 +59,17 @@ def _places(subject: Subject) -> Iterator[Finding]:
 
 def _libraries(subject: Subject) -> Iterator[Finding]:
     noarch = subject.facts is not None and subject.facts.framework is Framework.TORCH_NOARCH
-    named = str(subject.plan.ops or subject.metadata.get("id") or "")
-    expected = f"{subject.module}/{named}.abi3.so"
+    expected = subject.library
     if noarch:
         for library in subject.libraries:
             yield _finding(library.name, library.name, "a noarch wheel has no library", "build it for its backend")
         return
-    if named and expected not in subject.files:
+    if expected and expected not in subject.files:
         yield _finding(
-            expected, named, "the library that metadata.json names is not in the wheel", "build the wheel again"
+            expected, expected, "the library that metadata.json names is not in the wheel", "build the wheel again"
         )
     for library in subject.libraries:
-        if named and library.name != expected:
+        if expected and library.name != expected:
             yield _finding(
                 library.name,
                 library.name,
@@ -76,14 +77,23 @@ def _libraries(subject: Subject) -> Iterator[Finding]:
                 "link its code into that library",
             )
         elif subject.facts is not None and subject.facts.framework is Framework.TORCH:
-            yield from _module(library.name, library.extension.modules, named)
+            yield from _module(subject, library)
 
 
-def _module(file: str, modules: tuple[str, ...], named: str) -> Iterator[Finding]:
-    if named and named not in modules:
-        yield _finding(
-            file,
-            f"PyInit_{named}",
-            f"the library cannot be imported as '{named}': it defines {', '.join(modules) or 'no module'}",
-            "use REGISTER_EXTENSION(TORCH_EXTENSION_NAME)",
-        )
+def _module(subject: Subject, library: Library) -> Iterator[Finding]:
+    """Judge a library that `_ops.py` imports as a module of Python; one that is loaded as a library is none."""
+    named = PurePosixPath(subject.library).name.partition(".")[0]
+    if not named or named in library.extension.modules or not _imports(subject, named):
+        return
+    modules = ", ".join(library.extension.modules) or "no module"
+    yield _finding(
+        library.name,
+        f"PyInit_{named}",
+        f"'_ops.py' imports the library as '{named}': it defines {modules}",
+        "use REGISTER_EXTENSION(TORCH_EXTENSION_NAME), or load it with torch.ops.load_library",
+    )
+
+
+def _imports(subject: Subject, named: str) -> bool:
+    text = subject.texts.get(f"{subject.module}/_ops.py", b"").decode("utf-8", "replace")
+    return re.search(rf"^from \. import {re.escape(named)}$", text, re.MULTILINE) is not None

@@ -88,9 +88,13 @@ def _wheel(subject: Subject) -> Iterator[Finding]:
 
 
 def _tag(path: str, tag: str, subject: Subject) -> Iterator[Finding]:
-    _, abi, platform = tag.split("-", 2)
-    if subject.libraries and abi != "abi3":
-        yield _finding(path, tag, f"its ABI tag is '{abi}', and kernels are built for 'abi3'", "tag it cp39-abi3")
+    python, abi, platform = tag.split("-", 2)
+    if subject.libraries and abi not in ("abi3", "none"):
+        why = f"its ABI tag is '{abi}', which one Python has, and kernels are built for every one"
+        yield _finding(path, tag, why, "tag it py3-none, or cp39-abi3 if its library uses Python's C API")
+    if subject.libraries and abi == "none" and python != "py3":
+        why = f"it is for '{python}' alone, and its library needs nothing of Python"
+        yield _finding(path, tag, why, "tag it py3-none")
     if subject.libraries and platform == "any":
         yield _finding(path, tag, "its platform tag is 'any', and it has a library", "tag it with its platform")
 

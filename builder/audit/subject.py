@@ -71,6 +71,17 @@ class Subject:
         return tuple(sorted({tag.split("-", 2)[2] for tag in self.tags}))
 
     @property
+    def needs_no_python(self) -> bool:
+        """Whether the tags say that the wheel uses nothing of Python's C API, as `py3-none-…` does."""
+        return any(tag.split("-", 2)[1] == "none" for tag in self.tags)
+
+    @property
+    def library(self) -> str:
+        """The file of the one library that a kernel has, by the id of `metadata.json`; empty when that has none."""
+        ops = str(self.plan.ops or self.metadata.get("id") or "")
+        return f"{self.module}/{ops}{'.so' if self.needs_no_python else '.abi3.so'}" if ops else ""
+
+    @property
     def archs(self) -> tuple[str, ...] | None:
         """The device architectures that were planned, else those that `metadata.json` names."""
         if self.plan.archs is not None:

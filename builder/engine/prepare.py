@@ -30,6 +30,7 @@ from builder.job import Job
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.project import Project
+from builder.render import python_api
 from builder.toolchain import Tool, Toolchain
 
 _NEEDS_TOOLCHAIN = {Backend.CPU, Backend.CUDA, Backend.ROCM, Backend.XPU, Backend.METAL}
@@ -249,6 +250,8 @@ class Preparer:
         without = options.experiment.without
         variables = {name: options.environ[name] for name in reproducible.REACHES_BUILD if options.environ.get(name)}
         variables |= identity.of_build_tools() if request.wanted is None else {}
+        if request.installed is not None and python_api.needed_by(request.project):
+            variables["python"] = identity.python_of_torch(request.installed)
         variables |= headers.digests(self.kernel.config, request.cell.backend, environ=options.environ)
         return identity.BuildRecord(
             builder=identity.of_builder(),

@@ -7,7 +7,18 @@ from builder.config import detect, read
 from builder.config.v5 import EDITION
 from builder.errors import ConfigError, Problem
 from builder.kernel import CONFIG, Kernel
-from builder.lint import backends, bounds, capabilities, files, license_, matrix, portability, registration, rendering
+from builder.lint import (
+    backends,
+    bounds,
+    capabilities,
+    files,
+    license_,
+    matrix,
+    portability,
+    python_headers,
+    registration,
+    rendering,
+)
 from builder.report import Located, Report, locate
 from builder.source import Source
 from builder.sources import package_directory
@@ -35,23 +46,25 @@ def inspect(directory: Path) -> Report:
     except ConfigError as error:
         return Report.of(file, None, [Located(file=file, problem=problem) for problem in error.problems])
     lines = source.text.split("\n")
-    edition, problems, packages = _problems(directory, source)
+    edition, problems, packages, kernel = _problems(directory, source)
     found = [locate(file, problem, lines) for problem in problems]
+    if kernel is not None:
+        found += python_headers.check(kernel)
     for package in packages:
         found += registration.check(package, str(package))
     return Report.of(file, edition, found)
 
 
-def _problems(root: Path, source: Source) -> tuple[int | None, list[Problem], list[Path]]:
-    """Return the edition of a config, its problems, and the Python packages to read."""
+def _problems(root: Path, source: Source) -> tuple[int | None, list[Problem], list[Path], Kernel | None]:
+    """Return the edition of a config, its problems, the Python packages to read, and the kernel if it can be read."""
     try:
         parsed = read(source)
     except ConfigError as error:
         packages = sorted(path.parent for path in root.glob("t*-ext/*/__init__.py"))
-        return _edition(source, error), list(error.problems), packages
+        return _edition(source, error), list(error.problems), packages, None
     kernel = Kernel(root=root, config=parsed.config, source=source, schema=parsed.schema)
     problems = [problem for check in (_old, *CHECKS) for problem in check(kernel)]
-    return parsed.schema, problems, [root / package_directory(kernel.config)]
+    return parsed.schema, problems, [root / package_directory(kernel.config)], kernel
 
 
 def _edition(source: Source, error: ConfigError) -> int | None:

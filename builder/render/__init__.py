@@ -10,14 +10,14 @@ from builder.config.values import ProjectPath
 from builder.errors import BuilderError, ConfigError
 from builder.kernel import Kernel
 from builder.project import Project
-from builder.render import refusals, values
+from builder.render import python_api, refusals, values
 from builder.render.modules import modules
 from builder.render.template import environment
 from builder.sources import HEADERS, SourceSet, expand, package_directory, source_set
 from builder.spelling import listed, quoted
 from builder.tree import Tree
 
-__all__ = ["backends", "is_noarch", "render"]
+__all__ = ["backends", "is_noarch", "needs_python", "render"]
 
 _ID_DIGITS = 7
 _ID = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
@@ -53,13 +53,35 @@ def render(
         )
     tree = Tree.of(kernel.root)
     refusals.check(kernel, tree, backend, allow_unsafe_flags=allow_unsafe_flags)
-    files = source_set(kernel, tree=tree)
-    kernel = _expanded(kernel, tree, backend)
-    copied = {path: files.read(path) for path in _copied(kernel, backend, files)}
+    kernel, copied = _read(kernel, tree, backend)
+    python = _python(kernel, copied, backend)
     if unique_id is None:
         # The project names itself by its content: by what it is without a name.
-        unique_id = _project(kernel, backend, copied, "").digest[:_ID_DIGITS]
-    return _project(kernel, backend, copied, unique_id)
+        unique_id = _project(kernel, backend, copied, "", python).digest[:_ID_DIGITS]
+    return _project(kernel, backend, copied, unique_id, python)
+
+
+def needs_python(kernel: Kernel, backend: Backend) -> python_api.Use | None:
+    """Return the line that makes the build for a backend need Python's headers, or None.
+
+    Raises:
+        ConfigError: a file is missing.
+    """
+    return _python(*_read(kernel, Tree.of(kernel.root), backend), backend)
+
+
+def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping[str, bytes]]:
+    """Return the kernel with its globs expanded, and the files that its build for a backend reads."""
+    files = source_set(kernel, tree=tree)
+    kernel = _expanded(kernel, tree, backend)
+    return kernel, {path: files.read(path) for path in _copied(kernel, backend, files)}
+
+
+def _python(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> python_api.Use | None:
+    if kernel.config.framework is not Framework.TORCH or is_noarch(kernel, backend):
+        return None
+    sources = (path for entries in values.source_lists(kernel, backend) for path in entries)
+    return python_api.find(sources, copied, directories=python_api.directories(kernel.config, backend))
 
 
 def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
@@ -83,8 +105,10 @@ def _files(kernel: Kernel, tree: Tree, entries: tuple[ProjectPath, ...]) -> tupl
         raise
 
 
-def _project(kernel: Kernel, backend: Backend, copied: Mapping[str, bytes], unique_id: str) -> Project:
-    given = values.of(kernel, backend, unique_id=unique_id, noarch=is_noarch(kernel, backend))
+def _project(
+    kernel: Kernel, backend: Backend, copied: Mapping[str, bytes], unique_id: str, python: python_api.Use | None
+) -> Project:
+    given = values.of(kernel, backend, unique_id=unique_id, noarch=is_noarch(kernel, backend), python=python)
     rendered = {
         path: environment().get_template(name).render(given).encode("utf-8")
         for path, name in _templates(kernel, backend).items()

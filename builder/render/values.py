@@ -1,5 +1,6 @@
 """The values that templates place: everything is decided here."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from builder.config import Backend, Config, Framework, Version
 from builder.kernel import Kernel
 from builder.render import arguments, headers
 from builder.render import metadata as package_metadata
+from builder.render.python_api import REMEDY, Use
 from builder.sources import package_directory
 
 _TITLES = {
@@ -24,8 +26,10 @@ _BACKEND_TOOL = "scikit-build-core>=1.0"
 _DISTRIBUTIONS = {Framework.TORCH: "torch", Framework.TORCH_NOARCH: "torch", Framework.TVM_FFI: "apache-tvm-ffi"}
 
 
-def of(kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool) -> Mapping[str, Any]:
-    """Return the values of every template, for one backend and id."""
+def of(
+    kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool, python: Use | None = None
+) -> Mapping[str, Any]:
+    """Return the values of every template, for one backend and id; `python` is what needs Python's headers."""
     config = kernel.config
     module = config.general.name.module
     stable_abi = config.stable_abi(backend)
@@ -33,6 +37,7 @@ def of(kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool) -> Map
     tvm_ffi = config.framework is Framework.TVM_FFI
     exact = not noarch and stable_abi is None
     requirement = framework if stable_abi is None or noarch else f"{framework}>={stable_abi}"
+    ops = f"_{module}_{backend}_{unique_id}"
     return {
         "archs": not noarch and backend in {Backend.CUDA, Backend.ROCM},
         "backend": str(backend),
@@ -46,14 +51,17 @@ def of(kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool) -> Map
         "headers": () if noarch else headers.of(config, backend),
         "id": unique_id,
         "languages": "" if noarch else _languages(kernel, backend),
+        "library": f"{ops}.so" if python is None else f"{ops}.abi3.so",
         "license": package_metadata.license_field(config.general.license),
         "module": module,
         "name": str(config.general.name),
         "at_least": dependencies.at_least("tvm-ffi") if tvm_ffi else None,
         "newer": tvm_ffi,
         "noarch": noarch,
-        "ops": f"_{module}_{backend}_{unique_id}",
+        "ops": ops,
         "package": package_directory(config),
+        "py_api": "py3" if python is None else "cp39",
+        "python": {} if python is None else _python(python),
         "stable_abi": None if stable_abi is None else str(stable_abi),
         "title": _TITLES[backend],
         "urls": package_metadata.urls(config),
@@ -82,6 +90,17 @@ def _components(kernel: Kernel, backend: Backend) -> list[dict[str, Any]]:
         {"name": name, "arguments": arguments.component(component)}
         for name, component in kernel.config.components(backend).items()
     ]
+
+
+def _python(use: Use) -> arguments.Arguments:
+    """Return the arguments of `kernel_python_headers`."""
+    file = re.sub(r"[^\w./+-]", "?", use.file)  # to be read by people: not every name can be in CMake
+    return {
+        "SOURCE": f"{file}:{use.line}",
+        "USES": use.name,
+        "API": "limited" if use.limited else "full",
+        "HELP": REMEDY,
+    }
 
 
 def _bounded(config: Config, framework: str, stable_abi: Version | None) -> str:

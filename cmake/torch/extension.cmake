@@ -30,12 +30,9 @@ function(kernel_torch_extension ops)
     set(standard 20)
   endif()
   kernel_extension("${ops}" MODULE "${arg_MODULE}" CXX_STANDARD "${standard}")
-  target_compile_definitions(
-    "${ops}"
-    PRIVATE "TORCH_EXTENSION_NAME=${ops}" Py_LIMITED_API=0x03090000
-  )
+  target_compile_definitions("${ops}" PRIVATE "TORCH_EXTENSION_NAME=${ops}")
   target_include_directories("${ops}" PRIVATE torch-ext) # registration.h
-  target_link_libraries("${ops}" PRIVATE kernel::torch Python::SABIModule)
+  target_link_libraries("${ops}" PRIVATE kernel::torch)
   kernel_prefix_map("${ops}" "${directory}" torch)
   kernel_sources(
     "${ops}"

@@ -58,11 +58,11 @@ def demo_wheel(
     dist_info = f"demo-1.0.0{suffix}.dist-info"
     files = {
         "__init__.py": b"from ._ops import ops\n",
-        "_ops.py": f"import torch\nfrom . import {ops}\nops = torch.ops.{ops}\n".encode(),
+        "_ops.py": _ops(ops, tag),
         **dict(package),
     }
     if library is not None:
-        files[f"{ops}.abi3.so"] = library
+        files[library_name(ops, tag)] = library
     values = {
         "name": "demo",
         "id": ops,
@@ -84,6 +84,16 @@ def demo_wheel(
     path = directory / f"demo-1.0.0{suffix}-{tag}.whl"
     path.write_bytes(pack(edit(members), dist_info=dist_info))
     return path
+
+
+def library_name(ops, tag):
+    return f"{ops}.so" if "-none-" in tag else f"{ops}.abi3.so"
+
+
+def _ops(ops, tag):
+    """Return the file as it is generated, or as it was for libraries that are modules of Python."""
+    load = f"from . import {ops}" if "-abi3-" in tag else f'torch.ops.load_library(Path(__file__).parent / "{ops}.so")'
+    return f"from pathlib import Path\nimport torch\n{load}\nops = torch.ops.{ops}\n".encode()
 
 
 class Compiler:

@@ -47,7 +47,8 @@ def test_it_has_the_policy_of_auditwheel(wheel):
     assert f"{lowest.name}_{libraries[0].extension.machine}" == theirs
 
 
-def test_abi3audit_has_nothing_against_it(wheel):
-    (entry,) = json.loads(run("abi3audit", "--strict", "--report", wheel.path))["specs"].values()
-    assert [item["result"]["is_abi3_baseline_compatible"] for item in entry["wheel"]] == [True]
-    assert [item["result"]["non_abi3_symbols"] for item in entry["wheel"]] == [[]]
+def test_its_library_uses_nothing_of_python(wheel):
+    assert all((tag.interpreter, tag.abi) == ("py3", "none") for tag in wheel.tags)
+    (library,) = read(wheel, plan=audit.Plan()).libraries
+    assert [symbol.name for symbol in library.extension.undefined if symbol.name.startswith(("Py", "_Py"))] == []
+    assert library.extension.modules == ()

@@ -43,7 +43,7 @@ def build(tmp_path, kernel, backend="cpu", *definitions):
     assert done.returncode == 0, done.output
     assert "Warning" not in done.output
     rendered.compile_and_install(tmp_path / "build", tmp_path / "installed")
-    (library,) = (tmp_path / "installed").glob("*/*.abi3.so")
+    (library,) = (tmp_path / "installed").glob("*/*.so")
     return library
 
 
@@ -261,18 +261,41 @@ def test_a_torch_of_another_backend_is_named(tmp_path):
     assert "help: install a build of torch for xpu" in output
 
 
+OF_PYTHON = "#include <Python.h>\n" + ANSWER
+
+
+def test_a_source_that_includes_python_is_built_against_its_limited_api(tmp_path):
+    kernel = rendered.small_kernel(tmp_path / "kernel", ONE, {"one.cpp": OF_PYTHON})
+    library = build(tmp_path, kernel)
+    assert library.name.endswith(".abi3.so")
+    assert "-DPy_LIMITED_API=0x03090000" in rendered.commands(tmp_path / "build")["one.cpp"]
+    assert rendered.registered(tmp_path / "installed", "small", "CPU") == "['answer']"
+
+
+def test_python_headers_that_are_missing_are_asked_for_with_file_and_line(tmp_path):
+    kernel = rendered.small_kernel(tmp_path / "kernel", ONE, {"one.cpp": OF_PYTHON})
+    rendered.write_project(kernel, "cpu", tmp_path / "project")
+    # As on a machine with Python and without its headers: an include folder that has none.
+    definitions = (f"-DPython_INCLUDE_DIR={tmp_path}", "-DPython_FIND_VIRTUALENV=FIRST")
+    done = rendered.configure(tmp_path / "project", tmp_path / "build", *definitions)
+    assert done.returncode != 0
+    said = rendered.words(done.output)
+    assert "one.cpp:1 uses <Python.h>, which needs the headers of Python" in said
+    assert "apt-get install python3-dev" in said
+
+
 def test_pip_builds_a_wheel_without_builder(tmp_path):
     kernel = rendered.small_kernel(tmp_path / "kernel", ONE, {"one.cpp": ANSWER})
     rendered.write_project(kernel, "cpu", tmp_path / "project")
     pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"]
     done = rendered.run([*pip, "-w", tmp_path, tmp_path / "project"])
     assert done.returncode == 0, done.output
-    (wheel,) = tmp_path.glob("small-1.0.0-cp39-abi3-*.whl")
+    (wheel,) = tmp_path.glob("small-1.0.0-py3-none-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         metadata = archive.read("small-1.0.0.dist-info/METADATA").decode()
         (library,) = (name for name in names if name.endswith(".so"))
-        assert json.loads(archive.read("small/metadata.json"))["id"] == Path(library).name.removesuffix(".abi3.so")
+        assert json.loads(archive.read("small/metadata.json"))["id"] == Path(library).name.removesuffix(".so")
     assert "Requires-Dist: torch>=2.10\n" in metadata
     package = {name for name in names if not name.startswith("small-1.0.0.dist-info/")}
     assert package == {"small/__init__.py", "small/_ops.py", "small/metadata.json", library}
@@ -284,7 +307,7 @@ def test_the_classic_example_builds_and_asks_for_the_torch_it_was_built_with(tmp
     pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"]
     done = rendered.run([*pip, "-w", tmp_path, tmp_path / "project"])
     assert done.returncode == 0, done.output
-    (wheel,) = tmp_path.glob("relu-1.0.0-cp39-abi3-*.whl")
+    (wheel,) = tmp_path.glob("relu-1.0.0-py3-none-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "installed")
         metadata = archive.read("relu-1.0.0.dist-info/METADATA").decode()

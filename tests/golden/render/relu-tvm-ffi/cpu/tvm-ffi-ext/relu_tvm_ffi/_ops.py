@@ -7,7 +7,7 @@ import tvm_ffi
 
 _NAME = "_relu_tvm_ffi_cpu_golden"
 
-ops = tvm_ffi.load_module(Path(__file__).parent / f"{_NAME}.abi3.so")
+ops = tvm_ffi.load_module(Path(__file__).parent / f"{_NAME}.so")
 
 has_torch = find_spec("torch") is not None
 has_jax = find_spec("jax") is not None and find_spec("jax_tvm_ffi") is not None

@@ -1,0 +1,111 @@
+"""Which source of a kernel needs Python's headers: a library that only registers ops needs nothing of Python."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from builder import _toml, resources
+from builder.config import Backend, Config
+from builder.project import Project
+
+REMEDY = (
+    "include <torch/all.h> or <torch/library.h> if nothing of Python is used, or install the headers of Python: "
+    "apt-get install python3-dev (Debian, Ubuntu), dnf install python3-devel (Fedora), apk add python3-dev (Alpine)"
+)
+_MODULE = "cmake/python/headers.cmake"
+_GENERATED = "torch-ext/registration.h"
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
+_WORD = re.compile(rb"\b(PyMODINIT_FUNC|PyObject|PyModuleDef|Py_ssize_t)\b")
+"""Names of Python's C API in sources that include it through another header, as the public `registration.h` does."""
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LIMITED = frozenset({"Python.h", "torch/csrc/python_headers.h"})
+"""Headers that keep to the limited API where they are told to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """A line of a kernel that needs Python's headers."""
+
+    file: str
+    line: int
+    """Counted from 1."""
+    name: str
+    """The header that is included, or the name that is used."""
+    limited: bool
+    """Whether the limited API is enough: pybind11 and torch's own headers for Python need more."""
+
+
+def find(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Iterable[str]) -> Use | None:
+    """Return the first line that needs Python's headers, one that needs more than the limited API before the others.
+
+    Args:
+        sources: What is compiled, relative to the project.
+        files: Content of the sources and headers of the kernel.
+        directories: Where `#include` looks beside the folder of the file itself, relative to the project.
+    """
+    uses = list(_uses(sources, files, tuple(directories)))
+    return min(uses, key=lambda use: use.limited, default=None)
+
+
+def directories(config: Config, backend: Backend) -> tuple[str, ...]:
+    """Return the folders of a kernel where `#include` looks."""
+    table = config.torch
+    own = () if table is None else table.include
+    components = config.components(backend).values()
+    named = (*own, *(entry for component in components for entry in component.include))
+    return tuple(dict.fromkeys(("torch-ext", "csrc", *(posixpath.normpath(entry) for entry in named))))
+
+
+def needed_by(project: Project) -> bool:
+    """Whether a rendered project compiles against Python's headers."""
+    return _MODULE in project.files
+
+
+def _uses(sources: Iterable[str], files: Mapping[str, bytes], directories: tuple[str, ...]) -> Iterator[Use]:
+    pending = [path for path in dict.fromkeys(sources) if path in files]
+    reached = set(pending)
+    while pending:
+        path = pending.pop(0)
+        if path == _GENERATED:
+            continue
+        content = files[path]
+        yield from _of_file(path, content)
+        for quote, name in _INCLUDE.findall(content):
+            near = (posixpath.dirname(path),) if quote == b'"' else ()
+            header = name.decode("utf-8", "replace")
+            for directory in (*near, *directories):
+                found = posixpath.normpath(posixpath.join(directory, header))
+                if found in files:
+                    if found not in reached:
+                        reached.add(found)
+                        pending.append(found)
+                    break
+
+
+def _of_file(path: str, content: bytes) -> Iterator[Use]:
+    if b"Py" not in content and b"pybind11" not in content and b"torch/" not in content:
+        return
+    code = content if b"/*" not in content and b"//" not in content else _COMMENT.sub(_blank, content)
+    for match in _INCLUDE.finditer(code):
+        header = match[2].decode("utf-8", "replace")
+        if header in _LIMITED or header in _unlimited() or header.startswith("pybind11/"):
+            yield _use(path, code, match.start(), f"<{header}>", limited=header in _LIMITED)
+    word = _WORD.search(code)
+    if word is not None:
+        yield _use(path, code, word.start(), word[0].decode(), limited=True)
+
+
+def _use(path: str, code: bytes, offset: int, name: str, *, limited: bool) -> Use:
+    return Use(file=path, line=code.count(b"\n", 0, offset) + 1, name=name, limited=limited)
+
+
+def _blank(comment: re.Match[bytes]) -> bytes:
+    return b"\n" * comment[0].count(b"\n")
+
+
+@cache
+def _unlimited() -> frozenset[str]:
+    table = _toml.loads((resources.DATA / "python-headers.toml").read_text(encoding="utf-8"))
+    return frozenset(table["torch"]) - _LIMITED
