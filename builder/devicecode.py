@@ -1,12 +1,15 @@
 """The device code that is really in a shared object: CUDA fat binaries and HIP offload bundles."""
 
+import bisect
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from builder.elf import Data
 from builder.errors import BuilderError
+from builder.untrusted import merged
 
 _FATBIN = struct.Struct("<IHHQ")
 _FATBIN_MAGIC = struct.pack("<I", 0xBA55ED50)
@@ -19,6 +22,8 @@ _ARCH_SPECIFIC, _FAMILY_SPECIFIC = 1 << 20, 1 << 21
 _CUBIN = struct.Struct("<40xQ10xHHH")
 _CUBIN_SECTION = struct.Struct("<IIQQQQIIQQ")
 
+_FILLED = (b".text.", b".nv.global", b".nv.constant", b".merc.text")
+
 _BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
 _BUNDLE_ENTRY = struct.Struct("<QQQ")
 _MOST_TARGETS = 4096
@@ -26,7 +31,16 @@ _LONGEST_TARGET = 256
 _PACKED_MAGIC = b"CCOB"
 _PACKED_HEADERS = {1: struct.Struct("<4sHHIQ"), 2: struct.Struct("<4sHHIIQ"), 3: struct.Struct("<4sHHQQQ")}
 _ZLIB = 0
-_LARGEST_BUNDLE = 4 << 30
+_LARGEST_BUNDLES = 256 << 20
+_MAX_RATIO = 32
+"""How often a library's own size all its compressed bundles may unpack to, beyond `_LARGEST_BUNDLES`."""
+_STEP = 1 << 14
+
+# A library with 200 MB of device code for ten architectures has some thousands of each.
+_MOST_MAGICS = 1 << 16
+_MOST_IMAGES = 1 << 17
+_MOST_SECTIONS = 1 << 20
+_MOST_ENTRIES = 1 << 19
 
 
 class DeviceCodeError(BuilderError):
@@ -51,6 +65,52 @@ class Image:
 Ranges = tuple[tuple[int, int], ...]
 
 
+@dataclass(slots=True)
+class _Budget:
+    """What may still be read of one library; its parts can point at one another, and be read without end."""
+
+    name: str
+    unpacked: int
+    """Bytes that its compressed bundles may still claim to unpack to."""
+    left: dict[str, int] = field(
+        default_factory=lambda: {
+            "marks of device code": _MOST_MAGICS,
+            "CUDA images": _MOST_IMAGES,
+            "sections of cubins": _MOST_SECTIONS,
+            "targets of offload bundles": _MOST_ENTRIES,
+        }
+    )
+
+    def spend(self, what: str) -> None:
+        """Count one of these.
+
+        Raises:
+            DeviceCodeError: there were too many.
+        """
+        self.left[what] -= 1
+        if self.left[what] < 0:
+            raise DeviceCodeError(
+                f"'{self.name}' has more {what} than are read", help="split the kernel, or compile it for fewer targets"
+            )
+
+    def unpack(self, size: int) -> None:
+        """Count what a compressed bundle unpacks to, wherever it is unpacked.
+
+        Raises:
+            DeviceCodeError: it is more than device code of that size has.
+        """
+        self.unpacked -= size
+        if self.unpacked < 0:
+            raise DeviceCodeError(
+                f"'{self.name}' has compressed offload bundles that unpack to more than {_MAX_RATIO} times its size",
+                help="compile with --no-offload-compress",
+            )
+
+
+def _budget(name: str, data: Data) -> _Budget:
+    return _Budget(name, max(_LARGEST_BUNDLES, _MAX_RATIO * len(data)))
+
+
 def read(name: str, data: Data, *, without: Ranges = ()) -> frozenset[Image]:
     """Return the device code in the file `name`, except in the ranges (offset, size) of `without`.
 
@@ -59,7 +119,8 @@ def read(name: str, data: Data, *, without: Ranges = ()) -> frozenset[Image]:
     Raises:
         DeviceCodeError: a fat binary or a bundle is damaged, or packed in a way that cannot be read here.
     """
-    return frozenset((*_cuda(name, data, without), *_hip(name, data)))
+    budget = _budget(name, data)
+    return frozenset({*_cuda(data, without, budget), *_hip(data, budget)})
 
 
 def entries(name: str, data: Data) -> tuple[tuple[Image, bytes], ...]:
@@ -68,10 +129,11 @@ def entries(name: str, data: Data) -> tuple[tuple[Image, bytes], ...]:
     Raises:
         DeviceCodeError: a fat binary is damaged.
     """
+    budget = _budget(name, data)
     return tuple(
         (image, bytes(data[content : content + size]))
-        for _, start, end in _fatbins(name, data)
-        for image, _, content, size in _images(name, data, start, end)
+        for _, start, end in _fatbins(data, budget)
+        for image, _, content, size in _images(data, start, end, budget)
     )
 
 
@@ -88,26 +150,30 @@ def images_of(archs: tuple[str, ...]) -> frozenset[Image]:
     return frozenset(images)
 
 
-def _find(data: Data, magic: bytes) -> Iterator[int]:
+def _find(data: Data, magic: bytes, budget: _Budget) -> Iterator[int]:
     at = data.find(magic, 0)  # a map searches from where it was read to
     while at >= 0:
+        budget.spend("marks of device code")
         yield at
         at = data.find(magic, at + len(magic))
 
 
-def _cuda(name: str, data: Data, without: Ranges) -> Iterator[Image]:
-    for at, start, end in _fatbins(name, data):
-        if any(first <= at < first + length for first, length in without):
+def _cuda(data: Data, without: Ranges, budget: _Budget) -> Iterator[Image]:
+    left_out = merged(without)
+    for at, start, end in _fatbins(data, budget):
+        before = bisect.bisect_right(left_out, (at, len(data))) - 1
+        if before >= 0 and at < sum(left_out[before]):
             continue
-        for image, flags, content, size in _images(name, data, start, end):
-            if not (image.kind == "sass" and not flags & _COMPRESSED and _is_empty(data, content, content + size)):
+        for image, flags, content, size in _images(data, start, end, budget):
+            packed = image.kind != "sass" or flags & _COMPRESSED
+            if packed or not _is_empty(data, content, content + size, budget):
                 yield image
 
 
-def _fatbins(name: str, data: Data) -> Iterator[tuple[int, int, int]]:
+def _fatbins(data: Data, budget: _Budget) -> Iterator[tuple[int, int, int]]:
     """Yield where each fat binary is: its header, its first image, its end."""
     end = 0
-    for at in _find(data, _FATBIN_MAGIC):
+    for at in _find(data, _FATBIN_MAGIC, budget):
         if at < end or at + _FATBIN.size > len(data):
             continue
         _, version, header, size = _FATBIN.unpack_from(data, at)
@@ -115,21 +181,22 @@ def _fatbins(name: str, data: Data) -> Iterator[tuple[int, int, int]]:
             continue  # these four bytes happen to be in code or data
         end = at + header + size
         if end > len(data):
-            raise _damaged(name, "fat binary", at)
+            raise _damaged(budget.name, "fat binary", at)
         yield at, at + header, end
 
 
-def _images(name: str, data: Data, at: int, end: int) -> Iterator[tuple[Image, int, int, int]]:
+def _images(data: Data, at: int, end: int, budget: _Budget) -> Iterator[tuple[Image, int, int, int]]:
     """Yield every image of a fat binary, with its flags, and where its content is: offset, size."""
     while at < end:
+        budget.spend("CUDA images")
         if at + _IMAGE.size > end:
-            raise _damaged(name, "fat binary", at)
+            raise _damaged(budget.name, "fat binary", at)
         kind, _, header, size, _, _, _, _, arch, _, _, flags, _, _ = _IMAGE.unpack_from(data, at)
         if header < _IMAGE.size or at + header + size > end:
-            raise _damaged(name, "fat binary", at)
+            raise _damaged(budget.name, "fat binary", at)
         if kind not in _KINDS:
             raise DeviceCodeError(
-                f"'{name}' has device code of unknown kind {kind} for {_capability(arch, flags)}",
+                f"'{budget.name}' has device code of unknown kind {kind} for {_capability(arch, flags)}",
                 help="a newer CUDA than this audit knows made it; update builder",
             )
         content = at + header
@@ -142,7 +209,7 @@ def _capability(arch: int, flags: int) -> str:
     return f"{arch // 10}.{arch % 10}{suffix}"
 
 
-def _is_empty(data: Data, start: int, end: int) -> bool:
+def _is_empty(data: Data, start: int, end: int, budget: _Budget) -> bool:
     """Whether a cubin has no kernel and no data: nvcc adds such ones when it links.
 
     It makes them for its default architecture when the link names none, which nobody asked for.
@@ -152,44 +219,92 @@ def _is_empty(data: Data, start: int, end: int) -> bool:
     offset, entry, count, names = _CUBIN.unpack_from(data, start)
     if entry != _CUBIN_SECTION.size or names >= count or start + offset + entry * count > end:
         return False
-    rows = [_CUBIN_SECTION.unpack_from(data, start + offset + index * entry) for index in range(count)]
-    text = start + rows[names][4]
-    labels = [bytes(data[text + row[0] : text + row[0] + 16]) for row in rows]
-    return not any(label.startswith((b".text.", b".nv.global", b".nv.constant", b".merc.text")) for label in labels)
+    text = start + _CUBIN_SECTION.unpack_from(data, start + offset + names * entry)[4]
+    for index in range(count):
+        budget.spend("sections of cubins")
+        label = text + _CUBIN_SECTION.unpack_from(data, start + offset + index * entry)[0]
+        if bytes(data[label : label + 16]).startswith(_FILLED):
+            return False
+    return True
 
 
-def _hip(name: str, data: Data) -> Iterator[Image]:
-    for at in _find(data, _BUNDLE_MAGIC):
-        yield from _bundle(name, data, at)
-    for at in _find(data, _PACKED_MAGIC):
-        unpacked = _unpack(name, data, at)
-        if unpacked is not None:
-            yield from _bundle(name, unpacked, 0)
+def _hip(data: Data, budget: _Budget) -> Iterator[Image]:
+    for at in _find(data, _BUNDLE_MAGIC, budget):
+        yield from _bundle(_Plain(data, at, len(data) - at), at, budget)
+    for at in _find(data, _PACKED_MAGIC, budget):
+        packed = _packed(data, at, budget)
+        if packed is not None:
+            yield from _bundle(packed, at, budget)
 
 
-def _bundle(name: str, data: Data, at: int) -> Iterator[Image]:
-    cursor = at + len(_BUNDLE_MAGIC)
-    if cursor + 8 > len(data):
-        return
-    count = int.from_bytes(data[cursor : cursor + 8], "little")
-    if count > _MOST_TARGETS:
+class _Bytes(Protocol):
+    """A bundle, of which the table at its begin is read."""
+
+    size: int
+    """All its bytes, when unpacked."""
+
+    def read(self, start: int, end: int) -> bytes:
+        """Return a part; what is behind the end is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    data: Data
+    at: int
+    size: int
+
+    def read(self, start: int, end: int) -> bytes:
+        return bytes(self.data[self.at + start : self.at + end])
+
+
+@dataclass(slots=True)
+class _Packed:
+    """A compressed bundle, unpacked as far as it is read."""
+
+    data: Data
+    at: int
+    stop: int
+    size: int
+    content: bytearray = field(default_factory=bytearray)
+    inflate: "zlib._Decompress" = field(default_factory=zlib.decompressobj)
+
+    def read(self, start: int, end: int) -> bytes:
+        while len(self.content) < end and not self.inflate.eof:
+            block = bytes(self.data[self.at : min(self.at + _STEP, self.stop)])
+            try:
+                piece = self.inflate.decompress(block, _STEP)
+            except zlib.error:
+                break  # what is missing is missed by who reads
+            self.at += len(block) - len(self.inflate.unconsumed_tail)
+            if not block and not piece:
+                break
+            self.content += piece
+        return bytes(self.content[start:end])
+
+
+def _bundle(bundle: _Bytes, at: int, budget: _Budget) -> Iterator[Image]:
+    cursor = len(_BUNDLE_MAGIC)
+    count = int.from_bytes(bundle.read(cursor, cursor + 8), "little")
+    if cursor + 8 > bundle.size or count > _MOST_TARGETS:
         return  # the text of the magic alone, as a runtime library has it
     cursor += 8
     for _ in range(count):
-        if cursor + _BUNDLE_ENTRY.size > len(data):
-            raise _damaged(name, "offload bundle", at)
-        offset, size, length = _BUNDLE_ENTRY.unpack_from(data, cursor)
+        budget.spend("targets of offload bundles")
+        row = bundle.read(cursor, cursor + _BUNDLE_ENTRY.size)
+        if len(row) < _BUNDLE_ENTRY.size:
+            raise _damaged(budget.name, "offload bundle", at)
+        offset, size, length = _BUNDLE_ENTRY.unpack(row)
         cursor += _BUNDLE_ENTRY.size
-        if length > _LONGEST_TARGET or cursor + length > len(data) or at + offset + size > len(data):
-            raise _damaged(name, "offload bundle", at)
-        target = bytes(data[cursor : cursor + length]).decode("ascii", "backslashreplace")
+        if length > _LONGEST_TARGET or cursor + length > bundle.size or offset + size > bundle.size:
+            raise _damaged(budget.name, "offload bundle", at)
+        target = bundle.read(cursor, cursor + length).decode("ascii", "backslashreplace")
         cursor += length
         kind, _, arch = target.partition("--")
         if size and not kind.startswith("host"):
             yield Image(kind="gcn", arch=arch)
 
 
-def _unpack(name: str, data: Data, at: int) -> bytes | None:
+def _packed(data: Data, at: int, budget: _Budget) -> _Packed | None:
     if at + 8 > len(data):
         return None
     version, method = struct.unpack_from("<HH", data, at + 4)
@@ -199,20 +314,15 @@ def _unpack(name: str, data: Data, at: int) -> bytes | None:
     fields = layout.unpack_from(data, at)
     if method != _ZLIB:
         raise DeviceCodeError(
-            f"'{name}' has an offload bundle compressed with Zstandard, which cannot be read here",
+            f"'{budget.name}' has an offload bundle compressed with Zstandard, which cannot be read here",
             help="compile with --no-offload-compress",
         )
-    unpacked_size = fields[3] if version == 1 else fields[4]
-    if unpacked_size > _LARGEST_BUNDLE:
-        raise _damaged(name, "offload bundle", at)
-    stop = len(data) if version == 1 else at + fields[3]
-    try:
-        content = zlib.decompressobj().decompress(data[at + layout.size : stop], unpacked_size)
-    except zlib.error as error:
-        raise _damaged(name, "offload bundle", at) from error
-    if len(content) != unpacked_size or not content.startswith(_BUNDLE_MAGIC):
-        raise _damaged(name, "offload bundle", at)
-    return content
+    size, stop = (fields[3], len(data)) if version == 1 else (fields[4], at + fields[3])
+    budget.unpack(size)
+    bundle = _Packed(data, at + layout.size, stop, size)
+    if stop > len(data) or bundle.read(0, len(_BUNDLE_MAGIC)) != _BUNDLE_MAGIC:
+        raise _damaged(budget.name, "offload bundle", at)
+    return bundle
 
 
 def _damaged(name: str, what: str, at: int) -> DeviceCodeError:

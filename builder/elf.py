@@ -29,8 +29,13 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _NEED = struct.Struct("<HHIII")
 _NEED_VERSION = struct.Struct("<IHHII")
 _SHT_DYNSYM = 11
-_MOST_SYMBOLS = 1 << 26
-_MOST_VERSIONS = 1 << 14
+# libtorch_cpu, the largest that is read, has 75,000 symbols with 5 MB of names, and 320,000 relocations.
+_MOST_SYMBOLS = 1 << 19
+_MOST_NAMES = 64 << 20
+_MOST_VERSIONS = 1 << 12
+_MOST_BUCKETS = 1 << 20
+_MOST_RELOCATIONS = 1 << 23
+_BLOCK = 24 << 14
 _BINDINGS = {1: "global", 2: "weak", 10: "unique"}
 
 
@@ -88,14 +93,18 @@ def _symbols(file: ElfImage, strings: bytes) -> Iterator[Symbol]:
         return
     start = file.offset_of(address, size=count * _SYMBOL.size)
     table = _SYMBOL.iter_unpack(file.data[start : start + count * _SYMBOL.size])
-    needs = _versions(file, strings)
+    needs, length = _versions(file, strings), 0
     for row, index in zip(table, _version_indices(file, count), strict=True):
         binding = _BINDINGS.get(row[1] >> 4)
         if row[0] == 0 or binding is None:
             continue
         defined = row[3] != 0
         library, version = (None, None) if defined else needs.get(index & 0x7FFF, (None, None))
-        yield Symbol(name=text(strings, row[0]), defined=defined, binding=binding, version=version, library=library)
+        name = text(strings, row[0])
+        length += len(name)
+        if length > _MOST_NAMES:
+            raise ElfError(f"the names of its symbols have more than {_MOST_NAMES} bytes together")
+        yield Symbol(name=name, defined=defined, binding=binding, version=version, library=library)
 
 
 def _version_indices(file: ElfImage, count: int) -> tuple[int, ...]:
@@ -113,7 +122,7 @@ def _symbol_count(file: ElfImage) -> int:
     """
     count = max(_hashed(file), _gnu_hashed(file), _relocated(file), _listed(file))
     if count > _MOST_SYMBOLS:
-        raise ElfError(f"it is damaged: it claims {count} dynamic symbols")
+        raise ElfError(f"it claims {count} dynamic symbols, more than the {_MOST_SYMBOLS} that are read")
     return count
 
 
@@ -129,6 +138,8 @@ def _gnu_hashed(file: ElfImage) -> int:
     if address is None:
         return 0
     buckets, first, bloom, _ = file.unpack(struct.Struct("<IIII"), file.offset_of(address, size=16))
+    if buckets > _MOST_BUCKETS:
+        raise ElfError(f"it is damaged: its table of symbols has {buckets} buckets")
     at = address + 16 + 8 * bloom
     last = max(file.unpack(struct.Struct(f"<{buckets}I"), file.offset_of(at, size=4 * buckets)), default=0)
     if last < first:
@@ -137,6 +148,8 @@ def _gnu_hashed(file: ElfImage) -> int:
     while not file.unpack(struct.Struct("<I"), chain)[0] & 1:
         chain += 4
         last += 1
+        if last > _MOST_SYMBOLS:
+            raise ElfError("it is damaged: its table of symbols has no end")
     return last + 1
 
 
@@ -154,9 +167,12 @@ def _highest_symbol(file: ElfImage, where: int, length: int, layout: struct.Stru
     address, size = file.tag(where), file.tag(length)
     if address is None or not size:
         return 0
-    start = file.offset_of(address, size=size)
-    rows = layout.iter_unpack(file.data[start : start + size - size % layout.size])
-    return max((row[0] for row in rows), default=0)
+    if size > _MOST_RELOCATIONS * layout.size:
+        raise ElfError(f"it has {size} bytes of relocations, more than the {_MOST_RELOCATIONS} that are read")
+    start, block = file.offset_of(address, size=size), _BLOCK - _BLOCK % layout.size
+    end = start + size - size % layout.size
+    blocks = (file.data[at : min(at + block, end)] for at in range(start, end, block))
+    return max((max(layout.iter_unpack(each))[0] for each in blocks), default=0)
 
 
 def _listed(file: ElfImage) -> int:

@@ -5,6 +5,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from builder.untrusted import merged
+
 Data = bytes | mmap.mmap
 MACHINES = {62: "x86_64", 183: "aarch64"}
 
@@ -18,8 +20,17 @@ _CLASS_32, _CLASS_64 = 1, 2
 _LITTLE, _BIG = 1, 2
 _PT_LOAD, _PT_DYNAMIC, _PT_NOTE, _PT_GNU_STACK = 1, 2, 4, 0x6474E551
 _PF_X = 1
+_NT_GNU_BUILD_ID = 3
 _ET_DYN = 3
-_LONGEST_NAME = 1 << 18
+
+# What real libraries have is far below: libtorch_cpu has 9 program headers, 36 tags and 5 MB of names.
+_MOST_SEGMENTS = 256
+_MOST_TAGS = 4096
+_MOST_NOTES = 4096
+_LONGEST_BUILD_ID = 256
+_LARGEST_STRINGS = 64 << 20
+_LONGEST_NAME = 1 << 16
+_LONGEST_PATH = 1 << 14
 
 DT_NEEDED, DT_PLTRELSZ, DT_HASH, DT_STRTAB, DT_SYMTAB = 1, 2, 4, 5, 6
 DT_RELA, DT_RELASZ, DT_STRSZ, DT_SONAME, DT_RPATH = 7, 8, 10, 14, 15
@@ -94,6 +105,8 @@ class ElfImage:
         offset, entry, count = header[5], header[9], header[10]
         if entry != _SEGMENT.size or count == 0:
             raise ElfError("it has no program headers, so no loader can load it")
+        if count > _MOST_SEGMENTS:
+            raise ElfError(f"it has {count} program headers, more than the {_MOST_SEGMENTS} that are read")
         for index in range(count):
             kind, flags, at, address, _, size, _, _ = self.unpack(_SEGMENT, offset + index * entry)
             if kind == _PT_LOAD and at + size > len(self.data):
@@ -119,6 +132,8 @@ class ElfImage:
         if segment is None:
             raise ElfError("it has no dynamic section, so it is not a shared library")
         start = self.offset_of(segment.address, size=_DYNAMIC.size)
+        if segment.size > _MOST_TAGS * _DYNAMIC.size:
+            raise ElfError(f"its dynamic section has {segment.size} bytes, more than {_MOST_TAGS} entries")
         for at in range(start, start + segment.size - _DYNAMIC.size + 1, _DYNAMIC.size):
             tag, value = self.unpack(_DYNAMIC, at)
             if tag == 0:
@@ -156,12 +171,14 @@ class ElfImage:
         address, size = self.tag(DT_STRTAB), self.tag(DT_STRSZ)
         if address is None or size is None:
             raise ElfError("it is damaged: it has no dynamic string table")
+        if size > _LARGEST_STRINGS:
+            raise ElfError(f"its names have {size} bytes, more than the {_LARGEST_STRINGS} that are read")
         offset = self.offset_of(address, size=size)
         return bytes(self.data[offset : offset + size])
 
     def texts(self, strings: bytes, *wanted: int) -> tuple[str, ...]:
         """Return the strings of these dynamic tags, in order."""
-        return tuple(text(strings, value) for tag, value in self.tags if tag in wanted)
+        return tuple(text(strings, value, most=_LONGEST_PATH) for tag, value in self.tags if tag in wanted)
 
     @property
     def executable_stack(self) -> bool:
@@ -170,8 +187,8 @@ class ElfImage:
 
     @property
     def code(self) -> tuple[tuple[int, int], ...]:
-        """Offset and size of the parts of the file that are executable."""
-        return tuple(
+        """Offset and size of the parts of the file that are executable, each byte once."""
+        return merged(
             (segment.offset, segment.size)
             for segment in self.segments
             if segment.type == _PT_LOAD and segment.flags & _PF_X
@@ -180,22 +197,30 @@ class ElfImage:
     @property
     def build_id(self) -> str | None:
         """The build-id, in hex."""
-        for segment in self.segments:
-            if segment.type != _PT_NOTE:
-                continue
-            at, end = segment.offset, segment.offset + segment.size
-            while at + 12 <= end:
-                name_size, size, kind = self.unpack(struct.Struct("<III"), at)
-                content = at + 12 + (name_size + 3) // 4 * 4
-                if kind == 3 and bytes(self.data[at + 12 : at + 16]) == b"GNU\0":  # noqa: PLR2004  NT_GNU_BUILD_ID
-                    return bytes(self.data[content : content + size]).hex()
-                at = content + (size + 3) // 4 * 4
+        for kind, at, size in self._notes():
+            if kind == _NT_GNU_BUILD_ID and size <= _LONGEST_BUILD_ID:
+                return bytes(self.data[at : at + size]).hex()
         return None
 
+    def _notes(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the GNU notes: kind, offset of the content, its size."""
+        seen = 0
+        for segment in self.segments:
+            at, end = segment.offset, segment.offset + segment.size
+            while segment.type == _PT_NOTE and at + 12 <= end:
+                name_size, size, kind = self.unpack(struct.Struct("<III"), at)
+                content = at + 12 + (name_size + 3) // 4 * 4
+                if bytes(self.data[at + 12 : at + 16]) == b"GNU\0":
+                    yield kind, content, size
+                at = content + (size + 3) // 4 * 4
+                seen += 1
+                if seen > _MOST_NOTES:
+                    raise ElfError(f"it has more than {_MOST_NOTES} notes")
 
-def text(strings: bytes, offset: int) -> str:
-    """Return the zero-terminated text at `offset` of a string table."""
-    end = strings.find(b"\0", offset, offset + _LONGEST_NAME)
+
+def text(strings: bytes, offset: int, *, most: int = _LONGEST_NAME) -> str:
+    """Return the zero-terminated text at `offset` of a string table; it has no more than `most` bytes."""
+    end = strings.find(b"\0", offset, offset + most)
     if end < 0:
-        raise ElfError(f"it is damaged: a name lies outside its string table, at {offset}")
+        raise ElfError(f"it is damaged: a name at {offset} lies outside its string table, or has more than {most} bytes")
     return strings[offset:end].decode("utf-8", "backslashreplace")

@@ -23,7 +23,10 @@ _LC_RPATH, _LC_VERSION_MIN, _LC_BUILD_VERSION = 0x8000001C, 0x24, 0x32
 _N_STAB, _N_TYPE, _N_EXT = 0xE0, 0x0E, 0x01
 _WEAK = 0x40 | 0x80
 _MOST_COMMANDS = 1 << 14
-_LONGEST_NAME = 1 << 18
+_MOST_SYMBOLS = 1 << 19
+_MOST_NAMES = 64 << 20
+_LONGEST_NAME = 1 << 16
+_LONGEST_PATH = 1 << 14
 
 
 class MachoError(ValueError):
@@ -76,11 +79,10 @@ class Macho:
         for command, at, size in self.commands:
             if command in wanted:
                 start = self._unpack(struct.Struct("<I"), at + 8)[0]
-                if start >= size:
-                    raise MachoError(f"it is damaged: a name lies outside the load command at byte {at}")
-                found.append(
-                    bytes(self.data[at + start : at + size]).split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
-                )
+                content = bytes(self.data[at + start : at + min(size, start + _LONGEST_PATH)])
+                if start >= size or (b"\0" not in content and len(content) == _LONGEST_PATH):
+                    raise MachoError(f"it is damaged: a name lies outside the load command at byte {at}, or is too long")
+                found.append(content.split(b"\0", 1)[0].decode("utf-8", "backslashreplace"))
         return tuple(found)
 
     @property
@@ -125,9 +127,21 @@ class Macho:
         _, _, offset, count, names, size = self._unpack(_SYMTAB, at)
         if offset + count * _SYMBOL.size > len(self.data) or names + size > len(self.data):
             raise MachoError("it is cut off or damaged: its symbol table is not in the file")
+        if count > _MOST_SYMBOLS or size > _MOST_NAMES:
+            raise MachoError(f"it claims {count} symbols with {size} bytes of names, more than are read")
         strings = bytes(self.data[names : names + size])
         rows = _SYMBOL.iter_unpack(self.data[offset : offset + count * _SYMBOL.size])
-        return tuple(_symbol(strings, *row) for row in rows if row[1] & _N_EXT and not row[1] & _N_STAB)
+        return tuple(_symbols(strings, (row for row in rows if row[1] & _N_EXT and not row[1] & _N_STAB)))
+
+
+def _symbols(strings: bytes, rows: Iterator[tuple[int, ...]]) -> Iterator[Symbol]:
+    length = 0
+    for row in rows:
+        found = _symbol(strings, *row)
+        length += len(found.name)
+        if length > _MOST_NAMES:
+            raise MachoError(f"the names of its symbols have more than {_MOST_NAMES} bytes together")
+        yield found
 
 
 def _symbol(strings: bytes, name: int, kind: int, _section: int, description: int, _value: int) -> Symbol:

@@ -5,8 +5,9 @@ import hashlib
 import io
 import os
 import stat
+import struct
+import unicodedata
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -16,20 +17,22 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
-from builder.errors import BuilderError
+from builder.untrusted import why_not_a_name
+from builder.zipped import LOCAL_HEADER, WheelError, Zipped, why_not_readable
+
+__all__ = [
+    "EPOCH", "Bytes", "Member", "Wheel", "WheelError", "check_name", "pack", "record_hash", "unpack", "write_atomic",
+]  # fmt: skip
 
 EPOCH = 315532800
 """1980-01-01T00:00:00Z, the first instant that a zip archive can name."""
-MAX_MEMBERS = 100_000
-MAX_SIZE = 16 << 30
-MAX_RATIO = 1100
-"""deflate cannot expand more than 1032 times; what claims to is a bomb or damaged."""
+MAX_MEMBERS = 1 << 14
+MAX_UNPACKED = 256 << 20
+"""Bytes that any wheel may unpack to; a large one may unpack to `MAX_RATIO` times its own size."""
+MAX_RATIO = 32
+"""Real wheels are below 10: device code is dense, or is compressed already."""
 _FILE_MODE = 0o644
 _LIBRARY_MODE = 0o755
-
-
-class WheelError(BuilderError):
-    """A file that is not a wheel, or one that cannot be trusted."""
 
 
 class Member(Protocol):
@@ -45,6 +48,9 @@ class Member(Protocol):
 
     def read(self) -> bytes:
         """Return the content."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the content in pieces, for what has to be read in little memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +69,9 @@ class Bytes:
         """Return the content."""
         return self.content
 
-
-@dataclass(frozen=True, slots=True)
-class _Zipped:
-    archive: Path
-    info: zipfile.ZipInfo
-
-    @property
-    def size(self) -> int:
-        return self.info.file_size
-
-    @property
-    def mode(self) -> int:
-        return stat.S_IMODE(self.info.external_attr >> 16)
-
-    def read(self) -> bytes:
-        try:
-            with zipfile.ZipFile(self.archive) as archive:
-                return archive.read(self.info)
-        except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-            raise WheelError(f"'{self.archive}' is damaged at '{self.info.filename}': {error}") from error
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the content."""
+        yield self.content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +97,11 @@ class Wheel:
         except InvalidWheelFilename as error:
             raise WheelError(f"'{path}' is not named like a wheel: {error}") from error
         try:
+            if not path.is_file():
+                raise WheelError(f"'{path}' is not a file", help="name a wheel")
             with zipfile.ZipFile(path) as archive:
                 infos = archive.infolist()
-        except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
             raise WheelError(f"'{path}' is not a readable wheel: {error}") from error
         return cls(path=path, name=name, version=version, tags=tags, members=dict(_members(path, infos)))
 
@@ -127,33 +118,71 @@ class Wheel:
 
 
 def _members(path: Path, infos: list[zipfile.ZipInfo]) -> Iterator[tuple[str, Member]]:
-    if len(infos) > MAX_MEMBERS or sum(info.file_size for info in infos) > MAX_SIZE:
-        raise WheelError(f"'{path}' claims {len(infos)} members that unpack to more than any wheel has")
-    seen: set[str] = set()
+    _check_size(path, infos)
+    seen: dict[str, tuple[str, str]] = {}
     for info in infos:
         if info.is_dir():
             continue
         check_name(info.filename, archive=path)
-        if info.filename in seen:
-            raise WheelError(f"'{path}' has '{info.filename}' twice")
-        seen.add(info.filename)
+        _check_same(path, info.filename, seen)
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG):
             raise WheelError(f"'{path}': '{info.filename}' is not a plain file")
-        if info.file_size > MAX_RATIO * max(info.compress_size, 1):
-            raise WheelError(f"'{path}': '{info.filename}' claims to unpack {info.file_size} bytes, more than it can")
-        yield info.filename, _Zipped(path, info)
+        unreadable = why_not_readable(info)
+        if unreadable is not None:
+            raise WheelError(f"'{path}': '{info.filename}' {unreadable}", help="pack it again as wheels are packed")
+        yield info.filename, Zipped(path, info)
+
+
+def _check_size(path: Path, infos: list[zipfile.ZipInfo]) -> None:
+    """Refuse what unpacks to more than a wheel of its size has, and members that share their bytes."""
+    size = path.stat().st_size
+    unpacked, allowed = sum(info.file_size for info in infos), max(MAX_UNPACKED, MAX_RATIO * size)
+    if len(infos) > MAX_MEMBERS:
+        raise WheelError(f"'{path}' has {len(infos)} members, more than the {MAX_MEMBERS} that are read")
+    if unpacked > allowed:
+        raise WheelError(f"'{path}' has {size} bytes and unpacks to {unpacked}, more than the {allowed} that are read")
+    end = 0
+    for info in sorted(infos, key=lambda info: info.header_offset):
+        if info.header_offset < end:
+            raise WheelError(f"'{path}': '{info.filename}' lies over another member", help="pack it again")
+        end = info.header_offset + LOCAL_HEADER + info.compress_size
+
+
+def _check_same(path: Path, name: str, seen: dict[str, tuple[str, str]]) -> None:
+    """Refuse names that are one file, or one folder, where letters of both cases are the same."""
+    if seen.get(_folded(name)) == (name, "file"):
+        raise WheelError(f"'{path}' has '{name}' twice")
+    part, kind = name, "file"
+    while part:
+        known, other = seen.setdefault(_folded(part), (part, kind))
+        if known != part:
+            raise WheelError(
+                f"'{path}' has '{part}' and '{known}', which are one file on macOS and on Windows",
+                help="rename one of the two",
+            )
+        if other != kind:
+            raise WheelError(f"'{path}' has '{part}' as a file and as a folder")
+        part, kind = part.rpartition("/")[0], "folder"
+        if seen.get(_folded(part)) == (part, kind):
+            break
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def check_name(name: str, *, archive: Path) -> None:
-    """Refuse a member's name that leaves the directory it is unpacked in.
+    """Refuse a member's name that leaves the directory it is unpacked in, or that cannot be shown as it is.
 
     Raises:
-        WheelError: the name is absolute, has `..`, a backslash, a drive or a control character.
+        WheelError: the name is absolute, has `..`, a backslash, a drive or a character that is not seen, or is long.
     """
+    why = why_not_a_name(name)
+    if why is not None:
+        raise WheelError(f"'{archive}' has a member with an unsafe name: {ascii(name)[:200]}: {why}")
     path = PurePosixPath(name)
-    unsafe = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or str(path) != name
-    if unsafe or any(ord(character) < ord(" ") for character in name):
+    if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or str(path) != name:
         raise WheelError(f"'{archive}' has a member with an unsafe name: {name!r}")
 
 
@@ -162,7 +191,8 @@ def unpack(wheel: Wheel, root: Path) -> None:
     for name, member in wheel.members.items():
         target = root / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(member.read())
+        with target.open("wb") as file:
+            file.writelines(member.chunks())
         target.chmod(_LIBRARY_MODE if member.mode & stat.S_IXUSR else _FILE_MODE)
 
 

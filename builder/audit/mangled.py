@@ -8,8 +8,11 @@ _NAMESPACES = r"N[rVK]*[ROH]?(2at|3c10|5torch|4c10d|6caffe2)"
 _ROOT = re.compile(_NAMESPACES)
 _FIRST_IS_ROOT = re.compile(r"_Z(?:T[VITS]|GV)?" + _NAMESPACES)
 _IDENTIFIER = re.compile(r"L?([0-9]+)")
-_HARMLESS = re.compile(r"S[0-9A-Z]*_|T[0-9]*_|L[a-z]n?[0-9]+E|A[0-9]+_|__[0-9]+_|_[0-9]|[^0-9]")
+# Each with a bound, so that no token is looked for to the end of the name again and again.
+_HARMLESS = re.compile(r"S[0-9A-Z]{0,9}_|T[0-9]{0,9}_|L[a-z]n?[0-9]{1,40}E|A[0-9]{1,20}_|__[0-9]{1,9}_|_[0-9]|[^0-9]")
 _NUMBER = re.compile(r"[0-9]+")
+_MOST_DIGITS = 9
+_LONGEST_MEMBER = 256
 _DOUBT = re.compile(r"L[NS0-9]|E[0-9]+_|f[pL]|D[vFB]|T[chv]")
 """Where a number may be something else than a length: a value, an offset, a width."""
 _FIRST_AGAIN = re.compile(r"NS_(?=[0-9])")
@@ -35,32 +38,53 @@ def torch_names(symbol: str) -> Iterator[RootName]:
     """
     if not symbol.startswith("_Z"):
         return
+    inside = _Identifiers(symbol)
     for match in _ROOT.finditer(symbol):
-        if not _inside_identifier(symbol, match.start()):
+        if not inside.have(match.start()):
             yield RootName(namespace=match[1][1:], member=_identifier(symbol, match.end()))
     first = _FIRST_IS_ROOT.match(symbol)
     if first is not None:  # then `S_` means that namespace
+        inside = _Identifiers(symbol)
         for again in _FIRST_AGAIN.finditer(symbol, first.end()):
-            if not _inside_identifier(symbol, again.start()):
+            if not inside.have(again.start()):
                 yield RootName(namespace=first[1][1:], member=_identifier(symbol, again.end()))
 
 
 def _identifier(symbol: str, at: int) -> str | None:
     match = _IDENTIFIER.match(symbol, at)
-    return None if match is None else symbol[match.end() : match.end() + int(match[1])]
+    if match is None:
+        return None
+    return symbol[match.end() : match.end() + min(_length(symbol, match[1]), _LONGEST_MEMBER)]
 
 
-def _inside_identifier(symbol: str, position: int) -> bool:
-    """Whether `position` is surely within a `<length><identifier>`; in doubt it is not."""
-    at = 2
-    while at < position:
-        number = _NUMBER.match(symbol, at)
-        if number is None:
-            token = _HARMLESS.match(symbol, at)
-            at = token.end() if token else at + 1
-            continue
-        end = number.end() + int(number[0])
-        if position < end:
-            return _DOUBT.search(symbol, 0, number.start()) is None
-        at = end
-    return False
+def _length(symbol: str, digits: str) -> int:
+    """Return the number that digits are; what no length can be is as long as the whole name."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else len(symbol)
+
+
+class _Identifiers:
+    """Where the `<length><identifier>`s of a name are; asked from left to right, it reads the name once."""
+
+    def __init__(self, symbol: str) -> None:
+        self._symbol = symbol
+        self._at = 2
+        self._identifier = (0, 0)
+        doubt = _DOUBT.search(symbol)
+        self._doubt = len(symbol) if doubt is None else doubt.end()
+
+    def have(self, position: int) -> bool:
+        """Whether `position` is surely within an identifier; in doubt it is not."""
+        while self._at <= position:
+            self._next()
+        start, end = self._identifier
+        return start < position < end and start < self._doubt
+
+    def _next(self) -> None:
+        """Go to the end of the token that is next."""
+        number = _NUMBER.match(self._symbol, self._at)
+        if number is not None:
+            self._identifier = (number.start(), number.end() + _length(self._symbol, number[0]))
+            self._at = self._identifier[1]
+            return
+        token = _HARMLESS.match(self._symbol, self._at)
+        self._at = token.end() if token else self._at + 1

@@ -86,17 +86,17 @@ def _policy(library: Library, policy: Policy) -> Iterator[Finding]:
 def _needed(library: Library, policy: Policy, subject: Subject) -> Iterator[Finding]:
     facts = subject.facts
     patterns = () if facts is None else policies.loaded(str(facts.framework), str(facts.backend))
+    carried = {posixpath.basename(name) for name in subject.files}
     for needed in library.extension.needed:
         if needed in policy.libraries or needed in policies.loaders():
             continue
         if any(fnmatchcase(needed, pattern) for pattern in patterns):
             continue
-        grafted = any(posixpath.basename(name) == needed for name in subject.files)
         yield _finding(
             library,
             needed,
             "the wheel carries its own copy of this library, which would stand beside the one of the system or of torch"
-            if grafted
+            if needed in carried
             else f"neither {policy.name} nor what the framework has loaded includes this library",
             "link it statically, or use what the framework offers in its place",
         )

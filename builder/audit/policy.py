@@ -8,7 +8,7 @@ from functools import cache
 from builder import _toml, resources
 from builder.extension import Extension
 
-_NUMBERS = re.compile(r"[0-9]+(\.[0-9]+)*$")
+_NUMBERS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +63,19 @@ def loaders() -> frozenset[str]:
 
 def obstacles(extension: Extension, policy: Policy) -> Iterator[tuple[str, str]]:
     """Yield what `policy` lacks: each symbol, or the bare version, with the reason."""
-    users: dict[str, list[str]] = {}
+    users: dict[tuple[str | None, str], list[str]] = {}
     for symbol in extension.undefined:
         if symbol.version is not None:
-            users.setdefault(symbol.version, []).append(symbol.name)
+            users.setdefault((symbol.library, symbol.version), []).append(symbol.name)
     for library, version in extension.versions:
         if policy.admits(version):
             continue
-        for name in sorted(users.get(version, [""])):
+        for name in sorted(users.get((library, version), [""])):
             wanted = f"{name}@{version}" if name else version
             yield wanted, f"{policy.name} has no {version} in {library}"
-    for library in extension.needed:
+    for library in dict.fromkeys(extension.needed):
         private = policy.private.get(library, frozenset())
-        for symbol in extension.undefined:
+        for symbol in extension.undefined if private else ():
             if symbol.name in private:
                 yield symbol.name, f"it is private to some versions of {library}"
 

@@ -1,0 +1,101 @@
+"""Read what strangers wrote, within bounds: how much of it, how deep, and in which letters."""
+
+import json
+import unicodedata
+from collections.abc import Iterable
+from email.message import Message
+from email.parser import HeaderParser
+
+LARGEST_TEXT = 4 << 20
+"""Bytes of a file that describes others, such as RECORD; those of real wheels have a few kilobytes."""
+_LONGEST_HEAD = 1 << 20
+_MOST_FIELDS = 10_000
+_DEEPEST = 32
+_LONGEST_NAME, _LONGEST_PART = 1024, 255
+_INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+"""Categories of Unicode: control characters, those that turn the direction of writing, halves of pairs, ends of lines."""
+
+
+class UntrustedError(ValueError):
+    """A text that goes beyond its bounds, or is not of its format; the text says why."""
+
+
+def json_object(content: bytes) -> dict[str, object]:
+    """Return a JSON object that can be shown, written and walked.
+
+    Raises:
+        UntrustedError: it is none, is too large or too deep, or holds half of a surrogate pair.
+    """
+    if len(content) > LARGEST_TEXT:
+        raise UntrustedError(f"it has {len(content)} bytes, and no more than {LARGEST_TEXT} are read")
+    try:
+        value = json.loads(content)
+        json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise UntrustedError(f"it is nested deeper than {_DEEPEST} levels") from None
+    except UnicodeEncodeError:
+        raise UntrustedError("it holds half of a surrogate pair, which is no character") from None
+    except ValueError as error:
+        raise UntrustedError(f"it is not JSON: {_first_line(error)}") from None
+    if not isinstance(value, dict):
+        raise UntrustedError("it is not a JSON object")
+    if _is_deep(value):
+        raise UntrustedError(f"it is nested deeper than {_DEEPEST} levels")
+    return value
+
+
+def _first_line(error: ValueError) -> str:
+    return str(error).splitlines()[0][:200]
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [each for outer in level for each in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def fields(content: bytes) -> Message:
+    """Return the fields of METADATA or WHEEL; what follows them is not looked at.
+
+    Raises:
+        UntrustedError: they are not UTF-8, or too many.
+    """
+    head = content.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    if len(head) > _LONGEST_HEAD or head.count(b"\n") > _MOST_FIELDS:
+        raise UntrustedError(f"it has more than {_MOST_FIELDS} lines of fields, or {_LONGEST_HEAD} bytes")
+    try:
+        text = head.decode()
+    except UnicodeDecodeError as error:
+        raise UntrustedError(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
+    return HeaderParser().parsestr(text)
+
+
+def why_not_a_name(name: str) -> str | None:
+    """Return why a path cannot be shown to a person or written to every file system, or None."""
+    if any(unicodedata.category(character) in _INVISIBLE for character in name):
+        return "it has a character that cannot be seen, or that turns the direction of writing"
+    encoded = name.encode()
+    if len(encoded) > _LONGEST_NAME or any(len(part) > _LONGEST_PART for part in encoded.split(b"/")):
+        return f"it is longer than file systems take: {_LONGEST_PART} bytes for a part, {_LONGEST_NAME} for all"
+    return None
+
+
+def merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return the same bytes as ranges (offset, size) that are in order and do not overlap."""
+    found: list[tuple[int, int]] = []
+    for offset, size in sorted(ranges):
+        if found and offset <= sum(found[-1]):
+            start = found[-1][0]
+            found[-1] = (start, max(sum(found[-1]), offset + size) - start)
+        elif size > 0:
+            found.append((offset, size))
+    return tuple(found)

@@ -1,0 +1,204 @@
+"""Files that cost their reader much more than their maker: each a few kilobytes in a wheel."""
+
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+
+PT_LOAD, PT_DYNAMIC, PT_NOTE = 1, 2, 4
+HASH, STRTAB, SYMTAB, RELA, RELASZ, STRSZ, NEEDED = 4, 5, 6, 7, 8, 10, 1
+GNU_HASH, VERNEED = 0x6FFFFEF5, 0x6FFFFFFE
+MIB = 1 << 20
+IMAGE = struct.Struct("<HHIQIIHHIIIQQQ")
+
+
+def elf(
+    parts: Mapping[str, bytes] = {},  # noqa: B006  only read
+    tags: Iterable[tuple[int, int | str]] = (),
+    *,
+    segments: Iterable[tuple[int, int, str]] = (),
+    machine: int = 62,
+) -> bytes:
+    """Return a shared library of these parts; a tag's value is a number or the part whose address it is.
+
+    `segments` are further program headers: type, flags and the part that they show.
+    """
+    parts = {"strings": b"\0", **parts}
+    extra = tuple(segments)
+    at = 64 + 56 * (2 + len(extra))
+    places = {}
+    for name, content in parts.items():
+        places[name] = (at, len(content))
+        at += len(content) + -len(content) % 8
+    size = {"size of strings": len(parts["strings"])}
+    known = {STRTAB: "strings", STRSZ: "size of strings"}
+    rows = [*tags, *((tag, name) for tag, name in known.items()), (0, 0)]
+    values = {name: place[0] for name, place in places.items()} | size
+    dynamic = b"".join(struct.pack("<QQ", tag, values.get(value, value)) for tag, value in rows)
+    end = at + len(dynamic)
+    headers = [struct.pack("<IIQQQQQQ", PT_LOAD, 4, 0, 0, 0, end, end, 8)]
+    headers.append(struct.pack("<IIQQQQQQ", PT_DYNAMIC, 4, at, at, at, len(dynamic), len(dynamic), 8))
+    headers += [struct.pack("<IIQQQQQQ", kind, flags, *(places[name][:1] * 3), *(places[name][1:] * 2), 8)
+                for kind, flags, name in extra]  # fmt: skip
+    head = struct.pack(
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 3, machine, 1, 0, 64, 0, 0, 64, 56, len(headers), 0, 0, 0
+    )
+    body = b"".join(content + bytes(-len(content) % 8) for content in parts.values())
+    return head + b"".join(headers) + body + dynamic
+
+
+def symbols(offsets: Iterable[int], *, undefined: bool = True) -> bytes:
+    """Return a symbol table whose names are at these offsets."""
+    table = [struct.pack("<IBBHQQ", offset, 0x12, 0, 0 if undefined else 1, 0, 0) for offset in offsets]
+    return struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0) + b"".join(table)
+
+
+def with_symbols(strings: bytes, offsets: Iterable[int], *, undefined: bool = True) -> bytes:
+    """Return a library with these symbols."""
+    table = symbols(offsets, undefined=undefined)
+    count = struct.pack("<II", 0, len(table) // 24)
+    return elf({"strings": strings, "symbols": table, "hash": count}, [(SYMTAB, "symbols"), (HASH, "hash")])
+
+
+def long_needed() -> bytes:
+    return elf({"strings": b"\0" + b"a" * 260_000 + b"\0"}, [(NEEDED, 1)] * 20_000)
+
+
+def long_symbols() -> bytes:
+    return with_symbols(b"\0" + b"a" * 260_000 + b"\0", [1] * 20_000)
+
+
+def many_symbols() -> bytes:
+    return with_symbols(b"\0a\0", [1] * 4_000_000)
+
+
+def mangled() -> bytes:
+    name = b"_Z" + b"N2at" * 1_200 + b"N3c10"
+    return with_symbols(b"\0" + name + b"\0", range(1, 200))
+
+
+def mangled_definition() -> bytes:
+    name = b"_Z" + b"S" * 100_000 + b"N5torch6stable" * 5_000
+    return with_symbols(b"\0" + name + b"\0", [1], undefined=False)
+
+
+def notes() -> bytes:
+    return elf({"notes": bytes(40 * MIB)}, segments=[(PT_NOTE, 4, "notes")] * 8)
+
+
+def code() -> bytes:
+    constant = b"\x48\xb8" + bytes(5) + b"\x00\x0a\x02"
+    return elf({"code": constant * (8 * MIB // 10)}, segments=[(PT_LOAD, 5, "code")] * 2_000)
+
+
+def code_of_aarch64() -> bytes:
+    return elf({"code": b"\x40\x41\xe0\xd2" * (16 * MIB)}, segments=[(PT_LOAD, 5, "code")], machine=183)
+
+
+def headers() -> bytes:
+    """Many program headers, in each of which many versions are looked up."""
+    need = struct.pack("<HHIII", 1, 1, 1, 16, 32) + struct.pack("<IHHII", 0, 0, 2, 1, 0)
+    return elf(
+        {"strings": b"\0a\0", "none": b"", "versions": need * 16_000, "hash": bytes(8)},
+        [(VERNEED, "versions"), (HASH, "hash"), (SYMTAB, "hash")],
+        segments=[(PT_LOAD, 4, "none")] * 60_000,
+    )
+
+
+def versions() -> bytes:
+    """Every symbol asks for one version, of each of many libraries."""
+    names = b"\0GLIBC_2.99\0" + b"".join(b"l%d\0" % number for number in range(4_000))
+    starts = [1 + names[1:].index(b"\0l%d\0" % number) + 1 for number in range(4_000)]
+    version = struct.pack("<IHHII", 0, 0, 2, 1, 0)
+    rows = [struct.pack("<HHIII", 1, 1, start, 16, 32) + version for start in starts[:-1]]
+    rows.append(struct.pack("<HHIII", 1, 1, starts[-1], 16, 0) + version)
+    table = symbols([1] * 40_000)
+    parts = {
+        "strings": names,
+        "versions": b"".join(rows),
+        "symbols": table,
+        "hash": struct.pack("<II", 0, len(table) // 24),
+        "indices": struct.pack("<H", 2) * (len(table) // 24),
+    }
+    return elf(parts, [(VERNEED, "versions"), (SYMTAB, "symbols"), (HASH, "hash"), (0x6FFFFFF0, "indices")])
+
+
+def tags() -> bytes:
+    return elf(tags=[(100, 0)] * 4_000_000)
+
+
+def chain() -> bytes:
+    table = struct.pack("<IIIII", 1, 1, 0, 0, 1)
+    return elf({"hash": table + bytes(120 * MIB), "symbols": bytes(48)}, [(GNU_HASH, "hash"), (SYMTAB, "symbols")])
+
+
+def buckets() -> bytes:
+    table = struct.pack("<IIII", 40 << 20, 1, 0, 0)
+    return elf({"hash": table + bytes(161 * MIB), "symbols": bytes(48)}, [(GNU_HASH, "hash"), (SYMTAB, "symbols")])
+
+
+def relocations() -> bytes:
+    size = 168 * MIB
+    return elf({"rows": bytes(size), "symbols": bytes(48)}, [(RELA, "rows"), (RELASZ, size), (SYMTAB, "symbols")])
+
+
+def bundles() -> bytes:
+    """Offload bundles each of whose targets holds the head of another one."""
+    magic = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 4096)
+    unit = struct.pack("<QQQ", 0, 0, 256) + bytes(224) + magic
+    return elf() + magic + unit * 100_000
+
+
+def packed(content: bytes, *, claims: int | None = None) -> bytes:
+    """Return a compressed offload bundle."""
+    body = zlib.compress(content)
+    size = len(content) if claims is None else claims
+    return struct.pack("<4sHHIIQ", b"CCOB", 2, 0, 24 + len(body), size, 7) + body
+
+
+def packed_bombs() -> bytes:
+    target = b"hipv4-amdgcn-amd-amdhsa--gfx90a"
+    size = 128 * MIB
+    head = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 1)
+    head += struct.pack("<QQQ", 4096, size - 4096, len(target)) + target
+    return elf() + packed(head + bytes(size - len(head))) * 300
+
+
+def packed_heads() -> bytes:
+    """Compressed bundles without number, in the data of one another."""
+    return elf() + struct.pack("<4sHHIIQ", b"CCOB", 2, 0, 4096, 64, 7) * (4 * MIB)
+
+
+def images() -> bytes:
+    body = IMAGE.pack(2, 0x101, 64, 0, 0, 0, 8, 1, 80, 0, 0, 0, 0, 0) * (2 * MIB)
+    return elf() + struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
+
+
+def magics() -> bytes:
+    return elf() + struct.pack("<I", 0xBA55ED50) * (48 * MIB)
+
+
+def cubin_sections() -> bytes:
+    head = b"\x7fELF" + bytes(36) + struct.pack("<Q", 64) + bytes(10) + struct.pack("<HHH", 64, 65_000, 0)
+    one = head + bytes(64 * 65_000)
+    image = IMAGE.pack(2, 0x101, 64, len(one), 0, 0, 8, 1, 80, 0, 0, 0, 0, 0) + one
+    return elf() + struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 48 * len(image)) + image * 48
+
+
+def macho() -> bytes:
+    """Return a library for macOS whose symbols share one long name."""
+    count, names = 20_000, b"\0_" + b"a" * 260_000 + b"\0"
+    table = struct.pack("<IBBHQ", 1, 1, 0, 0, 0) * count
+    at = 32 + 24
+    command = struct.pack("<IIIIII", 2, 24, at, count, at + len(table), len(names))
+    return struct.pack("<IiiIIIII", 0xFEEDFACF, 0x0100000C, 0, 6, 1, len(command), 0, 0) + command + table + names
+
+
+LIBRARIES = {
+    make.__name__: make
+    for make in (
+        long_needed, long_symbols, many_symbols, mangled, mangled_definition, notes, code, code_of_aarch64, headers,
+        versions, tags, chain, buckets, relocations, bundles, packed_bombs, packed_heads, images, magics,
+        cubin_sections, macho,
+    )
+}  # fmt: skip
+"""What it is -> the function that makes it."""
