@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,7 +132,7 @@ def _write(
             (output / variant).rename(aside / f".old-{variant}")
         (aside / variant).rename(output / variant)
     if card is not None:
-        _write_file(aside / CARD, card.encode(), executable=False)
+        _write_file(aside / CARD, (card.encode(),), executable=False)
         (aside / CARD).replace(output / CARD)
     _flush(output)
     return tuple(new)
@@ -159,15 +159,15 @@ def _write_files(files: Mapping[str, Member], root: Path) -> None:
     for name, member in files.items():
         target = root / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        _write_file(target, member.read(), executable=bool(member.mode & stat.S_IXUSR))
+        _write_file(target, member.chunks(), executable=bool(member.mode & stat.S_IXUSR))
     for folder, _folders, _names in os.walk(root):
         Path(folder).chmod(0o755)
         _flush(Path(folder))
 
 
-def _write_file(target: Path, content: bytes, *, executable: bool) -> None:
+def _write_file(target: Path, pieces: Iterable[bytes], *, executable: bool) -> None:
     with target.open("wb") as file:
-        file.write(content)
+        file.writelines(pieces)
         file.flush()
         os.fsync(file.fileno())
     target.chmod(0o755 if executable else 0o644)
@@ -186,5 +186,13 @@ def _equal(folder: Path, files: Mapping[str, Member]) -> bool:
         return False
     found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if not path.is_dir()}
     return found.keys() == files.keys() and all(
-        not path.is_symlink() and path.read_bytes() == files[name].read() for name, path in found.items()
+        not path.is_symlink() and _has(path, files[name]) for name, path in found.items()
     )
+
+
+def _has(path: Path, member: Member) -> bool:
+    """Whether a file has the content of a member."""
+    if path.stat().st_size != member.size:
+        return False
+    with path.open("rb") as file:
+        return all(file.read(len(piece)) == piece for piece in member.chunks())

@@ -70,7 +70,7 @@ def _front_matter(yaml: str, shipped: Shipped) -> str:
 
 
 def _usage(shipped: Shipped, repo_id: str | None) -> str:
-    version = shipped.metadata.get("version")
+    version = shipped.metadata.get("version")  # a whole number, or none: `shipped` has looked
     return (
         "```python\n"
         "from kernels import get_kernel\n\n"

@@ -4,21 +4,31 @@ import base64
 import csv
 import hashlib
 import io
-import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from email.message import Message
-from email.parser import BytesParser
-from pathlib import Path, PurePosixPath
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from packaging.utils import canonicalize_name
 
+from builder import untrusted
 from builder.errors import BuilderError
 from builder.metadata import METADATA_FILE, is_digested
+from builder.untrusted import LARGEST_TEXT, UntrustedError
 from builder.variant import Variant
-from builder.wheel import Member, Wheel, WheelError, record_hash
+from builder.wheel import MAX_MEMBERS, Member, Wheel, WheelError
 
+_MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_REQUIRED = ("name", "backend", "digest")
+_TYPES = {
+    "name": str, "id": str, "version": int, "license": str, "upstream": str, "source": str, "python-depends": list,
+    "backend": dict, "digest": dict, "provenance": dict, "build": dict,
+}  # fmt: skip
+_KINDS = {str: "no text", int: "no whole number", list: "no list", dict: "no table"}
+_SHOWN = 20
 _BUILD_AGAIN = "build the wheel again; it was changed or is damaged"
 
 
@@ -53,7 +63,7 @@ class Shipped:
     @property
     def fields(self) -> Message:
         """The fields of METADATA."""
-        return BytesParser().parsebytes(self.core)
+        return untrusted.fields(self.core)
 
 
 def read_all(paths: Iterable[Path]) -> tuple[Shipped, ...]:
@@ -83,7 +93,8 @@ def read(path: Path) -> Shipped:
     if not path.is_file():
         raise WheelError(f"'{path}' is not a file", help="name wheels that `builder build` made")
     wheel = Wheel.read(path)
-    _check_record(wheel)
+    hashes = {name: _digest(member) for name, member in wheel.members.items()}
+    _check_record(wheel, hashes)
     module = _module(wheel)
     metadata = _metadata(wheel, module)
     shipped = Shipped(
@@ -95,7 +106,7 @@ def read(path: Path) -> Shipped:
         sha256=_sha256(path),
         size=path.stat().st_size,
     )
-    problems = tuple(_disagreements(shipped))
+    problems = tuple(_disagreements(shipped, hashes))
     if problems:
         raise WheelError(f"'{path}': {'; '.join(problems)}", help=_BUILD_AGAIN)
     return shipped
@@ -109,38 +120,45 @@ def _sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
+def _digest(member: Member) -> bytes:
+    digest = hashlib.sha256()
+    for piece in member.chunks():
+        digest.update(piece)
+    return digest.digest()
+
+
 def _member(wheel: Wheel, name: str) -> bytes:
     if name not in wheel.members:
         raise WheelError(f"'{wheel.path}' has no '{name}'", help="build the wheel again; it is not complete")
-    return wheel.members[name].read()
+    member = wheel.members[name]
+    if member.size > LARGEST_TEXT:
+        raise WheelError(f"'{wheel.path}': '{name}' has {member.size} bytes, more than the {LARGEST_TEXT} that are read")
+    return member.read()
 
 
-def _check_record(wheel: Wheel) -> None:
+def _check_record(wheel: Wheel, hashes: Mapping[str, bytes]) -> None:
     record = f"{wheel.dist_info}/RECORD"
     try:
-        rows = {row[0]: row[1:] for row in csv.reader(io.StringIO(_member(wheel, record).decode())) if row}
+        table = csv.reader(io.StringIO(_member(wheel, record).decode()))
+        rows = {row[0]: row[1:] for row in islice(table, 2 * MAX_MEMBERS) if row}
     except (UnicodeDecodeError, csv.Error) as error:
         raise WheelError(f"'{wheel.path}' has a RECORD that cannot be read: {error}") from error
     wrong = [f"'{name}' is listed in RECORD and missing" for name in sorted(rows.keys() - wheel.members.keys())]
-    for name, member in wheel.members.items():
+    for name, digest in hashes.items():
         if name == record:
             continue
         if name not in rows:
             wrong.append(f"'{name}' is not listed in RECORD")
-        elif rows[name][:1] != [record_hash(member.read())]:
+        elif rows[name][:1] != [f"sha256={base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"]:
             wrong.append(f"'{name}' has not the hash that RECORD gives")
-    wrong.extend(_shadowed(wheel))
+    if f"{wheel.dist_info}/entry_points.txt".casefold() in map(str.casefold, hashes):
+        wrong.append("it has an 'entry_points.txt', which adds commands to every environment that it is installed in")
     if wrong:
+        more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise WheelError(
-            f"'{wheel.path}': {'; '.join(wrong)}", help="build the wheel again; it was changed or is damaged"
+            f"'{wheel.path}': {'; '.join(wrong[:_SHOWN])}{more}",
+            help="build the wheel again; it was changed or is damaged",
         )
-
-
-def _shadowed(wheel: Wheel) -> Iterator[str]:
-    for name in wheel.members:
-        for parent in PurePosixPath(name).parents:
-            if str(parent) in wheel.members:
-                yield f"'{parent}' is a file and a directory"
 
 
 def _module(wheel: Wheel) -> str:
@@ -152,19 +170,26 @@ def _module(wheel: Wheel) -> str:
             f"'{wheel.path}' is not a kernel's wheel: it must hold one package with {METADATA_FILE}; it holds {found}",
             help="name wheels that `builder build` made",
         )
+    if _MODULE.fullmatch(packages[0]) is None:
+        raise WheelError(f"'{wheel.path}': its package '{packages[0]}' cannot be imported by that name")
     return packages[0]
 
 
 def _metadata(wheel: Wheel, module: str) -> Mapping[str, Any]:
     name = f"{module}/{METADATA_FILE}"
     try:
-        table = json.loads(_member(wheel, name))
-    except ValueError as error:
-        raise WheelError(f"'{wheel.path}': '{name}' is not JSON: {error}") from error
-    typed = isinstance(table, dict) and isinstance(table.get("name"), str) and isinstance(table.get("backend"), dict)
-    if not typed or not isinstance(table.get("digest"), dict):
-        raise WheelError(f"'{wheel.path}': '{name}' lacks 'name', 'backend' or 'digest'")
-    return dict(table)
+        table = untrusted.json_object(_member(wheel, name))
+    except UntrustedError as error:
+        raise WheelError(f"'{wheel.path}': '{name}' cannot be used: {error}", help=_BUILD_AGAIN) from error
+    lacking = ", ".join(f"'{key}'" for key in _REQUIRED if key not in table)
+    if lacking:
+        raise WheelError(f"'{wheel.path}': '{name}' lacks {lacking}", help=_BUILD_AGAIN)
+    wrong = "; ".join(
+        f"'{key}' is {_KINDS[kind]}" for key, kind in _TYPES.items() if key in table and type(table[key]) is not kind
+    )
+    if wrong:
+        raise WheelError(f"'{wheel.path}': '{name}' has values of another type: {wrong}", help=_BUILD_AGAIN)
+    return table
 
 
 def _variant(wheel: Wheel) -> Variant:
@@ -182,26 +207,29 @@ def _variant(wheel: Wheel) -> Variant:
     return variants.pop()
 
 
-def _disagreements(shipped: Shipped) -> Iterator[str]:
+def _disagreements(shipped: Shipped, hashes: Mapping[str, bytes]) -> Iterator[str]:
     backend = shipped.metadata["backend"].get("type")
     if backend != shipped.variant.backend.value:
         yield f"{METADATA_FILE} says backend '{backend}', the name says '{shipped.variant.backend}'"
     if canonicalize_name(shipped.kernel) != shipped.wheel.name:
         yield f"{METADATA_FILE} is of '{shipped.kernel}', the file of '{shipped.wheel.name}'"
-    fields = shipped.fields
+    try:
+        fields = shipped.fields
+    except UntrustedError as error:
+        yield f"METADATA cannot be used: {error}"
+        return
     if canonicalize_name(str(fields["Name"])) != shipped.wheel.name or str(fields["Version"]) != str(
         shipped.wheel.version
     ):
         yield f"METADATA is of '{fields['Name']} {fields['Version']}', not of what the file is named"
-    if shipped.metadata["digest"] != {"algorithm": "sha256", "files": _digests(shipped)}:
+    if shipped.metadata["digest"] != {"algorithm": "sha256", "files": _digests(shipped, hashes)}:
         yield f"the digest in {METADATA_FILE} is not that of the files"
 
 
-def _digests(shipped: Shipped) -> dict[str, str]:
+def _digests(shipped: Shipped, hashes: Mapping[str, bytes]) -> dict[str, str]:
+    prefix = f"{shipped.module}/"
     return {
-        name: base64.b64encode(hashlib.sha256(member.read()).digest()).decode()
-        for name, member in shipped.package.items()
-        if is_digested(name)
+        name: base64.b64encode(hashes[f"{prefix}{name}"]).decode() for name in shipped.package if is_digested(name)
     }
 
 

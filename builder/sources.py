@@ -139,6 +139,9 @@ def _glob(kernel: Kernel, tree: Tree, place: KeyPath, entry: str, problems: list
 
 
 def _refusal(kernel: Kernel, tree: Tree, place: KeyPath, file: str) -> Problem | None:
+    if not file.isprintable():  # a glob found it: a listed one is refused where it is read
+        message = f"{quoted(file)} has a character in its name that no build takes"
+        return kernel.source.problem("B030", message, path=place, help="rename the file")
     return None if tree.has_plain(file) else _linked_or_none(kernel, tree, place, file)
 
 

@@ -17,6 +17,7 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
+from builder.spelling import quoted
 from builder.untrusted import why_not_a_name
 from builder.zipped import LOCAL_HEADER, WheelError, Zipped, why_not_readable
 
@@ -26,7 +27,7 @@ __all__ = [
 
 EPOCH = 315532800
 """1980-01-01T00:00:00Z, the first instant that a zip archive can name."""
-MAX_MEMBERS = 1 << 14
+MAX_MEMBERS = 1 << 13
 MAX_UNPACKED = 256 << 20
 """Bytes that any wheel may unpack to; a large one may unpack to `MAX_RATIO` times its own size."""
 MAX_RATIO = 32
@@ -162,7 +163,7 @@ def _check_same(path: Path, name: str, seen: dict[str, tuple[str, str]]) -> None
                 help="rename one of the two",
             )
         if other != kind:
-            raise WheelError(f"'{path}' has '{part}' as a file and as a folder")
+            raise WheelError(f"'{path}': '{part}' is a file and a directory")
         part, kind = part.rpartition("/")[0], "folder"
         if seen.get(_folded(part)) == (part, kind):
             break
@@ -180,7 +181,7 @@ def check_name(name: str, *, archive: Path) -> None:
     """
     why = why_not_a_name(name)
     if why is not None:
-        raise WheelError(f"'{archive}' has a member with an unsafe name: {ascii(name)[:200]}: {why}")
+        raise WheelError(f"'{archive}' has a member with an unsafe name: {quoted(name)}: {why}")
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or str(path) != name:
         raise WheelError(f"'{archive}' has a member with an unsafe name: {name!r}")

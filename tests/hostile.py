@@ -77,8 +77,12 @@ def mangled() -> bytes:
 
 
 def mangled_definition() -> bytes:
-    name = b"_Z" + b"S" * 100_000 + b"N5torch6stable" * 5_000
-    return with_symbols(b"\0" + name + b"\0", [1], undefined=False)
+    name = b"_Z" + b"S" * 20_000 + b"N5torch6stable" * 3_000
+    return with_symbols(b"\0" + name + b"\0", [1] * 20, undefined=False)
+
+
+def mangled_number() -> bytes:
+    return with_symbols(b"\0_ZN2at" + b"1" * 5_000 + b"Ev\0", [1])
 
 
 def notes() -> bytes:
@@ -196,8 +200,8 @@ def macho() -> bytes:
 LIBRARIES = {
     make.__name__: make
     for make in (
-        long_needed, long_symbols, many_symbols, mangled, mangled_definition, notes, code, code_of_aarch64, headers,
-        versions, tags, chain, buckets, relocations, bundles, packed_bombs, packed_heads, images, magics,
+        long_needed, long_symbols, many_symbols, mangled, mangled_definition, mangled_number, notes, code,
+        code_of_aarch64, headers, versions, tags, chain, buckets, relocations, bundles, packed_bombs, packed_heads, images, magics,
         cubin_sections, macho,
     )
 }  # fmt: skip

@@ -187,7 +187,7 @@ BROKEN = {
     "no metadata.json": (lambda p: repacked(p, lambda m: m.pop("relu/metadata.json")), "one package"),
     "metadata.json that is none": (
         lambda p: repacked(p, lambda m: m.update({"relu/metadata.json": b"[]"})),
-        "lacks 'name'",
+        "is not a JSON object",
     ),
     "a file that is also a directory": (
         lambda p: repacked(p, lambda m: m.update({"relu/layers": b""})),

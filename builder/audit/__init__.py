@@ -20,6 +20,11 @@ from builder.wheel import Wheel
 
 __all__ = ["CHECKS", "Facts", "Finding", "Library", "Plan", "Report", "Subject", "judge", "run"]
 
+BUDGET = "budget"
+"""The rule of what costs more to read than any wheel does."""
+_MOST_FINDINGS = 10_000
+_LARGEST_REPORT = 16 << 20
+
 Check = Callable[[Subject], Iterator[Finding]]
 
 CHECKS: Mapping[str, Check] = {
@@ -46,7 +51,28 @@ def run(wheel: Wheel, *, plan: Plan | None = None) -> Report:
 
 def judge(subject: Subject) -> tuple[Finding, ...]:
     """Return what all checks find, sorted by file."""
-    found = set(subject.refused)
-    for check in CHECKS.values():
-        found.update(check(subject))
+    found: set[Finding] = set()
+    size = 0
+    for finding in _all(subject):
+        size += len(finding.file) + len(finding.symbol) + len(finding.why)
+        if len(found) == _MOST_FINDINGS or size > _LARGEST_REPORT:
+            found.add(_too_many(subject, len(found)))
+            break
+        found.add(finding)
     return tuple(sorted(found))
+
+
+def _all(subject: Subject) -> Iterator[Finding]:
+    yield from subject.refused
+    for check in CHECKS.values():
+        yield from check(subject)
+
+
+def _too_many(subject: Subject, found: int) -> Finding:
+    return Finding(
+        file=subject.dist_info,
+        rule=BUDGET,
+        symbol="findings",
+        why=f"there are more findings than these {found}",
+        remedy="correct these, and audit the wheel again",
+    )

@@ -10,6 +10,8 @@ from builder.devicecode import Image
 
 RULE = "archs"
 
+_SHOWN = 10
+
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Compare the device code of all libraries with the plan, or with `metadata.json`."""
@@ -30,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
         return
     source = "the plan" if subject.plan.archs is not None else "metadata.json"
-    file = ", ".join(library.name for library in subject.libraries)
+    file = ", ".join(library.name for library in subject.libraries[:_SHOWN])
     yield from (_missing(file, image, source) for image in sorted(wanted - found))
     for library in subject.libraries:
         yield from (_extra(library.name, image, source) for image in sorted(library.images - wanted))

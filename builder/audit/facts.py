@@ -4,16 +4,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.message import Message
-from email.parser import BytesParser
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from builder import untrusted
 from builder.config.values import Backend, Framework, Version
+from builder.untrusted import UntrustedError
 from builder.variant import Variant
 
 _STABLE = re.compile(r"torch\.stable([0-9]{2,})\.([a-z0-9]+)", re.ASCII)
 _CLASSIC = re.compile(r"torch([0-9]{2,})(\.cxx11)?\.([a-z0-9]+)", re.ASCII)
 _TVM_FFI = re.compile(r"tvmffi([0-9]{2,})\.([a-z0-9]+)", re.ASCII)
+_LONGEST_REQUIREMENT = 1000
 _CPUS = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64", "amd64": "x86_64"}
 _SYSTEMS = {"linux": "linux", "manylinux": "linux", "musllinux": "linux", "macosx": "darwin", "win": "windows"}
 
@@ -67,20 +69,28 @@ def system_of(platform: str) -> str | None:
 
 
 def headers(content: bytes) -> Message:
-    """Return the headers of METADATA or WHEEL."""
-    return BytesParser().parsebytes(content, headersonly=True)
+    """Return the headers of METADATA or WHEEL; none, where they cannot be read, which `layout` says."""
+    try:
+        return untrusted.fields(content)
+    except UntrustedError:
+        return Message()
 
 
 def requirements(content: bytes) -> Mapping[str, Requirement]:
-    """Return the requirements of METADATA by name; what is no requirement is left out."""
-    found: dict[str, Requirement] = {}
-    for line in headers(content).get_all("Requires-Dist", []):
-        try:
-            requirement = Requirement(str(line))
-        except InvalidRequirement:
-            continue
-        found[requirement.name.lower().replace("_", "-")] = requirement
-    return found
+    """Return the requirements of METADATA by name; what is no requirement is left out, which `layout` says."""
+    lines = headers(content).get_all("Requires-Dist", [])
+    found = filter(None, map(requirement, dict.fromkeys(lines)))
+    return {each.name.lower().replace("_", "-"): each for each in found}
+
+
+def requirement(line: str) -> Requirement | None:
+    """Return a requirement, or None for what is none, or is longer or deeper than anybody writes one."""
+    if len(line) > _LONGEST_REQUIREMENT:
+        return None
+    try:
+        return Requirement(line)
+    except (InvalidRequirement, RecursionError):
+        return None
 
 
 def from_contents(*, backend: object, metadata: bytes, noarch: bool) -> Facts | None:

@@ -15,6 +15,9 @@ _BYTECODE = (".pyc", ".pyo")
 _LEFT_OVER = (
     ".a", ".bak", ".d", ".ii", ".lib", ".log", ".ninja", ".o", ".obj", ".orig", ".rej", ".swp", ".tmp", "~",
 )  # fmt: skip
+_ACTED_ON = frozenset(("entry_points.txt",))
+"""Files of the `.dist-info` directory that others act on: these are the commands and plugins of a package."""
+_SHOWN = 10
 _LEFT_OVER_NAMES = frozenset(("CMakeCache.txt", "CMakeLists.txt", "build.ninja", "compile_commands.json", "Makefile"))
 
 
@@ -45,6 +48,14 @@ def _places(subject: Subject) -> Iterator[Finding]:
                 top,
                 f"a wheel of this kernel holds '{subject.module}/' and '{subject.dist_info}/', nothing else",
                 "do not install it, or install it into the package",
+            )
+        elif top == subject.dist_info and rest.casefold() in _ACTED_ON:
+            yield _finding(
+                name,
+                rest,
+                "it adds commands or plugins to every environment that the wheel is installed in, and a kernel is only "
+                "imported",
+                "leave it out",
             )
         elif base.startswith(".") or base.endswith(_LEFT_OVER) or base in _LEFT_OVER_NAMES:
             yield _finding(name, base, "it is a left-over of a build or of an editor", "leave it out")
@@ -85,7 +96,7 @@ def _module(subject: Subject, library: Library) -> Iterator[Finding]:
     named = PurePosixPath(subject.library).name.partition(".")[0]
     if not named or named in library.extension.modules or not _imports(subject, named):
         return
-    modules = ", ".join(library.extension.modules) or "no module"
+    modules = ", ".join(library.extension.modules[:_SHOWN]) or "no module"
     yield _finding(
         library.name,
         f"PyInit_{named}",

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from packaging.utils import canonicalize_name
 
+from builder import untrusted
 from builder.audit.report import Finding
-from builder.audit.subject import Subject, parse_object
+from builder.audit.subject import Subject
 from builder.config.values import Framework
+from builder.untrusted import UntrustedError
 
 RULE = "layout"
 
@@ -18,6 +20,10 @@ _ORDER = (
     "name", "id", "version", "license", "upstream", "source", "python-depends", "kernel-depends", "backend", "digest",
     "provenance",
 )  # fmt: skip
+_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}", re.ASCII)
+_ARCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+:-]{0,63}", re.ASCII)
+_LONGEST_NUMBER = 9
+_SHOWN = 80
 _NOT_DIGESTED = ("metadata.json", "metadata.json.sigstore")
 
 
@@ -27,9 +33,10 @@ def check(subject: Subject) -> Iterator[Finding]:
     if path not in subject.files:
         yield _finding(path, "metadata.json", "the wheel lacks it, so no client knows what the kernel is")
         return
-    values = parse_object(subject.texts[path])
-    if values is None:
-        yield _finding(path, "metadata.json", "it is not a JSON object")
+    try:
+        values = untrusted.json_object(subject.texts[path])
+    except UntrustedError as error:
+        yield _finding(path, "metadata.json", str(error))
         return
     yield from _keys(path, values)
     yield from _identity(path, values, subject)
@@ -46,7 +53,7 @@ def _keys(path: str, values: Mapping[str, object]) -> Iterator[Finding]:
         if key not in values:
             yield _finding(path, key, "this key is missing")
         elif not isinstance(values[key], kind) or isinstance(values[key], bool):
-            yield _finding(path, key, f"its value is {values[key]!r}, not of type {kind.__name__}")
+            yield _finding(path, key, f"its value is {repr(values[key])[:_SHOWN]}, not of type {kind.__name__}")
     known = [key for key in values if key in _ORDER]
     for have, want in zip(known, sorted(known, key=_ORDER.index), strict=True):
         if have != want:
@@ -57,16 +64,17 @@ def _keys(path: str, values: Mapping[str, object]) -> Iterator[Finding]:
 def _identity(path: str, values: Mapping[str, object], subject: Subject) -> Iterator[Finding]:
     name, ops = values.get("name"), values.get("id")
     if isinstance(name, str) and canonicalize_name(name) != subject.name:
-        yield _finding(path, "name", f"it says '{name}', the wheel '{subject.name}'")
-    if isinstance(ops, str):
-        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", ops, re.ASCII) is None:
-            yield _finding(path, "id", f"'{ops}' is no Python name")
-        if subject.plan.ops is not None and ops != subject.plan.ops:
-            yield _finding(path, "id", f"it says '{ops}', the plan '{subject.plan.ops}'")
-        yield from _ops_file(ops, subject)
+        yield _finding(path, "name", f"it says '{name[:_SHOWN]}', the wheel '{subject.name}'")
     major = values.get("version")
     if isinstance(major, int) and str(major) != subject.version.split(".")[0].split("+")[0]:
         yield _finding(path, "version", f"it says {major}, the wheel {subject.version}")
+    if isinstance(ops, str):
+        if _ID.fullmatch(ops) is None:
+            yield _finding(path, "id", f"'{ops[:_SHOWN]}' is no Python name")
+            return
+        if subject.plan.ops is not None and ops != subject.plan.ops:
+            yield _finding(path, "id", f"it says '{ops}', the plan '{subject.plan.ops}'")
+        yield from _ops_file(ops, subject)
 
 
 def _ops_file(ops: str, subject: Subject) -> Iterator[Finding]:
@@ -84,13 +92,13 @@ def _backend(path: str, values: Mapping[str, object], subject: Subject) -> Itera
         return
     kind, archs = backend.get("type"), backend.get("archs")
     if subject.facts is None:
-        yield _finding(path, "backend.type", f"'{kind}' and the wheel's label '{subject.version}' do not go together")
+        yield _finding(path, "backend.type", f"'{str(kind)[:_SHOWN]}' and the wheel's label '{subject.version}' do not go together")
     elif kind != subject.facts.backend.value:
-        yield _finding(path, "backend.type", f"it says '{kind}', the wheel's label '{subject.facts.backend}'")
+        yield _finding(path, "backend.type", f"it says '{str(kind)[:_SHOWN]}', the wheel's label '{subject.facts.backend}'")
     if archs is None:
         return
-    if not isinstance(archs, list) or not all(isinstance(arch, str) for arch in archs):
-        yield _finding(path, "backend.archs", "it is not a list of strings")
+    if not isinstance(archs, list) or not all(isinstance(arch, str) and _ARCH.fullmatch(arch) for arch in archs):
+        yield _finding(path, "backend.archs", "it is not a list of architectures, such as '9.0a' or 'gfx90a'")
         return
     if archs != sorted(set(archs), key=natural):
         yield _finding(path, "backend.archs", f"{' '.join(archs)} is not sorted by number, without doubles")
@@ -101,7 +109,10 @@ def _backend(path: str, values: Mapping[str, object], subject: Subject) -> Itera
 
 def natural(arch: str) -> tuple[tuple[int, str], ...]:
     """Return a key that sorts numbers as numbers: 8.9 before 10.0."""
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", arch))
+    return tuple(
+        (int(part), "") if index % 2 and len(part) <= _LONGEST_NUMBER else (-1, part)
+        for index, part in enumerate(re.split(r"([0-9]+)", arch))
+    )
 
 
 def _digest(path: str, values: Mapping[str, object], subject: Subject) -> Iterator[Finding]:

@@ -5,12 +5,9 @@ import io
 import mmap
 import re
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import IO
+from itertools import chain
 
 from packaging.utils import canonicalize_name
 
@@ -23,11 +20,13 @@ from builder.audit.subject import File, Library, Subject, parse_object
 from builder.elf import Data
 from builder.errors import BuilderError
 from builder.extension import Extension, binary_format
-from builder.wheel import Wheel, WheelError
+from builder.untrusted import LARGEST_TEXT
+from builder.wheel import Member, Wheel
 
-_CHUNK = 1 << 20
 _IN_MEMORY = 256 << 20
-_LARGEST_TEXT = 16 << 20
+_HEAD = 4
+"""Bytes that a format is known by."""
+_TEXTS = ("METADATA", "RECORD", "WHEEL")
 _LIBRARY_NAME = re.compile(r"\.(so(\.[0-9]+)*|pyd|dylib|dll)$")
 
 
@@ -41,17 +40,9 @@ def read(wheel: Wheel, *, plan: Plan) -> Subject:
     files: dict[str, File] = {}
     texts: dict[str, bytes] = {}
     judged: list[Library | Finding] = []
-    try:
-        with zipfile.ZipFile(wheel.path) as archive:
-            for name in wheel.members:
-                with archive.open(name) as member:
-                    files[name] = _member(
-                        _Member(name=name, size=archive.getinfo(name).file_size, stream=member),
-                        texts=texts if _describes(name, package=package or "", dist_info=wheel.dist_info) else None,
-                        judged=judged,
-                    )
-    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise WheelError(f"'{wheel.path}' is damaged: {error}", help="build or download it again") from error
+    for name, member in wheel.members.items():
+        describes = _describes(name, package=package or "", dist_info=wheel.dist_info)
+        files[name] = _member(name, member, texts=texts if describes else None, judged=judged)
     return Subject(
         name=wheel.name,
         version=str(wheel.version),
@@ -69,31 +60,50 @@ def read(wheel: Wheel, *, plan: Plan) -> Subject:
 
 def _describes(name: str, *, package: str, dist_info: str) -> bool:
     """Whether a member's content says something about the others."""
-    return name.startswith(f"{dist_info}/") or name in (f"{package}/metadata.json", f"{package}/_ops.py")
+    described = (f"{dist_info}/{text}" for text in _TEXTS)
+    return name in (*described, f"{package}/metadata.json", f"{package}/_ops.py")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Member:
-    name: str
-    size: int
-    stream: IO[bytes]
-
-
-def _member(member: _Member, *, texts: dict[str, bytes] | None, judged: list[Library | Finding]) -> File:
+def _member(
+    name: str, member: Member, *, texts: dict[str, bytes] | None, judged: list[Library | Finding]
+) -> File:
     """Hash a member; keep its text in `texts`, and judge it if it is a library by name or by content."""
-    first = member.stream.read(_CHUNK)
-    if member.size and _is_library(member.name, first):
+    pieces = member.chunks()
+    first = _first(pieces)
+    if member.size and _is_library(name, first):
         with _memory(member.size) as data:
-            file = _hash(member, first, into=data)
-            judged.append(_judge(member.name, data))
+            file = _hash(first, pieces, into=data)
+            judged.append(_judge(name, data))
         return file
     kept = io.BytesIO()
-    file = _hash(member, first, into=kept if texts is not None and member.size <= _LARGEST_TEXT else None)
+    file = _hash(first, pieces, into=kept if texts is not None and member.size <= LARGEST_TEXT else None)
     if texts is not None:
-        texts[member.name] = kept.getvalue()
-    if _LIBRARY_NAME.search(member.name):
-        judged.append(_judge(member.name, b""))
+        texts[name] = kept.getvalue()
+        if member.size > LARGEST_TEXT:
+            judged.append(_too_large(name, member.size))
+    if _LIBRARY_NAME.search(name):
+        judged.append(_judge(name, b""))
     return file
+
+
+def _first(pieces: Iterator[bytes]) -> bytes:
+    """Return the first pieces, of which each may be a single byte, as far as they say what the file is."""
+    first = b""
+    for piece in pieces:
+        first += piece
+        if len(first) >= _HEAD:
+            break
+    return first
+
+
+def _too_large(name: str, size: int) -> Finding:
+    return Finding(
+        file=name,
+        rule="budget",
+        symbol=name,
+        why=f"it has {size} bytes, and of a file that describes others no more than {LARGEST_TEXT} are read",
+        remedy="build the wheel again",
+    )
 
 
 def _is_library(name: str, head: bytes) -> bool:
@@ -114,16 +124,13 @@ def _memory(size: int) -> Iterator[mmap.mmap]:
             yield data
 
 
-def _hash(member: _Member, first: bytes, *, into: mmap.mmap | io.BytesIO | None) -> File:
-    digest, size, chunk = hashlib.sha256(), 0, first
-    while chunk:
-        digest.update(chunk)
-        size += len(chunk)
+def _hash(first: bytes, pieces: Iterator[bytes], *, into: mmap.mmap | io.BytesIO | None) -> File:
+    digest, size = hashlib.sha256(), 0
+    for piece in chain((first,), pieces):
+        digest.update(piece)
+        size += len(piece)
         if into is not None:
-            into.write(chunk)
-        chunk = member.stream.read(_CHUNK)
-    if size != member.size:
-        raise EOFError(f"'{member.name}' has {size} bytes instead of {member.size}")
+            into.write(piece)
     return File(size=size, sha256=digest.digest())
 
 

@@ -4,19 +4,24 @@ import base64
 import csv
 import io
 from collections.abc import Iterator
+from itertools import islice
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from builder import untrusted
 from builder.audit import facts
 from builder.audit.report import Finding
 from builder.audit.subject import File, Subject
 from builder.config.values import Framework
+from builder.untrusted import UntrustedError
 
 RULE = "layout"
 
 _FRAMEWORKS = {Framework.TORCH: "torch", Framework.TVM_FFI: "apache-tvm-ffi"}
+_SHOWN = 80
+_MOST_ROWS = 1 << 15
 _UNHASHED = ("RECORD.jws", "RECORD.p7s")
 
 
@@ -40,9 +45,12 @@ def _record(subject: Subject) -> Iterator[Finding]:
     free = {path, *(f"{subject.dist_info}/{name}" for name in _UNHASHED)}
     text = subject.texts[path].decode("utf-8", "replace")
     try:
-        rows = list(csv.reader(io.StringIO(text), strict=True))
+        rows = list(islice(csv.reader(io.StringIO(text), strict=True), _MOST_ROWS + 1))
     except csv.Error as error:
         yield _finding(path, "RECORD", f"it is not a table: {error}")
+        return
+    if len(rows) > _MOST_ROWS:
+        yield _finding(path, "RECORD", f"it has more than the {_MOST_ROWS} rows that are read")
         return
     for row in filter(None, rows):
         name = row[0]
@@ -63,11 +71,11 @@ def _row(path: str, row: list[str], file: File) -> Iterator[Finding]:
     name, digest, size = row
     encoded = base64.urlsafe_b64encode(file.sha256).rstrip(b"=").decode()
     if not digest.startswith("sha256="):
-        yield _finding(path, name, f"its hash in RECORD is {digest!r}, not a sha256")
+        yield _finding(path, name, f"its hash in RECORD is {digest[:_SHOWN]!r}, not a sha256")
     elif digest.rstrip("=") != f"sha256={encoded}":
         yield _finding(path, name, "its hash in RECORD is not that of the file")
     if size != str(file.size):
-        yield _finding(path, name, f"its size in RECORD is {size}, the file has {file.size}")
+        yield _finding(path, name, f"its size in RECORD is {size[:_SHOWN]}, the file has {file.size}")
 
 
 def _wheel(subject: Subject) -> Iterator[Finding]:
@@ -75,6 +83,7 @@ def _wheel(subject: Subject) -> Iterator[Finding]:
     if path not in subject.files:
         yield _finding(path, "WHEEL", "the wheel lacks it")
         return
+    yield from _readable(path, subject.texts[path])
     message = facts.headers(subject.texts[path])
     tags = {str(tag) for tag in message.get_all("Tag", [])}
     for tag in sorted(tags ^ set(subject.tags)):
@@ -104,17 +113,28 @@ def _metadata(subject: Subject) -> Iterator[Finding]:
     if path not in subject.files:
         yield _finding(path, "METADATA", "the wheel lacks it")
         return
+    yield from _readable(path, subject.texts[path])
     message = facts.headers(subject.texts[path])
     name, version = str(message.get("Name", "")), str(message.get("Version", ""))
     if canonicalize_name(name) != subject.name:
-        yield _finding(path, "Name", f"it says '{name}', the file name '{subject.name}'")
+        yield _finding(path, "Name", f"it says '{name[:_SHOWN]}', the file name '{subject.name}'")
     try:
-        same = Version(version) == Version(subject.version)
+        same = len(version) <= _SHOWN and Version(version) == Version(subject.version)
     except InvalidVersion:
         same = False
     if not same:
-        yield _finding(path, "Version", f"it says '{version}', the file name '{subject.version}'")
+        yield _finding(path, "Version", f"it says '{version[:_SHOWN]}', the file name '{subject.version}'")
+    for line in dict.fromkeys(message.get_all("Requires-Dist", [])):
+        if facts.requirement(line) is None:
+            yield _finding(path, "Requires-Dist", f"'{line[:_SHOWN]}' is no requirement that is read")
     yield from _requirement(path, subject)
+
+
+def _readable(path: str, content: bytes) -> Iterator[Finding]:
+    try:
+        untrusted.fields(content)
+    except UntrustedError as error:
+        yield _finding(path, path.rpartition("/")[2], str(error))
 
 
 def _requirement(path: str, subject: Subject) -> Iterator[Finding]:
@@ -129,7 +149,7 @@ def _requirement(path: str, subject: Subject) -> Iterator[Finding]:
     have = SpecifierSet() if required is None else required.specifier
     if required is None or not _admits_only(have, major=version.major, minor=version.minor, later=stated.stable):
         yield _finding(
-            path, "Requires-Dist", f"it requires '{package}{have}', and the wheel is for '{package}{wanted}'"
+            path, "Requires-Dist", f"it requires '{package}{str(have)[:_SHOWN]}', and the wheel is for '{package}{wanted}'"
         )
 
 

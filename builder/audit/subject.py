@@ -1,14 +1,18 @@
 """What the checks judge: a wheel's own words, and each of its libraries, read once."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from builder import untrusted
 from builder.audit.facts import Facts, Plan
 from builder.audit.report import Finding
 from builder.config.values import Version
 from builder.devicecode import Image
 from builder.extension import Extension
+from builder.untrusted import UntrustedError
+
+_LONGEST_ID = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +82,7 @@ class Subject:
     @property
     def library(self) -> str:
         """The file of the one library that a kernel has, by the id of `metadata.json`; empty when that has none."""
-        ops = str(self.plan.ops or self.metadata.get("id") or "")
+        ops = str(self.plan.ops or self.metadata.get("id") or "")[:_LONGEST_ID]
         return f"{self.module}/{ops}{'.so' if self.needs_no_python else '.abi3.so'}" if ops else ""
 
     @property
@@ -91,10 +95,10 @@ class Subject:
         return tuple(str(arch) for arch in archs) if isinstance(archs, list) else None
 
 
+@lru_cache(maxsize=4)
 def parse_object(content: bytes) -> dict[str, object] | None:
-    """Return a JSON object, or None for anything else."""
+    """Return a JSON object, or None for anything else; who asks again for the same gets the same."""
     try:
-        value = json.loads(content)
-    except (ValueError, RecursionError):
+        return untrusted.json_object(content)
+    except UntrustedError:
         return None
-    return value if isinstance(value, dict) else None

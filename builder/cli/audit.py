@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from builder import audit
 from builder.audit import Report
+from builder.audit.apart import run_apart
 from builder.errors import AuditError
-from builder.wheel import Wheel, WheelError
+from builder.wheel import WheelError
 
 
 @click.command()
@@ -20,7 +20,7 @@ def command(wheels: tuple[Path, ...], *, as_json: bool) -> int:
     unreadable: list[WheelError] = []
     for path in wheels:
         try:
-            reports.append(audit.run(Wheel.read(path)))
+            reports.append(run_apart(path))
         except WheelError as error:  # noqa: PERF203  the others are judged all the same
             unreadable.append(error)
     _show(reports, as_json=as_json)

@@ -4,12 +4,11 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from email.parser import BytesParser
 from urllib.parse import quote
 
 from packaging.version import Version
 
-from builder import pages
+from builder import pages, untrusted
 from builder.shipped import Shipped
 
 API_VERSION = "1.4"
@@ -80,7 +79,7 @@ def _project(name: str, listings: Sequence[Listing], *, root: str, base: str) ->
 
 def _file(listing: Listing, *, base: str) -> dict[str, object]:
     metadata = {"sha256": hashlib.sha256(listing.core).hexdigest()}
-    requires_python = BytesParser().parsebytes(listing.core)["Requires-Python"]
+    requires_python = untrusted.fields(listing.core)["Requires-Python"]
     return {
         "filename": listing.filename,
         "url": f"{base}/{quote(listing.filename)}",

@@ -63,7 +63,7 @@ def _sources(shipped: Shipped, origin: Origin) -> list[dict[str, Any]]:
     source = shipped.metadata.get("source")
     if origin.commit is not None:
         dependency: dict[str, Any] = {"name": "kernel", "digest": {"gitCommit": origin.commit}}
-        if isinstance(source, str):
+        if isinstance(source, str) and ":" in source:
             dependency["uri"] = _git(source)
         if origin.dirty:
             dependency["annotations"] = {"dirty": True}

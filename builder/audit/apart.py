@@ -1,0 +1,123 @@
+"""Judge a stranger's wheel in a process of its own, which the system stops when it costs too much: the last net.
+
+The readers have a budget for each kind of thing that a file can have too much of. What none of them foresees ends here.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from builder.audit import BUDGET, CHECKS, run
+from builder.audit.report import Finding, Report
+from builder.errors import BuilderError
+from builder.wheel import Wheel, WheelError
+
+_SECONDS = 4
+_BYTES_A_SECOND = 8 << 20
+"""Of the wheel; 200 MB of device code are judged in a second, of which each may bring some symbols."""
+_MEMORY = 224 << 20
+"""For the heap of Python: a library itself is mapped, and its size is bounded by that of the wheel."""
+_SIZE_FACTOR = 2
+_BUG, _NO_MEMORY = 1, 3
+"""Exit codes of the child."""
+
+
+def run_apart(path: Path) -> Report:
+    """Judge a wheel; one that costs more time or memory than its size allows has a finding.
+
+    Raises:
+        WheelError: the file is damaged, or is no wheel.
+    """
+    size = path.stat().st_size if path.is_file() else 0
+    seconds, memory = _SECONDS + size // _BYTES_A_SECOND, _MEMORY + _SIZE_FACTOR * size
+    reader, writer = os.pipe()
+    child = _fork()
+    if child == 0:
+        os.close(reader)
+        _judge(path, writer, seconds=seconds, memory=memory)
+    os.close(writer)
+    answer = _answer(reader, child)
+    if "error" in answer:
+        raise WheelError(answer["error"], help=answer["help"])
+    if "too much" in answer:
+        return _too_much(path, answer["too much"], seconds=seconds, memory=memory)
+    findings = tuple(Finding(**each) for each in answer["findings"])
+    return Report(wheel=answer["wheel"], rules=tuple(answer["rules"]), findings=findings)
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python warns where there are threads: the child takes no lock of theirs, and ends without cleaning up.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _judge(path: Path, writer: int, *, seconds: int, memory: int) -> None:
+    """Write the answer of the child, and end it: nothing of the parent's runs in it."""
+    code = _BUG
+    try:
+        _limit(resource.RLIMIT_CPU, seconds)
+        _limit(resource.RLIMIT_DATA, memory)
+        _limit(resource.RLIMIT_CORE, 0)
+        signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+        with os.fdopen(writer, "w", encoding="ascii") as stream:
+            stream.write(_said(path))
+        code = 0
+    except MemoryError:
+        code = _NO_MEMORY
+    except KeyboardInterrupt:
+        code = _NO_MEMORY  # the parent has it, too, and does not ask
+    finally:
+        if code == _BUG:
+            sys.excepthook(*sys.exc_info())
+        os._exit(code)
+
+
+def _limit(kind: int, value: int) -> None:
+    """Lower a limit; one that is lower already stays."""
+    _, hard = resource.getrlimit(kind)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+
+
+def _said(path: Path) -> str:
+    try:
+        return json.dumps(run(Wheel.read(path)).to_dict())
+    except BuilderError as error:
+        return json.dumps({"error": error.message, "help": error.help})
+
+
+def _answer(reader: int, child: int) -> dict[str, Any]:
+    try:
+        with os.fdopen(reader, encoding="ascii") as stream:
+            text = stream.read()
+        _, status = os.waitpid(child, 0)
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    code = os.waitstatus_to_exitcode(status)
+    if code == 0:
+        answer: dict[str, Any] = json.loads(text)
+        return answer
+    if code == _BUG:
+        raise ChildProcessError("the process that judged the wheel failed; its traceback is above")
+    return {"too much": "processor time" if code == -signal.SIGXCPU else "memory"}
+
+
+def _too_much(path: Path, what: str, *, seconds: int, memory: int) -> Report:
+    allowed = f"{seconds} s" if what == "processor time" else f"{memory >> 20} MiB"
+    finding = Finding(
+        file=path.name,
+        rule=BUDGET,
+        symbol=what,
+        why=f"to judge it takes more {what} than a wheel of its size may: {allowed}",
+        remedy="build it again; a wheel that was built by `builder build` takes a fraction of that",
+    )
+    return Report(wheel=path.name, rules=tuple(CHECKS), findings=(finding,))
