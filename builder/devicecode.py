@@ -240,8 +240,9 @@ def _hip(data: Data, budget: _Budget) -> Iterator[Image]:
 class _Bytes(Protocol):
     """A bundle, of which the table at its begin is read."""
 
-    size: int
-    """All its bytes, when unpacked."""
+    @property
+    def size(self) -> int:
+        """All its bytes, when unpacked."""
 
     def read(self, start: int, end: int) -> bytes:
         """Return a part; what is behind the end is missing."""

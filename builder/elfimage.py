@@ -222,5 +222,7 @@ def text(strings: bytes, offset: int, *, most: int = _LONGEST_NAME) -> str:
     """Return the zero-terminated text at `offset` of a string table; it has no more than `most` bytes."""
     end = strings.find(b"\0", offset, offset + most)
     if end < 0:
-        raise ElfError(f"it is damaged: a name at {offset} lies outside its string table, or has more than {most} bytes")
+        raise ElfError(
+            f"it is damaged: a name at {offset} lies outside its string table, or has more than {most} bytes"
+        )
     return strings[offset:end].decode("utf-8", "backslashreplace")

@@ -81,7 +81,9 @@ class Macho:
                 start = self._unpack(struct.Struct("<I"), at + 8)[0]
                 content = bytes(self.data[at + start : at + min(size, start + _LONGEST_PATH)])
                 if start >= size or (b"\0" not in content and len(content) == _LONGEST_PATH):
-                    raise MachoError(f"it is damaged: a name lies outside the load command at byte {at}, or is too long")
+                    raise MachoError(
+                        f"it is damaged: a name lies outside the load command at byte {at}, or is too long"
+                    )
                 found.append(content.split(b"\0", 1)[0].decode("utf-8", "backslashreplace"))
         return tuple(found)
 

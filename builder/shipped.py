@@ -132,7 +132,9 @@ def _member(wheel: Wheel, name: str) -> bytes:
         raise WheelError(f"'{wheel.path}' has no '{name}'", help="build the wheel again; it is not complete")
     member = wheel.members[name]
     if member.size > LARGEST_TEXT:
-        raise WheelError(f"'{wheel.path}': '{name}' has {member.size} bytes, more than the {LARGEST_TEXT} that are read")
+        raise WheelError(
+            f"'{wheel.path}': '{name}' has {member.size} bytes, more than the {LARGEST_TEXT} that are read"
+        )
     return member.read()
 
 
@@ -228,9 +230,7 @@ def _disagreements(shipped: Shipped, hashes: Mapping[str, bytes]) -> Iterator[st
 
 def _digests(shipped: Shipped, hashes: Mapping[str, bytes]) -> dict[str, str]:
     prefix = f"{shipped.module}/"
-    return {
-        name: base64.b64encode(hashes[f"{prefix}{name}"]).decode() for name in shipped.package if is_digested(name)
-    }
+    return {name: base64.b64encode(hashes[f"{prefix}{name}"]).decode() for name in shipped.package if is_digested(name)}
 
 
 def one_kernel(wheels: Iterable[Shipped]) -> str:

@@ -13,7 +13,7 @@ _MOST_FIELDS = 10_000
 _DEEPEST = 32
 _LONGEST_NAME, _LONGEST_PART = 1024, 255
 _INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-"""Categories of Unicode: control characters, those that turn the direction of writing, halves of pairs, ends of lines."""
+"""Categories of Unicode: control characters, what turns the direction of writing, halves of pairs, ends of lines."""
 
 
 class UntrustedError(ValueError):

@@ -122,7 +122,7 @@ def _members(path: Path, infos: list[zipfile.ZipInfo]) -> Iterator[tuple[str, Me
     _check_size(path, infos)
     seen: dict[str, tuple[str, str]] = {}
     for info in infos:
-        if info.is_dir():
+        if info.filename.endswith("/"):  # `is_dir` fails for a name of no letters
             continue
         check_name(info.filename, archive=path)
         _check_same(path, info.filename, seen)

@@ -12,7 +12,7 @@ IMAGE = struct.Struct("<HHIQIIHHIIIQQQ")
 
 
 def elf(
-    parts: Mapping[str, bytes] = {},  # noqa: B006  only read
+    parts: Mapping[str, bytes] = {},
     tags: Iterable[tuple[int, int | str]] = (),
     *,
     segments: Iterable[tuple[int, int, str]] = (),
@@ -201,8 +201,8 @@ LIBRARIES = {
     make.__name__: make
     for make in (
         long_needed, long_symbols, many_symbols, mangled, mangled_definition, mangled_number, notes, code,
-        code_of_aarch64, headers, versions, tags, chain, buckets, relocations, bundles, packed_bombs, packed_heads, images, magics,
-        cubin_sections, macho,
+        code_of_aarch64, headers, versions, tags, chain, buckets, relocations, bundles, packed_bombs, packed_heads,
+        images, magics, cubin_sections, macho,
     )
 }  # fmt: skip
 """What it is -> the function that makes it."""

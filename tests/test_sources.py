@@ -1,9 +1,10 @@
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from builder import sources, tree
+from builder import cli, sources, tree
 from builder.config import Backend
 from builder.errors import ConfigError
 from builder.kernel import load
@@ -143,6 +144,18 @@ def test_a_glob_that_matches_nothing_is_an_error(kernel):
 def test_a_glob_in_schema_4_is_an_error(kernel):
     made = kernel('[torch]\nsrc = ["*.cpp"]\n', "a.cpp", general=GENERAL.replace("edition = 5\n", ""))
     assert [code for code, _ in problems(made)] == ["B034"]
+
+
+@pytest.mark.parametrize("name", ["a\tb.cpp", "a\x7f.cpp", "\u202ea.cpp"], ids=ascii)
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_source_whose_name_cannot_be_shown_is_refused_listed_or_found(tmp_path, capsys, name, listed):
+    config = f"{GENERAL}[torch]\nsrc = [{json.dumps(name if listed else '*.cpp')}]\n"
+    (tmp_path / "torch-ext/my_relu").mkdir(parents=True)
+    for path, content in ((PACKAGE, ""), (name, ""), ("build.toml", config)):
+        (tmp_path / path).write_text(content, encoding="utf-8")
+    assert cli.run(["check", str(tmp_path)]) == 2
+    shown = capsys.readouterr()
+    assert ("B023" if listed else "B030") in shown.out + shown.err
 
 
 def test_a_glob_of_many_stars_is_matched_in_no_time(kernel):

@@ -92,9 +92,13 @@ def _backend(path: str, values: Mapping[str, object], subject: Subject) -> Itera
         return
     kind, archs = backend.get("type"), backend.get("archs")
     if subject.facts is None:
-        yield _finding(path, "backend.type", f"'{str(kind)[:_SHOWN]}' and the wheel's label '{subject.version}' do not go together")
+        yield _finding(
+            path, "backend.type", f"'{str(kind)[:_SHOWN]}' and the wheel's label '{subject.version}' do not go together"
+        )
     elif kind != subject.facts.backend.value:
-        yield _finding(path, "backend.type", f"it says '{str(kind)[:_SHOWN]}', the wheel's label '{subject.facts.backend}'")
+        yield _finding(
+            path, "backend.type", f"it says '{str(kind)[:_SHOWN]}', the wheel's label '{subject.facts.backend}'"
+        )
     if archs is None:
         return
     if not isinstance(archs, list) or not all(isinstance(arch, str) and _ARCH.fullmatch(arch) for arch in archs):

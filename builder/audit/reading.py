@@ -64,9 +64,7 @@ def _describes(name: str, *, package: str, dist_info: str) -> bool:
     return name in (*described, f"{package}/metadata.json", f"{package}/_ops.py")
 
 
-def _member(
-    name: str, member: Member, *, texts: dict[str, bytes] | None, judged: list[Library | Finding]
-) -> File:
+def _member(name: str, member: Member, *, texts: dict[str, bytes] | None, judged: list[Library | Finding]) -> File:
     """Hash a member; keep its text in `texts`, and judge it if it is a library by name or by content."""
     pieces = member.chunks()
     first = _first(pieces)

@@ -149,7 +149,9 @@ def _requirement(path: str, subject: Subject) -> Iterator[Finding]:
     have = SpecifierSet() if required is None else required.specifier
     if required is None or not _admits_only(have, major=version.major, minor=version.minor, later=stated.stable):
         yield _finding(
-            path, "Requires-Dist", f"it requires '{package}{str(have)[:_SHOWN]}', and the wheel is for '{package}{wanted}'"
+            path,
+            "Requires-Dist",
+            f"it requires '{package}{str(have)[:_SHOWN]}', and the wheel is for '{package}{wanted}'",
         )
 
 
