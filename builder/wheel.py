@@ -93,6 +93,9 @@ class Wheel:
         Raises:
             WheelError: it is not a wheel, or a member has an unsafe name, is a link, is double or is a bomb.
         """
+        why = why_not_a_name(path.name)
+        if why is not None:
+            raise WheelError(f"{quoted(path.name)} is not named like a wheel: {why}")
         try:
             name, version, _build, tags = parse_wheel_filename(path.name)
         except InvalidWheelFilename as error:

@@ -144,6 +144,16 @@ def test_members_with_names_that_mislead_are_refused(tmp_path, capsys, names, wh
     assert shown.replace("\n", "").isprintable()
 
 
+@pytest.mark.parametrize("tag", ["py3-none-\u202eyna", "py3-none-\x1b[2J"], ids=ascii)
+def test_a_wheel_whose_own_name_misleads_is_refused(tmp_path, capsys, tag):
+    path = demo_wheel(tmp_path, **NOARCH)
+    path = path.rename(tmp_path / path.name.replace("py3-none-any", tag))
+    assert cli.run(["audit", str(path)]) == 2
+    shown = capsys.readouterr().err
+    assert "cannot be seen" in shown
+    assert shown.replace("\n", "").isprintable()
+
+
 def spoiled(path, offset, value):
     """Change one byte in the headers of the first member: in the archive's directory and before the content."""
     content = bytearray(path.read_bytes())

@@ -178,11 +178,8 @@ def _wheel():
 _LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20), st.sampled_from(["cpu", "8.0"])
 )
-_JSON = st.recursive(
-    _LEAVES,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=12,
-)
+_INNER = _LEAVES | st.lists(_LEAVES, max_size=4) | st.dictionaries(st.text(max_size=8), _LEAVES, max_size=4)
+_JSON = _INNER | st.lists(_INNER, max_size=4) | st.dictionaries(st.text(max_size=8), _INNER, max_size=4)
 _KEYS = ("name", "id", "version", "license", "backend", "digest", "build", "provenance", "python-depends", "source")
 _VALUES = _JSON | st.fixed_dictionaries({"archs": _JSON, "files": _JSON})
 _TABLES = st.dictionaries(st.sampled_from(_KEYS), _VALUES)
