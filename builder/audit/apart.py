@@ -34,7 +34,7 @@ def run_apart(path: Path) -> Report:
     Raises:
         WheelError: the file is damaged, or is no wheel.
     """
-    size = path.stat().st_size if path.is_file() else 0
+    size = _size(path)
     seconds, memory = _SECONDS + size // _BYTES_A_SECOND, _MEMORY + _SIZE_FACTOR * size
     reader, writer = os.pipe()
     child = _fork()
@@ -49,6 +49,13 @@ def run_apart(path: Path) -> Report:
         return _too_much(path, answer["too much"], seconds=seconds, memory=memory)
     findings = tuple(Finding(**each) for each in answer["findings"])
     return Report(wheel=answer["wheel"], rules=tuple(answer["rules"]), findings=findings)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0  # the child says what is wrong
 
 
 def _fork() -> int:
