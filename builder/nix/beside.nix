@@ -11,6 +11,7 @@ let
     concatMap
     elem
     filter
+    foldl'
     fromTOML
     map
     readFile
@@ -20,12 +21,9 @@ let
   facts = fromTOML (readFile ../data/dependencies.toml);
   sources = import ./sources.nix { inherit util; };
 
-  distribution =
-    name:
-    (facts.brought.${name} or (util.findFirst (found: found != null) null (
-      map (table: table.${name} or null) (attrValues facts.python)
-    ))
-    ).package;
+  known = foldl' (all: table: table // all) facts.brought (attrValues facts.python);
+
+  distribution = name: known.${name}.package;
 
   declared =
     kernel: backend:
@@ -44,9 +42,7 @@ let
 
   brought =
     root: kernel: backend:
-    filter (name: elem backend facts.brought.${name}.backends && mentions root kernel name) (
-      attrNames facts.brought
-    );
+    filter (name: elem backend facts.brought.${name}.backends && mentions root kernel name) (attrNames facts.brought);
 in
 {
   /**
