@@ -3,17 +3,20 @@
 import json
 import re
 import shutil
+import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from builder import audit, cudafe, finish, headers, loadtest, ninja_log, parallel, reproducible, run, sandbox, standin
-from builder.config import Backend
+from builder.config import Backend, LoadTestRule
 from builder.errors import AuditError, ToolError
 from builder.job import Built, CompileError, Job, OutOfMemoryError
+from builder.loadtest.imports import imported
 from builder.project import Project
+from builder.sources import package_directory
 from builder.wheel import Wheel, unpack
 
 _PLAN = "kernel-plan.json"
@@ -37,9 +40,11 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
     Raises:
         CompileError: the compiler's own first error is on top of the message.
         AuditError: the wheel breaks a rule.
-        LoadError: it does not load or registers nothing.
+        LoadError: it does not load or registers nothing; where a module is not declared, before anything is compiled.
     """
     began = time.monotonic()
+    _lay_out(job.project, scratch)
+    _foresee(job, scratch, listen)
     raw, peak = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes)
     compiled = time.monotonic()
     listen("finishing the wheel")
@@ -51,8 +56,8 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
     listen("auditing")
     wheel = Wheel.read(path)
     _audit(wheel, audit.Plan(variant=job.cell.name, archs=finish.archs_of(plan)))
-    listen("loading")
-    loaded = _load(job, wheel, scratch)
+    loaded = test(job, wheel, scratch=scratch, listen=listen)
+    loaded.require(job.load_test)
     report = {
         "peak-memory": peak,
         "compile-seconds": round(compiled - began, 2),
@@ -60,7 +65,8 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
         "canonical-path": _canonical(job),
         "not-reproducible": _shortcoming(job),
         "files": ninja_log.read(scratch / "build"),
-        "ops": None if loaded is None else {name: list(keys) for name, keys in loaded.ops.items()},
+        "ops": None if loaded.by_choice else {name: list(keys) for name, keys in loaded.ops.items()},
+        "load-test": loaded.to_json(),
         "plan": plan,
     }
     return Built(name=finished.name, content=finished.content, report=report)
@@ -69,7 +75,6 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
 def _compile(
     job: Job, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None
 ) -> tuple[Wheel, int]:
-    _lay_out(job.project, scratch)
     canonical = _canonical(job)
     seen = _Seen(job=job, base=sandbox.CANONICAL if canonical else scratch)
     settings = json.dumps(_settings(seen))
@@ -242,9 +247,11 @@ def _audit(wheel: Wheel, plan: audit.Plan) -> None:
         raise AuditError(f"{wheel.path.name} breaks rules\n{report.to_text()}")
 
 
-def _load(job: Job, wheel: Wheel, scratch: Path) -> loadtest.Loaded | None:
-    if job.test_python is None:
-        return None
+def test(job: Job, wheel: Wheel, *, scratch: Path, listen: Listener) -> loadtest.LoadTest:
+    """Return what becomes of the load test of a finished wheel; nothing is refused here."""
+    if job.load_test is LoadTestRule.SKIP:
+        return loadtest.SKIPPED
+    listen("loading")
     installed = scratch / "installed"
     installed.mkdir()
     unpack(wheel, installed)
@@ -252,8 +259,66 @@ def _load(job: Job, wheel: Wheel, scratch: Path) -> loadtest.Loaded | None:
     ops = json.loads((package / "metadata.json").read_text(encoding="utf-8"))["id"]
     libraries = _stand_ins(job, package, scratch / "stand-ins")
     return loadtest.load(
-        package, ops=ops, cell=job.cell, python=job.test_python, libraries=libraries, bytecode=job.keeps_bytecode
+        package,
+        ops=ops,
+        cell=job.cell,
+        python=job.test_python,
+        libraries=libraries,
+        bytecode=job.keeps_bytecode,
+        beside=_beside(job, scratch / "beside"),
     )
+
+
+def _foresee(job: Job, scratch: Path, listen: Listener) -> None:
+    """Refuse a kernel before it is compiled, where its package imports what its users will not have.
+
+    Raises:
+        LoadError: a module is neither here nor declared.
+    """
+    if job.load_test is not LoadTestRule.REQUIRE or not _strangers(job):
+        return
+    listen("importing the sources")
+    folder = scratch / "sources"
+    shutil.rmtree(folder, ignore_errors=True)
+    package = folder / job.kernel.config.general.name.module
+    for path, content in job.project.files.items():
+        if PurePosixPath(path).is_relative_to(package_directory(job.kernel.config)):
+            target = package / PurePosixPath(path).relative_to(package_directory(job.kernel.config))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+    judged = loadtest.foresee(
+        package,
+        ops=f"_{package.name}",
+        cell=job.cell,
+        python=job.test_python,
+        libraries=_stand_ins(job, package, scratch / "stand-ins"),
+        bytecode=job.keeps_bytecode,
+        beside=_beside(job, scratch / "beside"),
+    )
+    if judged is not None:
+        judged.require(job.load_test)
+
+
+def _strangers(job: Job) -> tuple[str, ...]:
+    """Return the modules that the package names and no folder of its load test seems to have."""
+    package = job.kernel.config.general.name.module
+    known = {package, "torch", *sys.stdlib_module_names, *job.beside.absent}
+    folders = (job.site_packages, *job.beside.folders)
+    known |= {path.name.partition(".")[0] for folder in folders for path in folder.iterdir()}
+    files = {path: text for path, text in job.project.files.items() if path.endswith(".py")}
+    own = (text for path, text in files.items() if path.startswith(f"{package_directory(job.kernel.config)}/"))
+    return tuple(sorted({name for text in own for name in imported(text)} - known))
+
+
+def _beside(job: Job, folder: Path) -> loadtest.Beside:
+    """Unpack the kernels that this one depends on, and return what the load test finds beside the framework."""
+    if not job.beside.kernels:
+        return job.beside
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for path in job.beside.kernels:
+        unpack(Wheel.read(path), folder)
+    return replace(job.beside, folders=(*job.beside.folders, folder))
 
 
 def _stand_ins(job: Job, package: Path, folder: Path) -> tuple[Path, ...]:

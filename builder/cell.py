@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from builder import __version__, build, identity, kernel, render, sandbox, toolchain, toolkit
-from builder.config import Backend, Framework, Version
+from builder.config import Backend, Framework, LoadTestRule, Version
 from builder.errors import BuilderError
-from builder.job import MANYLINUX, Job
+from builder.job import MANYLINUX, Beside, Job
+from builder.kernel import Kernel
+from builder.loadtest.beside import found
 from builder.matrix import Cell
 from builder.pins import PinSet, Wheel, dotted
 from builder.wheel import EPOCH
 
 RECORD = "record.json"
-_KEPT = ("canonical-path", "not-reproducible", "ops", "plan")
+_KEPT = ("canonical-path", "load-test", "not-reproducible", "ops", "plan")
 """What of a report is the same in every build; times and memory have no place in a reproducible output."""
 _SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin")
 """Folders that every build has on its PATH."""
@@ -40,7 +42,11 @@ class Spec:
     unique_id: str | None = None
     allow_unsafe_flags: bool = False
     epoch: int = EPOCH
-    test: bool = True
+    load_test: LoadTestRule | None = None
+    """None leaves it to build.toml."""
+    beside: Path | None = None
+    """The environment of the load test beside that of the build."""
+    beside_wheels: tuple[Wheel, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     """Folders of headers that Nix fetched, by the CMake variable that names each."""
 
@@ -51,19 +57,36 @@ class Spec:
         pins = table["pins"]
         wheels = tuple(Wheel(**wheel) for wheel in pins["wheels"])
         options = {name.replace("-", "_"): value for name, value in table["options"].items()}
+        rule, beside = options.pop("load_test", None), table.get("beside")
         return cls(
             kernel=Path(table["kernel"]),
             environment=Path(table["environment"]),
             cell=_cell(table["cell"]),
             pins=PinSet(pins["python"], pins["system"], wheels),
             headers=table["headers"],
+            load_test=None if rule is None else LoadTestRule(rule),
+            beside=None if beside is None else Path(beside["environment"]),
+            beside_wheels=() if beside is None else tuple(Wheel(**wheel) for wheel in beside["wheels"]),
             **options,
         )
 
     @property
     def site_packages(self) -> Path:
         """Where the wheels of the environment are."""
-        return self.environment / "lib" / f"python{dotted(self.pins.python)}" / "site-packages"
+        return self._packages(self.environment)
+
+    def _packages(self, environment: Path) -> Path:
+        return environment / "lib" / f"python{dotted(self.pins.python)}" / "site-packages"
+
+    def beside_of(self, loaded: Kernel) -> Beside:
+        """Return what the load test finds beside the framework; other kernels are not at hand in a sandbox."""
+        return found(
+            loaded,
+            self.cell,
+            wheels=(*self.pins.wheels, *self.beside_wheels),
+            folders=() if self.beside is None else (self._packages(self.beside),),
+            why=f"is not pinned for Python {dotted(self.pins.python)} on {self.cell.system}",
+        )
 
 
 def _cell(table: Mapping[str, Any]) -> Cell:
@@ -130,10 +153,14 @@ def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[Job, identity.BuildRec
     cell = spec.cell
     python = spec.environment / "bin/python"
     root = toolkit.cuda_root(spec.site_packages) if cell.backend is Backend.CUDA else None
-    found = {"PATH": environ["PATH"], "CCACHE_DISABLE": "1"}
-    found |= {name: environ[name] for name in ("CC", "CXX", "CUDA_HOME", "ROCM_PATH", "ONEAPI_ROOT") if name in environ}
+    variables = {"PATH": environ["PATH"], "CCACHE_DISABLE": "1"}
+    variables |= {
+        name: environ[name] for name in ("CC", "CXX", "CUDA_HOME", "ROCM_PATH", "ONEAPI_ROOT") if name in environ
+    }
     tools = (
-        None if cell.noarch else toolchain.find(cell.backend, environ=found, toolkit=cell.toolkit, toolkit_root=root)
+        None
+        if cell.noarch
+        else toolchain.find(cell.backend, environ=variables, toolkit=cell.toolkit, toolkit_root=root)
     )
     read = identity.tvm_ffi_identity if cell.framework is Framework.TVM_FFI else identity.torch_identity
     framework = read(spec.site_packages)
@@ -149,14 +176,16 @@ def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[Job, identity.BuildRec
         toolchain=tools,
         toolkit_root=root,
         headers={name: Path(folder) for name, folder in spec.headers.items()},
-        test_python=python if spec.test else None,
+        test_python=python,
+        load_test=spec.load_test or loaded.config.load_test,
+        beside=spec.beside_of(loaded),
         wheel_version=spec.wheel_version,
         label=spec.label,
         policy=spec.policy,
         epoch=spec.epoch,
         pins=spec.pins.digest,
         cores=int(environ.get("NIX_BUILD_CORES", "0")) or None,
-        environ=found,
+        environ=variables,
         path=tuple(Path(folder) for folder in environ["PATH"].split(os.pathsep) if folder not in _SYSTEM),
     )
     record = identity.BuildRecord(

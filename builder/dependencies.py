@@ -21,6 +21,33 @@ def package(name: str) -> str:
     raise KeyError(name)
 
 
+def distribution(name: str) -> str:
+    """Return the distribution of a dependency, declared or brought by torch."""
+    own = table()["brought"].get(name)
+    return package(name) if own is None else str(own["package"])
+
+
+def modules(name: str) -> tuple[str, ...]:
+    """Return the modules that a dependency, declared or brought by torch, is imported as."""
+    found = (names[name] for names in (*table()["python"].values(), table()["brought"]) if name in names)
+    return tuple(next(found, {"import": ()})["import"])
+
+
+def brought(backend: str) -> tuple[str, ...]:
+    """Return the names of what the torch of a backend brings on Linux."""
+    return tuple(name for name, facts in table()["brought"].items() if backend in facts["backends"])
+
+
+def declarations(module: str) -> tuple[tuple[str, str], ...]:
+    """Return each table of `python-depends` that can name a module, with the name there."""
+    return tuple(
+        (where, name)
+        for where, names in table()["python"].items()
+        for name, facts in names.items()
+        if module in facts["import"]
+    )
+
+
 def requirement(name: str) -> str:
     """Return what a wheel asks for: the distribution, without the versions that are not safe."""
     least = at_least(name)

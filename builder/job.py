@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from builder.config import LoadTestRule
 from builder.errors import ToolError
 from builder.kernel import Kernel
 from builder.matrix import Cell
@@ -22,6 +23,20 @@ class CompileError(ToolError):
 
 class OutOfMemoryError(CompileError):
     """The system ended a compiler because memory ran out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What a load test finds on its path after the framework."""
+
+    folders: tuple[Path, ...] = ()
+    """Folders of packages; their `.pth` files count."""
+    kernels: tuple[Path, ...] = ()
+    """Wheels of other kernels, to be unpacked."""
+    names: tuple[str, ...] = ()
+    """What there is, such as `triton 3.7.1`."""
+    absent: Mapping[str, str] = field(default_factory=dict)
+    """Modules that a user would have and this machine has not, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +58,12 @@ class Job:
     toolkit_root: Path | None = None
     headers: Mapping[str, Path] = field(default_factory=dict)
     """Folders of headers that were fetched before, by the CMake variable that names each."""
-    test_python: Path | None = None
-    """Interpreter that loads the wheel; None where none can be had, which the report says."""
+    test_python: Path
+    """Interpreter that loads the wheel."""
+    load_test: LoadTestRule = LoadTestRule.REQUIRE
+    """What becomes of a wheel that cannot be imported."""
+    beside: Beside = field(default_factory=Beside)
+    """What the load test finds beside the framework; nothing of it reaches the wheel."""
     keeps_bytecode: bool = False
     """Whether the load test may keep what it compiles of the framework: in an environment of the store alone."""
     wheel_version: str | None = None

@@ -158,6 +158,20 @@ class Pins:
             raise self._missing(requirement)
         return found
 
+    def beside(self, names: tuple[str, ...], requirement: Requirement, *, base: PinSet) -> PinSet:
+        """Return the wheels of parts that stand beside an environment, as far as they are pinned.
+
+        What `base` has stays as it is there.
+        """
+        found = {wheel.name: wheel for name in names for wheel in self._of_part(name, requirement)}
+        have = {wheel.name for wheel in base.wheels}
+        wheels = sorted((wheel for wheel in found.values() if wheel.name not in have), key=lambda wheel: wheel.name)
+        return PinSet(base.python, base.system, tuple(wheels))
+
+    def _of_part(self, name: str, requirement: Requirement) -> tuple[Wheel, ...]:
+        files = self._files((name,), requirement)
+        return tuple(self.wheels[file] for file in sorted(files or ()))
+
     def pinned_pythons(self, requirement: Requirement) -> tuple[str, ...]:
         """Return the Pythons for which the same requirement is pinned."""
         return tuple(python for python in self.pythons if self._find(replace(requirement, python=python)) is not None)

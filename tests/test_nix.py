@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from builder import _toml, dependencies, headers, kernel, pins
 from builder.config import Backend, parse
+from builder.loadtest import beside
 from builder.matrix import SETS, rows, select
 from builder.source import Source
 from builder.sources import HEADERS, source_set
@@ -156,6 +157,57 @@ def test_nix_finds_the_pins_that_python_finds_for_every_cell_and_python():
     assert library("pinned", needs=needs) == expected
     assert any(found is None for found in expected)
     assert any(found is not None for found in expected)
+
+
+def as_nix_has_it(cell):
+    """Return what of a cell the pins ask for, as JSON."""
+    values = {"stable_abi": cell.stable_abi, "tvm_ffi": cell.tvm_ffi, "torch": cell.torch}
+    known = {name.replace("_", "-"): None if value is None else str(value) for name, value in values.items()}
+    names = {"framework": cell.framework.value, "backend": cell.backend.value}
+    return {**known, **names, "compute": cell.compute, "system": cell.system}
+
+
+STRANGER = """
+[general]
+name = "stranger"
+version = 1
+edition = 5
+license = "MIT"
+backends = ["cpu", "cuda", "rocm", "xpu"]
+python-depends = ["helion", "einops"]
+
+[general.cuda]
+python-depends = ["nvidia-cutlass-dsl"]
+
+[{framework}]
+src = ["binding.cpp"]
+"""
+
+
+@pytest.mark.parametrize("framework", ["torch", "torch-noarch", "tvm-ffi"])
+@pytest.mark.parametrize("text", ["import triton.language as tl\n", "import torch\n"], ids=["triton", "no triton"])
+def test_the_load_test_has_the_same_beside_it_in_both_engines(tmp_path, framework, text):
+    config = STRANGER.format(framework=framework)
+    (tmp_path / "build.toml").write_text(config if framework != "torch-noarch" else config.rpartition("src")[0])
+    package = tmp_path / ("tvm-ffi-ext" if framework == "tvm-ffi" else "torch-ext") / "stranger/sub"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").write_text("from .sub import part\n")
+    (package / "part.py").write_text(text)
+    loaded = kernel.load(tmp_path)
+    cells = [cell for cell in select(loaded.config, rows(), unbundled=True) if cell.system == "x86_64-linux"]
+    expected = []
+    for cell in cells:
+        names = beside.parts(beside.wanted(loaded, cell))
+        requirement = replace(pins.Requirement.of(cell, ""), python="cp312")
+        try:
+            base = KNOWN.environment(requirement)
+            wheels = [wheel.file for wheel in KNOWN.beside(names, requirement, base=base).wheels]
+        except pins.MissingPinsError:
+            wheels = None
+        expected.append({"parts": list(names), "wheels": wheels})
+    found = library("beside", kernel=str(tmp_path), cells=[as_nix_has_it(cell) for cell in cells], python="cp312")
+    assert found == expected
+    assert any(each["wheels"] for each in found)
 
 
 def python_files(root):
@@ -388,7 +440,7 @@ def test_the_flake_and_the_engine_give_a_cell_one_derivation():
         "lock": str(ROOT / "flake.lock"),
         "set": "host",
         "system": "x86_64-linux",
-        "options": {"test": True, "epoch": None},
+        "options": {"load-test": None, "epoch": None},
         "variants": [variant],
     }
     planned = evaluate(ROOT / "builder/nix/engine.nix", "plan", request=request)

@@ -39,6 +39,7 @@ def job(*, nvcc=None, sources=1, **values):
         environment=None,
         site_packages=Path("/site-packages"),
         frontend=Path("/python"),
+        test_python=Path("/python"),
         framework_version="2.13.0",
         toolchain=Toolchain(cxx=tool("12"), cc=tool("12"), cuda=cuda),
         epoch=0,

@@ -9,7 +9,7 @@ from dataclasses import replace
 import click.testing
 import pytest
 
-from builder import _toml, matrix, pinfile, pins, repin
+from builder import _toml, dependencies, matrix, pinfile, pins, repin
 from builder.cli.pins import command
 from builder.config import Backend, Framework, Version
 from builder.errors import DifferenceError, ToolError
@@ -106,8 +106,41 @@ def test_cuda_12_comes_from_the_machine(shipped):
 
 
 def test_no_environment_holds_the_libraries_torch_runs_on(shipped):
-    names = {wheel.name for wheel in shipped.wheels.values()}
+    names = {wheel.name for each in shipped.requirements() for wheel in shipped.environment(each).wheels}
     assert not {"nvidia-cudnn-cu13", "nvidia-nccl-cu13", "triton"} & names
+
+
+GPU_CELL = replace(CPU_CELL, compute="cu130")
+BESIDE = ("triton", "einops", "nvidia-cutlass-dsl", "apache-tvm-ffi", "helion")
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_load_tests_have_is_pinned_for_every_python_of_a_release(shipped, name):
+    base = shipped.environment(GPU_CELL)
+    for system in ("x86_64-linux", "aarch64-linux"):
+        for python in shipped.pythons:
+            wanted = replace(GPU_CELL, system=system, python=python)
+            found = shipped.beside((name,), wanted, base=replace(base, python=python, system=system))
+            assert name in {wheel.name for wheel in found.wheels}, (system, python)
+
+
+def test_what_load_tests_have_leaves_the_environment_of_the_build_as_it_is(shipped):
+    base = shipped.environment(GPU_CELL)
+    found = shipped.beside(BESIDE, GPU_CELL, base=base)
+    assert {wheel.name for wheel in found.wheels} & {wheel.name for wheel in base.wheels} == set()
+    assert "numpy" not in {wheel.name for wheel in found.wheels}
+    assert shipped.environment(GPU_CELL).digest == base.digest
+
+
+def test_the_torch_of_the_cpu_brings_no_triton(shipped):
+    base = shipped.environment(CPU_CELL)
+    assert shipped.beside(("triton",), CPU_CELL, base=base).wheels == ()
+
+
+def test_every_dependency_that_a_config_can_name_is_pinned_or_known_to_be_of_no_index(shipped):
+    parts = {part.name for part in shipped.parts}
+    names = (*(name for names in dependencies.table()["python"].values() for name in names), "triton")
+    assert {name for name in names if dependencies.distribution(name) not in parts} == {"nki", "onednn"}
 
 
 def test_a_stable_cell_without_a_pinned_cpu_torch_takes_the_cuda_one(shipped):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from builder.cli import completing
-from builder.config.values import Backend
+from builder.config.values import Backend, LoadTestRule
 
 kernel_argument = click.argument(
     "kernel", metavar="[DIR]", default=".", type=click.Path(path_type=Path), shell_complete=completing.kernels
@@ -66,6 +66,29 @@ store_option = click.option(
     type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
     default=default_store,
     help="Where environments and built wheels are kept. [env: BUILDER_STORE; default: ~/.cache/builder]",
+)
+
+
+class RuleType(click.Choice[str]):
+    """What becomes of a wheel that cannot be imported, as a `LoadTestRule`."""
+
+    name = "rule"
+
+    def __init__(self) -> None:
+        super().__init__([rule.value for rule in LoadTestRule])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the rule that `value` names."""
+        if isinstance(value, LoadTestRule):
+            return value
+        return LoadTestRule(super().convert(value, param, ctx))
+
+
+load_test_option = click.option(
+    "--load-test",
+    type=RuleType(),
+    help="A wheel that cannot be imported: refuse it, note it and keep it, or do not try. "
+    "Default: 'build.load-test' of build.toml, else require.",
 )
 
 

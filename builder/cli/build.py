@@ -13,8 +13,8 @@ import click
 from builder import kernel as kernels
 from builder import matrix, toolchain
 from builder.cli import completing, view
-from builder.cli.arguments import Age, BackendType, Size, kernel_argument, store_option
-from builder.config import Backend
+from builder.cli.arguments import Age, BackendType, Size, kernel_argument, load_test_option, store_option
+from builder.config import Backend, LoadTestRule
 from builder.engine import budget, decision, local
 from builder.engine.options import Options
 from builder.engine.outcome import Event, Listen, Outcome
@@ -64,6 +64,7 @@ from builder.wheel import write_atomic
 @click.option("--manylinux", "policy", default=MANYLINUX, show_default=True, help="Newest policy to accept.")
 @click.option("--unique-id", metavar="ID", help="Name the ops by this and not by their content.")
 @click.option("--allow-unsafe-flags", is_flag=True, help="Accept flags that load code into the compiler.")
+@load_test_option
 @click.option("--rebuild", is_flag=True, help="Build also what the store has.")
 @click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next build goes on.")
 @click.option("--dry-run", is_flag=True, help="Show what would be built and why, and build nothing.")
@@ -97,6 +98,7 @@ def command(
     policy: str,
     unique_id: str | None,
     allow_unsafe_flags: bool,
+    load_test: LoadTestRule | None,
     rebuild: bool,
     time_limit: float | None,
     dry_run: bool,
@@ -125,6 +127,7 @@ def command(
         policy=policy,
         unique_id=unique_id,
         allow_unsafe_flags=allow_unsafe_flags,
+        load_test=load_test,
         only_possible=not named,
         again=rebuild,
         time_limit=time_limit,

@@ -11,8 +11,9 @@ import click
 from builder import kernel as kernels
 from builder import reproducible, shipped
 from builder.cli import completing
-from builder.cli.arguments import kernel_argument, store_option
+from builder.cli.arguments import kernel_argument, load_test_option, store_option
 from builder.cli.build import choose
+from builder.config import LoadTestRule
 from builder.errors import BuilderError, DifferenceError
 from builder.repro import Result, difference, diffoscope, inputs, preload, repeat
 from builder.repro.builds import Builder
@@ -37,6 +38,7 @@ _SHARED = ("environments", "uv")
 @click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
 @click.option("--python", type=click.Path(path_type=Path), help="Python whose torch --no-isolation uses.")
 @click.option("--without", multiple=True, metavar="RULE", help="Build without a rule, to see what it closes.")
+@load_test_option
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout.")
 def command(
@@ -48,6 +50,7 @@ def command(
     no_isolation: bool,
     python: Path | None,
     without: tuple[str, ...],
+    load_test: LoadTestRule | None,
     store: Path,
     as_json: bool,
 ) -> int:
@@ -63,7 +66,7 @@ def command(
     with tempfile.TemporaryDirectory(prefix="builder-repro-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         setting = _setting(kernel, folder, store)
-        options = (*_of_environment(no_isolation, python), *(() if published is None else published.options))
+        options = (*_of_environment(no_isolation, python, load_test), *(() if published is None else published.options))
         builder = Builder(variant=cell, folder=folder, environ=_environ(), without=without, options=options)
         if published is not None:
             return _compare(builder, setting, published, as_json=as_json)
@@ -75,10 +78,11 @@ def command(
             shutil.rmtree(bench.elsewhere, ignore_errors=True)
 
 
-def _of_environment(no_isolation: bool, python: Path | None) -> tuple[str, ...]:
+def _of_environment(no_isolation: bool, python: Path | None, load_test: LoadTestRule | None) -> tuple[str, ...]:
     """Return the options of `builder build` that choose what is built against; a build may run anywhere."""
+    rule = () if load_test is None else ("--load-test", str(load_test))
     named = () if python is None else ("--python", str(python.absolute()))
-    return (*(("--no-isolation",) if no_isolation else ()), *named)
+    return (*(("--no-isolation",) if no_isolation else ()), *named, *rule)
 
 
 def _say(text: str) -> None:

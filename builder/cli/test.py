@@ -10,8 +10,9 @@ import click
 from builder import current, testing
 from builder import kernel as kernels
 from builder.cli import completing, view
-from builder.cli.arguments import kernel_argument, store_option
+from builder.cli.arguments import kernel_argument, load_test_option, store_option
 from builder.cli.build import choose
+from builder.config import LoadTestRule
 from builder.engine import budget, decision, local
 from builder.engine.options import Options
 from builder.store import Store
@@ -42,11 +43,18 @@ class _ArgumentsForPytest(click.Command):
     help="Cell to test; may be repeated.",
 )
 @click.option("--python", type=click.Path(path_type=Path), help="Python whose torch and pytest are used.")
+@load_test_option
 @store_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress of the build.")
 @click.pass_context
 def command(
-    ctx: click.Context, kernel: Path, variants: tuple[str, ...], python: Path | None, store: Path, quiet: bool
+    ctx: click.Context,
+    kernel: Path,
+    variants: tuple[str, ...],
+    python: Path | None,
+    load_test: LoadTestRule | None,
+    store: Path,
+    quiet: bool,
 ) -> int:
     """Build the cell for the torch that is installed, and run the kernel's tests against its wheel.
 
@@ -64,6 +72,7 @@ def command(
         environ=dict(os.environ),
         isolation=False,
         python=found.python,
+        load_test=load_test,
     )
     if not variants:
         order = testing.backends(cells[0].framework, found)

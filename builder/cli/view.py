@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import click
 
 from builder.engine.outcome import Event, Outcome
+from builder.loadtest.outcome import LoadState, LoadTest
 
 _WORDS = {"built": "built", "hit": "unchanged", "skipped": "skipped", "stopped": "stopped", "failed": "FAILED"}
 
@@ -133,7 +134,9 @@ def line_of(outcome: Outcome) -> str:
     """Say in a line what became of a cell."""
     variant, word = outcome.cell.variant, _WORDS[outcome.status]
     if outcome.status in ("built", "hit") and outcome.wheel is not None:
-        return f"{variant}: {word} in {outcome.seconds:.1f} s ({outcome.reason}) -> {outcome.wheel.name}"
+        test = LoadTest.from_report(outcome.report)
+        noted = "" if test.outcome is LoadState.LOADED else f"; load test: {test.words}"
+        return f"{variant}: {word} in {outcome.seconds:.1f} s ({outcome.reason}) -> {outcome.wheel.name}{noted}"
     return f"{variant}: {word}: {outcome.reason.splitlines()[0].removeprefix(f'{variant} ')}"
 
 

@@ -8,7 +8,7 @@ from builder.config import detect, v5
 from builder.config.decode import decode
 from builder.config.dump import dump
 from builder.config.v5 import Config
-from builder.config.values import Backend, Framework, InvalidValueError, KernelName, Version
+from builder.config.values import Backend, Framework, InvalidValueError, KernelName, LoadTestRule, Version
 from builder.source import Source
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Config",
     "Framework",
     "KernelName",
+    "LoadTestRule",
     "Parsed",
     "Version",
     "dump",

@@ -1,5 +1,6 @@
 """TOML table → frozen dataclass, driven by its annotations; every problem is reported, not the first."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -243,11 +244,16 @@ def _digits(value: int) -> str:
 def _text(cls: type, text: str, path: KeyPath, findings: _Findings, *, key: bool = False) -> object:
     if issubclass(cls, Enum):
         names = {str(member.value): member for member in cls}
-        return names.get(text) or _misnamed(text, names, f"a {cls.__name__.lower()}", path, findings, key=key)
+        return names.get(text) or _misnamed(text, names, _words(cls.__name__), path, findings, key=key)
     try:
         return cast("Callable[[str], object]", cls)(text)
     except InvalidValueError as error:
         return findings.add(error.code, str(error), path, key=key, help=error.help)
+
+
+def _words(name: str) -> str:
+    """Return what a class is called in a sentence: `LoadTestRule` is a load test rule."""
+    return f"a {re.sub('(?<!^)(?=[A-Z])', ' ', name).lower()}"
 
 
 def _misnamed(

@@ -19,6 +19,7 @@ from builder.config.values import (
     Framework,
     GitUrl,
     KernelName,
+    LoadTestRule,
     ProjectPath,
     PyExt,
     RocmArch,
@@ -265,6 +266,15 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """How finished wheels are judged; an extension that the public parser does not know."""
+
+    load_test: LoadTestRule | None = None
+    """What becomes of a wheel that cannot be imported where it is built: `require`, the default, refuses it; `try`
+    notes what was wrong and keeps it; `skip` imports nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """A kernel, as its `build.toml` describes it."""
 
@@ -282,6 +292,8 @@ class Config:
     """Compiled components, by name: sources of one backend that are compiled in the same way."""
     matrix: Matrix | None = None
     """Which cells are built; an extension that the public parser does not know."""
+    build: Build | None = None
+    """How finished wheels are judged; an extension that the public parser does not know."""
 
     @property
     def framework(self) -> Framework:
@@ -315,3 +327,19 @@ class Config:
         }
         own = tables.get(backend)
         return (*self.general.python_depends, *(() if own is None else own.python_depends))
+
+    def kernel_depends(self, backend: Backend) -> tuple[KernelDependency, ...]:
+        """Return the kernels of the hub that `backend` needs."""
+        tables = {
+            Backend.CUDA: self.general.cuda,
+            Backend.NEURON: self.general.neuron,
+            Backend.XPU: self.general.xpu,
+        }
+        own = tables.get(backend)
+        return (*self.general.kernel_depends, *(() if own is None else own.kernel_depends))
+
+    @property
+    def load_test(self) -> LoadTestRule:
+        """What becomes of a wheel that cannot be imported where it is built."""
+        rule = None if self.build is None else self.build.load_test
+        return LoadTestRule.REQUIRE if rule is None else rule

@@ -43,6 +43,17 @@ class Backend(str, Enum):
         return self.value
 
 
+class LoadTestRule(str, Enum):
+    """What becomes of a wheel that cannot be imported where it is built."""
+
+    REQUIRE = "require"
+    TRY = "try"
+    SKIP = "skip"
+
+    def __str__(self) -> str:
+        return self.value
+
+
 class Framework(str, Enum):
     """The framework table a config has."""
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TypeGuard
 
 from builder import identity
 from builder.engine import decision
@@ -18,10 +19,12 @@ from builder.engine.prepare import Prepared, Preparer
 from builder.errors import BuilderError, ConfigError, ToolError
 from builder.job import Built, CompileError, OutOfMemoryError
 from builder.kernel import Kernel
+from builder.loadtest import record as records
+from builder.loadtest.outcome import LoadTest
 from builder.matrix import Cell
 from builder.run import Processes
-from builder.store import Entry, StoppedError
-from builder.wheel import write_atomic
+from builder.store import Damaged, Entry, StoppedError
+from builder.wheel import Wheel, write_atomic
 
 _GRACE = 30.0
 """Most seconds before a time limit at which compilers are told to end."""
@@ -142,17 +145,21 @@ class _Worker:
                 return hit
         while True:
             prepared = self.preparer.prepare(request)
-            environment = prepared.job.environment
-            if environment is None:
-                return self._finish(cell, prepared)
-            with self.options.store.use(f"environment-{environment.name}"):
-                if environment.is_dir():  # else it was removed as unused in between: make it again
+            with contextlib.ExitStack() as held:
+                for environment in prepared.environments:
+                    held.enter_context(self.options.store.use(f"environment-{environment.name}"))
+                # One that was removed as unused in between is made again.
+                if all(environment.is_dir() for environment in prepared.environments):
                     return self._finish(cell, prepared)
 
     def _hit(self, cell: Cell, record: identity.BuildRecord) -> Outcome | None:
         with self._lock(record.key):
             found = self.options.store.find(record.key)
-            return self._deliver_hit(cell, record, found) if isinstance(found, Entry) else None
+            return self._deliver_hit(cell, record, found) if self._serves(found) else None
+
+    def _serves(self, found: Entry | Damaged | None) -> TypeGuard[Entry]:
+        """Whether an entry is there whose load test is the one that is asked for."""
+        return isinstance(found, Entry) and LoadTest.from_report(found.report).answers(self.preparer.rule)
 
     def _deliver_hit(self, cell: Cell, record: identity.BuildRecord, found: Entry) -> Outcome:
         self._remember(cell, record)
@@ -165,11 +172,34 @@ class _Worker:
         with self._lock(record.key):
             found = store.find(record.key)
             if isinstance(found, Entry) and not self.options.again:
-                return self._deliver_hit(cell, record, found)
+                tested = found if self._serves(found) else self._test_again(cell, prepared, found)
+                return self._deliver_hit(cell, record, tested)
             reason = decision.why(options=self.options, kernel=self.kernel, cell=cell, record=record, found=found)
             self.listen(Event(variant=cell.variant, kind="note", text=reason))
             entry, content = self._build(cell, prepared)
             return self._deliver(cell, entry, content, status="built", reason=reason)
+
+    def _test_again(self, cell: Cell, prepared: Prepared, entry: Entry) -> Entry:
+        """Load a wheel of the store that was kept without a test, or in spite of it.
+
+        Raises:
+            LoadError: it cannot be imported.
+        """
+        from builder import build  # noqa: PLC0415  half of what there is to import, and a hit needs none of it
+
+        with self.options.store.scratch() as scratch:
+
+            def listen(text: str) -> None:
+                self.listen(Event(variant=cell.variant, kind="step", text=text))
+
+            wheel = Wheel.read(entry.wheel)
+            tested = build.test(prepared.job, wheel, scratch=scratch, listen=listen)
+        tested.require(self.preparer.rule)
+        report = {**entry.report, "load-test": tested.to_json()}
+        if not self.writable:
+            return replace(entry, report=report)
+        content = (entry.wheel.name, entry.wheel.read_bytes())
+        return self.options.store.put(entry.key, content, record=entry.record, report=report)
 
     @contextlib.contextmanager
     def _lock(self, key: str) -> Iterator[None]:
@@ -251,6 +281,7 @@ class _Worker:
         try:
             self._drop_leftovers(target)
             write_atomic(target, content)
+            records.write(target, sha256=entry.sha256, variant=cell.variant, report=entry.report)
         except OSError as error:
             raise ToolError(
                 f"cannot write '{target}': {error.strerror}",

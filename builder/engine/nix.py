@@ -16,6 +16,7 @@ from builder.engine.options import Options
 from builder.engine.outcome import Event, Listen, Outcome, Status
 from builder.errors import AuditError, BuilderError, ToolError
 from builder.kernel import Kernel
+from builder.loadtest import record as records
 from builder.matrix import Cell
 from builder.run import Processes
 from builder.wheel import write_atomic
@@ -105,7 +106,7 @@ class _Run:
         """Return the argument of `engine.nix`."""
         options = self.options
         wanted = {
-            "test": options.test,
+            "load-test": None if options.load_test is None else str(options.load_test),
             "label": options.label,
             "policy": options.policy,
             "wheel-version": options.wheel_version,
@@ -236,9 +237,11 @@ class _Run:
             )
         source = plan.out / record["wheel"]
         content = source.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
         target = self.options.output / source.name
         try:
             write_atomic(target, content)
+            records.write(target, sha256=digest, variant=plan.cell.variant, report=record["report"])
         except OSError as error:
             raise ToolError(
                 f"cannot write '{target}': {error.strerror}",
@@ -248,7 +251,7 @@ class _Run:
             cell=plan.cell,
             status=status,
             wheel=target,
-            sha256=hashlib.sha256(content).hexdigest(),
+            sha256=digest,
             reason="nothing changed" if status == "hit" else f"derivation {plan.drv}",
             report={**record["report"], "derivation": plan.drv, "output": str(plan.out), "sandbox": record["sandbox"]},
         )

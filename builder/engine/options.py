@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from builder.config import LoadTestRule
 from builder.engine.budget import Machine
 from builder.errors import BuilderError
 from builder.job import MANYLINUX
@@ -37,7 +38,8 @@ class Options:
     """No cell was named: one that this machine cannot build is skipped and does not fail."""
     again: bool = False
     """Build also what the store has."""
-    test: bool = True
+    load_test: LoadTestRule | None = None
+    """What becomes of a wheel that cannot be imported; None leaves it to build.toml."""
     experiment: Experiment = field(default_factory=Experiment)
     time_limit: float | None = None
     """Seconds after which the build has ended, finished or stopped; what was stopped can go on later."""

@@ -23,11 +23,12 @@ from builder import (
     toolchain,
     toolkit,
 )
-from builder.config import Backend, Framework
+from builder.config import Backend, Framework, LoadTestRule
 from builder.engine.options import NotHereError, Options
 from builder.errors import BuilderError, ConfigError
-from builder.job import Job
+from builder.job import Beside, Job
 from builder.kernel import Kernel
+from builder.loadtest.beside import depended, found, parts, wanted
 from builder.matrix import Cell
 from builder.project import Project
 from builder.render import python_api
@@ -72,6 +73,8 @@ class Prepared:
 
     job: Job
     record: identity.BuildRecord
+    environments: tuple[Path, ...] = ()
+    """What of the store it uses: the environment of the build, and that of the load test beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,11 +175,13 @@ class Preparer:
                 framework=asdict(_read_identity(request.cell, site_packages)),
                 cuda=None if pinned is None else {"version": pinned.version, "digest": pinned.digest},
             )
+            beside = self._beside(request)
         if made is not None:
             note = {"builder": identity.of_builder(), **asdict(ingredients)}
             self.options.store.set_note(_note(request), note)
-        job = self._job(request, made, site_packages=site_packages, tools=tools, root=root)
-        return Prepared(job=job, record=self._record(request, ingredients, tools))
+        job = self._job(request, made, site_packages=site_packages, tools=tools, root=root, beside=beside)
+        used = () if made is None else (made.path, *(folder.parents[2] for folder in beside.folders))
+        return Prepared(job=job, record=self._record(request, ingredients, tools), environments=used)
 
     def _make(self, request: Request, wanted: pins.PinSet) -> environment.Environment:
         return environment.make(
@@ -186,6 +191,45 @@ class Preparer:
             finders=finders.read(self.options.environ),
             progress=lambda text: self.step(request.cell, text),
         )
+
+    @property
+    def rule(self) -> LoadTestRule:
+        """What becomes of a wheel that cannot be imported."""
+        return self.options.load_test or self.kernel.config.load_test
+
+    def _beside(self, request: Request) -> Beside:
+        """Return what the load test has beside the environment of the build, which it leaves as it is."""
+        if self.rule is LoadTestRule.SKIP:
+            return Beside()
+        cell = request.cell
+        kernels = self._kernels(cell)
+        if request.wanted is None:
+            why = "is what the current environment may lack: install it there"
+            return found(self.kernel, cell, wheels=(), kernels=kernels, why=why)
+        requirement = replace(pins.Requirement.of(cell, ""), python=request.wanted.python)
+        names = parts(wanted(self.kernel, cell))
+        beside = self.known.beside(names, requirement, base=request.wanted)
+        folders = () if not beside.wheels else (self._make_beside(request, beside).site_packages,)
+        why = f"is not pinned for Python {pins.dotted(requirement.python)} on {cell.system}"
+        wheels = (*request.wanted.wheels, *beside.wheels)
+        return found(self.kernel, cell, wheels=wheels, folders=folders, kernels=kernels, why=why)
+
+    def _kernels(self, cell: Cell) -> Mapping[str, Path]:
+        if not depended(self.kernel, cell.backend):
+            return {}
+        from builder.engine import at_hand  # noqa: PLC0415  reads wheels, which few kernels need
+
+        return at_hand.kernels(self.kernel, cell, store=self.options.store, output=self.options.output)
+
+    def _make_beside(self, request: Request, beside: pins.PinSet) -> environment.Environment:
+        try:
+            return self._make(request, beside)
+        except BuilderError as error:
+            names = ", ".join(wanted(self.kernel, request.cell))
+            raise NotHereError(
+                f"the load test needs {names}: {error.message}",
+                help=f"{error.help}; or build without the load test, with '--load-test skip'",
+            ) from error
 
     def _toolkit_root(self, cell: Cell, site_packages: Path) -> Path | None:
         root = toolkit.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
@@ -219,6 +263,7 @@ class Preparer:
         site_packages: Path,
         tools: Toolchain | None,
         root: Path | None,
+        beside: Beside,
     ) -> Job:
         options = self.options
         python = request.python if made is None else made.python
@@ -232,7 +277,9 @@ class Preparer:
             framework_version=_read_identity(request.cell, site_packages).version,
             toolchain=tools,
             toolkit_root=root,
-            test_python=python if options.test else None,
+            test_python=python,
+            load_test=self.rule,
+            beside=beside,
             keeps_bytecode=made is not None,
             wheel_version=options.wheel_version,
             label=options.label,

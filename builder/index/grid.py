@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from builder.config import Framework
+from builder.loadtest import record
 from builder.shipped import Shipped
 from builder.variant import Variant
 
@@ -21,6 +22,8 @@ class Entry:
     size: str
     sha256: str
     requirement: str
+    load_test: str
+    """What became of its load test, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +109,14 @@ def _entry(shipped: Shipped, *, files: str) -> Entry:
         size=human(shipped.size),
         sha256=shipped.sha256,
         requirement=f"{shipped.wheel.name}=={shipped.wheel.version}",
+        load_test=_load_test(shipped),
     )
+
+
+def _load_test(shipped: Shipped) -> str:
+    """Say what the record beside a wheel says; a wheel says nothing of the machine that tested it."""
+    known = record.read(shipped.wheel.path, sha256=shipped.sha256)
+    return "not known, as it has no record" if known is None else known.words
 
 
 def human(size: int) -> str:

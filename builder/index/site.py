@@ -9,6 +9,7 @@ from pathlib import Path
 from builder import pages
 from builder.errors import BuilderError
 from builder.index import choice, grid, simple, variants
+from builder.loadtest import record
 from builder.shipped import Shipped
 
 FILES = "files"
@@ -49,11 +50,19 @@ def build(wheels: Sequence[Shipped], *, base_url: str | None = None, with_varian
         changing |= _simple(fitting, f"for/{environment}/simple")
     if with_variants:
         _add_variants(wheels, fixed, changing)
+    changing |= _records(wheels)
     changing |= _landing(wheels, tuple(environments), base_url=base_url)
     changing[MANIFEST] = _manifest(wheels)
     return {path: Page(content=content, fixed=True) for path, content in fixed.items()} | {
         path: Page(content=content, fixed=False) for path, content in changing.items()
     }
+
+
+def _records(wheels: Sequence[Shipped]) -> dict[str, bytes]:
+    """Return the records of the wheels: a test on another day may come further, so they change."""
+    known = (shipped for shipped in wheels if record.read(shipped.wheel.path, sha256=shipped.sha256) is not None)
+    paths = (record.path_of(shipped.wheel.path) for shipped in known)
+    return {f"{FILES}/{path.name}": path.read_bytes() for path in paths}
 
 
 def _simple(wheels: Sequence[Shipped], root: str) -> dict[str, bytes]:

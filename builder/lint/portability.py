@@ -21,6 +21,14 @@ def check(kernel: Kernel) -> Iterator[Problem]:
             severity="note",
             help="keep it where only this builder builds the kernel",
         )
+    if kernel.config.build is not None:
+        yield source.problem(
+            "B126",
+            "the public kernel-builder refuses a config with [build]",
+            path=("build",),
+            severity="note",
+            help="give the option '--load-test' in its place, or keep it where only this builder builds the kernel",
+        )
     for path, entry in listed(kernel.config):
         if is_glob(entry):
             yield source.problem(

@@ -16,6 +16,7 @@ let
 
   matrix = import ./matrix.nix { inherit util; };
   pins = import ./pins.nix { inherit util; };
+  besides = import ./beside.nix { inherit util; };
   headers = import ./headers.nix { inherit util; };
   sources = import ./sources.nix { inherit util; };
   tool = import ./tool.nix { inherit util; };
@@ -104,7 +105,7 @@ let
 
   # What is asked of the build of a cell beside the defaults of `Spec` in builder/cell.py: whoever asks for the same
   # gets the same derivation.
-  optional = util.filterAttrs (name: value: value != null && !(name == "test" && value));
+  optional = util.filterAttrs (_: value: value != null);
 
   toolWheels =
     set: tag: recipe:
@@ -147,6 +148,41 @@ in
         inherit wheels;
       };
     };
+
+  /**
+    What the load test of a cell has beside its environment; null where that is nothing.
+
+    # Type
+    beside :: PackageSet -> { root, kernel, options } -> Cell -> { drv :: Derivation, wheels :: [ Wheel ] } | null
+  */
+  beside =
+    set:
+    {
+      root,
+      kernel,
+      options ? { },
+    }:
+    cell:
+    let
+      need = pins.need cell;
+      tag = head (environments.pythons set pins need);
+      base = pins.environment need tag;
+      rule = util.findFirst (rule: rule != null) "require" [
+        (options.load-test or null)
+        (kernel.build.load-test or null)
+      ];
+      wheels = if rule == "skip" then [ ] else besides.wheels pins need tag (besides.parts root kernel cell) base;
+    in
+    if wheels == [ ] then
+      null
+    else
+      {
+        inherit wheels;
+        drv = environments.make set tag {
+          name = "load-test";
+          inherit wheels;
+        };
+      };
 
   inherit toolWheels;
 
@@ -191,6 +227,8 @@ in
     let
       self = import ./cells.nix { inherit util; };
       found = self.environment set kernel cell;
+      tested = self.beside set { inherit root kernel options; } cell;
+      facts = map (wheel: { inherit (wheel) file name sha256 version; });
       lacking = missing set cell;
       toolkits = set.toolkits or { };
       variables = if cell.toolkit == null then { } else toolkits.${toolkitName cell} or { };
@@ -215,8 +253,16 @@ in
             pins = {
               python = found.tag;
               inherit (cell) system;
-              wheels = map (wheel: { inherit (wheel) file name sha256 version; }) found.wheels;
+              wheels = facts found.wheels;
             };
+            beside =
+              if tested == null then
+                null
+              else
+                {
+                  environment = tested.drv;
+                  wheels = facts tested.wheels;
+                };
             options = optional options;
             headers = headers.foldersOf kernel cell.backend;
           };

@@ -60,6 +60,10 @@ let
       why = cells.missing set cell;
       drv = build cell;
       found = cells.environment set kernel cell;
+      tested = cells.beside set {
+        inherit root kernel;
+        inherit (asked) options;
+      } cell;
     in
     if why != null then
       { missing = why; }
@@ -67,7 +71,9 @@ let
       {
         drv = builtins.unsafeDiscardStringContext drv.drvPath;
         out = builtins.unsafeDiscardStringContext drv.outPath;
-        wheels = map (wheel found.tag) (found.wheels ++ cells.toolWheels set found.tag "builder");
+        wheels = map (wheel found.tag) (
+          found.wheels ++ (if tested == null then [ ] else tested.wheels) ++ cells.toolWheels set found.tag "builder"
+        );
       };
   each =
     make:

@@ -130,9 +130,9 @@ let
         ofKernel {
           root = path;
           inherit set system rows;
-          options = options // {
-            inherit test;
-          };
+          options = {
+            load-test = if test then null else "skip";
+          } // options;
         }
         // {
           inherit set;

@@ -116,6 +116,19 @@ in
     };
 
   /**
+    The wheels of one part; none where it is not pinned.
+
+    # Type
+    part :: Need -> String -> [ Wheel ]
+  */
+  part =
+    need: name:
+    let
+      files = ofReference need name;
+    in
+    if files == null then [ ] else map (file: wheels.${file}) files;
+
+  /**
     The wheels of an environment, sorted by name; null where a part is not pinned.
 
     # Type

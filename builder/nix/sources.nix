@@ -203,6 +203,15 @@ in
       );
 
   /**
+    The Python files of the package, relative to the root.
+
+    # Type
+    modules :: Path -> Config -> [ String ]
+  */
+  modules =
+    root: kernel: filter (hasSuffix ".py") (map (file: file.path) (walk root (package kernel)));
+
+  /**
     The source set in the store.
 
     # Type

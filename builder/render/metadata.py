@@ -24,7 +24,7 @@ def client(config: Config, backend: Backend, *, ops: str, archs: bool) -> str:
     }
     table |= {key: value for key in ("upstream", "source") if (value := getattr(general, key)) is not None}
     table["python-depends"] = list(dict.fromkeys(config.python_depends(backend)))
-    kernels = [_kernel(kernel) for kernel in _kernel_depends(config, backend)]
+    kernels = [_kernel(kernel) for kernel in config.kernel_depends(backend)]
     if kernels:
         table["kernel-depends"] = kernels
     table["backend"] = {"type": str(backend)}
@@ -52,12 +52,6 @@ def urls(config: Config) -> tuple[tuple[str, str], ...]:
 def python_depends(config: Config, backend: Backend) -> tuple[str, ...]:
     """Return the distributions that the kernel imports on `backend`."""
     return tuple(dict.fromkeys(dependencies.requirement(name) for name in config.python_depends(backend)))
-
-
-def _kernel_depends(config: Config, backend: Backend) -> tuple[KernelDependency, ...]:
-    tables = {Backend.CUDA: config.general.cuda, Backend.NEURON: config.general.neuron, Backend.XPU: config.general.xpu}
-    own = tables.get(backend)
-    return (*config.general.kernel_depends, *(() if own is None else own.kernel_depends))
 
 
 def _kernel(kernel: KernelDependency) -> dict[str, Any]:

@@ -245,7 +245,8 @@ def test_the_wheel_version_must_be_of_the_kernel(builder, kernel):
 @pytest.mark.slow
 def test_another_version_and_no_label_are_in_the_name(builder, kernel, tmp_path):
     builder("build", kernel, "--variant", VARIANT, "--wheel-version", "1.4.2", "--no-label", check=0)
-    assert left_in(tmp_path / "dist") == ["tiny-1.4.2-py3-none-manylinux_2_28_x86_64.whl"]
+    wheel = "tiny-1.4.2-py3-none-manylinux_2_28_x86_64.whl"
+    assert left_in(tmp_path / "dist") == [wheel, f"{wheel}.record.json"]
 
 
 def test_the_output_that_cannot_be_written_is_said(builder, kernel, tmp_path):

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from builder import dependencies, finders, identity, interpreters, kernel, loadtest, matrix, standin
+from builder.config import LoadTestRule
 from builder.finders import uv_binary
 from builder.wheel import Bytes, Wheel, pack, unpack
 
@@ -132,7 +133,9 @@ def load(wheel, cell, *, site, python, folder):
     package = install(wheel, site)
     ops = json.loads((package / "metadata.json").read_text())["id"]
     libraries = stand_ins(site, package, folder)
-    return loadtest.load(package, ops=ops, cell=cell, python=python, libraries=libraries), libraries
+    found = loadtest.load(package, ops=ops, cell=cell, python=python, libraries=libraries)
+    found.require(LoadTestRule.REQUIRE)
+    return found, libraries
 
 
 def cell_of(directory, variant):

@@ -129,7 +129,7 @@ def test_after_200_kills_a_build_gives_the_right_wheel_and_nothing_is_left(plain
     assert all(count < KILLS // STREAMS for count in ended), "nothing was killed: this test shows nothing"
     again = run(plain, store=store, output=tmp_path / "dist")
     assert again["sha256"] == right
-    (wheel,) = (tmp_path / "dist").iterdir()
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
     assert hashlib.sha256(wheel.read_bytes()).hexdigest() == right
     assert hidden(store / "wheels") == []
     assert list((store / "scratch").iterdir()) == []
@@ -193,7 +193,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_to_clean(plain, store, environme
     assert done.returncode == 4, done.stderr
     assert "No space left on device" in done.stdout + done.stderr
     assert "\n1 built\n" in done.stderr  # by the second command, on the same store
-    (wheel,) = (tmp_path / "dist").iterdir()
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
     assert hashlib.sha256(wheel.read_bytes()).hexdigest() == right
 
 

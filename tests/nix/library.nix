@@ -18,6 +18,7 @@ let
     pins
     sources
     ;
+  besides = import ../../builder/nix/beside.nix { util = import ../../builder/nix/util.nix; };
   given = fromJSON asked;
   plain = import ../../builder/nix/host { system = given.system or "x86_64-linux"; };
   host = library.cells.prepare plain;
@@ -70,6 +71,28 @@ in
       cuda = headers.wheelsOf kernel "cuda";
       all = builtins.attrNames headers.wheels;
     };
+
+  beside =
+    let
+      root = /. + given.kernel;
+      kernel = config.load root;
+      of =
+        cell:
+        let
+          need = pins.need cell;
+          base = pins.environment need given.python;
+          parts = besides.parts root kernel cell;
+        in
+        {
+          inherit parts;
+          wheels =
+            if base == null then
+              null
+            else
+              map (wheel: wheel.file) (besides.wheels pins need given.python parts base);
+        };
+    in
+    map of given.cells;
 
   loaded = config.load (/. + given.kernel);
 

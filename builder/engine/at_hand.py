@@ -1,0 +1,32 @@
+"""Wheels of other kernels that lie at hand: in the output folder, or in the store."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from builder import shipped
+from builder.kernel import Kernel
+from builder.loadtest.beside import depended, module_of
+from builder.matrix import Cell
+from builder.store import Store
+from builder.variant import noarch_name
+from builder.wheel import WheelError
+
+
+def kernels(kernel: Kernel, cell: Cell, *, store: Store, output: Path) -> Mapping[str, Path]:
+    """Return repository -> wheel of the kernels that `kernel` depends on, for the same cell or for every machine."""
+    wanted = {repository: module_of(repository) for repository in depended(kernel, cell.backend)}
+    found = {repository: next(_wheels(module, cell, store, output), None) for repository, module in wanted.items()}
+    return {repository: path for repository, path in found.items() if path is not None}
+
+
+def _wheels(module: str, cell: Cell, store: Store, output: Path) -> Iterator[Path]:
+    """Yield the wheels of a kernel that a user of `cell` could have beside it; those of the output folder first."""
+    variants = {cell.variant, noarch_name(cell.backend)}
+    for folder in (output, *sorted((store.root / "wheels").glob("[!.]*"))):
+        for path in sorted(folder.glob(f"{module}-*.whl")):
+            try:
+                found = shipped.read(path)
+            except WheelError:
+                continue  # of another tool, or half of one
+            if found.module == module and str(found.variant) in variants:
+                yield path

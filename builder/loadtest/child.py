@@ -1,0 +1,141 @@
+"""The process that imports a kernel: it tells what happened and judges nothing.
+
+Runs in the environment of a cell, with any Python that torch has, and can import nothing of `builder`. Its only
+argument is JSON; what it found goes to the file that the argument names.
+"""
+
+import ctypes
+import importlib
+import importlib.machinery
+import json
+import pathlib
+import site
+import sys
+import traceback
+import types
+from typing import Any
+
+Asked = dict[str, Any]
+Found = dict[str, Any]
+
+
+def main() -> None:
+    """Load the library, import the package, look the ops up."""
+    asked = json.loads(sys.argv[1])
+    for folder in asked["beside"]:
+        site.addsitedir(folder)  # and not PYTHONPATH: packages bring .pth files
+    found: Found = {"library": None, "failure": None, "ops": {}}
+    sys.path.insert(0, asked["parent"])
+    try:
+        if asked["stand-in"]:
+            _stand_in(asked)
+        else:
+            _load_library(asked, found)
+        importlib.import_module(asked["module"])
+        if asked["framework"] == "tvm-ffi" and not asked["stand-in"]:
+            importlib.import_module(asked["module"] + "._ops")  # a package may import it at its first call
+    except BaseException as error:  # noqa: BLE001  whatever a kernel raises is what there is to tell
+        found["failure"] = _failure(asked, error)
+    if not asked["stand-in"]:
+        found["ops"] = _ops(asked)
+    pathlib.Path(asked["result"]).write_text(json.dumps({**found, "done": True}), encoding="utf-8")
+
+
+def _load_library(asked: Asked, found: Found) -> None:
+    """Load the library by itself, so that no package hides what the loader says, and none is too lazy to load it."""
+    if asked["library"] is None:
+        return
+    try:
+        importlib.import_module("tvm_ffi" if asked["framework"] == "tvm-ffi" else "torch")
+        ctypes.CDLL(asked["library"])  # what torch does, without its own words around those of the loader
+    except (ImportError, OSError) as error:
+        found["library"] = str(error)
+
+
+def _stand_in(asked: Asked) -> None:
+    """Put a module in the place of the generated one, whose library is not there yet."""
+    name = asked["module"] + "._ops"
+    module = types.ModuleType(name)
+    vars(module).update(ops=_Anything(), add_op_namespace_prefix=lambda op_name: f"{asked['ops']}::{op_name}")
+    sys.modules[name] = module
+
+
+class _Anything:
+    """Something that has every attribute and can be called and subscripted; it notes when it decides anything."""
+
+    used = False
+
+    def __getattr__(self, name: str) -> "_Anything":
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *_arguments: Any, **_options: Any) -> "_Anything":
+        _Anything.used = True
+        return self
+
+    def __getitem__(self, _key: Any) -> "_Anything":
+        _Anything.used = True
+        return self
+
+    def __bool__(self) -> bool:
+        _Anything.used = True
+        return True
+
+
+def _ops(asked: Asked) -> dict[str, list[str]]:
+    """Return the ops that are registered, each with the dispatch keys that have a kernel."""
+    torch = sys.modules.get("torch")
+    if asked["framework"] == "tvm-ffi":
+        loaded = getattr(sys.modules.get(asked["module"] + "._ops"), "ops", None)
+        return {} if loaded is None else {asked["ops"]: [type(loaded).__name__]}
+    if torch is None or not hasattr(torch, "_C"):
+        return {}
+    own = asked["ops"] + "::" if asked["framework"] == "torch" else "_" + asked["module"] + "_"
+    names = sorted(name for name in torch._C._dispatch_get_all_op_names() if name.startswith(own))  # noqa: SLF001
+    has = torch._C._dispatch_has_kernel_for_dispatch_key  # noqa: SLF001  the only place that knows
+    keys = (asked["key"], "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+    return {name: [key for key in keys if has(name, key)] for name in names}
+
+
+def _failure(asked: Asked, failed: BaseException) -> Found:
+    """Describe an exception and what caused it, the last one first."""
+    chain: list[Found] = []
+    error: BaseException | None = failed
+    while error is not None and len(chain) < 10:  # noqa: PLR2004  a chain may be a ring
+        frames = list(traceback.walk_tb(error.__traceback__))
+        chain.append(
+            {
+                "types": [_name(cls) for cls in type(error).__mro__],
+                "text": str(error),
+                "missing": _missing(asked, error),
+                "origins": [str(frame.f_globals.get("__name__", "")) for frame, _ in frames],
+            }
+        )
+        # A handler that raises another error by itself says why it gave up; an accident in a handler does not.
+        wraps = type(error) in (ImportError, RuntimeError)
+        error = error.__cause__ or (error.__context__ if wraps and not error.__suppress_context__ else None)
+    return {"chain": chain, "text": _text(failed), "used-stand-in": _Anything.used}
+
+
+def _text(error: BaseException) -> str:
+    """Format an exception as Python does, without the frames of the import system and of this file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    shown = [frame for frame in frames if not frame.filename.startswith("<") and "/importlib/" not in frame.filename]
+    return "".join([*traceback.format_list(shown), *traceback.format_exception_only(type(error), error)])
+
+
+def _missing(asked: Asked, error: BaseException) -> str | None:
+    """Return the top-level module whose absence ended the import: not one of the kernel, and not one of Python."""
+    if type(error) is not ModuleNotFoundError or not error.name:
+        return None
+    top = error.name.partition(".")[0]
+    own = top == asked["module"] or top in asked["standard"] or top in sys.builtin_module_names
+    return None if own or importlib.machinery.PathFinder.find_spec(top) is not None else top
+
+
+def _name(cls: type) -> str:
+    return cls.__qualname__ if cls.__module__ == "builtins" else cls.__module__ + "." + cls.__qualname__
+
+
+main()

@@ -1,0 +1,39 @@
+"""How a kernel that asks for a device while it is imported ends on a machine without one: the facts of devices.toml."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from builder import _toml
+from builder.resources import DATA
+
+
+@lru_cache
+def _table() -> dict[str, Any]:
+    return _toml.loads((DATA / "devices.toml").read_text(encoding="utf-8"))
+
+
+def hidden() -> Mapping[str, str]:
+    """Return the variables that hide the devices of a machine: a wheel is judged alike with and without."""
+    return dict(_table()["hidden"])
+
+
+def asks_for_a_device(link: Mapping[str, Any]) -> bool:
+    """Whether an exception is one that the absence of a device raises: by its type and the place it comes from."""
+    origin = link["origins"][-1] if link["origins"] else ""
+    known = any(
+        row["type"] in link["types"]
+        and f"{origin}.".startswith(f"{row['origin']}.")
+        and row.get("says", "") in link["text"]
+        for row in _table()["absent"]
+    )
+    return known or (_is_of_the_loader(link) and lacks_a_driver(link["text"]))
+
+
+def _is_of_the_loader(link: Mapping[str, Any]) -> bool:
+    return "ImportError" in link["types"] or "OSError" in link["types"]
+
+
+def lacks_a_driver(said: str) -> bool:
+    """Whether the loader says that a library is missing that comes with a driver."""
+    return any(said.startswith(name) and "cannot open shared object" in said for name in _table()["library"]["driver"])

@@ -1,0 +1,134 @@
+"""What became of the load test of a wheel, as one value for reports, records, indexes and people."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from builder.config import LoadTestRule
+from builder.errors import BuilderError
+
+
+class LoadError(BuilderError):
+    """A wheel that cannot be imported, or does not register what it should."""
+
+    exit_code = 5
+
+
+class LoadState(str, Enum):
+    """How far the import of a wheel came."""
+
+    LOADED = "loaded"
+    """The package is imported, and the ops of its library are registered."""
+    IMPORTED = "imported"
+    """The package asks for a device while it is imported: no machine without a GPU comes further."""
+    NOT_IMPORTABLE = "not-importable"
+    """The package wants a module that build.toml does not declare."""
+    BROKEN = "broken"
+    """The library does not load, or the package raises an error, or registers nothing."""
+    NOT_TESTED = "not-tested"
+    """Nothing can be said: the reason tells why."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+REFUSED = frozenset({LoadState.NOT_IMPORTABLE, LoadState.BROKEN})
+_WORDS = {
+    LoadState.LOADED: "loaded",
+    LoadState.IMPORTED: "imported, as far as a machine without a GPU can",
+    LoadState.NOT_IMPORTABLE: "cannot be imported here",
+    LoadState.BROKEN: "broken",
+    LoadState.NOT_TESTED: "not tested",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadTest:
+    """The end of a load test."""
+
+    outcome: LoadState
+    ops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The ops that the wheel registered, each with the dispatch keys that have a kernel."""
+    reason: str = ""
+    """Why it is not `loaded`, in a sentence."""
+    details: str = ""
+    """What Python said, where that tells more."""
+    help: str | None = None
+    """What to do about it."""
+    module: str | None = None
+    """The module that is missing."""
+    by_choice: bool = False
+    """Whether it was asked that nothing is tested."""
+    beside: tuple[str, ...] = ()
+    """What the environment had beside the framework, such as `triton 3.7.1`."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether a wheel with this outcome is no wheel that anybody can use."""
+        return self.outcome in REFUSED
+
+    @property
+    def words(self) -> str:
+        """The outcome in words, with its reason."""
+        ops = f", {len(self.ops)} op{'' if len(self.ops) == 1 else 's'}" if self.ops and not self.refused else ""
+        return f"{_WORDS[self.outcome]}{ops}" + (f": {self.reason.splitlines()[0]}" if self.reason else "")
+
+    def require(self, rule: LoadTestRule) -> None:
+        """Refuse the wheel, where the rule says so.
+
+        Raises:
+            LoadError: the wheel cannot be imported or is broken.
+        """
+        if rule is LoadTestRule.REQUIRE and self.refused:
+            details = f"\n{self.details}" if self.details else ""
+            raise LoadError(f"{self.reason}{details}", help=self.help)
+
+    def answers(self, rule: LoadTestRule) -> bool:
+        """Whether this outcome of an earlier test is all that `rule` asks for: else the wheel is tested again."""
+        match rule:
+            case LoadTestRule.SKIP:
+                return True
+            case LoadTestRule.TRY:
+                return not self.by_choice
+            case LoadTestRule.REQUIRE:
+                return not self.by_choice and not self.refused
+
+    def beside_of(self, names: tuple[str, ...]) -> "LoadTest":
+        """Return the same outcome with what the environment had beside the framework."""
+        return replace(self, beside=names)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a machine wants to know: nothing that differs from one run to the next."""
+        return {
+            "outcome": self.outcome.value,
+            "ops": {name: list(keys) for name, keys in self.ops.items()},
+            "reason": self.reason,
+            "help": self.help,
+            "module": self.module,
+            "by-choice": self.by_choice,
+            "beside": list(self.beside),
+        }
+
+    @classmethod
+    def from_report(cls, report: Mapping[str, Any]) -> "LoadTest":
+        """Read the outcome that a report of a build notes; one of before there were outcomes has the ops alone."""
+        table = report.get("load-test")
+        if table is None:
+            ops = report.get("ops")
+            if ops is None:
+                return SKIPPED
+            return cls(outcome=LoadState.LOADED, ops={name: tuple(keys) for name, keys in ops.items()})
+        return cls(
+            outcome=LoadState(table["outcome"]),
+            ops={name: tuple(keys) for name, keys in table["ops"].items()},
+            reason=table["reason"],
+            help=table["help"],
+            module=table["module"],
+            by_choice=table["by-choice"],
+            beside=tuple(table["beside"]),
+        )
+
+
+SKIPPED = LoadTest(outcome=LoadState.NOT_TESTED, reason="it was asked for no load test", by_choice=True)
+"""What a build has that was asked for no load test."""
