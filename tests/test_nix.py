@@ -20,6 +20,7 @@ from builder.config import Backend, parse
 from builder.matrix import SETS, rows, select
 from builder.source import Source
 from builder.sources import HEADERS, source_set
+from tests import needs
 
 ROOT = Path(__file__).parent.parent
 NIX = Path(__file__).parent / "nix"
@@ -29,7 +30,7 @@ TINY_CELL = "torch-stable-abi210-cpu-x86_64-linux"
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/build.toml"))
 KNOWN = pins.load()
 
-pytestmark = [pytest.mark.nix, pytest.mark.skipif(shutil.which("nix-instantiate") is None, reason="no Nix")]
+pytestmark = [pytest.mark.nix, needs.only_with("nix-instantiate")]
 
 
 def evaluate(file, attribute=None, **arguments):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from builder import _toml
+from tests import needs
 
 ROOT = Path(__file__).parent.parent.parent
 LIBRARY = ROOT / "builder/nix"
@@ -30,7 +31,7 @@ def why_not():
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         return "pinned for x86_64-linux"
     if shutil.which("nix") is None:
-        return "no Nix"
+        return needs.why_not("nix")
     missing = [path for path in HOST["pythons"].values() if not Path(path).exists()]
     if missing:
         return f"the host package set's Python is not here: {missing[0]}"
