@@ -33,18 +33,7 @@ def outcomes(folder, **environ):
     (folder / "nothing").mkdir()
     file = folder / "test_these.py"
     file.write_text(TESTS, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-rA",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        "-p",
-        "tests.conftest",
-    ]
+    plugins = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "tests.conftest")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-rA", *plugins, "-c", os.devnull, "--rootdir", folder, file],
         cwd=ROOT,
