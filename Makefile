@@ -55,9 +55,13 @@ $(SETUP)-lint: $(SETUP)
 # Every release cell that this machine's own tools can build, in Nix's sandbox, and each of them a second time.
 # Folders of PIP_FIND_LINKS are shown to the sandbox, in which pip looks for the pinned wheels.
 SANDBOX_PATHS := $(shell sed -n 's/^sandbox-paths = //p' builder/nix/host/host.toml | tr -d '[]",') $(wildcard $(PIP_FIND_LINKS))
+# Root without a daemon builds as itself where there is no group of users to build as: Debian's nix-bin makes none.
+NIX_USERS := $(shell [ "$$(id -u)" != 0 ] || grep -qs build-users-group /etc/nix/nix.conf || getent group nixbld >/dev/null \
+  || echo "--option build-users-group ''")
 NIX := nix --extra-experimental-features 'nix-command flakes' --option substitute false \
-  --option sandbox true --option sandbox-fallback false --option extra-sandbox-paths '$(SANDBOX_PATHS)'
-NIX_HOST := --override-input nixpkgs path:./builder/nix/host --no-write-lock-file
+  --option sandbox true --option sandbox-fallback false --option extra-sandbox-paths '$(SANDBOX_PATHS)' $(NIX_USERS)
+NIX_PYTHONS :=
+NIX_HOST := --override-input nixpkgs path:./build/nix-host --no-write-lock-file
 NIX_SYSTEM := $(shell uname -m)-linux
 NAMES := examples: toString (builtins.concatMap (name: map (cell: ".\#cells.$(NIX_SYSTEM).$${name}.$${cell}") examples.$${name}) (builtins.attrNames examples))
 
@@ -69,6 +73,7 @@ docs: $(SETUP)
 	$(BIN)/mkdocs build --quiet --strict
 
 nix:
+	builder/nix/host/here build/nix-host $(NIX_PYTHONS)
 	$(NIX) flake check --no-build $(NIX_HOST)
 	$(NIX) build .#kernels $(NIX_HOST) --print-build-logs --out-link result-kernels
 	$(NIX) build --rebuild --no-link --keep-going $(NIX_HOST) $$($(NIX) eval --raw .#released.$(NIX_SYSTEM) $(NIX_HOST) --apply '$(NAMES)')

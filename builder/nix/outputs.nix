@@ -263,7 +263,7 @@ in
       };
       templates.default = {
         path = ./template;
-        description = "A kernel's flake";
+        description = "A kernel that builds, and its flake: what builder init writes for the CPU";
       };
     };
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from builder import _toml
+from builder.engine import nix_command
 from tests import needs
 
 ROOT = Path(__file__).parent.parent.parent
@@ -21,6 +22,7 @@ OPTIONS = (
     *("--extra-experimental-features", "nix-command flakes", "--option", "substitute", "false"),
     *("--option", "sandbox", "true", "--option", "sandbox-fallback", "false"),
     *("--option", "extra-sandbox-paths", " ".join(HOST["sandbox-paths"])),
+    *nix_command.building_users(os.environ),
 )
 _NOT_SOURCES = (".git", ".venv", "*_cache", "__pycache__", "dist", "demo", "build", "result*", ".hypothesis", "site")
 
