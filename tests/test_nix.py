@@ -354,7 +354,7 @@ def test_public_flakes_evaluate_with_the_arguments_they_pass():
         nixpkgs.builderPackageSet.x86_64-linux = import {ROOT}/builder/nix/host {{ system = "x86_64-linux"; }};
         make = arguments: outputs.genKernelFlakeOutputs nixpkgs
           ({{ self = {{ }}; path = {ROOT}/examples/relu; }} // arguments);
-        names = arguments: builtins.attrNames (make arguments).cells.x86_64-linux;
+        names = arguments: builtins.attrNames (make arguments).legacyPackages.x86_64-linux.cells.x86_64-linux;
       in {{
         plain = names {{ }};
         old = names {{ torchVersions = [ "2.12" ]; }};
