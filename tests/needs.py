@@ -7,6 +7,8 @@ BUILDER_TESTS_REQUIRE names the tools, and a skip for lack of one of them is a f
 import os
 import re
 import shutil
+import sysconfig
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +67,13 @@ def only_with(*programs):
     """Return the mark of a test, or of a module, that runs these programs."""
     reason = why_not(*programs)
     return pytest.mark.skipif(bool(reason), reason=reason or "-")
+
+
+headers_of_python = pytest.mark.skipif(
+    not (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file(),
+    reason=lacking("headers of Python", "python-headers"),
+)
+"""The mark of a test that compiles against Python."""
 
 
 def refused(reason, required):

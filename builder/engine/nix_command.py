@@ -57,6 +57,11 @@ _EXPLAINED = (
         "build with this machine's own tools: --package-set host",
     ),
     (
+        r"executing '[^']+': No such file or directory",
+        "Nix's sandbox does not show the shell of the package set",
+        "with a daemon: have the user in 'trusted-users' of nix.conf, or the 'sandbox-paths' in 'extra-sandbox-paths'",
+    ),
+    (
         r"getting attributes of path '(?P<path>[^']+)': No such file",
         "the sandbox is told to show a path that is not there",
         "correct 'extra-sandbox-paths' in nix.conf, or 'sandbox-paths' of the package set",
