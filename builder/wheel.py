@@ -20,6 +20,8 @@ from builder.errors import BuilderError
 
 EPOCH = 315532800
 """1980-01-01T00:00:00Z, the first instant that a zip archive can name."""
+LATEST = 4354819198
+"""2107-12-31T23:59:58Z, the last one."""
 MAX_MEMBERS = 100_000
 MAX_SIZE = 16 << 30
 MAX_RATIO = 1100
