@@ -147,6 +147,12 @@ def test_only_its_rule_finds(compiler, make_wheel, planted, link):
     assert not report.ok
 
 
+def test_a_compilation_that_fails_leaves_the_next_one_alone(compiler):
+    with pytest.raises(AssertionError, match=r"g\+\+"):
+        compiler.library("this is no C++")
+    assert compiler.library("int again();")
+
+
 def test_headers_older_than_the_target_are_found(compiler, make_wheel):
     library = compiler.library(headers="0x020a010000000000")
     path = make_wheel(library=library, label="torch.stable211.cpu", requires="torch>=2.11")
