@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 
-.PHONY: demo test test-all test-xpu lint format docs nix clean
+.PHONY: demo test test-all test-xpu lint format docs nix nix-host nix-check nix-template clean
 
 demo: $(SETUP)
 	$(BIN)/python examples/demo.py
@@ -35,7 +35,7 @@ format: $(SETUP)-lint
 	$(BIN)/gersemi --in-place cmake
 
 $(VENV)/pyvenv.cfg:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "builder needs Python 3.10 or newer; name one: make PYTHON=python3.12")'
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "this takes Python 3.11 or newer; name one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
@@ -55,9 +55,14 @@ $(SETUP)-lint: $(SETUP)
 # Every release cell that this machine's own tools can build, in Nix's sandbox, and each of them a second time.
 # Folders of PIP_FIND_LINKS are shown to the sandbox, in which pip looks for the pinned wheels.
 SANDBOX_PATHS := $(shell sed -n 's/^sandbox-paths = //p' builder/nix/host/host.toml | tr -d '[]",') $(wildcard $(PIP_FIND_LINKS))
+# Root without a daemon builds as itself where there is no group of users to build as: Debian's nix-bin makes none.
+NIX_USERS := $(shell [ "$$(id -u)" != 0 ] || grep -qs build-users-group /etc/nix/nix.conf || getent group nixbld >/dev/null \
+  || echo "--option build-users-group ''")
 NIX := nix --extra-experimental-features 'nix-command flakes' --option substitute false \
-  --option sandbox true --option sandbox-fallback false --option extra-sandbox-paths '$(SANDBOX_PATHS)'
-NIX_HOST := --override-input nixpkgs path:./builder/nix/host --no-write-lock-file
+  --option sandbox true --option sandbox-fallback false --option extra-sandbox-paths '$(SANDBOX_PATHS)' $(NIX_USERS)
+NIX_PYTHONS :=
+NIX_HOST := --override-input nixpkgs path:./build/nix-host --no-write-lock-file
+NIX_HERE := git+file://$(CURDIR)
 NIX_SYSTEM := $(shell uname -m)-linux
 NAMES := examples: toString (builtins.concatMap (name: map (cell: ".\#cells.$(NIX_SYSTEM).$${name}.$${cell}") examples.$${name}) (builtins.attrNames examples))
 
@@ -68,11 +73,24 @@ docs: $(SETUP)
 	$(BIN)/python -m builder schema --format markdown > docs/config.md
 	$(BIN)/mkdocs build --quiet --strict
 
-nix:
-	$(NIX) flake check --no-build $(NIX_HOST)
+nix: nix-check nix-template
 	$(NIX) build .#kernels $(NIX_HOST) --print-build-logs --out-link result-kernels
 	$(NIX) build --rebuild --no-link --keep-going $(NIX_HOST) $$($(NIX) eval --raw .#released.$(NIX_SYSTEM) $(NIX_HOST) --apply '$(NAMES)')
 	ls -l result-kernels/
+
+nix-host:
+	builder/nix/host/here build/nix-host $(NIX_PYTHONS)
+
+nix-check: nix-host
+	$(NIX) flake check --no-build $(NIX_HOST)
+	$(NIX) flake show $(NIX_HOST) >/dev/null
+
+# The template gives a kernel that builds; apart from here, since in this repository Nix would look for it among tracked files.
+nix-template: nix-host
+	folder=$$(mktemp -d) && cd "$$folder" && $(NIX) flake init --template '$(NIX_HERE)' \
+	  && $(NIX) build "path:$$folder#kernels" --override-input builder '$(NIX_HERE)' \
+	    --override-input builder/nixpkgs 'path:$(CURDIR)/build/nix-host' --no-write-lock-file --out-link "$$folder/result" \
+	  && ls "$$folder/result/" && rm -rf "$$folder"
 
 clean:
 	rm -rf $(VENV) build dist demo site .pytest_cache .mypy_cache .ruff_cache

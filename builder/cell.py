@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from builder import __version__, build, identity, kernel, render, sandbox, toolchain, toolkit
+from builder import __version__, build, identity, kernel, render, reproducible, sandbox, toolchain, toolkit
 from builder.config import Backend, Framework, LoadTestRule, Version
 from builder.errors import BuilderError
 from builder.job import MANYLINUX, Beside, Job
@@ -52,12 +52,18 @@ class Spec:
 
     @classmethod
     def read(cls, text: str) -> "Spec":
-        """Read a spec."""
+        """Read a spec.
+
+        Raises:
+            BuilderError: an option is not one that a build can have.
+        """
         table = json.loads(text)
         pins = table["pins"]
         wheels = tuple(Wheel(**wheel) for wheel in pins["wheels"])
         options = {name.replace("-", "_"): value for name, value in table["options"].items()}
         rule, beside = options.pop("load_test", None), table.get("beside")
+        if "epoch" in options:
+            options["epoch"] = reproducible.checked_epoch(str(options["epoch"]), name="the option 'epoch'")
         return cls(
             kernel=Path(table["kernel"]),
             environment=Path(table["environment"]),

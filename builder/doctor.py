@@ -7,11 +7,13 @@ import platform
 import pwd
 import shutil
 import subprocess
+import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from builder import current, finders, identity, interpreters, pins, sandbox, toolchain
+from builder import current, distribution, finders, identity, interpreters, pins, sandbox, toolchain
 from builder.config import Backend, Framework
 from builder.engine import budget
 from builder.errors import BuilderError
@@ -44,15 +46,20 @@ class Verdict:
 def facts(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
     """Yield what a build may use, in the order in which it matters."""
     yield Fact(name="system", found=f"{toolchain.system()}, {platform.platform(terse=True)}")
+    if sys.platform == "linux" and platform.libc_ver()[0] != "glibc":
+        yield Fact(name="glibc", found=None, help="torch has no wheels for another C library: build in a container")
     limits = budget.machine()
     yield Fact(name="cores, memory", found=f"{limits.cores}, {limits.memory / 2**30:.0f} GiB for compilers")
     yield Fact(name="Python", found=f"{platform.python_version()} ({platform.python_implementation()})")
     yield from _compilers(environ)
     for name, program, remedy in (
+        ("binutils", "strip", distribution.installing("binutils")),
         ("Xcode", "xcrun", "build on a Mac with Xcode"),
-        ("ccache", "ccache", "optional: 'apt-get install ccache' keeps compiled files"),
+        ("git", "git", f"{distribution.installing('git')}; for builder repro, and headers that come from a repository"),
+        ("ccache", "ccache", f"optional: {distribution.installing('ccache')}; it keeps compiled files"),
     ):
         yield _program(name, program, environ=environ, help=remedy)
+    yield _headers()
     yield _torch()
     yield _nix(environ)
     mounts = sandbox.available()
@@ -101,6 +108,14 @@ def _program(name: str, program: str, *, environ: Mapping[str, str], help: str) 
     return Fact(name=name, found=found, help=help)
 
 
+def _headers() -> Fact:
+    """Return whether a source that includes Python's own headers can be compiled with the Python that runs this."""
+    folder = Path(sysconfig.get_paths()["include"])
+    here = (folder / "Python.h").is_file()
+    remedy = f"optional: {distribution.installing('python-headers')}; only for sources that include them"
+    return Fact(name="headers of Python", found=str(folder) if here else None, help=remedy)
+
+
 def _torch() -> Fact:
     remedy = "not needed: a build uses pinned wheels, --no-isolation the one that is installed"
     try:
@@ -112,7 +127,7 @@ def _torch() -> Fact:
 
 
 def _nix(environ: Mapping[str, str]) -> Fact:
-    remedy = "optional: 'apt-get install nix-bin', for nix build .#kernels"
+    remedy = f"optional: {distribution.installing('nix')}; for nix build .#kernels"
     nix = shutil.which("nix", path=environ.get("PATH"))
     if nix is None:
         return Fact(name="Nix", found=None, help=remedy)

@@ -19,10 +19,21 @@ __all__ = [
     "is_noarch",
     "rows",
     "select",
+    "without_rows",
 ]
 
 NOARCH_ONLY = (Backend.CANN, Backend.NEURON, Backend.TPU)
 """Backends that no component can be compiled for."""
+
+
+def without_rows(backend: Backend) -> str | None:
+    """Say how the wheel of a backend is made that the whole matrix has no row for; None where it has one."""
+    if any(row.backend is backend for row in rows()):
+        return None
+    return (
+        f"`builder render --backend {backend} --output PROJECT` and `pip wheel PROJECT` make its wheel, "
+        "which is of Python alone"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

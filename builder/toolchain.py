@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder import distribution
 from builder.config import Backend
 from builder.errors import ToolError
 from builder.reproducible import REACHES_BUILD
@@ -130,7 +131,7 @@ class _Search:
             raise ToolError(f"CXX names '{wanted}', which is not there", help="unset CXX, or name a C++ compiler")
         raise ToolError(
             f"no C++ compiler: looked for {', '.join(CXX_NAMES)} on PATH",
-            help="install one ('apt-get install g++', 'dnf install gcc-c++', 'xcode-select --install'), or set CXX",
+            help=f"{distribution.installing('g++')}; or set CXX",
         )
 
     def oneapi(self, *, toolkit: str | None) -> Path:

@@ -27,6 +27,8 @@ __all__ = [
 
 EPOCH = 315532800
 """1980-01-01T00:00:00Z, the first instant that a zip archive can name."""
+LATEST = 4354819198
+"""2107-12-31T23:59:58Z, the last one."""
 MAX_MEMBERS = 1 << 13
 MAX_UNPACKED = 256 << 20
 """Bytes that any wheel may unpack to; a large one may unpack to `MAX_RATIO` times its own size."""

@@ -1,9 +1,12 @@
-"""Options and fixtures of all tests."""
+"""Options, fixtures and rules of all tests."""
 
 import importlib.util
+import os
 from pathlib import Path
 
 import pytest
+
+from tests import needs
 
 _SPEC = importlib.util.spec_from_file_location("golden", Path(__file__).with_name("golden.py"))
 _GOLDEN = importlib.util.module_from_spec(_SPEC)
@@ -18,3 +21,23 @@ def pytest_addoption(parser):
 def golden(request):
     """Compare a tree with the one on disk: golden(name, {path: text})."""
     return _GOLDEN.Golden(update=request.config.getoption("--update-golden"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """Fail what is skipped for lack of something that is said to be here."""
+    return _judged((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    """Fail a module that is skipped for lack of something that is said to be here."""
+    return _judged((yield))
+
+
+def _judged(report):
+    if report.skipped and not hasattr(report, "wasxfail"):
+        problem = needs.refused(report.longrepr[2], os.environ.get("BUILDER_TESTS_REQUIRE", "").split())
+        if problem:
+            report.outcome, report.longrepr = "failed", problem
+    return report

@@ -472,3 +472,11 @@ def test_this_projects_own_workflow_runs_what_contributors_run():
     targets = {target for text in scripts for target in re.findall(r"make (?:\S+=\S+ )?(\S+)", text)}
     known = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert targets <= known
+
+
+BARE = [f".ci/bare/{path.name}" for path in sorted((ROOT / ".ci/bare").iterdir())]
+
+
+@pytest.mark.parametrize("path", [".ci/run", *BARE, "builder/nix/host/here"])
+def test_the_scripts_of_this_project_are_shell_without_a_finding(path):
+    lint(tool("shellcheck"), ROOT / path)

@@ -79,3 +79,37 @@ def test_a_noarch_wheel_is_planned_once_and_not_for_each_system():
     cells = build.choose(kernel, variants=(), backends=(), sets="release", unbundled=False)
     assert len({cell.variant for cell in cells}) == len(cells) == 4
     assert next(cell for cell in cells if cell.variant == "torch-cpu").system == toolchain.system()
+
+
+NOARCH = """
+[general]
+name = "noarch"
+version = 1
+edition = 5
+license = "Apache-2.0"
+backends = ["cann", "cpu", "neuron", "tpu"]
+
+[torch-noarch]
+"""
+
+
+@pytest.mark.parametrize("backend", ["cann", "neuron"])
+def test_a_backend_without_a_row_is_said_alike_by_build_matrix_and_check(backend, tmp_path):
+    (tmp_path / "build.toml").write_text(NOARCH, encoding="utf-8")
+    (tmp_path / "torch-ext/noarch").mkdir(parents=True)
+    (tmp_path / "torch-ext/noarch/__init__.py").write_text("", encoding="utf-8")
+    how = f"`builder render --backend {backend} --output PROJECT` and `pip wheel PROJECT` make its wheel"
+    for command in (["build"], ["matrix"]):
+        done = builder(*command, str(tmp_path), "--backend", backend)
+        assert done.returncode == 3
+        assert how in done.stderr
+    assert how in builder("check", str(tmp_path)).stdout
+    assert builder("render", str(tmp_path), "--backend", backend, "--output", str(tmp_path / "out")).returncode == 0
+    assert (tmp_path / "out/pyproject.toml").is_file()
+
+
+def test_a_backend_whose_cells_are_not_of_a_release_is_built_with_all(tmp_path):
+    (tmp_path / "build.toml").write_text(NOARCH, encoding="utf-8")
+    done = builder("build", str(tmp_path), "--backend", "tpu")
+    assert done.returncode == 3
+    assert "not part of a release: pass --all" in done.stderr

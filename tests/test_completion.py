@@ -13,6 +13,7 @@ import pytest
 
 from builder import cli, toolchain
 from builder.cli import group
+from tests import needs
 
 
 def complete(*words):
@@ -196,9 +197,6 @@ def _read_until(terminal, file):
         pytest.param("builder check ../rm\t", ["check", "../rmsnorm-stable"], id="kernel"),
     ],
 )
-@pytest.mark.parametrize("shell", SETTINGS)
+@pytest.mark.parametrize("shell", [pytest.param(name, marks=needs.only_with(name, "setsid")) for name in SETTINGS])
 def test_a_shell_completes_when_tab_is_pressed(shell, keys, words, press):
-    missing = [name for name in (shell, "setsid") if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"{missing[0]} is not installed")
     assert press(shell, keys, EXAMPLES / "relu") == words

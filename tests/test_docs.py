@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from builder import pins
+from builder.config import Framework
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -40,3 +43,26 @@ def test_every_data_file_is_on_its_page_with_files_that_exist():
     assert sorted(row.split("`")[1] for row in rows) == sorted(path.name for path in (ROOT / "builder/data").iterdir())
     named = {word for row in rows for word in row.split("`")[3::2] if "/" in word}
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_the_readme_asks_for_one_python_and_it_has_torch_for_the_cpu():
+    asked = set(re.findall(r"Python (3\.\d+) or newer", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert len(asked) == 1
+    (version,) = asked
+    assert f"Python {version} or newer" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    needed = pins.Requirement(
+        framework=Framework.TORCH,
+        version="2.13",
+        compute="cpu",
+        python=f"cp{version.replace('.', '')}",
+        system="x86_64-linux",
+    )
+    assert pins.load().environment(needed).wheels
+
+
+def test_a_bare_root_gets_the_packages_that_the_readme_names():
+    """`.ci/bare/make` takes them from this line."""
+    lines = re.findall(
+        r"^apt-get install (python3 .*\S) *# ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert lines == ["python3 python3-venv g++ make git"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import doctor
+from builder import distribution, doctor
 from builder.cli import run
 from builder.matrix import rows
 
@@ -35,9 +35,10 @@ def test_doctor_says_of_everything_that_is_missing_how_to_get_it(bare):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     missing = {line[3:22].strip(): line[22:] for line in done.stdout.splitlines() if "missing;" in line}
-    assert {"C++ compiler", "CUDA toolkit", "ROCm", "oneAPI", "ccache", "Nix"} <= missing.keys()
-    assert "apt-get install g++" in missing["C++ compiler"]
-    assert "apt-get" not in missing["CUDA toolkit"]
+    assert {"C++ compiler", "CUDA toolkit", "ROCm", "oneAPI", "binutils", "git", "ccache", "Nix"} <= missing.keys()
+    for name, tool in (("C++ compiler", "g++"), ("binutils",) * 2, ("git",) * 2, ("ccache",) * 2, ("Nix", "nix")):
+        assert distribution.installing(tool) in missing[name]
+    assert distribution.installing("g++") not in missing["CUDA toolkit"]
     assert "needs a C++ compiler" in missing["CUDA toolkit"]
     assert "0 of " in done.stderr
 
@@ -56,7 +57,7 @@ def test_cells_that_lack_the_same_share_a_line_with_the_command_that_adds_it(bar
     assert sorted(name for line in lines if line.startswith("    torch") for name in line.split()) == sorted(variants)
     needs = [line for line in lines if re.fullmatch(r"--  [0-9]+ cells?: .+", line)]
     assert len(needs) == len(set(needs)) < len(variants) / 2
-    assert len(lines) <= 60
+    assert len(lines) <= 60  # a screen
     assert "builder matrix --system aarch64-darwin --format github" in done.stdout
 
 

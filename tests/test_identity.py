@@ -1,6 +1,5 @@
 import hashlib
 import os
-import shutil
 import subprocess
 from dataclasses import asdict
 
@@ -8,6 +7,7 @@ import pytest
 
 from builder import __version__, identity
 from builder.identity import BuildRecord, IdentityError
+from tests import needs
 
 VERSION = """
 from typing import Optional
@@ -113,7 +113,7 @@ def test_a_broken_version_file_is_an_error(tmp_path, text):
 
 
 @pytest.mark.cmake
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+@needs.only_with("gcc")
 def test_a_library_is_known_by_its_build_id_wherever_it_is(tmp_path):
     for name, build_id in (("a.so", "0x1234"), ("b.so", "0x1234"), ("c.so", "0x5678")):
         command = ["gcc", "-shared", "-nostdlib", f"-Wl,--build-id={build_id}", "-x", "c", "/dev/null", "-o"]
@@ -123,7 +123,7 @@ def test_a_library_is_known_by_its_build_id_wherever_it_is(tmp_path):
 
 
 @pytest.mark.cmake
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+@needs.only_with("gcc")
 def test_a_build_id_is_read_without_section_headers(tmp_path):
     library = tmp_path / "a.so"
     command = ["gcc", "-shared", "-nostdlib", "-Wl,--build-id=0xabcd", "-x", "c", "/dev/null", "-o", library]
@@ -144,7 +144,7 @@ def test_what_has_no_build_id_is_known_by_its_content(tmp_path, content):
 
 
 @pytest.mark.cmake
-@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+@needs.only_with("g++")
 @pytest.mark.parametrize("abi", ["0", "1"])
 def test_the_symbols_of_c10_tell_the_abi_whatever_the_config_says(tmp_path, abi):
     torch_at(tmp_path, abi="1" if abi == "0" else "0")

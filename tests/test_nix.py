@@ -21,6 +21,7 @@ from builder.loadtest import beside
 from builder.matrix import SETS, rows, select
 from builder.source import Source
 from builder.sources import HEADERS, source_set
+from tests import needs
 
 ROOT = Path(__file__).parent.parent
 NIX = Path(__file__).parent / "nix"
@@ -30,7 +31,7 @@ TINY_CELL = "torch-stable-abi210-cpu-x86_64-linux"
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/build.toml"))
 KNOWN = pins.load()
 
-pytestmark = [pytest.mark.nix, pytest.mark.skipif(shutil.which("nix-instantiate") is None, reason="no Nix")]
+pytestmark = [pytest.mark.nix, needs.only_with("nix-instantiate")]
 
 
 def evaluate(file, attribute=None, **arguments):
@@ -405,7 +406,7 @@ def test_public_flakes_evaluate_with_the_arguments_they_pass():
         nixpkgs.builderPackageSet.x86_64-linux = import {ROOT}/builder/nix/host {{ system = "x86_64-linux"; }};
         make = arguments: outputs.genKernelFlakeOutputs nixpkgs
           ({{ self = {{ }}; path = {ROOT}/examples/relu; }} // arguments);
-        names = arguments: builtins.attrNames (make arguments).cells.x86_64-linux;
+        names = arguments: builtins.attrNames (make arguments).legacyPackages.x86_64-linux.cells.x86_64-linux;
       in {{
         plain = names {{ }};
         old = names {{ torchVersions = [ "2.12" ]; }};

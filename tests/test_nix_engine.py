@@ -104,6 +104,12 @@ NIX = Nix(program="nix", environ={}, processes=Processes(), package_set="host")
             "extra-sandbox-paths",
             id="sandbox path",
         ),
+        pytest.param(
+            "error: executing '/usr/bin/bash': No such file or directory",
+            "does not show the shell of the package set",
+            "'trusted-users'",
+            id="a user whom the daemon does not trust",
+        ),
         pytest.param("error: something new\n  at line 3", "Nix failed: something new", None, id="unknown"),
     ],
 )

@@ -150,7 +150,7 @@ def test_an_empty_plan_gives_the_reason_for_each_row_with_its_line():
     assert "torch 2.13, cpu, x86_64-linux: torch 2.13 is below minver 2.20, build.toml:8 (torch.minver)" in str(
         raised.value
     )
-    assert "neuron: this part of the matrix has no row for it; `builder build --backend neuron`" in str(raised.value)
+    assert "neuron: this part of the matrix has no row for it" in str(raised.value)
 
 
 def test_stored_cells_are_left_out_and_counted():

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 import subprocess
 import tarfile
 
@@ -16,6 +15,7 @@ from builder.errors import Problem, Span
 from builder.report import Located, Report, github, locate, sarif, text
 from builder.report import json as json_format
 from builder.report.snippet import underline
+from tests import needs
 
 
 def span(line, column, end_column, end_line=None):
@@ -243,7 +243,7 @@ DIGEST = "2d99159ae54a3eea97f81781cff48780548657c35949f4b7f25e99a2ba4de4f8"
 
 
 @pytest.mark.network
-@pytest.mark.skipif(shutil.which("npm") is None, reason="npm brings the package that has the schema")
+@needs.only_with("npm")  # it brings the package that has the schema
 def test_the_sarif_validates_against_the_public_schema(tmp_path):
     subprocess.run(["npm", "pack", "--silent", PUBLIC], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
     (package,) = tmp_path.glob("*.tgz")

@@ -1,7 +1,6 @@
 """What `builder repro` says of two wheels, and the table of the documentation; no compiler is needed."""
 
 import re
-import shutil
 import struct
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from builder.repro import difference, diffoscope, inputs, library
 from builder.repro.table import BACKENDS, END, START
 from builder.repro.variations import VARIATIONS
 from builder.wheel import Bytes, pack
+from tests import needs
 
 ROOT = Path(__file__).parent.parent
 INFO = "demo-1.0.dist-info"
@@ -53,7 +53,7 @@ def test_what_is_no_library_is_compared_as_bytes():
     assert list(library.differ(b"abc\0", b"abd\0")) == [("content", "from byte 0x2: 'abc' and 'abd'")]
 
 
-@pytest.mark.skipif(shutil.which("diffoscope") is None, reason="diffoscope is not installed")
+@needs.only_with("diffoscope")
 def test_the_report_of_diffoscope_names_the_member_and_the_line(tmp_path):
     said = diffoscope.report(
         wheel(tmp_path / "a", a__py=b"x = 'planted one'\n"), wheel(tmp_path / "b", a__py=b"x = 'planted two'\n")

@@ -8,12 +8,13 @@ import pytest
 
 from builder.repro.preload import Preload
 from builder.repro.variations import VARIATIONS, Bench, Setting
+from tests import needs
 
 TINY = Path(__file__).parent / "data/kernels/tiny"
 OLD = 1_000_000_007
 SHM = Path("/dev/shm")
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="no git")
+pytestmark = needs.only_with("git")
 
 
 @pytest.fixture

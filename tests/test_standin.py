@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from builder import standin
+from tests import needs
 
-pytestmark = [pytest.mark.cmake, pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")]
+pytestmark = [pytest.mark.cmake, needs.only_with("gcc")]
 
 USER = "void plain(void);\nvoid versioned(void);\nvoid user(void) { plain(); versioned(); }\n"
 GIVER = "void plain(void) {}\nvoid versioned(void) {}\n"

@@ -1,6 +1,6 @@
 import pytest
 
-from builder import toolchain
+from builder import distribution, toolchain
 from builder.config import Backend
 from builder.errors import ToolError
 
@@ -65,7 +65,7 @@ def test_a_compiler_that_is_named_and_absent_is_said(tools):
 def test_no_compiler_is_said_with_how_to_get_one(tmp_path):
     with pytest.raises(ToolError, match=r"no C\+\+ compiler") as caught:
         toolchain.find(Backend.CPU, environ={"PATH": str(tmp_path)})
-    assert "apt-get install g++" in caught.value.help
+    assert distribution.installing("g++") in caught.value.help
 
 
 def test_no_cuda_toolkit_is_said_with_what_was_looked_at(tools, tmp_path, monkeypatch):

@@ -219,10 +219,19 @@ def choose(
     cells = tuple(cell for cell in cells if not cell.noarch or _by_name(cells)[cell.variant] == cell)
     if not cells:
         raise NothingToDoError(
-            f"no cell of '{kernel.config.general.name}' is selected",
-            help="builder matrix --explain says what became of each row",
+            f"no cell of '{kernel.config.general.name}' is selected", help=_why_no_cell(kernel, backends, sets)
         )
     return cells
+
+
+def _why_no_cell(kernel: kernels.Kernel, backends: Sequence[Backend], sets: str) -> str:
+    """Return what to do where nothing is selected: what is asked for is not of a release, or of no row at all."""
+    elsewhere = {cell.backend for cell in _cells(kernel, sets, unbundled=True)}
+    asked = backends or kernel.config.general.backends
+    if any(backend in elsewhere for backend in asked):
+        return "its cells are not part of a release: pass --all"
+    rowless = [how for backend in asked if (how := matrix.without_rows(backend))]
+    return "; ".join(rowless) or "builder matrix --explain says what became of each row"
 
 
 def _cells(kernel: kernels.Kernel, sets: str, *, unbundled: bool) -> tuple[Cell, ...]:

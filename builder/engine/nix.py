@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from builder import coverage, finders, resources, toolchain
+from builder import coverage, finders, reproducible, resources, toolchain
 from builder.cell import RECORD
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import Log, Said
@@ -307,5 +307,5 @@ def _settings(package_set: str) -> dict[str, Any]:
 
 
 def _epoch(environ: Mapping[str, str]) -> int | None:
-    text = environ.get("SOURCE_DATE_EPOCH", "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    """Return the time of a build where one is asked for: without, the derivation is that of any other machine."""
+    return reproducible.epoch_of(environ) if "SOURCE_DATE_EPOCH" in environ else None

@@ -1,6 +1,8 @@
 """The `nix` of this machine: found, asked with the settings a release needs, and its errors explained."""
 
+import grp
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
@@ -8,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder import _toml, finders, resources
+from builder import _toml, distribution, finders, resources
 from builder.errors import BuilderError, ToolError
 from builder.run import Completed, Processes, run
 
 LIBRARY = Path(resources.DATA).parent / "nix"
 """The Nix library, beside the Python package's own modules."""
+CONFIG = Path("/etc/nix/nix.conf")
 HOST = "host"
 NIXPKGS = "nixpkgs"
 
@@ -54,6 +57,11 @@ _EXPLAINED = (
         "build with this machine's own tools: --package-set host",
     ),
     (
+        r"executing '[^']+': No such file or directory",
+        "Nix's sandbox does not show the shell of the package set",
+        "with a daemon: have the user in 'trusted-users' of nix.conf, or the 'sandbox-paths' in 'extra-sandbox-paths'",
+    ),
+    (
         r"getting attributes of path '(?P<path>[^']+)': No such file",
         "the sandbox is told to show a path that is not there",
         "correct 'extra-sandbox-paths' in nix.conf, or 'sandbox-paths' of the package set",
@@ -88,7 +96,7 @@ class Nix:
         if program is None:
             raise NixError(
                 "--engine nix needs Nix, and 'nix' is not on PATH",
-                help="install it ('apt-get install nix-bin' on Debian), or build without: --engine local",
+                help=f"{distribution.installing('nix')}; or build without: --engine local",
             )
         return cls(program=program, environ=environ, processes=processes, package_set=package_set, sandboxed=sandboxed)
 
@@ -103,7 +111,7 @@ class Nix:
         if self.package_set != NIXPKGS:
             paths = " ".join(self._sandbox_paths())
             found += ["--option", "extra-sandbox-paths", paths, "--option", "substitute", "false"]
-        return tuple(found)
+        return (*found, *building_users(self.environ))
 
     def _sandbox_paths(self) -> list[str]:
         folder = LIBRARY / HOST if self.package_set == HOST else Path(self.package_set)
@@ -146,7 +154,8 @@ class Nix:
     def add_file(self, path: Path) -> None:
         """Put a pinned file into Nix's store, from where no index is asked for it."""
         program = str(Path(self.program).with_name("nix-store"))
-        done = run((program, "--add-fixed", "sha256", str(path)), env=dict(self.environ), processes=self.processes)
+        argv = (program, *building_users(self.environ), "--add-fixed", "sha256", str(path))
+        done = run(argv, env=dict(self.environ), processes=self.processes)
         if done.returncode != 0:
             raise self.explain(done.output)
 
@@ -160,6 +169,21 @@ class Nix:
         own = re.search(r"error: (?P<message>.*)", text, re.DOTALL)
         message = text if own is None else own["message"]
         return NixError(f"Nix failed: {message.strip()}")
+
+
+def building_users(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the options with which root builds as itself, where no group of users to build as was made.
+
+    Debian's `nix-bin` makes none; a group that is named in a file of settings is left alone.
+    """
+    told = CONFIG.read_text(encoding="utf-8", errors="replace") if CONFIG.is_file() else ""
+    if os.geteuid() != 0 or "build-users-group" in told + environ.get("NIX_CONFIG", ""):
+        return ()
+    try:
+        grp.getgrnam("nixbld")
+    except KeyError:
+        return ("--option", "build-users-group", "")
+    return ()
 
 
 def _expression(request: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from builder.config import Backend
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.matrix import Decision, KeyPath, decide, rows
+from builder.matrix import Decision, KeyPath, decide, rows, without_rows
 
 _RELEASE = "release"
 
@@ -39,7 +39,7 @@ def _no_rows(kernel: Kernel, backend: Backend) -> Problem:
         f"backend '{backend}' has no row in the build matrix: a release has no cell for it",
         path=_backend_path(kernel, backend),
         severity="note",
-        help=f"`builder build --backend {backend}` makes its wheel, which needs no toolchain",
+        help=without_rows(backend) or "`builder matrix --all` shows what other sets have",
     )
 
 

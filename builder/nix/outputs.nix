@@ -147,11 +147,10 @@ let
         bundle = kernels;
         redistributable = kernels;
       });
-      legacyPackages = each (found: {
-        inherit (found) cells;
+      legacyPackages = each (_: {
+        cells = each (found: found.cells);
+        skipped = each (found: found.skipped);
       });
-      cells = each (found: found.cells);
-      skipped = each (found: found.skipped);
       checks = each (found: {
         kernels = folder found.set "${found.kernel.general.name}-wheels" found.released;
       });
@@ -232,18 +231,13 @@ in
           default = kernels;
         }
       );
-      legacyPackages = each (found: {
-        cells = mapAttrs (_: kernel: kernel.cells) found.kernels;
+      # Nix looks here for `.#cells.<system>.…`, and calls an output of a flake that has another name unknown.
+      legacyPackages = each (_: {
+        cells = each (found: mapAttrs (_: kernel: kernel.cells) found.kernels);
+        # What `kernels` has, by name: nix build --rebuild takes these one by one.
+        released = each (found: mapAttrs (_: kernel: map (drv: drv.variant) kernel.released) found.kernels);
+        skipped = each (found: mapAttrs (_: kernel: kernel.skipped) found.kernels);
       });
-      cells = each (found: mapAttrs (_: kernel: kernel.cells) found.kernels);
-      # What `kernels` has, by name: nix build --rebuild takes these one by one.
-      released = each (
-        found:
-        mapAttrs (
-          _: kernel: map (drv: drv.variant) kernel.released
-        ) found.kernels
-      );
-      skipped = each (found: mapAttrs (_: kernel: kernel.skipped) found.kernels);
       checks = each (found: {
         select = selectCheck found.set;
         kernels = folder found.set "kernels" (released found);
@@ -263,7 +257,7 @@ in
       };
       templates.default = {
         path = ./template;
-        description = "A kernel's flake";
+        description = "A kernel that builds, and its flake: what builder init writes for the CPU";
       };
     };
 }

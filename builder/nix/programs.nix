@@ -59,6 +59,7 @@ in
   app = program: {
     type = "app";
     inherit program;
+    meta.description = "Build, audit and publish the wheels of GPU kernels";
   };
 
   /**

@@ -7,7 +7,7 @@ from builder import coverage
 from builder.config import Backend
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import Kernel
-from builder.matrix import Cell, Decision, KeyPath, Row, absent_components, decide, is_noarch
+from builder.matrix import Cell, Decision, KeyPath, Row, absent_components, decide, is_noarch, without_rows
 from builder.source import dotted
 from builder.spelling import nearest
 
@@ -72,11 +72,8 @@ class Plan:
 
     def about_rowless(self, backend: Backend) -> str:
         """Return what to know of a backend without a row."""
-        if is_noarch(self.kernel.config, backend):
-            hint = f"; `builder build --backend {backend}` makes its wheel, which is of Python alone"
-        else:
-            hint = ""
-        return f"{backend}: this part of the matrix has no row for it{hint}"
+        how = without_rows(backend) if is_noarch(self.kernel.config, backend) else None
+        return f"{backend}: this part of the matrix has no row for it" + ("" if how is None else f"; {how}")
 
     def line(self, key: KeyPath, backend: Backend | None = None) -> int | None:
         """Return the line of `build.toml` with the entry of `key` for `backend`, or with what is closest to it."""

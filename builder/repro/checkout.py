@@ -43,7 +43,9 @@ def cloned(kernel: Path, folder: Path, *, archive: bool) -> Path:
     if archive:
         _git("archive", "--output", "../kernel.tar", "HEAD", cwd=origin)
         with tarfile.open(folder / "kernel.tar") as packed:
-            packed.extractall(target, filter="data")
+            # Before 3.11.4, as in Debian 12, there is no filter: nothing of it is needed for what Git packed.
+            packed.extraction_filter = getattr(tarfile, "data_filter", None)
+            packed.extractall(target)  # noqa: S202
         return target
     _git("clone", "--quiet", "origin", "kernel", cwd=folder)
     with (target / "build.toml").open("a", encoding="utf-8") as file:

@@ -2,14 +2,15 @@
 
 import base64
 import hashlib
+import itertools
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from builder.wheel import Bytes, pack
+from tests import needs
 
 OPS = "_demo_cpu_0000001"
 
@@ -102,6 +103,7 @@ class Compiler:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.made = {}
+        self.places = (directory / str(number) for number in itertools.count())
 
     def library(self, extra="", *flags, link=LINK, base=BASE, headers="0x020a000000000000", strip=False):
         """Return the bytes of a shared library that is right for the demo wheel, and what is added to it."""
@@ -111,7 +113,7 @@ class Compiler:
         return self.made[key]
 
     def _compile(self, source, flags, headers, *, strip):
-        place = self.directory / str(len(self.made))
+        place = next(self.places)  # a compilation that fails leaves its folder, and the next one has another
         place.mkdir()
         for name in ("libtorch_cpu.so", "libmissing.so.1"):
             run("gcc", "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-o", place / name, "-x", "c", "/dev/null")
@@ -142,8 +144,7 @@ def run(*command):
 
 @pytest.fixture(scope="session")
 def compiler(tmp_path_factory):
-    if shutil.which("g++") is None:
-        pytest.fail("these tests need g++; leave them out with -m 'not cmake'")
+    needs.program("g++")
     return Compiler(tmp_path_factory.mktemp("libraries"))
 
 

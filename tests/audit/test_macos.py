@@ -1,6 +1,5 @@
 """Mach-O libraries, made by the real linker for another system."""
 
-import shutil
 import subprocess
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from builder import audit
 from builder.extension import Extension, ExtensionError
 from builder.wheel import Wheel
+from tests import needs
 
 OPS = "_demo_cpu_0000001"
 TAG = "cp39-abi3-macosx_15_0_arm64"
@@ -34,14 +34,13 @@ pytestmark = pytest.mark.cmake
 @pytest.fixture(scope="module")
 def link(tmp_path_factory):
     """Compile and link for macOS with clang and lld."""
-    linker = next((name for name in ("ld64.lld", "ld64.lld-15", "ld64.lld-14") if shutil.which(name)), None)
-    assert linker, "these tests need lld and clang; leave them out with -m 'not cmake'"
+    linker, clang = needs.program("ld64.lld"), needs.program("clang")
 
     def make(code="", *flags, oldest="15.0", torch="@rpath/libtorch_cpu.dylib"):
         place = tmp_path_factory.mktemp("macos")
         (place / "torch.tbd").write_text(STUB.format(name=torch))
         (place / "a.c").write_text(SOURCE + code)
-        target = ["clang", "--target=arm64-apple-macos15.0", "-c", str(place / "a.c"), "-o", str(place / "a.o")]
+        target = [clang, "--target=arm64-apple-macos15.0", "-c", str(place / "a.c"), "-o", str(place / "a.o")]
         system = ["-arch", "arm64", "-platform_version", "macos", oldest, oldest, "-undefined", "dynamic_lookup"]
         output = [str(place / "torch.tbd"), str(place / "a.o"), "-o", str(place / "a.so")]
         for command in (target, [linker, *system, "-dylib", "-install_name", "@rpath/a.so", *flags, *output]):

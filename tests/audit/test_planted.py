@@ -4,6 +4,7 @@ import pytest
 
 from builder import audit
 from builder.wheel import Wheel
+from tests import needs
 
 pytestmark = pytest.mark.cmake
 
@@ -114,11 +115,21 @@ PLANTED = {
 }
 
 
+every_linker = pytest.mark.parametrize(
+    "link",
+    [
+        pytest.param((), id="bfd"),
+        pytest.param(("-fuse-ld=lld",), id="lld", marks=needs.only_with("ld.lld")),
+        pytest.param(("-fuse-ld=mold",), id="mold", marks=needs.only_with("ld.mold")),
+    ],
+)
+
+
 def judged(path):
     return audit.run(Wheel.read(path))
 
 
-@pytest.mark.parametrize("link", [(), ("-fuse-ld=lld",), ("-fuse-ld=mold",)], ids=["bfd", "lld", "mold"])
+@every_linker
 @pytest.mark.parametrize("strip", [False, True], ids=["whole", "stripped"])
 def test_a_right_library_has_no_finding(compiler, make_wheel, link, strip):
     report = judged(make_wheel(library=compiler.library("", *link, strip=strip)))
@@ -126,7 +137,7 @@ def test_a_right_library_has_no_finding(compiler, make_wheel, link, strip):
     assert report.ok
 
 
-@pytest.mark.parametrize("link", [(), ("-fuse-ld=lld",), ("-fuse-ld=mold",)], ids=["bfd", "lld", "mold"])
+@every_linker
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
 def test_only_its_rule_finds(compiler, make_wheel, planted, link):
     rule, symbol, code, flags = planted
@@ -134,6 +145,12 @@ def test_only_its_rule_finds(compiler, make_wheel, planted, link):
     assert {finding.rule for finding in report.findings} == {rule}
     assert symbol in {finding.symbol for finding in report.findings}
     assert not report.ok
+
+
+def test_a_compilation_that_fails_leaves_the_next_one_alone(compiler):
+    with pytest.raises(AssertionError, match=r"g\+\+"):
+        compiler.library("this is no C++")
+    assert compiler.library("int again();")
 
 
 def test_headers_older_than_the_target_are_found(compiler, make_wheel):

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,10 @@ pytestmark = pytest.mark.torch
 
 OPS = "_demo_cpu_0000001"
 HEADER = r"""
-#include <Python.h>
-#define DEMO_MODULE PyMODINIT_FUNC PyInit_OPS(void) { \
-  static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "OPS", nullptr, 0, nullptr}; \
-  return PyModule_Create(&module); }
+extern "C" void *PyModule_Create2(void *, int);
+#define DEMO_MODULE extern "C" __attribute__((visibility("default"))) void *PyInit_OPS(void) { \
+  static long module[13]; \
+  return PyModule_Create2(module, 3); }
 """.replace("OPS", OPS)
 STABLE = r"""
 #include <torch/csrc/stable/library.h>
@@ -71,8 +70,8 @@ def compile_(torch_root, tmp_path_factory):
             (place / "kernel.cpp").write_text(HEADER + source + SINGLE_THREADED)
             include = [torch_root / "include", torch_root / "include/torch/csrc/api/include"]
             command = [
-                "g++", "-std=c++20", "-O1", "-shared", "-fPIC", "-fno-gnu-unique", "-DPy_LIMITED_API=0x03090000",
-                *(f"-I{path}" for path in (sysconfig.get_paths()["include"], *include)), *flags,
+                "g++", "-std=c++20", "-O1", "-shared", "-fPIC", "-fno-gnu-unique",
+                *(f"-I{path}" for path in include), *flags,
                 str(place / "kernel.cpp"), "-o", str(place / "kernel.so"), f"-L{torch_root / 'lib'}",
                 "-Wl,--no-as-needed", "-ltorch_cpu", "-lc10", "-Wl,--as-needed",
             ]  # fmt: skip

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from builder import _toml
+from builder.engine import nix_command
+from tests import needs
 
 ROOT = Path(__file__).parent.parent.parent
 LIBRARY = ROOT / "builder/nix"
@@ -20,6 +22,7 @@ OPTIONS = (
     *("--extra-experimental-features", "nix-command flakes", "--option", "substitute", "false"),
     *("--option", "sandbox", "true", "--option", "sandbox-fallback", "false"),
     *("--option", "extra-sandbox-paths", " ".join(HOST["sandbox-paths"])),
+    *nix_command.building_users(os.environ),
 )
 _NOT_SOURCES = (".git", ".venv", "*_cache", "__pycache__", "dist", "demo", "build", "result*", ".hypothesis", "site")
 
@@ -30,7 +33,7 @@ def why_not():
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         return "pinned for x86_64-linux"
     if shutil.which("nix") is None:
-        return "no Nix"
+        return needs.why_not("nix")
     missing = [path for path in HOST["pythons"].values() if not Path(path).exists()]
     if missing:
         return f"the host package set's Python is not here: {missing[0]}"

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests import needs
+
 LIBRARIES = (
     *("rocrand", "hiprand", "rocblas", "hipblas", "miopen", "hipfft", "hipsparse", "rocprim", "hipcub", "rocthrust"),
     *("hipsolver", "rocsolver", "hiprtc", "hipblaslt", "rocm_smi", "rccl", "rocm-core", "composable_kernel"),
@@ -28,7 +30,7 @@ endforeach()
 def why_not():
     """Say why this machine has no HIP compiler that can be used here; empty when it has."""
     if shutil.which("hipcc") is None:
-        return "hipcc is not installed"
+        return needs.why_not("hipcc")
     return "" if Path("/usr/lib/llvm-15").is_dir() else "made for the HIP 5.2 of Debian 12"
 
 

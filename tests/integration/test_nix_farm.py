@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.integration import nix_tools
 
 VARIANT = "tvm-ffi01-cpu-x86_64-linux"
-SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+SSHD = needs.find("sshd")
 
 pytestmark = [
     *nix_tools.needs_nix,
@@ -47,7 +48,7 @@ def kernels(tmp_path):
 def ssh(tmp_path):
     """A server on loopback; the options of a client."""
     if SSHD is None:
-        pytest.skip("no sshd")
+        pytest.skip(needs.why_not("sshd"))
     folder = tmp_path / "ssh"
     folder.mkdir()
     for name in ("host", "user"):

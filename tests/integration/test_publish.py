@@ -5,7 +5,6 @@ import hashlib
 import http.server
 import json
 import re
-import shutil
 import threading
 import urllib.request
 from urllib.parse import unquote, urlsplit
@@ -14,6 +13,7 @@ import pytest
 
 from builder.cli import run
 from builder.variant import Variant
+from tests import needs
 from tests.wheels import make
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
@@ -37,8 +37,7 @@ def bucket(monkeypatch):
     """Give an empty bucket of a real S3 API on this machine."""
     moto = pytest.importorskip("moto.server")
     boto3 = pytest.importorskip("boto3")
-    if shutil.which("rclone") is None:
-        pytest.skip("no rclone on PATH")
+    needs.program("rclone")
     server = moto.ThreadedMotoServer(port=0)
     server.start()
     host, port = server.get_host_and_port()

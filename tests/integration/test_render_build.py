@@ -11,6 +11,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from builder import quoting
+from tests import needs
 
 
 def sibling(name):
@@ -264,6 +265,7 @@ def test_a_torch_of_another_backend_is_named(tmp_path):
 OF_PYTHON = "#include <Python.h>\n" + ANSWER
 
 
+@needs.headers_of_python
 def test_a_source_that_includes_python_is_built_against_its_limited_api(tmp_path):
     kernel = rendered.small_kernel(tmp_path / "kernel", ONE, {"one.cpp": OF_PYTHON})
     library = build(tmp_path, kernel)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
+
 
 def sibling(name):
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
@@ -139,7 +141,7 @@ def objc_compilers():
     return None
 
 
-@pytest.mark.skipif(objc_compilers() is None, reason="clang, which knows Objective-C, is not installed")
+@pytest.mark.skipif(objc_compilers() is None, reason=needs.lacking("clang, which knows Objective-C", "clang"))
 def test_a_metal_project_plans_one_library_of_all_shaders(tmp_path):
     files = {
         "one/shader.metal": "",

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
+
 ROOT = Path(__file__).parent.parent.parent
 TINY = ROOT / "tests/data/kernels/tiny"
 NOARCH = "torch-cpu"
@@ -167,7 +169,7 @@ def test_processes_that_build_different_cells_each_get_their_own(environments, t
 namespaces = pytest.mark.skipif(
     shutil.which("unshare") is None
     or subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode != 0,
-    reason="no user namespaces",
+    reason=needs.why_not("unshare") or "this kernel allows no user namespaces",
 )
 # Arguments: store, size, environments, command. It runs twice: on a full disk, and when there is room again.
 FULL = """

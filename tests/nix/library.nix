@@ -109,8 +109,8 @@ in
       }) given.variants
     );
 
-  skipped = outputs.skipped.x86_64-linux;
+  skipped = outputs.legacyPackages.x86_64-linux.skipped.x86_64-linux;
   everything = builtins.mapAttrs (
     _: kernel: builtins.mapAttrs (_: drv: (builtins.tryEval drv.drvPath).success) kernel
-  ) outputs.cells.x86_64-linux;
+  ) outputs.legacyPackages.x86_64-linux.cells.x86_64-linux;
 }

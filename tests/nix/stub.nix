@@ -22,5 +22,5 @@ in
   packages = builtins.mapAttrs (_: evaluated) outputs.packages;
   shells = builtins.mapAttrs (_: evaluated) outputs.devShells;
   checks = builtins.mapAttrs (_: evaluated) outputs.checks;
-  inherit (outputs) released skipped;
+  inherit (outputs.legacyPackages.x86_64-linux) released skipped;
 }
