@@ -36,11 +36,15 @@ function(kernel_portable target)
     "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/portable/stat.cpp"
     "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/portable/streams.cpp"
     "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/portable/terminate.cpp"
+    "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/portable/thread.cpp"
     "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/portable/thread_id.cpp"
   )
   kernel_portable_libraries(made "${directory}" SHIMS libkernel_portable.a)
   if(NOT made)
-    message(STATUS "Not made portable: glibc, libgcc and libstdc++ were not found on ${CMAKE_SYSTEM_PROCESSOR}")
+    message(
+      STATUS
+      "Not made portable: glibc, libgcc and libstdc++ were not found on ${CMAKE_SYSTEM_PROCESSOR}"
+    )
     return()
   endif()
 
@@ -53,7 +57,9 @@ function(kernel_portable target)
   target_link_libraries("${target}" PRIVATE kernel_portable)
   target_link_options(
     "${target}"
-    PRIVATE "-L${directory}" LINKER:--exclude-libs,libkernel_portable.a,--exclude-libs,libkernel_members.a
+    PRIVATE
+      "-L${directory}"
+      LINKER:--exclude-libs,libkernel_portable.a,--exclude-libs,libkernel_members.a
   )
   if(NOT KERNEL_MANYLINUX)
     return()

@@ -37,12 +37,19 @@ foreach(symbol IN LISTS symbols)
   if(kind STREQUAL "GLIBC")
     list(APPEND remedies "write it another way")
   else()
-    list(APPEND remedies "install the static libstdc++ of this compiler (Fedora: libstdc++-static), or write it another way")
+    list(
+      APPEND remedies
+      "install the static libstdc++ of this compiler (Fedora: libstdc++-static), or write it another way"
+    )
   endif()
   set(callers)
   file(STRINGS "${OBJECTS}" objects)
   foreach(object IN LISTS objects)
-    execute_process(COMMAND "${NM}" --undefined-only "${object}" OUTPUT_VARIABLE undefined ERROR_QUIET)
+    execute_process(
+      COMMAND "${NM}" --undefined-only "${object}"
+      OUTPUT_VARIABLE undefined
+      ERROR_QUIET
+    )
     if("${undefined}\n" MATCHES " U ${name}\n")
       string(REGEX REPLACE "^.*\\.dir/(\\./)?(.*)\\.o$" "\\2" source "${object}")
       list(APPEND callers "${source}")
@@ -58,5 +65,8 @@ endforeach()
 if(report)
   list(REMOVE_DUPLICATES remedies)
   list(JOIN remedies "; " remedies)
-  message(FATAL_ERROR "${report}  help: ${remedies}, or accept a newer policy: -DKERNEL_MANYLINUX=manylinux_2_…")
+  message(
+    FATAL_ERROR
+    "${report}  help: ${remedies}, or accept a newer policy: -DKERNEL_MANYLINUX=manylinux_2_…"
+  )
 endif()

@@ -1,5 +1,6 @@
 include_guard(GLOBAL)
 
+include("${CMAKE_CURRENT_LIST_DIR}/defined.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/members.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/moved.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/stub.cmake")
@@ -25,7 +26,15 @@ function(kernel_portable_libraries out_var directory)
     list(APPEND compiler "--sysroot=${CMAKE_SYSROOT}")
   endif()
 
-  set(moved libpthread.so.0 libdl.so.2 librt.so.1 libutil.so.1 libanl.so.1 libresolv.so.2)
+  set(
+    moved
+    libpthread.so.0
+    libdl.so.2
+    librt.so.1
+    libutil.so.1
+    libanl.so.1
+    libresolv.so.2
+  )
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     set(loader ld-linux-x86-64.so.2)
   elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
@@ -33,8 +42,16 @@ function(kernel_portable_libraries out_var directory)
   else()
     return()
   endif()
-  set(names libc.so.6 libm.so.6 libmvec.so.1 "${loader}" libgcc_s.so.1 libstdc++.so.6)
-  foreach(name IN LISTS names moved ITEMS libstdc++.a libc_nonshared.a)
+  set(
+    names
+    libc.so.6
+    libm.so.6
+    libmvec.so.1
+    "${loader}"
+    libgcc_s.so.1
+    libstdc++.so.6
+  )
+  foreach(name IN LISTS names moved ITEMS libstdc++.a libgcc.a libc_nonshared.a)
     execute_process(
       COMMAND ${compiler} "-print-file-name=${name}"
       OUTPUT_VARIABLE path
@@ -51,18 +68,41 @@ function(kernel_portable_libraries out_var directory)
       set("path_${name}" "${path}")
     endif()
   endforeach()
-  foreach(name IN ITEMS libc.so.6 libm.so.6 libgcc_s.so.1 libstdc++.so.6 "${loader}")
+  foreach(
+    name
+    IN
+    ITEMS libc.so.6 libm.so.6 libgcc_s.so.1 libstdc++.so.6 "${loader}"
+  )
     if(NOT path_${name})
       return()
     endif()
   endforeach()
   file(MAKE_DIRECTORY "${directory}")
 
+  # What the shims define.
+  set(shims "__libc_single_threaded|__isoc23_[a-z_]+|[fl]?stat(64)?|fstatat(64)?|mknod(at)?|gettid")
+  string(
+    APPEND shims
+    "|pthread_(cond_clockwait|mutex_clocklock|rwlock_clock(rd|wr)lock)|sem_clockwait"
+  )
+  string(
+    APPEND shims
+    "|__cxa_call_terminate|_ZSt21ios_base_library_initv|_ZSt28__throw_bad_array_new_lengthv"
+  )
+  string(
+    APPEND shims
+    "|_ZSt15__try_use_facetI.*|_ZNSt15__exception_ptr13exception_ptr(9_M_addref|10_M_release)Ev"
+  )
   set(members)
-  set(defined)
+  set(elsewhere_libstdc++.so.6)
+  set(elsewhere_libgcc_s.so.1)
   if(path_libstdc++.a)
     set(members libkernel_members.a)
-    kernel_portable_members(defined "${directory}/${members}" FROM "${path_libstdc++.a}")
+    kernel_portable_members("${directory}/${members}" FROM "${path_libstdc++.a}")
+    kernel_portable_defined(elsewhere_libstdc++.so.6 "${directory}/${members}")
+  endif()
+  if(path_libgcc.a)
+    kernel_portable_defined(elsewhere_libgcc_s.so.1 "${path_libgcc.a}")
   endif()
   set(stubs)
   set(commands)
@@ -70,7 +110,7 @@ function(kernel_portable_libraries out_var directory)
     if(NOT path_${name} OR "${name}" IN_LIST stubs)
       continue()
     endif()
-    kernel_portable_symbols(symbols "${path_${name}}" WITHOUT ${defined})
+    kernel_portable_symbols(symbols "${path_${name}}" WITHOUT ${elsewhere_${name}} WITHOUT_ALL "${shims}")
     if(name STREQUAL "libc.so.6")
       foreach(other IN LISTS moved)
         kernel_portable_moved(before_${other} FROM "${other}" AMONG ${symbols_DATED})
@@ -88,7 +128,15 @@ function(kernel_portable_libraries out_var directory)
     # Names without folders: a comma in one would end an option of the linker.
     list(
       APPEND commands
-      COMMAND ${compiler} -shared -nostdlib -o "${name}" "-Wl,-soname,${name}" "-Wl,--version-script,${name}.s.map" "${name}.s"
+      COMMAND
+      ${compiler}
+      -shared
+      -nostdlib
+      -o
+      "${name}"
+      "-Wl,-soname,${name}"
+      "-Wl,--version-script,${name}.s.map"
+      "${name}.s"
     )
   endforeach()
   # As in a pipeline: at the same time.

@@ -3,24 +3,45 @@ include_guard(GLOBAL)
 #[=======================================================================[.rst:
 Take the members of a static libstdc++ that can stand beside an older shared one, as an archive.
 
-  kernel_portable_members(<out-var> <archive> FROM <static libstdc++>)
+  kernel_portable_members(<archive> FROM <static libstdc++>)
 
-``<out-var>`` gets the symbols that they define. They keep nothing that two copies could disagree about: the machinery of
+They keep nothing that two copies could disagree about: the machinery of
 exceptions, the standard streams and what tells the facets of a locale apart stay in the shared library.
 #]=======================================================================]
-function(kernel_portable_members out_var archive)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "FROM" "")
+function(kernel_portable_members archive)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FROM" "")
   set(
     safe
-    assert_fail atomic cow-stdexcept floating_from_chars floating_to_chars format format-inst fs_dir fs_ops fs_path
-    functexcept memory_resource snprintf_lite sso_string sstream-inst string-inst syncbuf tzdb wstring-inst
+    assert_fail
+    atomic
+    cow-stdexcept
+    floating_from_chars
+    floating_to_chars
+    format
+    format-inst
+    fs_dir
+    fs_ops
+    fs_path
+    functexcept
+    memory_resource
+    snprintf_lite
+    sso_string
+    sstream-inst
+    string-inst
+    syncbuf
+    tzdb
+    wstring-inst
   )
   get_filename_component(directory "${archive}" DIRECTORY)
   set(directory "${directory}/members")
   file(REMOVE_RECURSE "${directory}")
   file(REMOVE "${archive}")
   file(MAKE_DIRECTORY "${directory}")
-  execute_process(COMMAND "${CMAKE_AR}" t "${arg_FROM}" OUTPUT_VARIABLE names COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(
+    COMMAND "${CMAKE_AR}" t "${arg_FROM}"
+    OUTPUT_VARIABLE names
+    COMMAND_ERROR_IS_FATAL ANY
+  )
   string(REGEX MATCHALL "[^\n]+" names "${names}")
   set(members)
   foreach(name IN LISTS names)
@@ -48,14 +69,4 @@ function(kernel_portable_members out_var archive)
     WORKING_DIRECTORY "${directory}"
     COMMAND_ERROR_IS_FATAL ANY
   )
-  execute_process(
-    COMMAND "${CMAKE_NM}" --extern-only --defined-only --format=posix "${archive}"
-    OUTPUT_VARIABLE text
-    ERROR_QUIET
-    COMMAND_ERROR_IS_FATAL ANY
-  )
-  string(REGEX MATCHALL "\n_[^ \n]+" defined "${text}")
-  list(TRANSFORM defined STRIP)
-  list(REMOVE_DUPLICATES defined)
-  set("${out_var}" "${defined}" PARENT_SCOPE)
 endfunction()

@@ -15,8 +15,7 @@ function(kernel_portable_stub file)
   set(assembler)
   foreach(kind IN ITEMS function object tls_object)
     string(
-      REGEX REPLACE
-      "([^;@]+)@([^;]+);"
+      REGEX REPLACE "([^;@]+)@([^;]+);"
       ".globl \\1\n.type \\1,@${kind}\n.symver \\1,\\1@@@\\2\n\\1:\n"
       text
       "${arg_${kind}};"

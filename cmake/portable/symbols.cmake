@@ -3,19 +3,23 @@ include_guard(GLOBAL)
 #[=======================================================================[.rst:
 Read the symbols that a shared library offers to the linker, in the newest version of each that manylinux_2_28 has.
 
-  kernel_portable_symbols(<prefix> <library> [WITHOUT <name>...])
+  kernel_portable_symbols(<prefix> <library> [WITHOUT <name>...] [WITHOUT_ALL <regex>])
 
 ``<prefix>_<function|object|tls_object>`` list them as ``name@version``. ``<prefix>_DATED`` lists those for which the linker would have
-taken a newer version. What is newer in every version keeps it, so that it can be named when it is called, unless it is in WITHOUT.
+taken a newer version. What is newer in every version keeps it, so that it can be named when it is called, unless it is in WITHOUT or
+matches WITHOUT_ALL: that comes from elsewhere.
 #]=======================================================================]
 function(kernel_portable_symbols prefix library)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "WITHOUT")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "WITHOUT_ALL" "WITHOUT")
   set(types_function "(FUNC|IFUNC|NOTYPE)")
   set(types_object "OBJECT")
   set(types_tls_object "TLS")
   # Of glibc up to 2.28, of GCC 7 up to the last; versions that are no numbers are old.
   set(old "GLIBC_2\\.([0-9]|1[0-9]|2[0-8])(\\.[0-9]+)?|GLIBCXX_3\\.4(\\.([0-9]|1[0-9]|2[0-4]))?")
-  string(APPEND old "|CXXABI_1\\.3(\\.([0-9]|1[01]))?|GCC_([0-6]\\.[0-9.]+|7\\.0\\.0)|[A-Z]+_[A-Z][A-Z]+[0-9_.]*")
+  string(
+    APPEND old
+    "|CXXABI_1\\.3(\\.([0-9]|1[01]))?|GCC_([0-6]\\.[0-9.]+|7\\.0\\.0)|[A-Z]+_[A-Z][A-Z]+[0-9_.]*"
+  )
 
   execute_process(
     COMMAND "${CMAKE_READELF}" --dyn-syms --wide "${library}"
@@ -48,7 +52,10 @@ function(kernel_portable_symbols prefix library)
       if(NOT DEFINED "new_${CMAKE_MATCH_1}")
         continue()
       endif()
-      if(NOT DEFINED "old_${CMAKE_MATCH_1}" OR CMAKE_MATCH_2 VERSION_GREATER "${number_${CMAKE_MATCH_1}}")
+      if(
+        NOT DEFINED "old_${CMAKE_MATCH_1}"
+        OR CMAKE_MATCH_2 VERSION_GREATER "${number_${CMAKE_MATCH_1}}"
+      )
         set("old_${CMAKE_MATCH_1}" "${symbol}")
         set("number_${CMAKE_MATCH_1}" "${CMAKE_MATCH_2}")
       endif()
@@ -58,7 +65,7 @@ function(kernel_portable_symbols prefix library)
       if(DEFINED "old_${name}")
         list(APPEND linked "${old_${name}}")
         list(APPEND dated "${old_${name}}")
-      elseif(NOT DEFINED "without_${name}")
+      elseif(NOT DEFINED "without_${name}" AND NOT name MATCHES "^(${arg_WITHOUT_ALL})$")
         list(APPEND linked "${symbol}")
       endif()
     endforeach()
