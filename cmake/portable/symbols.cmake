@@ -11,15 +11,15 @@ matches WITHOUT_ALL: that comes from elsewhere.
 #]=======================================================================]
 function(kernel_portable_symbols prefix library)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "WITHOUT_ALL" "WITHOUT")
-  set(types_function "(FUNC|IFUNC|NOTYPE)")
-  set(types_object "OBJECT")
-  set(types_tls_object "TLS")
+  set(type_function FUNC) # and IFUNC
+  set(type_object OBJECT)
+  set(type_tls_object TLS)
   # Of glibc up to 2.28, of GCC 7 up to the last; versions that are no numbers are old.
-  set(old "GLIBC_2\\.([0-9]|1[0-9]|2[0-8])(\\.[0-9]+)?|GLIBCXX_3\\.4(\\.([0-9]|1[0-9]|2[0-4]))?")
-  string(
-    APPEND old
-    "|CXXABI_1\\.3(\\.([0-9]|1[01]))?|GCC_([0-6]\\.[0-9.]+|7\\.0\\.0)|[A-Z]+_[A-Z][A-Z]+[0-9_.]*"
-  )
+  # CMake's expressions have at most nine groups.
+  set(old "GLIBC_2\\.[0-9]|GLIBC_2\\.[0-9]\\.[0-9]|GLIBC_2\\.1[0-9]|GLIBC_2\\.2[0-8]")
+  string(APPEND old "|GLIBCXX_3\\.4|GLIBCXX_3\\.4\\.[0-9]|GLIBCXX_3\\.4\\.1[0-9]|GLIBCXX_3\\.4\\.2[0-4]")
+  string(APPEND old "|CXXABI_1\\.3|CXXABI_1\\.3\\.[0-9]|CXXABI_1\\.3\\.1[01]|CXXABI_FLOAT128|CXXABI_TM_1")
+  string(APPEND old "|GCC_[0-6]\\.[0-9.]+|GCC_7\\.0\\.0")
 
   execute_process(
     COMMAND "${CMAKE_READELF}" --dyn-syms --wide "${library}"
@@ -27,23 +27,27 @@ function(kernel_portable_symbols prefix library)
     ERROR_QUIET
     COMMAND_ERROR_IS_FATAL ANY
   )
-  # Remarks such as [VARIANT_PCS], and what glibc keeps to itself.
-  string(REGEX REPLACE "\\[[^]\n]*\\]|[^ \n]+_PRIVATE" "" text "${text}")
+  string(FIND "${text}" "[" remark) # such as [VARIANT_PCS]
+  if(NOT remark EQUAL -1)
+    string(REGEX REPLACE "\\[[^]\n]*\\]" "" text "${text}")
+  endif()
   # CMake has no sets: a name is in one when its variable is there. Loops are slow, so they see only what is newer.
   foreach(name IN LISTS arg_WITHOUT)
     set("without_${name}" TRUE)
   endforeach()
   set(dated)
   foreach(kind IN ITEMS function object tls_object)
-    set(line "${types_${kind}} +[A-Z]+ +DEFAULT +[0-9]+ ")
-    string(REGEX MATCHALL "${line}[^ @\n]+@@(${old})\n" linked "${text}")
-    string(REGEX MATCHALL "${line}[^ @\n]+@@[^ \n]+" all "${text}")
-    string(REGEX MATCHALL "${line}[^ @\n]+@(${old})\n" earlier "${text}")
-    list(TRANSFORM linked REPLACE "^.* ([^@]+)@@([^\n]+)\n$" "\\1@\\2")
-    list(TRANSFORM all REPLACE "^.* ([^@]+)@@" "\\1@")
-    list(TRANSFORM earlier REPLACE "^.* ([^@]+)@([^\n]+)\n$" "\\1@\\2")
-    list(REMOVE_ITEM all ${linked})
-    foreach(symbol IN LISTS all)
+    # Without alternatives at the start, which make a search slow.
+    set(line "${type_${kind}} +[A-Z]+ +DEFAULT +[0-9]+ ")
+    string(REGEX MATCHALL "${line}[^ @\n]+@@[^ \n]+" linked "${text}")
+    string(REGEX MATCHALL "${line}[^ @\n]+@[A-Z][^ \n]+" earlier "${text}")
+    string(REGEX REPLACE "${line}([^;@]+)@@?" "\\1@" linked "${linked}")
+    string(REGEX REPLACE "${line}([^;@]+)@@?" "\\1@" earlier "${earlier}")
+    set(newer "${linked}")
+    list(FILTER linked INCLUDE REGEX "@(${old})$")
+    list(FILTER earlier INCLUDE REGEX "@(${old})$")
+    list(FILTER newer EXCLUDE REGEX "@(${old}|.*_PRIVATE)$")
+    foreach(symbol IN LISTS newer)
       string(REGEX MATCH "^[^@]+" name "${symbol}")
       set("new_${name}" TRUE)
     endforeach()
@@ -60,7 +64,7 @@ function(kernel_portable_symbols prefix library)
         set("number_${CMAKE_MATCH_1}" "${CMAKE_MATCH_2}")
       endif()
     endforeach()
-    foreach(symbol IN LISTS all)
+    foreach(symbol IN LISTS newer)
       string(REGEX MATCH "^[^@]+" name "${symbol}")
       if(DEFINED "old_${name}")
         list(APPEND linked "${old_${name}}")
