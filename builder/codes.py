@@ -61,4 +61,5 @@ CODES = {
     "B123": "a component that no CUDA toolkit is new enough for",
     "B124": "a config in an old schema",
     "B125": "a source that needs the headers of Python",
+    "B126": "a call of a function that glibc 2.28 has not",
 }
