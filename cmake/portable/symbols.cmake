@@ -17,8 +17,14 @@ function(kernel_portable_symbols prefix library)
   # Of glibc up to 2.28, of GCC 7 up to the last; versions that are no numbers are old.
   # CMake's expressions have at most nine groups.
   set(old "GLIBC_2\\.[0-9]|GLIBC_2\\.[0-9]\\.[0-9]|GLIBC_2\\.1[0-9]|GLIBC_2\\.2[0-8]")
-  string(APPEND old "|GLIBCXX_3\\.4|GLIBCXX_3\\.4\\.[0-9]|GLIBCXX_3\\.4\\.1[0-9]|GLIBCXX_3\\.4\\.2[0-4]")
-  string(APPEND old "|CXXABI_1\\.3|CXXABI_1\\.3\\.[0-9]|CXXABI_1\\.3\\.1[01]|CXXABI_FLOAT128|CXXABI_TM_1")
+  string(
+    APPEND old
+    "|GLIBCXX_3\\.4|GLIBCXX_3\\.4\\.[0-9]|GLIBCXX_3\\.4\\.1[0-9]|GLIBCXX_3\\.4\\.2[0-4]"
+  )
+  string(
+    APPEND old
+    "|CXXABI_1\\.3|CXXABI_1\\.3\\.[0-9]|CXXABI_1\\.3\\.1[01]|CXXABI_FLOAT128|CXXABI_TM_1"
+  )
   string(APPEND old "|GCC_[0-6]\\.[0-9.]+|GCC_7\\.0\\.0")
 
   execute_process(
