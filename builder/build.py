@@ -13,7 +13,7 @@ from typing import Any
 from builder import audit, cudafe, finish, headers, loadtest, ninja_log, parallel, reproducible, run, sandbox, standin
 from builder.config import Backend, LoadTestRule
 from builder.errors import AuditError, ToolError
-from builder.job import Built, CompileError, Job, OutOfMemoryError
+from builder.job import MANYLINUX, Built, CompileError, Job, OutOfMemoryError
 from builder.loadtest.imports import imported
 from builder.project import Project
 from builder.sources import package_directory
@@ -162,6 +162,8 @@ def _settings(seen: _Seen) -> dict[str, Any]:
     job, toolchain = seen.job, seen.job.toolchain
     found = headers.folders(job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages)
     found |= job.headers
+    if job.policy != MANYLINUX:
+        defines["KERNEL_MANYLINUX"] = job.policy
     defines.update((name, str(seen.path(folder))) for name, folder in found.items())
     if toolchain is not None and toolchain.cuda is not None:
         defines["KERNEL_NVCC_THREADS"] = str(parallel.nvcc_threads(job))

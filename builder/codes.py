@@ -62,4 +62,5 @@ CODES = {
     "B124": "a config in an old schema",
     "B125": "a source that needs the headers of Python",
     "B126": "a [build] table, which the public kernel-builder refuses",
+    "B127": "a call of a function that glibc 2.28 has not",
 }

@@ -140,7 +140,7 @@ def _manylinux(extensions: list[Extension], machine: str, *, accepted: str) -> s
     if lowest.policy is None or order.index(lowest.name) > order.index(accepted):
         raise AuditError(
             f"the libraries need {lowest.name}, and {accepted} is wanted: {', '.join(lowest.offending)}",
-            help="build with an older compiler or distribution, or accept the newer policy with --manylinux",
+            help="do without them, or accept the newer policy with --manylinux",
         )
     return max(lowest.name, MANYLINUX, key=order.index)
 

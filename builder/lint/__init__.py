@@ -14,6 +14,7 @@ from builder.lint import (
     files,
     license_,
     matrix,
+    older_systems,
     portability,
     python_headers,
     registration,
@@ -50,6 +51,7 @@ def inspect(directory: Path) -> Report:
     found = [locate(file, problem, lines) for problem in problems]
     if kernel is not None:
         found += python_headers.check(kernel)
+        found += older_systems.check(kernel)
     for package in packages:
         found += registration.check(package, str(package))
     return Report.of(file, edition, found)
