@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.errors import ToolError
+from builder.errors import NotHereError, ToolError
 from builder.finders import Finders, uv_binary
 from builder.pins import MissingPinsError, Pins, Requirement, dotted
 from builder.run import run
@@ -29,7 +29,7 @@ class Interpreter:
     tag: str
 
 
-class NoPythonError(ToolError):
+class NoPythonError(NotHereError):
     """No Python on this machine has the pins that are wanted; those versions that have them would do."""
 
     def __init__(self, requirement: Requirement, *, versions: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import click
 
 from builder.engine.outcome import Event, Outcome
+from builder.errors import WrongHashError
 
 _WORDS = {"built": "built", "hit": "unchanged", "skipped": "skipped", "stopped": "stopped", "failed": "FAILED"}
 
@@ -139,7 +140,14 @@ def line_of(outcome: Outcome) -> str:
 
 def summary(outcomes: tuple[Outcome, ...]) -> str:
     """Say what was built, skipped (why) and failed; a failed cell's own first error comes whole."""
-    parts = [f"error: {each.error}" for each in outcomes if each.status == "failed" and each.error is not None]
+    errors = [each.error for each in outcomes if each.status == "failed" and each.error is not None]
+    # Last, where it is seen: somebody serves what was not pinned.
+    errors.sort(key=lambda error: isinstance(error, WrongHashError))
+    parts = [f"error: {error}" for error in errors]
+    wrong = sum(isinstance(error, WrongHashError) for error in errors)
+    if wrong:
+        cells = "1 cell" if wrong == 1 else f"{wrong} cells"
+        parts.append(f"error: NOT WHAT WAS PINNED: {cells} got a file with a wrong hash; trust nothing from there")
     counts = {word: sum(outcome.status == status for outcome in outcomes) for status, word in _WORDS.items()}
     parts.append(", ".join(f"{count} {word}" for word, count in counts.items() if count))
     return "\n".join(parts)

@@ -12,10 +12,10 @@ from pathlib import Path
 from builder import identity
 from builder.engine import decision
 from builder.engine.budget import Budget, Jobserver
-from builder.engine.options import NotHereError, Options
+from builder.engine.options import Options
 from builder.engine.outcome import Event, Listen, Outcome, Status
 from builder.engine.prepare import Prepared, Preparer
-from builder.errors import BuilderError, ConfigError, ToolError
+from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
 from builder.job import Built, CompileError, OutOfMemoryError
 from builder.kernel import Kernel
 from builder.matrix import Cell

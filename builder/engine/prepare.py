@@ -24,8 +24,8 @@ from builder import (
     toolkit,
 )
 from builder.config import Backend, Framework
-from builder.engine.options import NotHereError, Options
-from builder.errors import BuilderError, ConfigError
+from builder.engine.options import Options
+from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
 from builder.job import Job
 from builder.kernel import Kernel
 from builder.matrix import Cell
@@ -99,7 +99,7 @@ class Preparer:
             )
         coverage.require(self.kernel.config, cell)
         project = self._project(cell.backend)
-        with _said_as_not_here():
+        with _failing_as_tool():
             return self._isolated(cell, project) if self.options.isolation else self._current(cell, project)
 
     def _project(self, backend: Backend) -> Project:
@@ -140,7 +140,7 @@ class Preparer:
 
     def record(self, request: Request) -> identity.BuildRecord | None:
         """Return the build record, if no environment has to be made to know it."""
-        with _said_as_not_here():
+        with _failing_as_tool():
             ingredients = self._remembered(request)
             return (
                 None if ingredients is None else self._record(request, ingredients, self._tools(request, ingredients))
@@ -160,7 +160,7 @@ class Preparer:
         Raises:
             NotHereError: this machine lacks something.
         """
-        with _said_as_not_here():
+        with _failing_as_tool():
             made = None if request.wanted is None else self._make(request, request.wanted)
             site_packages = request.installed if made is None else made.site_packages
             if site_packages is None:
@@ -280,14 +280,14 @@ class Preparer:
 
 
 @contextlib.contextmanager
-def _said_as_not_here() -> Iterator[None]:
-    """Let what is missing on this machine be told from what is wrong with the kernel."""
+def _failing_as_tool() -> Iterator[None]:
+    """Let whatever goes wrong here count as a tool's failure; what this machine lacks is a `NotHereError` already."""
     try:
         yield
-    except (ConfigError, NotHereError):
+    except (ConfigError, ToolError):
         raise
     except BuilderError as error:
-        raise NotHereError(error.message, help=error.help) from error
+        raise ToolError(error.message, help=error.help) from error
 
 
 def _note(request: Request) -> str:
