@@ -9,13 +9,15 @@ from tempfile import TemporaryDirectory
 from builder.errors import NotHereError, ToolError, WrongHashError
 from builder.finders import Finders, uv_binary
 from builder.pins import PinSet, Wheel
-from builder.run import Completed, run
+from builder.run import Completed, Limits, Processes, run
 from builder.toolchain import sha256_of
 
 REMEDY = (
     "put these files into a folder and name it in PIP_FIND_LINKS, or name a mirror in PIP_INDEX_URL, "
     "or a proxy in HTTPS_PROXY"
 )
+LIMITS = Limits(seconds=2 * 3600, memory=4 << 30, file=16 << 30)
+"""What uv may take: 13 GB of wheels come within two hours at 2 MB/s, and no page of an index has gigabytes."""
 _WRONG = re.compile(r"hash mismatch", re.IGNORECASE)
 _ABSENT = re.compile(
     r"was not found in the (?:package registry|cache|provided package locations)|there (?:is|are) no versions? of"
@@ -38,10 +40,13 @@ class _Installation:
     cache: Path | None
     """None for no cache at all."""
     finders: Finders
+    processes: Processes
 
     def run(
         self, wheels: tuple[Wheel, ...], *options: str, index: str | None, variables: Mapping[str, str] | None = None
     ) -> Completed:
+        if self.processes.cancelled:
+            raise ToolError("stopped before the pinned wheels were installed")
         wanted = self.scratch / "wheels.txt"
         lines = (f"{_requirement(wheel, self.local.get(wheel))}\n" for wheel in wheels)
         wanted.write_text("".join(lines), encoding="utf-8")
@@ -55,7 +60,7 @@ class _Installation:
             *(uv_binary(), "pip", "install", "--quiet", "--python", python),
             *("--require-hashes", "--no-deps", "--no-build", *options, "--requirements", str(wanted)),
         )
-        return run(argv, cwd=self.scratch, env=env)
+        return run(argv, cwd=self.scratch, env=env, processes=self.processes, limits=LIMITS)
 
     def attempts(self, wheels: tuple[Wheel, ...], index: str | None) -> Iterator[tuple[tuple[str, ...], str | None]]:
         """Yield options and index of each try: with what is here, with the user's own indexes, with all."""
@@ -80,9 +85,15 @@ class _Installation:
 
 
 def install(
-    pinset: PinSet, *, into: Path, cache: Path | None, finders: Finders, progress: Callable[[str], None]
+    pinset: PinSet,
+    *,
+    into: Path,
+    cache: Path | None,
+    finders: Finders,
+    progress: Callable[[str], None],
+    processes: Processes | None = None,
 ) -> None:
-    """Install exactly the wheels of `pinset` into the environment `into`.
+    """Install exactly the wheels of `pinset` into the environment `into`; who ends the `processes` ends this.
 
     Raises:
         NotHereError: no place that was asked has a wheel.
@@ -93,7 +104,13 @@ def install(
     indexes = {wheel.index for wheel in pinset.wheels if wheel.index is not None and wheel not in local}
     with TemporaryDirectory(prefix=".fetch-", dir=into) as scratch:
         installation = _Installation(
-            pinset=pinset, local=local, into=into, scratch=Path(scratch), cache=cache, finders=finders
+            pinset=pinset,
+            local=local,
+            into=into,
+            scratch=Path(scratch),
+            cache=cache,
+            finders=finders,
+            processes=processes or Processes(),
         )
         for index in (None, *sorted(indexes)):
             wheels = tuple(wheel for wheel in pinset.wheels if (None if wheel in local else wheel.index) == index)

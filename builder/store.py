@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _SURELY_DEAD = 3600.0
 """Seconds after which nobody is still writing a file of a few kilobytes."""
 _SETTLED_NS = 2_000_000_000
+_TURN = 0.05
+"""Seconds between two looks at a lock."""
 
 
 class StoreError(BuilderError):
@@ -165,15 +167,19 @@ class Store:
             os.close(descriptor)
 
     @contextlib.contextmanager
-    def lock(self, name: str, *, wait: bool = True) -> Iterator[bool]:
+    def lock(self, name: str, *, wait: bool = True, give_up: Callable[[], bool] | None = None) -> Iterator[bool]:
         """Hold the lock `name`; yields whether it is held.
 
-        The kernel drops it when a process dies, on this host or another: no lock is ever stale.
+        The kernel drops it when a process dies, on this host or another: no lock is ever stale. One that waits
+        looks now and then whether it should `give_up`: a thread that sleeps in the kernel hears no Ctrl-C.
+
+        Raises:
+            StoppedError: it gave up.
         """
         descriptor = os.open(self.root / "locks" / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                _take(descriptor, wait=wait, give_up=give_up)
             except BlockingIOError:
                 yield False
             else:
@@ -279,6 +285,16 @@ class Store:
         text = json.dumps({"value": value, "sha256": _digest_of(value)}, sort_keys=True)
         with contextlib.suppress(OSError):
             write_atomic(self.root / "notes" / f"{name}.json", text.encode())
+
+
+def _take(descriptor: int, *, wait: bool, give_up: Callable[[], bool] | None) -> None:
+    while wait and give_up is not None:
+        with contextlib.suppress(BlockingIOError):
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if give_up():
+            raise StoppedError("stopped while another process held a lock")
+        time.sleep(_TURN)
+    return fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 def _digest_of(value: Mapping[str, Any]) -> str:

@@ -31,6 +31,7 @@ from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.project import Project
 from builder.render import python_api
+from builder.run import Processes
 from builder.toolchain import Tool, Toolchain
 
 _NEEDS_TOOLCHAIN = {Backend.CPU, Backend.CUDA, Backend.ROCM, Backend.XPU, Backend.METAL}
@@ -81,6 +82,7 @@ class Preparer:
     kernel: Kernel
     options: Options
     step: Callable[[Cell, str], None]
+    processes: Processes = field(default_factory=Processes)
     known: pins.Pins = field(default_factory=pins.load)
     _projects: dict[Backend, Project] = field(default_factory=dict)
     _rendering: threading.Lock = field(default_factory=threading.Lock)
@@ -115,11 +117,13 @@ class Preparer:
 
     def _isolated(self, cell: Cell, project: Project) -> Request:
         requirement = pins.Requirement.of(cell, "")
+        places = finders.read(self.options.environ)
         found = interpreters.interpreter_for(
             self.known,
             requirement,
-            finders=finders.read(self.options.environ),
+            finders=places,
             preferred=self.options.python,
+            search=lambda tag: interpreters.find(tag, finders=places, processes=self.processes),
         )
         wanted = self.known.environment(replace(requirement, python=found.tag))
         beside = headers.wheels(self.kernel.config, cell.backend, environ=self.options.environ)
@@ -185,6 +189,7 @@ class Preparer:
             python=request.python,
             finders=finders.read(self.options.environ),
             progress=lambda text: self.step(request.cell, text),
+            processes=self.processes,
         )
 
     def _toolkit_root(self, cell: Cell, site_packages: Path) -> Path | None:
