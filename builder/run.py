@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import ToolError
+from builder.terminal import safe
 
 _PATIENCE = 0.5
 """Seconds between asking a tool to end and ending it."""
@@ -158,7 +159,7 @@ def _follow(process: subprocess.Popen[str], *, log: Path | None, on_line: Callab
         for line in process.stdout or ():
             lines.append(line)
             if sink is not None:
-                sink.write(line)
+                sink.write(safe(line))
             if on_line is not None:
                 on_line(line.rstrip("\n"))
         peak = _wait(process)

@@ -6,8 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-import click
-
+from builder import terminal
 from builder.engine.outcome import Event, Outcome
 from builder.errors import WrongHashError
 
@@ -61,7 +60,7 @@ class Plain:
 
     def _write(self, text: str) -> None:
         with self._lock:
-            click.echo(text, err=True)
+            terminal.err(text)
 
 
 class GitHub(Plain):
@@ -72,16 +71,9 @@ class GitHub(Plain):
         super().show(event)
         outcome = event.outcome
         if outcome is not None and outcome.status == "failed":
-            self._write(f"::error title={_property(event.variant)}::{_data(outcome.reason)}")
-
-
-def _data(text: str) -> str:
-    """Escape what would end an annotation or begin another command."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+            title = terminal.attribute(event.variant)
+            with self._lock:
+                terminal.command(f"::error title={title}::{terminal.data(outcome.reason)}")
 
 
 class Live:
@@ -110,11 +102,11 @@ class Live:
             if event.outcome is None:
                 began = self._cells.get(event.variant, (time.monotonic(), ""))[0]
                 if event.text.strip():
-                    self._cells[event.variant] = (began, event.text.strip())
+                    self._cells[event.variant] = (began, terminal.safe(event.text.strip()))
             else:
                 self._cells.pop(event.variant, None)
         if event.outcome is not None:
-            self._console.print(line_of(event.outcome), markup=False, soft_wrap=True)
+            self._console.print(terminal.safe(line_of(event.outcome)), markup=False, soft_wrap=True)
 
     def _table(self) -> Any:
         from rich.table import Table  # noqa: PLC0415
