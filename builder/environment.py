@@ -1,5 +1,6 @@
 """Pinned build environments: made once in the store by uv, used by every build that has the same pins."""
 
+import contextlib
 import csv
 import os
 import shutil
@@ -72,7 +73,7 @@ def make(
     store = Store(store_root)
     writable = store.prepare()
     found = _at(pinset, store_root)
-    why = damage(found, pinset) if found.path.exists() else "it is not there"
+    why = _why_not(store, found, pinset)
     if why is None:
         return found
     if not writable:
@@ -88,10 +89,17 @@ def make(
     return found
 
 
+def _why_not(store: Store, found: Environment, pinset: PinSet) -> str | None:
+    """Say why an environment cannot be used as it is: its programs run, so whose it is counts, too."""
+    if not os.path.lexists(found.path):
+        return "it is not there"
+    return store.stranger(found.path) or damage(found, pinset)
+
+
 def _replace(wanted: Environment, pinset: PinSet, making: _Making) -> None:
     """Make an environment aside and move it into its place; the caller holds its lock."""
-    if wanted.path.exists():
-        why = damage(wanted, pinset)
+    if os.path.lexists(wanted.path):
+        why = _why_not(Store(wanted.path.parent.parent), wanted, pinset)
         if why is None:
             return  # another process made it while this one waited
         making.progress(f"the environment {wanted.digest[:12]} is damaged ({why}): making it again")
@@ -99,14 +107,14 @@ def _replace(wanted: Environment, pinset: PinSet, making: _Making) -> None:
     aside = Path(tempfile.mkdtemp(prefix=f".{wanted.digest}-", dir=folder))
     old = aside.with_name(f"{aside.name}-old")
     try:
-        cache = folder.parent / "uv"
+        cache = _cache(folder.parent)
         _fill(aside, pinset, making, cache=cache)
         if _harm(aside, pinset) is not None:
             making.progress("what uv has cached is damaged: fetching the wheels again")
             _fill(aside, pinset, making, cache=None)
         write_atomic(aside / MARKER, pinset.to_json().encode())
         aside.chmod(0o755)
-        if wanted.path.exists():
+        if os.path.lexists(wanted.path):
             wanted.path.rename(old)
         aside.rename(wanted.path)
     finally:
@@ -132,12 +140,18 @@ def _fill(path: Path, pinset: PinSet, making: _Making, *, cache: Path | None) ->
         toolkit.complete(cuda)
 
 
+def _cache(root: Path) -> Path:
+    """Return the cache of uv, which believes what is in it: in a store of another user, each has his own."""
+    owner = root.stat().st_uid
+    return root / ("uv" if owner == os.geteuid() else f"uv-{os.geteuid()}")
+
+
 def _drop_leftovers(store: Store, folder: Path) -> None:
     """Remove what killed processes left: half an environment whose lock nobody holds."""
     for path in folder.glob(".*-*"):
         digest = path.name[1:].partition("-")[0]
-        with store.lock(_lock(digest), wait=False) as held:
-            if held:
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):  # another user's
+            if stack.enter_context(store.lock(_lock(digest), wait=False)):
                 shutil.rmtree(path, ignore_errors=True)
 
 

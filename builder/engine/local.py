@@ -197,12 +197,12 @@ class _Worker:
             built = self._attempt(cell, prepared, log, alone=True)
         record, report = asdict(prepared.record), {**built.report, "log": str(log)}
         key = prepared.record.key
+        digest = hashlib.sha256(built.content).hexdigest()
+        entry = Entry(key=key, wheel=Path(built.name), sha256=digest, record=record, report=report)
         if self.writable:
-            entry = options.store.put(key, (built.name, built.content), record=record, report=report)
+            with contextlib.suppress(PermissionError):  # another user's entry is in its place: delivered, and not kept
+                entry = options.store.put(key, (built.name, built.content), record=record, report=report)
             self._remember(cell, prepared.record)
-        else:
-            digest = hashlib.sha256(built.content).hexdigest()
-            entry = Entry(key=key, wheel=Path(built.name), sha256=digest, record=record, report=report)
         return entry, built.content
 
     def _attempt(self, cell: Cell, prepared: Prepared, log: Path, *, alone: bool) -> Built:
