@@ -20,6 +20,12 @@ class OutputError(ToolError):
     """What was to be shown cannot be written."""
 
 
+class ReaderGoneError(OutputError):
+    """Nobody reads what is written any more, as in `builder matrix | head`: that is no failure."""
+
+    exit_code = 0
+
+
 def safe(text: str) -> str:
     """Return `text` with a printable spelling of what a terminal or the log of a CI service would obey or hide.
 
@@ -97,8 +103,8 @@ def _write(stream: TextIO | None, text: str) -> None:
         # What the encoding of a terminal cannot say is spelled: no text is lost to its own characters.
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         stream.flush()
-    except BrokenPipeError:
-        raise
+    except BrokenPipeError as error:
+        raise ReaderGoneError(f"nobody reads {name}") from error
     except OSError as error:
         raise OutputError(
             f"cannot write to {name}: {error.strerror}", help="free the disk, or send it elsewhere"

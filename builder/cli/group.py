@@ -59,21 +59,25 @@ def run(argv: list[str]) -> int:
         result: Any = cli.main(args=argv, prog_name="builder", standalone_mode=False)
     except (BuilderError, click.ClickException, click.exceptions.Abort, KeyboardInterrupt, OSError) as error:
         return _said(error)
+    except SystemExit:
+        if not isinstance(sys.stdout, click.utils.PacifyFlushWrapper):
+            raise
+        return _said(terminal.ReaderGoneError("nobody reads the help"))  # click found out
     return result if isinstance(result, int) else 0
 
 
 def _said(error: BaseException) -> int:
     """Say what ended a command, and return its exit code."""
     match error:
+        case terminal.ReaderGoneError() | BrokenPipeError():
+            _drop_output()
+            code = 0
         case terminal.OutputError():
             code = _lost(error)
         case BuilderError():
             code = _show(error)
         case click.ClickException():
             code = _show_usage(error)
-        case BrokenPipeError():
-            _drop_output()  # the reader of stdout is gone, as in `builder matrix | head`
-            code = 0
         case FileNotFoundError() if not _has_folder():
             code = _show(BuilderError("the current folder is not there any more", help="change to one that is"))
         case OSError(filename=None):  # click wrote its help
@@ -122,7 +126,7 @@ def _lost(error: terminal.OutputError) -> int:
 
 
 def _say(text: str) -> None:
-    with contextlib.suppress(terminal.OutputError, BrokenPipeError):  # nobody can be told
+    with contextlib.suppress(terminal.OutputError):  # nobody can be told
         terminal.err(text)
 
 
