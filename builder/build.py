@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -81,9 +81,10 @@ def _compile(
     command = [str(seen.path(job.frontend)), "-c", _FRONTEND, str(seen.base / "src"), str(seen.base / "raw"), settings]
     if canonical:
         command = sandbox.wrap(command, scratch=scratch, environment=job.environment)
+    kills = oom_kills()
     done = run.run(command, env=_variables(seen), log=log, on_line=listen, processes=processes)
     if done.returncode != 0:
-        raise _failure(job, done.output, log)
+        raise _failure(job, done, log, kills=oom_kills() - kills)
     wheels = sorted((scratch / "raw").glob("*.whl"))
     if len(wheels) != 1:
         raise ToolError(f"the build of {job.cell.variant} left {len(wheels)} wheels", help=f"read the log: {log}")
@@ -211,17 +212,33 @@ def _toolkit(seen: _Seen, root: Path) -> Path:
     return cudafe.farm(root, seen.base / "cuda", folder=seen.base)
 
 
+_COMPILER = r"\S*(?:g\+\+|gcc|c\+\+|cc|clang|clang\+\+|icpx?|icx|hipcc)(?:-[0-9.]+)?"
 _OUT_OF_MEMORY = re.compile(
-    r"Killed signal terminated program|out of memory allocating|virtual memory exhausted|Cannot allocate memory"
-    r"|died due to signal 9|std::bad_alloc|LLVM ERROR: out of memory"
+    rf"{_COMPILER}: (?:fatal error: Killed signal terminated program \S+|error: unable to execute command: Killed)"
+    r"|collect2: (?:fatal )?error: ld terminated with signal 9 .*|nvcc error\s*: '\S+' died due to signal 9\b.*"
+    r"|(?:\S*: )?out of memory allocating \d+ bytes.*|virtual memory exhausted: Cannot allocate memory"
+    r"|terminate called after throwing an instance of 'std::bad_alloc'|LLVM ERROR: out of memory"
+    r"|FAILED: \[code=137\].*"
 )
-"""How compilers, nvcc and the kernel say that memory ran out."""
+"""How tools end when memory runs out: whole lines, in which no source is named."""
+_DIAGNOSTIC = re.compile(r".+(?::\d+|\(\d+\)): (?:fatal |catastrophic )?error:|collect2: error: ld returned")
+_KILLED = (-9, 137)
+_COUNTER = Path("/proc/vmstat")
 
 
-def _failure(job: Job, output: str, log: Path) -> CompileError:
-    """Return the error with the compiler's own first error on top."""
-    lines = output.splitlines()
-    starved = next((line for line in lines if _OUT_OF_MEMORY.search(line)), None)
+def oom_kills() -> int:
+    """Return how many processes the kernel has killed for memory so far; 0 where it does not say."""
+    try:
+        lines = _COUNTER.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+def _failure(job: Job, done: run.Completed, log: Path, *, kills: int) -> CompileError:
+    """Return the error with the compiler's own first error on top; `kills` are those of the kernel meanwhile."""
+    lines = done.output.splitlines()
+    starved = _starved(lines, killed=done.returncode in _KILLED or kills > 0)
     if starved is not None:
         return OutOfMemoryError(
             f"{job.cell.variant}: memory ran out while compiling\n{starved}",
@@ -230,6 +247,17 @@ def _failure(job: Job, output: str, log: Path) -> CompileError:
     start = next((i for i, line in enumerate(lines) if _is_error(line)), max(0, len(lines) - 20))
     shown = "\n".join(lines[start : start + 20])
     return CompileError(f"{job.cell.variant}: the build failed\n{shown}", help=f"the whole log: {log}")
+
+
+def _starved(lines: Sequence[str], *, killed: bool) -> str | None:
+    """Return what says that memory ran out, by how a process ended; what a kernel's code makes a compiler say is none.
+
+    A compiler that finds fault with a source has ended by itself, whatever words are in its message.
+    """
+    if any(_DIAGNOSTIC.match(line) for line in lines):
+        return None
+    said = next((line for line in lines if _OUT_OF_MEMORY.fullmatch(line.strip())), None)
+    return said or ("the kernel killed a process for its memory" if killed else None)
 
 
 def _is_error(line: str) -> bool:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder import run
 from builder.card import NAME as CARD
 from builder.errors import BuilderError, NothingToDoError
+from builder.git import Checkout
 from builder.metadata import METADATA_FILE
 from builder.shipped import Shipped, one_kernel
 from builder.variant import Variant
@@ -44,11 +44,9 @@ def commit_of(directory: Path) -> Commit | None:
     Raises:
         ToolError: git cannot be started.
     """
-    head = run.run(["git", "-C", directory, "rev-parse", "--verify", "--quiet", "HEAD"])
-    if head.returncode != 0:
-        return None
-    changes = run.run(["git", "-C", directory, "status", "--porcelain", "--untracked-files=no", "--", "."])
-    return Commit(id=head.output.strip(), dirty=changes.output.strip() != "")
+    checkout = Checkout.around(directory)
+    head = None if checkout is None else checkout.commit("HEAD")
+    return None if checkout is None or head is None else Commit(id=head, dirty=checkout.changed())
 
 
 def origin(*, kernel: Path | None, commit: str | None) -> Commit | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from builder.errors import BuilderError
 from builder.shipped import Shipped
+from builder.source import leaves
 from builder.variant import Variant
 
 NAME = "CARD.md"
@@ -29,6 +30,8 @@ def read(kernel: Path | None) -> str | None:
     if not kernel.is_dir():
         raise BuilderError(f"'{kernel}' is not a directory", help="name the kernel's directory with --kernel")
     path = kernel / NAME
+    if leaves(path):
+        raise BuilderError(f"'{path}' is a symbolic link out of the kernel's directory", help="copy the file there")
     try:
         return path.read_text(encoding="utf-8") if path.exists() else None
     except (OSError, UnicodeDecodeError) as error:

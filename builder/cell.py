@@ -3,13 +3,12 @@
 import json
 import os
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from builder import __version__, build, identity, kernel, render, reproducible, sandbox, toolchain, toolkit
+from builder import __version__, build, identity, kernel, render, reproducible, sandbox, terminal, toolchain, toolkit
 from builder.config import Backend, Framework, LoadTestRule, Version
 from builder.errors import BuilderError
 from builder.job import MANYLINUX, Beside, Job
@@ -117,7 +116,7 @@ def main(environ: Mapping[str, str]) -> int:
     try:
         _build(Spec.read(environ["spec"]), environ)
     except BuilderError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201  a derivation speaks through its log
+        terminal.err(f"error: {error}")
         return error.exit_code
     return 0
 
@@ -208,4 +207,4 @@ def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[Job, identity.BuildRec
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201  a derivation speaks through its log
+    terminal.out(text)

@@ -1,5 +1,6 @@
 """Pinned build environments: made once in the store by uv, used by every build that has the same pins."""
 
+import contextlib
 import csv
 import os
 import shutil
@@ -10,10 +11,10 @@ from pathlib import Path
 
 from builder import toolkit
 from builder.errors import ToolError
-from builder.fetch import install
+from builder.fetch import LIMITS, install
 from builder.finders import Finders, uv_binary
 from builder.pins import PinSet, dotted
-from builder.run import run
+from builder.run import Processes, run
 from builder.store import Store
 from builder.wheel import write_atomic
 
@@ -43,18 +44,36 @@ class Environment:
         return toolkit.cuda_root(self.site_packages)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Making:
+    """How an environment is made."""
+
+    python: Path
+    finders: Finders
+    progress: Progress
+    processes: Processes
+    """What runs for it; who ends these ends the making."""
+
+
 def make(
-    pinset: PinSet, *, store_root: Path, python: Path, finders: Finders, progress: Progress = lambda _: None
+    pinset: PinSet,
+    *,
+    store_root: Path,
+    python: Path,
+    finders: Finders,
+    progress: Progress = lambda _: None,
+    processes: Processes | None = None,
 ) -> Environment:
     """Return the environment of `pinset`, made with the interpreter `python` when the store lacks it.
 
     Raises:
+        StoppedError: the `processes` were ended while another process made it.
         ToolError: a wheel cannot be had, or is not the one that was pinned; the store is as it was.
     """
     store = Store(store_root)
     writable = store.prepare()
     found = _at(pinset, store_root)
-    why = damage(found, pinset) if found.path.exists() else "it is not there"
+    why = _why_not(store, found, pinset)
     if why is None:
         return found
     if not writable:
@@ -64,30 +83,38 @@ def make(
         )
     found.path.parent.mkdir(exist_ok=True)
     _drop_leftovers(store, found.path.parent)
-    with store.lock(_lock(pinset.digest)):
-        _replace(found, pinset, python=python, finders=finders, progress=progress)
+    making = _Making(python=python, finders=finders, progress=progress, processes=processes or Processes())
+    with store.lock(_lock(pinset.digest), give_up=lambda: making.processes.cancelled):
+        _replace(found, pinset, making)
     return found
 
 
-def _replace(wanted: Environment, pinset: PinSet, *, python: Path, finders: Finders, progress: Progress) -> None:
+def _why_not(store: Store, found: Environment, pinset: PinSet) -> str | None:
+    """Say why an environment cannot be used as it is: its programs run, so whose it is counts, too."""
+    if not os.path.lexists(found.path):
+        return "it is not there"
+    return store.stranger(found.path) or damage(found, pinset)
+
+
+def _replace(wanted: Environment, pinset: PinSet, making: _Making) -> None:
     """Make an environment aside and move it into its place; the caller holds its lock."""
-    if wanted.path.exists():
-        why = damage(wanted, pinset)
+    if os.path.lexists(wanted.path):
+        why = _why_not(Store(wanted.path.parent.parent), wanted, pinset)
         if why is None:
             return  # another process made it while this one waited
-        progress(f"the environment {wanted.digest[:12]} is damaged ({why}): making it again")
+        making.progress(f"the environment {wanted.digest[:12]} is damaged ({why}): making it again")
     folder = wanted.path.parent
     aside = Path(tempfile.mkdtemp(prefix=f".{wanted.digest}-", dir=folder))
     old = aside.with_name(f"{aside.name}-old")
     try:
-        cache = folder.parent / "uv"
-        _fill(aside, pinset, python=python, cache=cache, finders=finders, progress=progress)
+        cache = _cache(folder.parent)
+        _fill(aside, pinset, making, cache=cache)
         if _harm(aside, pinset) is not None:
-            progress("what uv has cached is damaged: fetching the wheels again")
-            _fill(aside, pinset, python=python, cache=None, finders=finders, progress=progress)
+            making.progress("what uv has cached is damaged: fetching the wheels again")
+            _fill(aside, pinset, making, cache=None)
         write_atomic(aside / MARKER, pinset.to_json().encode())
         aside.chmod(0o755)
-        if wanted.path.exists():
+        if os.path.lexists(wanted.path):
             wanted.path.rename(old)
         aside.rename(wanted.path)
     finally:
@@ -95,25 +122,36 @@ def _replace(wanted: Environment, pinset: PinSet, *, python: Path, finders: Find
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _fill(
-    path: Path, pinset: PinSet, *, python: Path, cache: Path | None, finders: Finders, progress: Progress
-) -> None:
+def _fill(path: Path, pinset: PinSet, making: _Making, *, cache: Path | None) -> None:
     """Make an environment with the wheels of `pinset` in the directory `path`, in place of what is there."""
     for child in path.iterdir():
         shutil.rmtree(child) if child.is_dir() and not child.is_symlink() else child.unlink()
-    _create(path, python=python, wanted=pinset.python, finders=finders)
-    install(pinset, into=path, cache=cache, finders=finders, progress=progress)
+    _create(path, making, wanted=pinset.python)
+    install(
+        pinset,
+        into=path,
+        cache=cache,
+        finders=making.finders,
+        progress=making.progress,
+        processes=making.processes,
+    )
     cuda = toolkit.cuda_root(_site_packages(path, pinset.python))
     if cuda is not None:
         toolkit.complete(cuda)
+
+
+def _cache(root: Path) -> Path:
+    """Return the cache of uv, which believes what is in it: in a store of another user, each has his own."""
+    owner = root.stat().st_uid
+    return root / ("uv" if owner == os.geteuid() else f"uv-{os.geteuid()}")
 
 
 def _drop_leftovers(store: Store, folder: Path) -> None:
     """Remove what killed processes left: half an environment whose lock nobody holds."""
     for path in folder.glob(".*-*"):
         digest = path.name[1:].partition("-")[0]
-        with store.lock(_lock(digest), wait=False) as held:
-            if held:
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):  # another user's
+            if stack.enter_context(store.lock(_lock(digest), wait=False)):
                 shutil.rmtree(path, ignore_errors=True)
 
 
@@ -121,11 +159,12 @@ def _lock(digest: str) -> str:
     return f"environment-{digest}"
 
 
-def _create(path: Path, *, python: Path, wanted: str, finders: Finders) -> None:
+def _create(path: Path, making: _Making, *, wanted: str) -> None:
     """Make an empty environment that may be moved."""
+    python = making.python
     options = ("--quiet", "--relocatable", "--allow-existing", "--no-project", "--no-config")
     argv = (uv_binary(), "venv", *options, "--python", python, path)
-    done = run(argv, cwd=path.parent, env=finders.env)
+    done = run(argv, cwd=path.parent, env=making.finders.env, processes=making.processes, limits=LIMITS)
     if done.returncode != 0:
         raise ToolError(
             f"uv cannot make an environment with the Python '{python}'\n{done.output.strip()}",

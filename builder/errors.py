@@ -42,6 +42,14 @@ class ToolError(BuilderError):
     exit_code = 4
 
 
+class NotHereError(ToolError):
+    """This machine lacks what something needs; the message says what. Nothing went wrong."""
+
+
+class WrongHashError(ToolError):
+    """A file is not the one that was pinned: whoever served it is wrong, or was tampered with."""
+
+
 class DiskFullError(ToolError):
     """There was no room to write; with room, the same command succeeds."""
 

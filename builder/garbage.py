@@ -87,7 +87,15 @@ def collect(
 
 
 def _remove(store: Store, item: Item) -> bool:
-    """Remove an item unless it is in use; return whether it is gone."""
+    """Remove an item unless it is in use or another user's; return whether it is gone."""
+    try:
+        own = item.path.lstat().st_uid == os.geteuid() or os.geteuid() == 0
+        return own and _remove_own(store, item)
+    except OSError:  # a folder that cannot be written
+        return False
+
+
+def _remove_own(store: Store, item: Item) -> bool:
     if item.kind == "log":
         item.path.unlink(missing_ok=True)
         return True

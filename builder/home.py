@@ -3,13 +3,14 @@
 import contextlib
 import json
 import re
-import subprocess
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from builder import __version__, resources
+from builder.errors import ToolError
+from builder.git import Checkout
 
 DISTRIBUTION = "kernel-wheel-builder"
 TAG = f"v{__version__}"
@@ -79,22 +80,17 @@ def _of_checkout(root: Path | None) -> Home | None:
     # Another repository around an installed builder, as around a virtual environment, says nothing of it.
     if root is None or not (root / ".git").exists():
         return None
-    url = _git(root, "config", "--get", "remote.origin.url")
-    if url is None:
-        return None
-    commit = _git(root, "rev-parse", "HEAD")
-    # Others cannot have a commit that no branch of the origin has.
-    pushed = commit is not None and _git(root, "branch", "--remotes", "--contains", commit)
-    return Home.parse(url, ref=commit if pushed else None)
-
-
-def _git(root: Path, *arguments: str) -> str | None:
     try:
-        argv = ["git", "-C", str(root), *arguments]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    except OSError:  # no git
+        checkout = Checkout.at(root)
+    except ToolError:  # no git
         return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
+    url = None if checkout is None else checkout.ask("config", "--get", "remote.origin.url").line
+    if checkout is None or url is None:
+        return None
+    commit = checkout.commit("HEAD")
+    # Others cannot have a commit that no branch of the origin has.
+    pushed = commit is not None and checkout.ask("branch", "--remotes", "--contains", commit).line
+    return Home.parse(url, ref=commit if pushed else None)
 
 
 def _of_distribution() -> Home | None:

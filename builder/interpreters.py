@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.errors import ToolError
+from builder.errors import NotHereError, ToolError
 from builder.finders import Finders, uv_binary
 from builder.pins import MissingPinsError, Pins, Requirement, dotted
-from builder.run import run
+from builder.run import Processes, run
 
 _QUESTION = """
 import platform, sys, sysconfig
@@ -29,7 +29,7 @@ class Interpreter:
     tag: str
 
 
-class NoPythonError(ToolError):
+class NoPythonError(NotHereError):
     """No Python on this machine has the pins that are wanted; those versions that have them would do."""
 
     def __init__(self, requirement: Requirement, *, versions: tuple[str, ...]) -> None:
@@ -92,10 +92,10 @@ def interpreter_for(
     raise NoPythonError(requirement, versions=tuple(map(dotted, pinned)))
 
 
-def find(tag: str, *, finders: Finders) -> Path | None:
+def find(tag: str, *, finders: Finders, processes: Processes | None = None) -> Path | None:
     """Return an installed Python with this tag, if uv knows one."""
     argv = (uv_binary(), "python", "find", "--offline", "--no-project", "--system", dotted(tag))
-    done = run(argv, cwd=Path("/"), env=finders.env)
+    done = run(argv, cwd=Path("/"), env=finders.env, processes=processes)
     paths = (Path(line.strip()) for line in done.output.splitlines())  # warnings about broken ones stand between
     return next((path for path in paths if path.is_absolute() and path.is_file()), None)
 

@@ -41,6 +41,8 @@ def read(file: Path) -> dict[str, Any]:
     Raises:
         PinsError: all that is wrong with it.
     """
+    if file.exists() and not file.is_file():  # a FIFO would be read for ever
+        raise PinsError(f"the pin file '{file}' is not a file", help="name the pin file")
     try:
         table = _toml.loads(file.read_text(encoding="utf-8"))
     except OSError as error:

@@ -12,13 +12,13 @@ from typing import Any
 
 from builder import pinfile, resources
 from builder.config import Framework
-from builder.errors import BuilderError
+from builder.errors import NotHereError
 from builder.matrix import Cell
 
 FILE = resources.DATA / "pins.toml"
 
 
-class MissingPinsError(BuilderError):
+class MissingPinsError(NotHereError):
     """No environment is pinned for a requirement; `pythons` has the Pythons that have one."""
 
     def __init__(self, message: str, *, pythons: tuple[str, ...], help: str) -> None:  # noqa: A002

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from builder import _toml, pinfile
 from builder.errors import ToolError
+from builder.fetch import LIMITS
 from builder.finders import uv_binary
 from builder.pins import Part, Pins, Wheel, dotted
 from builder.run import run
@@ -128,7 +129,7 @@ def _lock(
             *(uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"),
             *("--no-config", *options, "--output-file", str(locked), str(wanted)),
         )
-        done = run(argv, cwd=Path(scratch), env=env)
+        done = run(argv, cwd=Path(scratch), env=env, limits=LIMITS)
         if done.returncode != 0:
             raise UnresolvedError(done.output.strip())
         packages: list[dict[str, Any]] = _toml.loads(locked.read_text(encoding="utf-8"))["packages"]

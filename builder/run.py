@@ -2,18 +2,20 @@
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import ToolError
+from builder.terminal import safe
 
-_PATIENCE = 2.0
+_PATIENCE = 0.5
 """Seconds between asking a tool to end and ending it."""
 _TURN = 0.02
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
@@ -28,6 +30,25 @@ class Completed:
     output: str
     peak: int
     """Bytes of memory that the largest of its processes took."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a tool that talks to strangers may take: without them, one that drips or never ends holds a build."""
+
+    seconds: float
+    memory: int
+    """Bytes that one of its processes may allocate."""
+    file: int
+    """Bytes that a file it writes may have."""
+
+    def hold(self, pid: int) -> None:
+        """Hold a process and what it starts to the sizes, where the system can."""
+        if sys.platform != "linux":
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
+            for kind, size in ((resource.RLIMIT_DATA, self.memory), (resource.RLIMIT_FSIZE, self.file)):
+                resource.prlimit(pid, kind, (size, size))
 
 
 class Processes:
@@ -48,8 +69,7 @@ class Processes:
         with self._lock:
             self._cancelled = True
             running = tuple(self._running)
-        for process in running:
-            kill_group(process)
+        kill_groups(running)
 
     def add(self, process: subprocess.Popen[str]) -> None:
         """Follow a process that has just started."""
@@ -73,11 +93,12 @@ def run(
     env: Mapping[str, str] | None = None,
     log: Path | None = None,
     on_line: Callable[[str], None] | None = None,
+    limits: Limits | None = None,
 ) -> Completed:
     """Run `argv` to its end, passing each line to `on_line` and the log as it comes.
 
     Raises:
-        ToolError: the program cannot be started.
+        ToolError: the program cannot be started, or has run longer than `limits` allow.
     """
     command = [str(part) for part in argv]
     try:
@@ -100,10 +121,35 @@ def run(
     if processes is not None:
         processes.add(process)
     try:
-        return _follow(process, log=log, on_line=on_line)
+        if limits is None:
+            return _follow(process, log=log, on_line=on_line)
+        limits.hold(process.pid)
+        with _ended_after(limits.seconds, process):
+            return _follow(process, log=log, on_line=on_line)
     finally:
         if processes is not None:
             processes.remove(process)
+
+
+@contextlib.contextmanager
+def _ended_after(seconds: float, process: subprocess.Popen[str]) -> Iterator[None]:
+    """End a tool that is still running after `seconds`, and say so."""
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        kill_group(process)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    if late.is_set():
+        name = Path(str(process.args[0] if isinstance(process.args, list) else process.args)).name
+        raise ToolError(f"'{name}' was stopped: it ran longer than {seconds:g} seconds", help="run the command again")
 
 
 def _follow(process: subprocess.Popen[str], *, log: Path | None, on_line: Callable[[str], None] | None) -> Completed:
@@ -113,7 +159,7 @@ def _follow(process: subprocess.Popen[str], *, log: Path | None, on_line: Callab
         for line in process.stdout or ():
             lines.append(line)
             if sink is not None:
-                sink.write(line)
+                sink.write(safe(line))
             if on_line is not None:
                 on_line(line.rstrip("\n"))
         peak = _wait(process)
@@ -153,9 +199,16 @@ def kill_group(process: subprocess.Popen[str]) -> None:
 
     The thread that follows the tool collects it; this one only sends signals.
     """
-    _signal(process, signal.SIGTERM)
-    if not _ends_within(_PATIENCE, lambda: process.returncode is not None):
-        _signal(process, signal.SIGKILL)
+    kill_groups((process,))
+
+
+def kill_groups(processes: Sequence[subprocess.Popen[str]]) -> None:
+    """End several tools at once, all within the time that one is given."""
+    for process in processes:
+        _signal(process, signal.SIGTERM)
+    if not _ends_within(_PATIENCE, lambda: all(process.returncode is not None for process in processes)):
+        for process in processes:
+            _signal(process, signal.SIGKILL)
 
 
 def _signal(process: subprocess.Popen[str], sign: signal.Signals) -> None:

@@ -50,6 +50,8 @@ class Source:
         """
         shown = escaped(path.name if name is None else name)  # a line of a name could be a command to a CI
         content = _read(path, shown)
+        if leaves(path):
+            raise _unreadable(shown, path, "it is a symbolic link out of this directory, and its lines are not shown")
         try:
             return cls(name=shown, text=content.decode("utf-8"))
         except UnicodeDecodeError as error:
@@ -167,6 +169,14 @@ class Source:
         start = self.starts[number - 1]
         end = self.starts[number] - 1 if number < len(self.starts) else len(self.text)
         return self.text[start:end]
+
+
+def leaves(path: Path) -> bool:
+    """Whether a path of a stranger's directory is a symbolic link that leads out of it."""
+    if not path.is_symlink():
+        return False
+    folder = os.path.realpath(path.parent).rstrip(os.sep) + os.sep
+    return not os.path.realpath(path).startswith(folder)
 
 
 def by_position(problems: Sequence[Problem]) -> tuple[Problem, ...]:

@@ -1,5 +1,6 @@
 """The source set: the files of a kernel that go into its build."""
 
+import os
 import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -109,7 +110,7 @@ def _expand(
     for number, entry in enumerate(entries):
         place = (*path, number) if path else ()
         relative = posixpath.normpath(entry)
-        if not is_glob(relative) or tree.path(relative).is_file():
+        if not is_glob(relative) or tree.is_file(relative):
             files: tuple[str, ...] = (relative,)
         elif kernel.schema < _GLOBS_SINCE:
             message = f"{quoted(entry)} is a glob, which needs edition {_GLOBS_SINCE}, and no file has that name"
@@ -139,8 +140,8 @@ def _glob(kernel: Kernel, tree: Tree, place: KeyPath, entry: str, problems: list
 
 
 def _refusal(kernel: Kernel, tree: Tree, place: KeyPath, file: str) -> Problem | None:
-    if not file.isprintable():  # a glob found it: a listed one is refused where it is read
-        message = f"{quoted(file)} has a character in its name that no build takes"
+    if not file.isprintable():  # a glob finds what no config can list
+        message = f"the file {quoted(file)} has a name with characters that CMake and JSON cannot have"
         return kernel.source.problem("B030", message, path=place, help="rename the file")
     return None if tree.has_plain(file) else _linked_or_none(kernel, tree, place, file)
 
@@ -160,7 +161,7 @@ def _linked_or_none(kernel: Kernel, tree: Tree, place: KeyPath, file: str) -> Pr
     if is_directory:
         message = f"{quoted(file)} is a directory"
         return kernel.source.problem("B030", message, path=place, help=f"list its files, or write '{file[:80]}/**/*'")
-    if path.exists():
+    if os.path.lexists(path) and not path.is_symlink():
         return kernel.source.problem("B030", f"{quoted(file)} is not a regular file", path=place)
     return kernel.source.problem(
         "B030", f"the file {quoted(file)} does not exist", path=place, help=_similar(tree, file)
@@ -201,10 +202,14 @@ def _package(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[st
     place: KeyPath = ("general", "name")
     directory = package_directory(kernel.config)
     module = kernel.config.general.name.module
-    if not tree.path(f"{directory}/__init__.py").is_file():
+    if not tree.contains(directory):
+        message = f"the Python package {quoted(directory)} leaves the project through a symbolic link"
+        problems.append(kernel.source.problem("B031", message, path=place, help="copy the package into the project"))
+        return
+    if not tree.is_file(f"{directory}/__init__.py"):
         problems.append(_no_package(kernel, tree, directory))
         return
-    if tree.path(f"{directory}/{module}").is_dir():
+    if tree.is_directory(f"{directory}/{module}"):
         message = f"the Python package is nested in itself: '{directory}/{module}'"
         remedy = f"move the files of '{directory}/{module}' to '{directory}'"
         problems.append(kernel.source.problem("B033", message, path=place, help=remedy))
@@ -225,7 +230,7 @@ def _package(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[st
 
 def _no_package(kernel: Kernel, tree: Tree, directory: str) -> Problem:
     parent, module = posixpath.split(directory)
-    nested = tree.path(f"{directory}/{module}/__init__.py").is_file()
+    nested = tree.is_file(f"{directory}/{module}/__init__.py")
     if nested:
         message = f"the Python package is nested in itself: '{directory}/{module}'"
         remedy = f"move the files of '{directory}/{module}' to '{directory}'"

@@ -7,9 +7,10 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,15 @@ from builder.toolchain import sha256_of
 from builder.wheel import write_atomic
 
 _ENTRY = "entry.json"
-_FOLDERS = ("wheels", "locks", "logs", "last", "notes", "scratch")
+_FOLDERS = ("wheels", "environments", "partial", "locks", "logs", "last", "notes", "scratch")
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _SURELY_DEAD = 3600.0
 """Seconds after which nobody is still writing a file of a few kilobytes."""
+_LARGEST = 64 << 20
+"""Bytes that a JSON file of a store may have."""
 _SETTLED_NS = 2_000_000_000
+_TURN = 0.05
+"""Seconds between two looks at a lock."""
 
 
 class StoreError(BuilderError):
@@ -69,8 +74,9 @@ class Store:
     def prepare(self) -> bool:
         """Make the directories and drop what dead processes left; return whether the store can be written."""
         try:
+            self.root.mkdir(parents=True, exist_ok=True)
             for name in _FOLDERS:
-                (self.root / name).mkdir(parents=True, exist_ok=True)
+                self._make_folder(self.root / name)
             with tempfile.TemporaryFile(dir=self.root):
                 pass
         except OSError as error:
@@ -80,15 +86,47 @@ class Store:
                 f"cannot make a store at '{self.root}': {error.strerror}",
                 help="free the disk, or name another place with --store or BUILDER_STORE",
             ) from error
+        if not all(os.access(self.root / name, os.W_OK | os.X_OK) for name in _FOLDERS):
+            return False  # another user made it for himself
         scratch.sweep(self.root / "scratch")
         self._drop_leftovers()
         return True
 
+    def _make_folder(self, folder: Path) -> None:
+        """Make a folder, which whoever may write into the store may write into, too."""
+        if folder.is_dir():
+            return
+        folder.mkdir(exist_ok=True)
+        mode = stat.S_IMODE(self.root.stat().st_mode)
+        if mode & (stat.S_IWGRP | stat.S_IWOTH):
+            folder.chmod(mode)
+
+    @property
+    def shared(self) -> bool:
+        """Whether the store is of a group: whoever is in it may write, and is believed."""
+        mode = self.root.stat().st_mode
+        return bool(mode & stat.S_IWGRP) and not mode & stat.S_IWOTH
+
+    def stranger(self, path: Path) -> str | None:
+        """Say whose `path` is, where it is nobody's whom this store believes: not the user, its owner, its group, root.
+
+        What a digest beside a file proves, its writer has proved to himself.
+        """
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            return "it is a symbolic link"
+        if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
+            return "anybody may write into it"
+        if status.st_uid in (os.geteuid(), 0, self.root.stat().st_uid) or self.shared:
+            return None
+        return f"it belongs to the user {status.st_uid}, whom this store does not believe"
+
     def _drop_leftovers(self) -> None:
         """Remove the halves of entries that killed processes left: nobody holds the lock of their key."""
         for path in (self.root / "wheels").glob(".*"):
-            with self.lock(path.name[1:].partition("-")[0], wait=False) as held:
-                if held:
+            key = path.name[1:].partition("-")[0]
+            with contextlib.ExitStack() as stack, contextlib.suppress(OSError):  # no name of ours, or not our lock
+                if key == "" or stack.enter_context(self.lock(key, wait=False)):
                     shutil.rmtree(path, ignore_errors=True)
         for folder in ("last", "notes"):
             for path in (self.root / folder).glob(".*.part"):
@@ -99,11 +137,15 @@ class Store:
     def find(self, key: str) -> Entry | Damaged | None:
         """Return the entry of `key` if it is there and its wheel is what it was; a damaged one is said."""
         folder = self.root / "wheels" / key
-        if not folder.is_dir():
+        if not os.path.lexists(folder):
             return None
         try:
-            return _read(folder)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            why = self.stranger(folder)
+            return _read(folder) if why is None else Damaged(key=key, why=why)
+        except FileNotFoundError:
+            # Removed in between, or not whole.
+            return Damaged(key=key, why="it is not whole") if os.path.lexists(folder) else None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             return Damaged(key=key, why=str(error))
 
     def put(self, key: str, wheel: tuple[str, bytes], *, record: Mapping[str, Any], report: Mapping[str, Any]) -> Entry:
@@ -119,9 +161,9 @@ class Store:
             digest = hashlib.sha256(content).hexdigest()
             entry = {"wheel": name, "sha256": digest, "record": record, "report": report}
             write_atomic(aside / _ENTRY, json.dumps(entry, sort_keys=True, indent=1).encode())
-            aside.chmod(0o755)
+            aside.chmod(0o775 if self.shared else 0o755)
             _flush(aside)
-            if target.exists():
+            if os.path.lexists(target):
                 self.remove(key)
             aside.rename(target)
             _flush(target.parent)
@@ -154,10 +196,12 @@ class Store:
     def use(self, name: str) -> Iterator[None]:
         """Keep what `name` locks from being removed while it is used; others may use it too."""
         try:
-            descriptor = os.open(self.root / "locks" / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except OSError:
-            yield  # a read-only store: nobody removes anything
-            return
+            descriptor = _open_lock(self.root / "locks" / name)
+        except OSError as error:
+            raise StoreError(
+                f"cannot lock '{name}' in '{self.root}', so that it may be removed while it is used: {error.strerror}",
+                help="name a store of your own with --store or BUILDER_STORE",
+            ) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH)
             yield
@@ -165,15 +209,19 @@ class Store:
             os.close(descriptor)
 
     @contextlib.contextmanager
-    def lock(self, name: str, *, wait: bool = True) -> Iterator[bool]:
+    def lock(self, name: str, *, wait: bool = True, give_up: Callable[[], bool] | None = None) -> Iterator[bool]:
         """Hold the lock `name`; yields whether it is held.
 
-        The kernel drops it when a process dies, on this host or another: no lock is ever stale.
+        The kernel drops it when a process dies, on this host or another: no lock is ever stale. One that waits
+        looks now and then whether it should `give_up`: a thread that sleeps in the kernel hears no Ctrl-C.
+
+        Raises:
+            StoppedError: it gave up.
         """
-        descriptor = os.open(self.root / "locks" / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = _open_lock(self.root / "locks" / name)
         try:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                _take(descriptor, wait=wait, give_up=give_up)
             except BlockingIOError:
                 yield False
             else:
@@ -224,7 +272,7 @@ class Store:
     def peak(self, kernel: str, variant: str) -> int | None:
         """Return the bytes that the largest compiler of a cell took, if a build has measured it."""
         try:
-            return int((self.root / "last" / f"{kernel}-{variant}.peak").read_text(encoding="ascii"))
+            return int(_content(self.root / "last" / f"{kernel}-{variant}.peak"))
         except (OSError, ValueError):
             return None
 
@@ -237,8 +285,8 @@ class Store:
         """Return the record of the last build of a cell, if one is known."""
         path = self.root / "last" / f"{kernel}-{variant}.json"
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))["record"]
-        except (OSError, ValueError, KeyError, TypeError):
+            found = _json(path)["record"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return found if isinstance(found, dict) else None
 
@@ -268,9 +316,9 @@ class Store:
     def note(self, name: str) -> Mapping[str, Any] | None:
         """Return what is remembered under `name`; what is damaged is forgotten."""
         try:
-            found = json.loads((self.root / "notes" / f"{name}.json").read_text(encoding="utf-8"))
+            found = _json(self.root / "notes" / f"{name}.json")
             value, digest = found["value"], found["sha256"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return value if isinstance(value, dict) and digest == _digest_of(value) else None
 
@@ -279,6 +327,46 @@ class Store:
         text = json.dumps({"value": value, "sha256": _digest_of(value)}, sort_keys=True)
         with contextlib.suppress(OSError):
             write_atomic(self.root / "notes" / f"{name}.json", text.encode())
+
+
+def _open_lock(path: Path) -> int:
+    """Open a lock for writing, which NFS wants, or for reading where it is another user's: `flock` takes both."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if error.errno not in _READ_ONLY:
+            raise
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if os.fstat(descriptor).st_uid == os.geteuid():
+        with contextlib.suppress(OSError):
+            os.fchmod(descriptor, 0o666)  # whatever the umask: a lock says nothing, and others must wait for it, too
+    return descriptor
+
+
+def _content(path: Path) -> bytes:
+    """Read a file of the store, in whose place there may be anything."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError(f"'{path.name}' is not a file")
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise ValueError(f"'{path.name}' is larger than any that was stored")
+    return content
+
+
+def _json(path: Path) -> Any:
+    return json.loads(_content(path).decode("utf-8"))
+
+
+def _take(descriptor: int, *, wait: bool, give_up: Callable[[], bool] | None) -> None:
+    while wait and give_up is not None:
+        with contextlib.suppress(BlockingIOError):
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if give_up():
+            raise StoppedError("stopped while another process held a lock")
+        time.sleep(_TURN)
+    return fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 def _digest_of(value: Mapping[str, Any]) -> str:
@@ -295,8 +383,13 @@ def _flush(folder: Path) -> None:
 
 
 def _read(folder: Path) -> Entry:
-    entry = json.loads((folder / _ENTRY).read_text(encoding="utf-8"))
-    wheel = folder / entry["wheel"]
+    entry = _json(folder / _ENTRY)
+    name = str(entry["wheel"])
+    wheel = folder / name
+    if "/" in name or name in ("", ".", ".."):
+        raise ValueError(f"the name of its wheel is '{name}'")
+    if not wheel.is_file() or wheel.is_symlink():
+        raise ValueError("its wheel is not there, or is not a file")
     found = sha256_of(wheel)
     if found != entry["sha256"]:
         raise ValueError(f"the wheel is not the one that was stored: sha256 {found}, expected {entry['sha256']}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from builder import distribution
 from builder.config import Backend
-from builder.errors import ToolError
+from builder.errors import NotHereError, ToolError
 from builder.reproducible import REACHES_BUILD
 
 CXX_NAMES = ("c++", "g++", "clang++")
@@ -89,7 +89,8 @@ def find(
     """Return the tools for `backend`; `toolkit_root` is a toolkit that came as pinned wheels.
 
     Raises:
-        ToolError: a tool is missing or its version does not fit; the message says how to get it.
+        NotHereError: a tool is missing or of another release; the message says how to get it.
+        ToolError: a tool is there and does not work.
     """
     search = _Search(environ=environ, digest=digest or sha256_of)
     cxx = search.oneapi(toolkit=toolkit) if backend is Backend.XPU else search.cxx()
@@ -128,8 +129,8 @@ class _Search:
             if found is not None:
                 return found.resolve()
         if wanted:
-            raise ToolError(f"CXX names '{wanted}', which is not there", help="unset CXX, or name a C++ compiler")
-        raise ToolError(
+            raise NotHereError(f"CXX names '{wanted}', which is not there", help="unset CXX, or name a C++ compiler")
+        raise NotHereError(
             f"no C++ compiler: looked for {', '.join(CXX_NAMES)} on PATH",
             help=f"{distribution.installing('g++')}; or set CXX",
         )
@@ -139,15 +140,15 @@ class _Search:
         named = self.environ.get("CXX")
         found = self.which(named) if named else self.in_oneapi("compiler/latest/bin/icpx")
         if found is None and named:
-            raise ToolError(f"CXX names '{named}', which is not there", help="unset CXX, or name icpx")
+            raise NotHereError(f"CXX names '{named}', which is not there", help="unset CXX, or name icpx")
         if found is None:
-            raise ToolError(
+            raise NotHereError(
                 f"no oneAPI compiler: looked for icpx in ONEAPI_ROOT, in {_SYSTEM_ONEAPI} and on PATH",
                 help="install oneAPI and source its setvars.sh, or set ONEAPI_ROOT; in CI use a oneAPI container",
             )
         match = re.search(r"oneAPI DPC\+\+/C\+\+ Compiler ([0-9]+\.[0-9]+)", self.run(found, "--version"))
         if match is None:
-            raise ToolError(
+            raise NotHereError(
                 f"'{found}' is not the C++ compiler of oneAPI, which XPU needs",
                 help="unset CXX, or set it to icpx",
             )
@@ -190,7 +191,7 @@ class _Search:
     def cuda(self, *, toolkit: str | None, root: Path | None) -> Tool:
         nvcc = self.nvcc(root)
         if nvcc is None:
-            raise ToolError(
+            raise NotHereError(
                 "no CUDA toolkit: looked at CUDA_HOME, CUDA_PATH, nvcc on PATH and /usr/local/cuda",
                 help="CUDA 13 and newer come as pinned wheels by themselves; for older ones set CUDA_HOME",
             )
@@ -226,7 +227,7 @@ class _Search:
         if hipcc is not None and not (hipcc.parent.parent / "include/hip").is_dir():
             hipcc = hipcc.resolve()  # a link that leads into a ROCm
         if hipcc is None:
-            raise ToolError(
+            raise NotHereError(
                 "no ROCm: looked at ROCM_PATH, /opt/rocm and hipcc on PATH",
                 help="install ROCm, or set ROCM_PATH to it; in CI use a ROCm container",
             )
@@ -242,7 +243,7 @@ class _Search:
         found = self.which("xcrun")
         said = "" if found is None else self.run(found, "-sdk", "macosx", "--find", "metal").strip()
         if found is None or not Path(said).is_file():
-            raise ToolError(
+            raise NotHereError(
                 "no Metal compiler: xcrun finds no 'metal'",
                 help="install Xcode, then its toolchain: xcodebuild -downloadComponent MetalToolchain",
             )
@@ -279,7 +280,7 @@ class _Search:
 def _require_release(what: str, path: Path, *, found: str, toolkit: str | None, remedy: str) -> None:
     """Refuse a toolkit of another release than the cell is for: its wheel would not be what its name says."""
     if toolkit is not None and found != ".".join(toolkit.split(".")[:2]):
-        raise ToolError(
+        raise NotHereError(
             f"{what} at '{path}' is {found}; this cell needs {toolkit}",
             help=f"{remedy} {toolkit}, or name a cell of {found}, if there is one",
         )

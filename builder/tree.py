@@ -4,11 +4,13 @@ import fnmatch
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 MOST_FILES = 200_000
+_MOST_WAYS = 16
+"""Ways through links on which a walk enters one directory; each level of links would double them."""
 _WILDCARD = re.compile(r"[*?[]")
 
 
@@ -37,6 +39,14 @@ class Tree:
     def path(self, relative: str) -> Path:
         """Return the absolute path of `relative`."""
         return self.root / relative
+
+    def is_file(self, relative: str) -> bool:
+        """Whether `relative` is a file, links followed; a name that no file system takes is none."""
+        return _is(stat.S_ISREG, f"{self.root}/{relative}")
+
+    def is_directory(self, relative: str) -> bool:
+        """Whether `relative` is a directory, links followed."""
+        return _is(stat.S_ISDIR, f"{self.root}/{relative}")
 
     def contains(self, relative: str) -> bool:
         """Whether `relative` stays in the tree when links are followed."""
@@ -75,12 +85,16 @@ class Tree:
 
     def _walk(self, start: str) -> Iterator[str]:
         budget = MOST_FILES
+        entered: dict[str, int] = {}
         pending = [(start, frozenset[str]())]
         while pending:
             relative, ancestors = pending.pop()
             real = os.path.realpath(self.root / relative)
             if real in ancestors or not self._is_inside(real):
                 continue
+            entered[real] = entered.get(real, 0) + 1
+            if entered[real] > _MOST_WAYS:
+                raise TooManyFilesError(start)
             directories = []
             for entry in self._entries(relative):
                 budget -= 1
@@ -119,6 +133,13 @@ class Tree:
         start = "/".join(segments[:literal])
         matcher = _Matcher.of(segments)
         return tuple(sorted(path for path in self.walk(start) if matcher.matches(path)))
+
+
+def _is(kind: Callable[[int], bool], path: str) -> bool:
+    try:
+        return kind(os.stat(path).st_mode)  # noqa: PTH116  strings, as above
+    except (OSError, ValueError):
+        return False
 
 
 def is_glob(path: str) -> bool:

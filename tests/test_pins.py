@@ -177,7 +177,7 @@ def test_a_cell_without_pins_says_so(shipped, change):
     with pytest.raises(pins.MissingPinsError, match="with any Python") as error:
         shipped.environment(replace(CPU_CELL, **change))
     assert "--no-isolation" in str(error.value)
-    assert error.value.exit_code == 2
+    assert error.value.exit_code == 4
 
 
 def test_the_requirement_of_a_cell_has_the_version_of_its_framework():

@@ -313,10 +313,11 @@ def test_a_last_line_without_an_end_stays_so(config):
 def test_a_link_stays_a_link_and_its_target_is_rewritten(config, tmp_path):
     kernel = tmp_path / "kernel"
     kernel.mkdir()
-    (kernel / "build.toml").symlink_to(config)
+    target = config.rename(kernel / "real.toml")
+    (kernel / "build.toml").symlink_to("real.toml")
     assert run(["update", str(kernel)]) == 0
     assert (kernel / "build.toml").is_symlink()
-    assert config.read_text(encoding="utf-8") == NEW
+    assert target.read_text(encoding="utf-8") == NEW
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(config, monkeypatch, capsys):

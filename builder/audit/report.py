@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from builder.errors import Severity
+from builder.spelling import escaped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -44,7 +45,7 @@ class Report:
 
     def to_json(self) -> str:
         """Return the report as one JSON document."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+        return json.dumps(self.to_dict(), indent=2)
 
     def to_text(self) -> str:
         """Return the report for people; the findings of a file stand together."""
@@ -52,7 +53,8 @@ class Report:
             return f"{self.wheel}: ok ({len(self.rules)} rules: {', '.join(self.rules)})\n"
         lines = [f"{self.wheel}: {len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}"]
         for finding in self.findings:
-            lines.append(f"  {finding.severity}: {finding.file}: {finding.rule}: {finding.symbol}")
-            lines.append(f"    why:  {finding.why}")
-            lines.append(f"    help: {finding.remedy}")
+            # Each is one line, whatever the names in a stranger's file are.
+            lines.append(f"  {finding.severity}: {escaped(finding.file)}: {finding.rule}: {escaped(finding.symbol)}")
+            lines.append(f"    why:  {escaped(finding.why)}")
+            lines.append(f"    help: {escaped(finding.remedy)}")
         return "\n".join(lines) + "\n"

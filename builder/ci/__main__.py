@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from builder import terminal
 from builder.ci import template
 from builder.ci.summary import markdown, read
 from builder.errors import BuilderError
@@ -18,12 +19,12 @@ def main(argv: list[str] | None = None) -> int:
     commands.add_parser("gitlab-jobs", help="the template that GitLab jobs extend")
     asked = parser.parse_args(argv)
     if asked.command == "gitlab-jobs":
-        sys.stdout.write(template("gitlab-jobs.yml"))
+        terminal.document(template("gitlab-jobs.yml"))
         return 0
     try:
-        sys.stdout.write(markdown(read(asked.reports)))
+        terminal.document(markdown(read(asked.reports)))
     except BuilderError as error:
-        sys.stderr.write(f"error: {error}\n")
+        terminal.err(f"error: {error}")
         return error.exit_code
     return 0
 

@@ -1,5 +1,6 @@
 """The command line: a table of commands, each loaded when it is called."""
 
+import contextlib
 import os
 import sys
 
@@ -57,12 +58,18 @@ def main(argv: list[str] | None = None) -> None:
         sys.exit(run(arguments))
     # What a shell asks for most costs no import of a library: see benchmarks/startup.py.
     if not arguments or arguments[0] in _HELP:
-        sys.stdout.write(help_text())
-        sys.exit(0)
+        _write(help_text())
     if arguments == ["--version"]:
-        sys.stdout.write(f"builder, version {__version__}\n")
+        _write(f"builder, version {__version__}\n")
+    sys.exit(run(arguments or ["--help"]))
+
+
+def _write(text: str) -> None:
+    """Write a text of this program and exit; where that fails, the command itself tries, and says why."""
+    with contextlib.suppress(OSError, AttributeError):  # no room, nobody who reads, or closed
+        sys.stdout.write(text)
+        sys.stdout.flush()
         sys.exit(0)
-    sys.exit(run(arguments))
 
 
 def run(argv: list[str]) -> int:

@@ -92,6 +92,8 @@ load_test_option = click.option(
 )
 
 
+_NUMBER = "[0-9]{1,12}"
+"""No disk has more terabytes, and no store is older in seconds."""
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -104,7 +106,7 @@ class Size(click.ParamType[int]):
         """Return bytes."""
         text = str(value).upper().removesuffix("B").removesuffix("I")
         number, unit = (text[:-1], text[-1]) if text[-1:].isalpha() else (text, "")
-        if unit not in _SIZES or not number.isascii() or not number.isdigit() or int(number) == 0:
+        if unit not in _SIZES or re.fullmatch(_NUMBER, number, re.ASCII) is None or int(number) == 0:
             self.fail(f"{value!r} is not a size such as 8G or 512M", param, ctx)
         return int(number) * _SIZES[unit]
 
@@ -120,7 +122,7 @@ class Age(click.ParamType[float]):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return seconds."""
         text = str(value).upper()
-        parts = re.findall(r"([0-9]+)([SMHDW])", text, re.ASCII)
+        parts = re.findall(rf"({_NUMBER})([SMHDW])", text, re.ASCII)
         seconds = sum(int(number) * _AGES[unit] for number, unit in parts)
         if "".join(map("".join, parts)) != text or seconds == 0:
             self.fail(f"{value!r} is not a span of time such as 30d, 12h or 5h30m", param, ctx)

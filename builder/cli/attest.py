@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from builder import bundle, provenance, shipped
+from builder import bundle, provenance, shipped, terminal
 from builder.cli import completing
 from builder.provenance.statement import BUILDER_ID
 from builder.wheel import write_atomic
@@ -35,7 +35,7 @@ def command(
     """Write the in-toto statement of each wheel: WHEEL.intoto.json, with SLSA provenance, to be signed."""
     origin = bundle.origin(kernel=kernel, commit=commit)
     if kernel is not None and origin is None:
-        click.echo(f"warning: '{kernel}' is not in a git checkout, so no commit is named", err=True)
+        terminal.err(f"warning: '{kernel}' is not in a git checkout, so no commit is named")
     stated = provenance.Origin(
         commit=None if origin is None else origin.id,
         dirty=origin is not None and origin.dirty,
@@ -46,4 +46,4 @@ def command(
         path = wheel.wheel.path
         target = (path.parent if output is None else output) / f"{path.name}.intoto.json"
         write_atomic(target, provenance.statement(wheel, stated))
-        click.echo(target)
+        terminal.out(str(target))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from builder import terminal
 from builder.audit import Report
 from builder.audit.apart import run_apart
 from builder.errors import AuditError
@@ -31,7 +32,7 @@ def command(wheels: tuple[Path, ...], *, as_json: bool) -> int:
 
 def _show(reports: list[Report], *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"wheels": [report.to_dict() for report in reports]}, indent=2, ensure_ascii=False))
+        terminal.document(json.dumps({"wheels": [report.to_dict() for report in reports]}, indent=2), end="\n")
         return
     for report in reports:
-        click.echo(report.to_text(), nl=False)
+        terminal.out(report.to_text(), end="")

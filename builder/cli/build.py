@@ -11,7 +11,7 @@ from types import FrameType
 import click
 
 from builder import kernel as kernels
-from builder import matrix, toolchain
+from builder import matrix, terminal, toolchain
 from builder.cli import completing, view
 from builder.cli.arguments import Age, BackendType, Size, kernel_argument, load_test_option, store_option
 from builder.config import Backend, LoadTestRule
@@ -268,28 +268,28 @@ def _check_backends(kernel: kernels.Kernel, backends: Sequence[Backend]) -> None
 def _show_plan(kernel: kernels.Kernel, cells: Sequence[Cell], options: Options, *, as_json: bool) -> int:
     plans = decision.plan(kernel, cells, options)
     if as_json:
-        click.echo(json.dumps([plan.to_json() for plan in plans], indent=2))
+        terminal.document(json.dumps([plan.to_json() for plan in plans], indent=2), end="\n")
     for plan in () if as_json else plans:
-        click.echo(f"{plan.cell.variant}: {plan.text}")
+        terminal.out(f"{plan.cell.variant}: {plan.text}")
     return 0
 
 
 def _finish(outcomes: tuple[Outcome, ...], *, as_json: bool) -> int:
-    click.echo(view.summary(outcomes), err=True)
+    terminal.err(view.summary(outcomes))
     if as_json:
-        click.echo(json.dumps([outcome.to_json() for outcome in outcomes], indent=2))
+        terminal.document(json.dumps([outcome.to_json() for outcome in outcomes], indent=2), end="\n")
     else:
         for outcome in outcomes:
             if outcome.wheel is not None:
-                click.echo(str(outcome.wheel))
+                terminal.out(str(outcome.wheel))
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
     if failed:
         errors = [outcome.error for outcome in failed if outcome.error is not None]
         return max(error.exit_code for error in errors)
     if any(outcome.status == "stopped" for outcome in outcomes):
-        click.echo("error: stopped by the time limit; the same command goes on from what is finished", err=True)
+        terminal.err("error: stopped by the time limit; the same command goes on from what is finished")
         return StoppedError.exit_code
     if all(outcome.status == "skipped" for outcome in outcomes):
-        click.echo("error: this machine can build none of the cells; each reason is above", err=True)
+        terminal.err("error: this machine can build none of the cells; each reason is above")
         return NothingToDoError.exit_code
     return 0

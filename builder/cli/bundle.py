@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from builder import bundle, card, shipped
+from builder import bundle, card, shipped, terminal
 from builder.cli import completing
 
 
@@ -39,15 +39,14 @@ def command(
     new = bundle.write(tree, output, card=text, overwrite=force)
     for variant in tree:
         state = "" if variant in new else " (was there)"
-        click.echo(f"{output / variant}{state}")
+        terminal.out(f"{output / variant}{state}")
 
 
 def _origin(kernel: Path | None, commit: str | None) -> bundle.Commit | None:
     found = bundle.origin(kernel=kernel, commit=commit)
     if found is None and kernel is not None:
-        click.echo(
+        terminal.err(
             f"warning: '{kernel}' is not in a git checkout, so metadata.json will name no commit\n"
             "  help: pass --commit SHA",
-            err=True,
         )
     return found

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from builder import terminal
 from builder.cli import completing
 from builder.cli.arguments import kernel_argument
 from builder.kernel import CONFIG
@@ -19,7 +20,7 @@ def _explain(ctx: click.Context, _: click.Parameter, code: str | None) -> None:
         return
     from builder.report.pages import page_of  # noqa: PLC0415  only this option needs it
 
-    click.echo(page_of(code.upper()), nl=False)
+    terminal.out(page_of(code.upper()), end="")
     ctx.exit()
 
 
@@ -47,7 +48,14 @@ def command(*, kernel: Path, strict: bool, format_: str) -> int:
     report = lint.inspect(directory)
     report = report.strict() if strict else report
     color = _wants_color()
-    click.echo(_encodable(_render(report, format_, color=color)), nl=False, color=color)
+    shown = _render(report, format_, color=color)
+    match format_:
+        case "text":
+            terminal.out(shown, end="", styled=color)
+        case "github":
+            terminal.annotations(shown)
+        case _:
+            terminal.document(shown)
     return 2 if report.refused else 0
 
 
@@ -69,10 +77,4 @@ def _render(report: Report, format_: str, *, color: bool) -> str:
 def _wants_color() -> bool:
     if os.environ.get("NO_COLOR"):
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
-
-
-def _encodable(text: str) -> str:
-    """Replace what the terminal's encoding cannot say: a report is never lost to its own text."""
-    encoding = sys.stdout.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout is not None and sys.stdout.isatty())

@@ -3,6 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
+from builder import terminal
 from builder.cli import COMPLETE
 from builder.cli.group import cli
 
@@ -24,4 +25,4 @@ def command(shell: str) -> None:
         raise AssertionError(shell)
     # bash is asked for its version by source(), which a machine that only prepares the script need not have.
     made = found(cli, {}, "builder", COMPLETE)
-    click.echo(made.source_template % made.source_vars())
+    terminal.document(made.source_template % made.source_vars(), end="\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from builder import doctor, matrix
+from builder import doctor, matrix, terminal
 from builder.cli.arguments import store_option
 from builder.store import Store
 
@@ -23,16 +23,16 @@ def command(store: Path, name: str, as_json: bool) -> None:
     rows = tuple(row for row in matrix.rows() if row.set == name and row.variant is not None)
     verdicts = list(doctor.verdicts(rows, os.environ))
     if as_json:
-        click.echo(json.dumps({"facts": _facts_json(facts), "cells": _cells_json(verdicts)}, indent=2))
+        terminal.document(json.dumps({"facts": _facts_json(facts), "cells": _cells_json(verdicts)}, indent=2), end="\n")
         return
     for fact in facts:
         mark, text = ("ok", fact.found) if fact.found is not None else ("--", f"missing; {fact.help}")
-        click.echo(f"{mark:3} {fact.name:18} {text}")
-    click.echo()
+        terminal.out(f"{mark:3} {fact.name:18} {text}")
+    terminal.out()
     for line in _cells_text(verdicts):
-        click.echo(line)
+        terminal.out(line)
     here = sum(verdict.missing is None for verdict in verdicts)
-    click.echo(f"\n{here} of {len(verdicts)} cells of the {name} set can be built here", err=True)
+    terminal.err(f"\n{here} of {len(verdicts)} cells of the {name} set can be built here")
 
 
 def _cells_text(verdicts: Sequence[doctor.Verdict]) -> Iterator[str]:

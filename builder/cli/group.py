@@ -1,6 +1,8 @@
 """The group of all commands, and the only place that turns an error into an exit code."""
 
+import contextlib
 import importlib
+import io
 import os
 import sys
 from pathlib import Path
@@ -8,9 +10,9 @@ from typing import Any
 
 import click
 
-from builder import __version__
+from builder import __version__, terminal
 from builder.cli import COMMANDS, help_text
-from builder.errors import BuilderError
+from builder.errors import BuilderError, ToolError
 
 
 class _Commands(click.Group):
@@ -52,27 +54,40 @@ def cli() -> None:
 
 def run(argv: list[str]) -> int:
     """Run the command line and return its exit code."""
+    _hold_standard_streams()
     try:
         result: Any = cli.main(args=argv, prog_name="builder", standalone_mode=False)
-    except BuilderError as error:
-        _show(error)
-        return error.exit_code
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        return 130
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except FileNotFoundError:
-        if _has_folder():
+    except (BuilderError, click.ClickException, click.exceptions.Abort, KeyboardInterrupt, OSError) as error:
+        return _said(error)
+    except SystemExit:
+        if not type(sys.stdout).__name__.endswith("PacifyFlushWrapper"):  # of click, which has no public name
             raise
-        click.echo("error: the current folder is not there any more\n  help: change to one that is", err=True)
-        return 2
-    except BrokenPipeError:
-        # The reader of stdout is gone, as in `builder matrix | head`; what is still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _said(terminal.ReaderGoneError("nobody reads the help"))  # click found out
     return result if isinstance(result, int) else 0
+
+
+def _said(error: BaseException) -> int:
+    """Say what ended a command, and return its exit code."""
+    match error:
+        case terminal.ReaderGoneError() | BrokenPipeError():
+            _drop_output()
+            code = 0
+        case terminal.OutputError():
+            code = _lost(error)
+        case BuilderError():
+            code = _show(error)
+        case click.ClickException():
+            code = _show_usage(error)
+        case FileNotFoundError() if not _has_folder():
+            code = _show(BuilderError("the current folder is not there any more", help="change to one that is"))
+        case OSError(filename=None):  # click wrote its help
+            code = _lost(terminal.OutputError(f"cannot write: {error.strerror}", help="free the disk"))
+        case OSError():
+            code = _show(file_error(error))
+        case _:
+            _say("interrupted")
+            code = 130
+    return code
 
 
 def _has_folder() -> bool:
@@ -83,6 +98,54 @@ def _has_folder() -> bool:
     return True
 
 
-def _show(error: BuilderError) -> None:
+def file_error(error: OSError) -> ToolError:
+    """Return what a user is told of a file that cannot be read or written."""
+    name = error.filename if isinstance(error.filename, str) else os.fsdecode(os.fspath(error.filename))
+    return ToolError(
+        f"cannot use '{name}': {error.strerror}", help="look at its permissions and at the disk, or name another place"
+    )
+
+
+def _show(error: BuilderError) -> int:
     text = str(error)
-    click.echo(text if text.startswith(("error", "warning")) else f"error: {text}", err=True)
+    _say(text if text.startswith(("error", "warning")) else f"error: {text}")
+    return error.exit_code
+
+
+def _show_usage(error: click.ClickException) -> int:
+    said = io.StringIO()
+    error.show(file=said)
+    _say(said.getvalue().rstrip("\n"))
+    return error.exit_code
+
+
+def _lost(error: terminal.OutputError) -> int:
+    """Say that stdout cannot be written, if stderr can."""
+    _drop_output()
+    return _show(error)
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(terminal.OutputError):  # nobody can be told
+        terminal.err(text)
+
+
+def _drop_output() -> None:
+    """Lead stdout nowhere: what is still buffered would fail again when Python ends."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _hold_standard_streams() -> None:
+    """Open what was closed by whoever started this: the next file would take the number of stdout."""
+    for number in range(3):
+        if not _is_open(number):
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from builder import index, shipped
+from builder import index, shipped, terminal
 from builder.errors import NothingToDoError
 
 _INSTALLABLE = re.compile(r"for/[^/]+/simple/index\.html")
@@ -30,8 +30,8 @@ def command(directory: Path, output: Path, base_url: str | None, *, variants: bo
     read = shipped.read_all([*wheels, *(path for name, path in known.items() if name not in {w.name for w in wheels})])
     site = index.build(read, base_url=base_url, with_variants=variants)
     new = index.write(site, output)
-    click.echo(f"{output}: {len(read)} wheel{'' if len(read) == 1 else 's'}, {new} of them new")
-    click.echo(_next(output, tuple(site), base_url, shlex.quote(read[0].wheel.name)), err=True)
+    terminal.out(f"{output}: {len(read)} wheel{'' if len(read) == 1 else 's'}, {new} of them new")
+    terminal.err(_next(output, tuple(site), base_url, shlex.quote(read[0].wheel.name)))
 
 
 def _next(output: Path, site: Sequence[str], base_url: str | None, name: str) -> str:

@@ -5,7 +5,7 @@ from typing import Literal
 
 import click
 
-from builder import init
+from builder import init, terminal
 from builder.ci import PLACEHOLDER, SERVICES, Service
 from builder.cli.arguments import BackendType
 from builder.config.values import Framework
@@ -70,9 +70,9 @@ def command(
     tree = init.files(answers)
     init.write(tree, directory)
     for path in tree:
-        click.echo(directory / path)
+        terminal.out(str(directory / path))
     _say_what_is_unknown(answers)
-    click.echo(f"\nnext: cd {directory} && builder check --strict && builder build", err=True)
+    terminal.err(f"\nnext: cd {directory} && builder check --strict && builder build")
 
 
 def _say_what_is_unknown(answers: init.Answers) -> None:
@@ -86,4 +86,4 @@ def _say_what_is_unknown(answers: init.Answers) -> None:
     ]
     if files:
         text = f"the repository of this builder is not known: put it in place of {PLACEHOLDER} in {' and '.join(files)}"
-        click.echo(f"\nnote: {text}, or name it with --builder-url", err=True)
+        terminal.err(f"\nnote: {text}, or name it with --builder-url")

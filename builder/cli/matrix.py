@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from builder import kernel as kernels
-from builder import matrix
+from builder import matrix, terminal
 from builder.cli import completing
 from builder.cli.arguments import kernel_argument, store_option
 from builder.config.values import Backend
@@ -103,14 +103,14 @@ def command(
     if skip_stored:
         plan = without_stored(plan, _stored(plan, store))
     if explain:
-        click.echo(text.explain(plan), nl=False)
+        terminal.out(text.explain(plan), end="")
     require_cells(selected)
     if show_savings:
         from builder.plan import savings  # noqa: PLC0415
 
-        click.echo(savings.shown(plan, matrix.rows()), nl=False)
+        terminal.out(savings.shown(plan, matrix.rows()), end="")
     elif not explain:
-        click.echo(_shown(plan, form, places, shards), nl=False)
+        terminal.document(_shown(plan, form, places, shards))
 
 
 def _stored(plan: Plan, store: Path) -> Callable[[Cell], bool]:

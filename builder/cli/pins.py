@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from builder import finders, repin
+from builder import finders, repin, terminal
 from builder import pins as pinning
 from builder.errors import DifferenceError, ToolError
 from builder.wheel import write_atomic
@@ -32,12 +32,12 @@ def check(*, file: Path, online: bool) -> None:
     if conflicts:
         listed = "".join(f"\n  {conflict}" for conflict in conflicts)
         raise DifferenceError(f"environments with two versions of a package{listed}", help="run `builder pins update`")
-    click.echo(f"{len(pins.wheels)} pinned wheels in {len(pins.parts)} parts: all good")
+    terminal.out(f"{len(pins.wheels)} pinned wheels in {len(pins.parts)} parts: all good")
 
 
 def _check_online(pins: pinning.Pins) -> None:
     env = finders.read(os.environ).env
-    verdict = repin.verify(pins, env=env, progress=lambda release: click.echo(f"asking for {release}", err=True))
+    verdict = repin.verify(pins, env=env, progress=lambda release: terminal.err(f"asking for {release}"))
     unknown = "".join(
         f"\n  {wheel.file}{'' if wheel.index is None else f' at {wheel.index}'}" for wheel, _ in verdict.unknown
     )
@@ -92,16 +92,16 @@ def _tell(pins: pinning.Pins, outcome: repin.Outcome) -> None:
     has = "keeps its pins" if part.files(place.system, place.python) is not None else "stays without pins"
     reason = (outcome.error or "").splitlines()[-1]
     label = " ".join((part.name, part.version or "", *part.compute, place.system, place.python))
-    click.echo(f"{label} {has}: {reason}", err=True)
+    terminal.err(f"{label} {has}: {reason}")
 
 
 def _show_changes(old: pinning.Pins, new: pinning.Pins) -> None:
     for file in sorted(old.wheels.keys() - new.wheels.keys()):
-        click.echo(f"- {file}")
+        terminal.out(f"- {file}")
     for file in sorted(new.wheels.keys() - old.wheels.keys()):
-        click.echo(f"+ {file}")
+        terminal.out(f"+ {file}")
     for file in sorted(old.wheels.keys() & new.wheels.keys()):
         if old.wheels[file].sha256 != new.wheels[file].sha256:
-            click.echo(f"! {file}: {old.wheels[file].sha256} is now {new.wheels[file].sha256}")
+            terminal.out(f"! {file}: {old.wheels[file].sha256} is now {new.wheels[file].sha256}")
     if old.wheels == new.wheels:
-        click.echo("nothing to change")
+        terminal.out("nothing to change")

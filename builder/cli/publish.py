@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from builder import card
+from builder import card, terminal
 from builder.errors import BuilderError
 from builder.publish import hub as hub_
 from builder.publish import site, targets
@@ -53,11 +53,11 @@ def _target(text: str, endpoint_url: str | None) -> targets.Target:
 def _site(source: Path, target: targets.Target, *, dry_run: bool) -> None:
     todo = site.plan(source, target)
     for name in todo.wheels:
-        click.echo(f"{'would add' if dry_run else 'adding'} {name}")
+        terminal.out(f"{'would add' if dry_run else 'adding'} {name}")
     if not dry_run:
         site.publish(source, target, todo)
     verb = "would be published" if dry_run else "published"
-    click.echo(f"{target}: {len(todo.wheels)} new wheels, {len(todo.pages) + 1} pages {verb}")
+    terminal.out(f"{target}: {len(todo.wheels)} new wheels, {len(todo.pages) + 1} pages {verb}")
 
 
 def _hub(source: Path, repo_id: str, endpoint: str | None, *, branch: str | None, dry_run: bool, replace: bool) -> None:
@@ -68,8 +68,8 @@ def _hub(source: Path, repo_id: str, endpoint: str | None, *, branch: str | None
     todo = repository.plan(layout, replace=replace)
     for verb, paths in (("add", sorted(todo.add)), ("delete", todo.delete)):
         for path in paths:
-            click.echo(f"{'would ' if dry_run else ''}{verb} {path}")
+            terminal.out(f"{'would ' if dry_run else ''}{verb} {path}")
     if not todo.add and not todo.delete:
-        click.echo(f"hub:{repo_id}: branch {repository.branch} has all of it")
+        terminal.out(f"hub:{repo_id}: branch {repository.branch} has all of it")
     elif not dry_run:
-        click.echo(repository.publish(todo, message=f"{layout.kernel} {layout.version}: {len(todo.add)} files"))
+        terminal.out(repository.publish(todo, message=f"{layout.kernel} {layout.version}: {len(todo.add)} files"))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import click
 
+from builder import terminal
 from builder.cli import COMMANDS, help_text
 
 _WIDTH = 100
@@ -42,4 +43,4 @@ def _block(text: str) -> str:
 
 
 if __name__ == "__main__":
-    click.echo(page(), nl=False)
+    terminal.document(page())

@@ -7,6 +7,7 @@ import click
 
 from builder import kernel as kernels
 from builder import render as rendering
+from builder import terminal
 from builder.cli import completing
 from builder.cli.arguments import ALL, BackendsType
 from builder.config.values import Backend
@@ -56,7 +57,7 @@ def command(
     _refuse_unclear(directories, backend=backend, nowhere=output is None and check is None)
     loaded = {directory: kernels.load(directory) for directory in directories or (Path(),)}
     if listing and backend is None:
-        click.echo(_backends(_single(loaded)), nl=False)
+        terminal.out(_backends(_single(loaded)), end="")
         return
     projects = {
         place: rendering.render(kernel, each, unique_id=unique_id, allow_unsafe_flags=allow_unsafe_flags)
@@ -104,10 +105,10 @@ def _wanted(loaded: Mapping[Path, Kernel], backend: str | None) -> Iterator[tupl
 
 def _show(project: Project, *, listing: bool) -> None:
     if listing:
-        click.echo("".join(f"{path}\n" for path in project.files), nl=False)
+        terminal.out("".join(f"{path}\n" for path in project.files), end="")
     else:
         main = "CMakeLists.txt" if "CMakeLists.txt" in project.files else "pyproject.toml"
-        click.echo(project[main], nl=False)
+        terminal.document(project[main])
 
 
 def _write(projects: Mapping[Path, Project], output: Path, *, force: bool) -> None:
@@ -152,7 +153,7 @@ def _compare(projects: Mapping[Path, Project], root: Path, *, how: str) -> None:
             help=f"name the folder of an earlier render, or write it: builder render {how} --output {root}",
         )
     differences = {root / place: _difference(project, root / place) for place, project in projects.items()}
-    click.echo("".join(differences.values()), nl=False)
+    terminal.document("".join(differences.values()))
     different = [str(path) for path, difference in differences.items() if difference]
     if different:
         are = "are not what the kernels render" if len(different) > 1 else "is not what the kernel renders"

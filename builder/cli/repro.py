@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from builder import kernel as kernels
-from builder import reproducible, shipped
+from builder import reproducible, shipped, terminal
 from builder.cli import completing
 from builder.cli.arguments import kernel_argument, load_test_option, store_option
 from builder.cli.build import choose
@@ -86,7 +86,7 @@ def _of_environment(no_isolation: bool, python: Path | None, load_test: LoadTest
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    terminal.err(text)
 
 
 def _environ() -> dict[str, str]:
@@ -146,33 +146,33 @@ def _compare(builder: Builder, setting: Setting, published: inputs.Published, *,
             "inputs": [{"name": each.name, "published": each.published, "here": each.here} for each in differing],
             "differences": [{"member": each.member, "part": each.part, "detail": each.detail} for each in found],
         }
-        click.echo(json.dumps(table, indent=2))
+        terminal.document(json.dumps(table, indent=2), end="\n")
     else:
         for each in differing:
-            click.echo(f"input: {each}")
+            terminal.out(f"input: {each}")
         for place in found:
-            click.echo(f"differs: {place}")
+            terminal.out(f"differs: {place}")
         if found:
-            click.echo(diffoscope.report(published.path, built.wheel), nl=False)
+            terminal.out(diffoscope.report(published.path, built.wheel), end="")
         if published.not_reproducible is not None:
-            click.echo(f"note: the wheel says that it is not reproducible: {published.not_reproducible}")
-        click.echo(f"{'differs' if found else 'the same bytes'}: sha256 {built.sha256}")
+            terminal.out(f"note: the wheel says that it is not reproducible: {published.not_reproducible}")
+        terminal.out(f"{'differs' if found else 'the same bytes'}: sha256 {built.sha256}")
     return DifferenceError.exit_code if found else 0
 
 
 def _show(result: Result, *, as_json: bool) -> int:
     if as_json:
-        click.echo(json.dumps(result.to_json(), indent=2))
+        terminal.document(json.dumps(result.to_json(), indent=2), end="\n")
         return 0 if result.same else DifferenceError.exit_code
     for name, why in result.skipped:
-        click.echo(f"not varied: {name}: {why}")
+        terminal.out(f"not varied: {name}: {why}")
     for cause in result.causes:
         for place in cause.differences:
-            click.echo(f"{' with '.join(cause.variations)}: {place}")
+            terminal.out(f"{' with '.join(cause.variations)}: {place}")
     if result.other is not None:
-        click.echo(diffoscope.report(result.wheel, result.other), nl=False)
-    click.echo(f"{_words(result)}: {result.builds} builds, varied: {', '.join(result.varied) or 'nothing'}")
-    click.echo(f"sha256 {result.sha256}  {result.wheel.name}")
+        terminal.out(diffoscope.report(result.wheel, result.other), end="")
+    terminal.out(f"{_words(result)}: {result.builds} builds, varied: {', '.join(result.varied) or 'nothing'}")
+    terminal.out(f"sha256 {result.sha256}  {result.wheel.name}")
     return 0 if result.same else DifferenceError.exit_code
 
 

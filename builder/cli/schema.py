@@ -2,6 +2,8 @@
 
 import click
 
+from builder import terminal
+
 
 @click.command()
 @click.option(
@@ -16,10 +18,10 @@ def command(*, format_: str) -> None:
     if format_ == "markdown":
         from builder.reference import page  # noqa: PLC0415  each format imports its own
 
-        click.echo(page(), nl=False)
+        terminal.document(page())
         return
     import json  # noqa: PLC0415
 
     from builder.schema import json_schema  # noqa: PLC0415
 
-    click.echo(json.dumps(json_schema(), indent=2))
+    terminal.document(json.dumps(json_schema(), indent=2), end="\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from builder import garbage
+from builder import garbage, terminal
 from builder.cli.arguments import Age, Size, store_option
 from builder.errors import DifferenceError
 from builder.store import Damaged, Store
@@ -32,12 +32,12 @@ def list_(store: Path, as_json: bool) -> None:
             {"kind": item.kind, "name": item.name, "path": str(item.path), "bytes": item.size, "used": _when(item.used)}
             for item in items
         ]
-        click.echo(json.dumps(rows, indent=2))
+        terminal.document(json.dumps(rows, indent=2), end="\n")
         return
     for item in items:
         shown = _wheel_name(item.path) if item.kind == "wheel" else item.name
-        click.echo(f"{_when(item.used)}  {human(item.size):>10}  {item.kind:11}  {shown}")
-    click.echo(f"{len(items)} items, {human(sum(item.size for item in items))}, in {store}", err=True)
+        terminal.out(f"{_when(item.used)}  {human(item.size):>10}  {item.kind:11}  {shown}")
+    terminal.err(f"{len(items)} items, {human(sum(item.size for item in items))}, in {store}")
 
 
 def _wheel_name(folder: Path) -> str:
@@ -65,11 +65,11 @@ def verify(store: Path, repair: bool) -> None:
     found = list(kept.entries())
     damaged = [entry for entry in found if isinstance(entry, Damaged)]
     for entry in damaged:
-        click.echo(f"{entry.key}: {entry.why}")
+        terminal.out(f"{entry.key}: {entry.why}")
         if repair:
             with kept.lock(entry.key):
                 kept.remove(entry.key)
-    click.echo(f"{len(found)} wheels, {len(damaged)} damaged{' and taken out' if repair and damaged else ''}", err=True)
+    terminal.err(f"{len(found)} wheels, {len(damaged)} damaged{' and taken out' if repair and damaged else ''}")
     if damaged and not repair:
         raise DifferenceError(
             f"{len(damaged)} entries of '{store}' are damaged",
@@ -91,6 +91,6 @@ def gc(store: Path, max_age: float | None, max_size: int | None, dry_run: bool) 
         kept.prepare()
     removed = garbage.collect(kept, now=time.time(), max_age=max_age, max_size=max_size, dry_run=dry_run)
     for item in removed:
-        click.echo(f"{item.kind} {item.name}")
+        terminal.out(f"{item.kind} {item.name}")
     word = "would be removed" if dry_run else "removed"
-    click.echo(f"{len(removed)} items, {human(sum(item.size for item in removed))} {word}", err=True)
+    terminal.err(f"{len(removed)} items, {human(sum(item.size for item in removed))} {word}")

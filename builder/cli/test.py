@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from builder import current, testing
+from builder import current, terminal, testing
 from builder import kernel as kernels
 from builder.cli import completing, view
 from builder.cli.arguments import kernel_argument, load_test_option, store_option
@@ -92,7 +92,7 @@ def command(
 
 
 def _run(kernel: kernels.Kernel, wheel: Path, tests: Path, python: Path, arguments: list[str]) -> int:
-    click.echo(f"testing {wheel.name}", err=True)
+    terminal.err(f"testing {wheel.name}")
     return testing.run(
         wheel, root=kernel.root, tests=tests, python=python, arguments=arguments, environ=dict(os.environ)
     )

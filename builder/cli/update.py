@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from builder import terminal
 from builder.cli.arguments import kernel_argument
 from builder.kernel import CONFIG
 from builder.source import Source
@@ -24,10 +25,10 @@ def command(*, kernel: Path, check: bool, diff: bool, license_: str | None) -> i
     text = update.rewrite(source, license=license_)
     changed = text != source.text
     if diff:
-        click.echo(_diff(source, text), nl=False)
+        terminal.document(_diff(source, text))
     if not check and not diff and changed:
         update.write(path, text)
-    click.echo(_said(path, changed=changed, writes=not check and not diff), err=True)
+    terminal.err(_said(path, changed=changed, writes=not check and not diff))
     return 1 if check and changed else 0
 
 

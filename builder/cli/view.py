@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-import click
-
+from builder import terminal
 from builder.engine.outcome import Event, Outcome
+from builder.errors import WrongHashError
 from builder.loadtest.outcome import LoadState, LoadTest
 
 _WORDS = {"built": "built", "hit": "unchanged", "skipped": "skipped", "stopped": "stopped", "failed": "FAILED"}
@@ -61,7 +61,7 @@ class Plain:
 
     def _write(self, text: str) -> None:
         with self._lock:
-            click.echo(text, err=True)
+            terminal.err(text)
 
 
 class GitHub(Plain):
@@ -72,16 +72,9 @@ class GitHub(Plain):
         super().show(event)
         outcome = event.outcome
         if outcome is not None and outcome.status == "failed":
-            self._write(f"::error title={_property(event.variant)}::{_data(outcome.reason)}")
-
-
-def _data(text: str) -> str:
-    """Escape what would end an annotation or begin another command."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+            title = terminal.attribute(event.variant)
+            with self._lock:
+                terminal.command(f"::error title={title}::{terminal.data(outcome.reason)}")
 
 
 class Live:
@@ -110,11 +103,11 @@ class Live:
             if event.outcome is None:
                 began = self._cells.get(event.variant, (time.monotonic(), ""))[0]
                 if event.text.strip():
-                    self._cells[event.variant] = (began, event.text.strip())
+                    self._cells[event.variant] = (began, terminal.safe(event.text.strip()))
             else:
                 self._cells.pop(event.variant, None)
         if event.outcome is not None:
-            self._console.print(line_of(event.outcome), markup=False, soft_wrap=True)
+            self._console.print(terminal.safe(line_of(event.outcome)), markup=False, soft_wrap=True)
 
     def _table(self) -> Any:
         from rich.table import Table  # noqa: PLC0415
@@ -142,7 +135,14 @@ def line_of(outcome: Outcome) -> str:
 
 def summary(outcomes: tuple[Outcome, ...]) -> str:
     """Say what was built, skipped (why) and failed; a failed cell's own first error comes whole."""
-    parts = [f"error: {each.error}" for each in outcomes if each.status == "failed" and each.error is not None]
+    errors = [each.error for each in outcomes if each.status == "failed" and each.error is not None]
+    # Last, where it is seen: somebody serves what was not pinned.
+    errors.sort(key=lambda error: isinstance(error, WrongHashError))
+    parts = [f"error: {error}" for error in errors]
+    wrong = sum(isinstance(error, WrongHashError) for error in errors)
+    if wrong:
+        cells = "1 cell" if wrong == 1 else f"{wrong} cells"
+        parts.append(f"error: NOT WHAT WAS PINNED: {cells} got a file with a wrong hash; trust nothing from there")
     counts = {word: sum(outcome.status == status for outcome in outcomes) for status, word in _WORDS.items()}
     parts.append(", ".join(f"{count} {word}" for word, count in counts.items() if count))
     return "\n".join(parts)

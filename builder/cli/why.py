@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from builder import kernel as kernels
+from builder import terminal
 from builder.cli import completing
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.build import choose
@@ -41,12 +42,12 @@ def command(kernel: Path, variants: tuple[str, ...], store: Path, no_isolation: 
     )
     plans = decision.plan(loaded, cells, options)
     if as_json:
-        click.echo(json.dumps([plan.to_json() for plan in plans], indent=2))
+        terminal.document(json.dumps([plan.to_json() for plan in plans], indent=2), end="\n")
         return
     for plan in plans:
-        click.echo(f"{plan.cell.variant}: {plan.text}")
+        terminal.out(f"{plan.cell.variant}: {plan.text}")
         for change in plan.changes:
-            click.echo(f"  {change.field}: {_short(change.before)} -> {_short(change.after)}")
+            terminal.out(f"  {change.field}: {_short(change.before)} -> {_short(change.after)}")
 
 
 def _short(value: object) -> str:

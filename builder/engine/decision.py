@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from builder import identity, reproducible
-from builder.engine.options import NotHereError, Options
+from builder.engine.options import Options
 from builder.engine.prepare import Preparer, Request
-from builder.errors import BuilderError, ConfigError
+from builder.errors import BuilderError, ConfigError, NotHereError
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.store import Damaged, Entry

@@ -13,10 +13,10 @@ from typing import TypeGuard
 from builder import identity
 from builder.engine import decision
 from builder.engine.budget import Budget, Jobserver
-from builder.engine.options import NotHereError, Options
+from builder.engine.options import Options
 from builder.engine.outcome import Event, Listen, Outcome, Status
 from builder.engine.prepare import Prepared, Preparer
-from builder.errors import BuilderError, ConfigError, ToolError
+from builder.errors import BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
 from builder.job import Built, CompileError, OutOfMemoryError
 from builder.kernel import Kernel
 from builder.loadtest import record as records
@@ -109,7 +109,7 @@ class _Worker:
             budget=Budget(options.limits),
             jobserver=Jobserver(folder, cores=options.limits.cores),
             processes=processes,
-            preparer=Preparer(kernel=kernel, options=options, step=step),
+            preparer=Preparer(kernel=kernel, options=options, step=step, processes=processes),
             writable=writable,
         )
 
@@ -124,14 +124,21 @@ class _Worker:
         except OSError as error:
             failure = _file_system(error)
             outcome = Outcome(cell=cell, status="failed", reason=failure.message, error=failure)
-        except StoppedError as error:
-            outcome = Outcome(cell=cell, status="stopped", reason=error.message, error=error)
         except BuilderError as error:
-            status: Status = "skipped" if self.options.only_possible and isinstance(error, NotHereError) else "failed"
-            outcome = Outcome(cell=cell, status=status, reason=error.message, error=error)
+            outcome = self._refused(cell, error)
         outcome = replace(outcome, seconds=time.monotonic() - began, log=log if log.is_file() else None)
         self.listen(Event(variant=cell.variant, kind="done", outcome=outcome))
         return outcome
+
+    def _refused(self, cell: Cell, error: BuilderError) -> Outcome:
+        """Return what an error makes of a cell: stopped, or skipped because this machine lacks something, or failed."""
+        # What a tool says that was just ended is not its own failure; a wrong file is one all the same.
+        ended = self.processes.cancelled and isinstance(error, ToolError) and not isinstance(error, WrongHashError)
+        if isinstance(error, StoppedError) or ended:
+            stopped = error if isinstance(error, StoppedError) else _stopped(cell, self.options)
+            return Outcome(cell=cell, status="stopped", reason=stopped.message, error=stopped)
+        skipped = self.options.only_possible and isinstance(error, NotHereError)
+        return Outcome(cell=cell, status="skipped" if skipped else "failed", reason=error.message, error=error)
 
     def _run(self, cell: Cell) -> Outcome:
         if self.processes.cancelled:
@@ -205,7 +212,7 @@ class _Worker:
     def _lock(self, key: str) -> Iterator[None]:
         with contextlib.ExitStack() as held:
             if self.writable:  # else nothing in the store changes
-                held.enter_context(self.options.store.lock(key))
+                held.enter_context(self.options.store.lock(key, give_up=lambda: self.processes.cancelled))
             yield
 
     def _build(self, cell: Cell, prepared: Prepared) -> tuple[Entry, bytes]:
@@ -220,12 +227,12 @@ class _Worker:
             built = self._attempt(cell, prepared, log, alone=True)
         record, report = asdict(prepared.record), {**built.report, "log": str(log)}
         key = prepared.record.key
+        digest = hashlib.sha256(built.content).hexdigest()
+        entry = Entry(key=key, wheel=Path(built.name), sha256=digest, record=record, report=report)
         if self.writable:
-            entry = options.store.put(key, (built.name, built.content), record=record, report=report)
+            with contextlib.suppress(PermissionError):  # another user's entry is in its place: delivered, and not kept
+                entry = options.store.put(key, (built.name, built.content), record=record, report=report)
             self._remember(cell, prepared.record)
-        else:
-            digest = hashlib.sha256(built.content).hexdigest()
-            entry = Entry(key=key, wheel=Path(built.name), sha256=digest, record=record, report=report)
         return entry, built.content
 
     def _attempt(self, cell: Cell, prepared: Prepared, log: Path, *, alone: bool) -> Built:

@@ -6,16 +6,9 @@ from pathlib import Path
 
 from builder.config import LoadTestRule
 from builder.engine.budget import Machine
-from builder.errors import BuilderError
 from builder.job import MANYLINUX
 from builder.reproducible import Experiment
 from builder.store import Store
-
-
-class NotHereError(BuilderError):
-    """This machine cannot build a cell; the message says what is missing."""
-
-    exit_code = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

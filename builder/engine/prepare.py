@@ -24,14 +24,15 @@ from builder import (
     toolkit,
 )
 from builder.config import Backend, Framework, LoadTestRule
-from builder.engine.options import NotHereError, Options
-from builder.errors import BuilderError, ConfigError
+from builder.engine.options import Options
+from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
 from builder.job import Beside, Job
 from builder.kernel import Kernel
 from builder.loadtest.beside import depended, found, parts, wanted
 from builder.matrix import Cell
 from builder.project import Project
 from builder.render import python_api
+from builder.run import Processes
 from builder.toolchain import Tool, Toolchain
 
 _NEEDS_TOOLCHAIN = {Backend.CPU, Backend.CUDA, Backend.ROCM, Backend.XPU, Backend.METAL}
@@ -84,6 +85,7 @@ class Preparer:
     kernel: Kernel
     options: Options
     step: Callable[[Cell, str], None]
+    processes: Processes = field(default_factory=Processes)
     known: pins.Pins = field(default_factory=pins.load)
     _projects: dict[Backend, Project] = field(default_factory=dict)
     _rendering: threading.Lock = field(default_factory=threading.Lock)
@@ -102,7 +104,7 @@ class Preparer:
             )
         coverage.require(self.kernel.config, cell)
         project = self._project(cell.backend)
-        with _said_as_not_here():
+        with _failing_as_tool():
             return self._isolated(cell, project) if self.options.isolation else self._current(cell, project)
 
     def _project(self, backend: Backend) -> Project:
@@ -118,11 +120,13 @@ class Preparer:
 
     def _isolated(self, cell: Cell, project: Project) -> Request:
         requirement = pins.Requirement.of(cell, "")
+        places = finders.read(self.options.environ)
         found = interpreters.interpreter_for(
             self.known,
             requirement,
-            finders=finders.read(self.options.environ),
+            finders=places,
             preferred=self.options.python,
+            search=lambda tag: interpreters.find(tag, finders=places, processes=self.processes),
         )
         wanted = self.known.environment(replace(requirement, python=found.tag))
         beside = headers.wheels(self.kernel.config, cell.backend, environ=self.options.environ)
@@ -143,7 +147,7 @@ class Preparer:
 
     def record(self, request: Request) -> identity.BuildRecord | None:
         """Return the build record, if no environment has to be made to know it."""
-        with _said_as_not_here():
+        with _failing_as_tool():
             ingredients = self._remembered(request)
             return (
                 None if ingredients is None else self._record(request, ingredients, self._tools(request, ingredients))
@@ -163,7 +167,7 @@ class Preparer:
         Raises:
             NotHereError: this machine lacks something.
         """
-        with _said_as_not_here():
+        with _failing_as_tool():
             made = None if request.wanted is None else self._make(request, request.wanted)
             site_packages = request.installed if made is None else made.site_packages
             if site_packages is None:
@@ -190,6 +194,7 @@ class Preparer:
             python=request.python,
             finders=finders.read(self.options.environ),
             progress=lambda text: self.step(request.cell, text),
+            processes=self.processes,
         )
 
     @property
@@ -224,7 +229,7 @@ class Preparer:
     def _make_beside(self, request: Request, beside: pins.PinSet) -> environment.Environment:
         try:
             return self._make(request, beside)
-        except BuilderError as error:
+        except NotHereError as error:
             names = ", ".join(wanted(self.kernel, request.cell))
             raise NotHereError(
                 f"the load test needs {names}: {error.message}",
@@ -327,14 +332,14 @@ class Preparer:
 
 
 @contextlib.contextmanager
-def _said_as_not_here() -> Iterator[None]:
-    """Let what is missing on this machine be told from what is wrong with the kernel."""
+def _failing_as_tool() -> Iterator[None]:
+    """Let whatever goes wrong here count as a tool's failure; what this machine lacks is a `NotHereError` already."""
     try:
         yield
-    except (ConfigError, NotHereError):
+    except (ConfigError, ToolError):
         raise
     except BuilderError as error:
-        raise NotHereError(error.message, help=error.help) from error
+        raise ToolError(error.message, help=error.help) from error
 
 
 def _note(request: Request) -> str:

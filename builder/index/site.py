@@ -1,5 +1,6 @@
 """The whole site: indexes for installers, pages for people, and what a resolver reads in place of a wheel."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +53,7 @@ def build(wheels: Sequence[Shipped], *, base_url: str | None = None, with_varian
         _add_variants(wheels, fixed, changing)
     changing |= _records(wheels)
     changing |= _landing(wheels, tuple(environments), base_url=base_url)
-    changing[MANIFEST] = _manifest(wheels)
+    changing[MANIFEST] = _manifest(wheels, fixed | changing)
     return {path: Page(content=content, fixed=True) for path, content in fixed.items()} | {
         path: Page(content=content, fixed=False) for path, content in changing.items()
     }
@@ -160,7 +161,9 @@ def _links(shipped: Shipped) -> tuple[tuple[str, str], ...]:
     return tuple((label, str(url)) for label, url in urls if str(url).startswith(("https://", "http://")))
 
 
-def _manifest(wheels: Sequence[Shipped]) -> bytes:
-    files = {shipped.wheel.path.name: shipped.sha256 for shipped in wheels}
-    table = {"builder-index": _FORMAT, "files": dict(sorted(files.items()))}
+def _manifest(wheels: Sequence[Shipped], files: Mapping[str, bytes | Path]) -> bytes:
+    """Name every file of the site: the wheels, and what is made of them. Nothing else is published."""
+    names = {shipped.wheel.path.name: shipped.sha256 for shipped in wheels}
+    made = {path: hashlib.sha256(content).hexdigest() for path, content in files.items() if isinstance(content, bytes)}
+    table = {"builder-index": _FORMAT, "files": dict(sorted(names.items())), "made": dict(sorted(made.items()))}
     return (json.dumps(table, indent=1) + "\n").encode()

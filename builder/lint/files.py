@@ -9,6 +9,7 @@ from builder.kernel import Kernel
 from builder.source import KeyPath
 from builder.sources import source_set
 from builder.spelling import quoted
+from builder.tree import Tree
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:
@@ -18,8 +19,9 @@ def check(kernel: Kernel) -> Iterator[Problem]:
     except ConfigError as error:
         yield from error.problems
     yield from _twice(kernel)
+    tree = Tree.of(kernel.root)
     for path, entry in _entries(kernel.config, "include"):
-        if not (kernel.root / entry).is_dir():
+        if not tree.is_directory(entry):
             yield kernel.source.problem(
                 "B105",
                 f"include directory {quoted(entry)} does not exist",

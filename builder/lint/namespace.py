@@ -26,6 +26,12 @@ class Judge:
     modules: Mapping[str, Module]
     known: dict[tuple[int, int], Verdict] = field(default_factory=dict, compare=False)
     """Verdicts by expression and scope: names refer to each other, and each is judged once."""
+    named: dict[tuple[str, int], Verdict] = field(default_factory=dict, compare=False)
+    """Verdicts by name and scope, and by dotted name."""
+    called: dict[tuple[str, int], Verdict | None] = field(default_factory=dict, compare=False)
+    """Verdicts by the name of a function and scope."""
+    returned: dict[tuple[int, int], Verdict] = field(default_factory=dict, compare=False)
+    """Verdicts by function and scope."""
 
     def judge(self, expression: ast.expr, scope: Scope, depth: int = 0) -> Verdict:
         """Follow an expression to what it names."""
@@ -47,7 +53,7 @@ class Judge:
                 return Verdict.FOREIGN
             case ast.Name(id=name):
                 bindings, where = scope.lookup(name)
-                return _all(self._binding(binding, where, depth + 1) for binding in bindings)
+                return self._once((name, id(where)), bindings, where, depth + 1)
             case ast.IfExp(body=first, orelse=second):
                 return _all(self.judge(part, scope, depth + 1) for part in (first, second))
             case ast.BoolOp(values=values):
@@ -69,15 +75,25 @@ class Judge:
         if is_library(qualified(call.func, scope)):
             return Verdict.OURS  # its own namespace is judged where it is made
         if isinstance(call.func, ast.Name):
-            made = [self._returned(function, where, depth) for function, where in self._functions(call.func, scope)]
-            if made:
-                return _all(made)
+            made = self._made(call.func, scope, depth)
+            if made is not None:
+                return made
         arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
         parts = [call.func.value, *arguments] if isinstance(call.func, ast.Attribute) else arguments
         verdict = self._parts(parts, scope, depth)
         # What an unknown function makes of a literal is not to be seen; a method of a string is.
         literal = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant)
         return Verdict.HIDDEN if verdict is Verdict.FOREIGN and not literal else verdict
+
+    def _made(self, name: ast.Name, scope: Scope, depth: int) -> Verdict | None:
+        """Judge what the functions return that `name` may stand for; None where it stands for none."""
+        _, where = scope.lookup(name.id)
+        key = (f"{name.id}()", id(where))
+        if key not in self.called:
+            self.called[key] = Verdict.HIDDEN
+            made = [self._returned(function, place, depth) for function, place in self._functions(name, scope)]
+            self.called[key] = _all(made) if made else None
+        return self.called[key]
 
     def _functions(self, name: ast.Name, scope: Scope) -> Iterator[tuple[Function, Scope]]:
         """Yield the functions of the package that `name` may stand for."""
@@ -94,8 +110,12 @@ class Judge:
 
     def _returned(self, function: Function, where: Scope, depth: int) -> Verdict:
         # The function's own scope is gone: its parameters and locals are looked up where it stands, and are hidden.
-        returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
-        return _all(self.judge(value, where, depth) for value in returned)
+        key = (id(function), id(where))
+        if key not in self.returned:
+            self.returned[key] = Verdict.HIDDEN
+            values = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
+            self.returned[key] = _all(self.judge(value, where, depth) for value in values)
+        return self.returned[key]
 
     def _parts(self, nodes: Iterable[ast.AST], scope: Scope, depth: int) -> Verdict:
         """Judge a text by its parts: one that is ours makes the whole ours."""
@@ -123,7 +143,14 @@ class Judge:
         if module not in self.modules or depth > _DEEP:
             return Verdict.HIDDEN
         scope = self.modules[module].scope
-        return _all(self._binding(binding, scope, depth + 1) for binding in scope.names.get(attribute, []))
+        return self._once((attribute, id(scope)), scope.names.get(attribute, []), scope, depth + 1)
+
+    def _once(self, key: tuple[str, int], bindings: list[Binding], where: Scope, depth: int) -> Verdict:
+        """Judge all that a name of a scope may stand for, once: modules import each other's names in circles."""
+        if key not in self.named:
+            self.named[key] = Verdict.HIDDEN
+            self.named[key] = _all(self._binding(binding, where, depth) for binding in bindings)
+        return self.named[key]
 
 
 def is_prefix(name: str | None) -> bool:

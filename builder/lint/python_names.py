@@ -19,6 +19,9 @@ class Parameter:
     """A name that a caller binds."""
 
 
+_MOST_BINDINGS = 256
+"""Things that one name may stand for; a loop over more is not followed to its end."""
+
 Binding = ast.expr | Function | Imported | Parameter
 
 
@@ -28,10 +31,16 @@ class Scope:
 
     parent: "Scope | None" = None
     names: dict[str, list[Binding]] = field(default_factory=dict)
+    followed: dict[str, "str | tuple[ast.expr, Scope] | None"] = field(default_factory=dict)
+    """What its names lead to, as far as it was asked after the file was read."""
 
     def bind(self, name: str, binding: Binding) -> None:
         """Add one more thing that `name` may stand for."""
-        self.names.setdefault(name, []).append(binding)
+        bound = self.names.setdefault(name, [])
+        if len(bound) < _MOST_BINDINGS:
+            bound.append(binding)
+        elif len(bound) == _MOST_BINDINGS:
+            bound.append(Parameter())  # what else it may stand for is not looked at, and counts as not to be told
 
     def lookup(self, name: str) -> tuple[list[Binding], "Scope"]:
         """Return what `name` may stand for, and the scope that says so."""
@@ -106,6 +115,12 @@ def _attribute(expression: ast.expr) -> tuple[ast.expr, str] | None:
 
 def _follow(name: str, scope: Scope) -> str | tuple[ast.expr, Scope] | None:
     bindings, where = scope.lookup(name)
+    if name not in where.followed:
+        where.followed[name] = _first_step(bindings, where)
+    return where.followed[name]
+
+
+def _first_step(bindings: list[Binding], where: Scope) -> str | tuple[ast.expr, Scope] | None:
     for binding in bindings:
         if isinstance(binding, Imported):
             return binding.target
@@ -192,5 +207,5 @@ def _targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Binding]]
 def _elements(target: ast.expr, iterated: ast.expr) -> Iterator[tuple[str, Binding]]:
     """Bind the target of a loop to each element that stands in the loop's own list."""
     elements = iterated.elts if isinstance(iterated, ast.Tuple | ast.List | ast.Set) else [iterated]
-    for element in elements:
+    for element in elements[: _MOST_BINDINGS + 1]:
         yield from _targets(target, element)

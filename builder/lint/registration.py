@@ -15,11 +15,13 @@ from builder.lint.namespace import PREFIXES, Judge, Verdict, is_library
 from builder.lint.python_names import Module, Scope, qualified
 from builder.report import Located, locate
 from builder.spelling import quoted
+from builder.tree import TooManyFilesError, Tree
 
 _NAMED = frozenset({"Library", "_scoped_library", "custom_op", "triton_op", "define", "impl", "impl_abstract"})
 """What takes the name of an op or of a namespace first, beside everything called `register_…`."""
 _KEYWORDS = frozenset({"name", "ns", "op", "op_name", "qualname"})
-_LARGEST = 4 * 1024 * 1024
+_LARGEST = 1024 * 1024
+_LARGEST_PACKAGE = 8 * _LARGEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +36,39 @@ class PythonFile:
 def check(package: Path, file: str) -> Iterator[Located]:
     """Read each Python file under `package`, which the user knows as `file`, and judge what it registers."""
     parsed = []
-    for path in sorted(package.rglob("*.py")):
-        if not path.is_file():
-            continue
-        read = _read(path, package, f"{file}/{path.relative_to(package).as_posix()}")
+    left = _LARGEST_PACKAGE
+    for inside in _python_files(package):
+        left -= _size(package / inside)
+        if left < 0:
+            reason = f"the package has more than {_LARGEST_PACKAGE >> 20} MiB of Python"
+            yield _unreadable(f"{file}/{inside}", reason, None, ())
+            break
+        read = _read(package / inside, package, f"{file}/{inside}")
         if isinstance(read, PythonFile):
             parsed.append(read)
         else:
             yield read
     yield from judge(parsed, prefix=PREFIXES[package.parent.name == "tvm-ffi-ext"])
+
+
+def _python_files(package: Path) -> Iterator[str]:
+    """Yield the files of a package, but none that a link brings from outside of the project: it is not ours to show."""
+    tree = Tree.of(package.parent.parent)
+    directory = package.absolute().relative_to(tree.root).as_posix()
+    try:
+        found = tree.walk(directory)
+    except TooManyFilesError:  # a finding of the source set
+        return
+    for path in sorted(found):
+        if path.endswith(".py") and tree.is_file(path) and tree.contains(path):
+            yield path.removeprefix(f"{directory}/")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # said where it is read
+        return 0
 
 
 def judge(files: list[PythonFile], *, prefix: str = PREFIXES[0]) -> Iterator[Located]:
@@ -74,13 +100,13 @@ def _read(path: Path, package: Path, file: str) -> PythonFile | Located:
     text = ""
     try:
         if path.stat().st_size > _LARGEST:
-            raise ValueError("it is larger than 4 MiB")  # noqa: TRY301  one place makes the finding
+            raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")  # noqa: TRY301  one place makes the finding
         with tokenize.open(path) as stream:
             text = stream.read()
         return parse(text, file=file, name=".".join(parts), package=is_package)
     except SyntaxError as error:
         return _unreadable(file, error.msg, _place(error), _lines(text))
-    except (OSError, ValueError, RecursionError, MemoryError) as error:
+    except (OSError, ValueError, LookupError, RecursionError, MemoryError) as error:
         return _unreadable(file, str(error) or type(error).__name__, None, ())
 
 

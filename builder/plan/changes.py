@@ -1,8 +1,6 @@
 """What changed in a kernel since a commit, cell by cell."""
 
 import hashlib
-import re
-import tarfile
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -11,15 +9,12 @@ from pathlib import Path
 from builder import kernel as kernels
 from builder.config import Backend, Config
 from builder.errors import BuilderError
+from builder.git import Checkout
 from builder.kernel import Kernel
 from builder.matrix import Cell, Row, select
 from builder.plan import Plan, Scope, leave_out
-from builder.run import Completed, run
 from builder.sources import source_set
-from builder.spelling import quoted, visible
-
-_COMMIT = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
-_LONGEST = 300
+from builder.spelling import quoted
 
 
 class RevisionError(BuilderError):
@@ -33,9 +28,13 @@ def changed_since(plan: Plan, revision: str, among: Iterable[Row]) -> Plan:
         RevisionError: there is no such commit here, or none in common with it.
     """
     kernel = plan.kernel
-    base = _base(kernel.root, revision)
+    checkout = Checkout.around(kernel.root)
+    if checkout is None:
+        raise RevisionError("--changed-since needs a git repository around the kernel", help="leave the option out")
+    base = _base(checkout, revision)
     with tempfile.TemporaryDirectory(prefix="builder-changes-") as folder:
-        before = _extract(kernel.root, base, Path(folder))
+        old = Path(folder) / "kernel"
+        before = old if checkout.write_tree(base, old) else None
         unchanged = _Comparison.of(kernel, before, scope=plan.scope, among=tuple(among))
         return leave_out(
             plan,
@@ -103,20 +102,17 @@ def _digests(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
     return {path: hashlib.sha256(found.read(path)).hexdigest() for path in found.paths}
 
 
-def _base(root: Path, revision: str) -> str:
+def _base(checkout: Checkout, revision: str) -> str:
     """Return the commit at which the history of HEAD and of `revision` part."""
     if revision == "" or revision.startswith("-") or not revision.isprintable():
         raise RevisionError(f"{quoted(revision)} is not a revision", help="name a branch, a tag or a commit")
-    inside = _git(root, "rev-parse", "--show-prefix")
-    if inside.returncode != 0:
-        raise RevisionError(f"--changed-since needs a git repository: {_said(inside)}", help="leave the option out")
-    shallow = _git(root, "rev-parse", "--is-shallow-repository").output.strip() == "true"
-    commit = _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
-    if (found := _hash(commit)) is None:
+    shallow = checkout.is_shallow
+    commit = checkout.commit(revision)
+    if commit is None:
         raise RevisionError(
             f"no commit {quoted(revision)} in this repository{_shallow(shallow)}", help=_remedy(shallow)
         )
-    base = _hash(_git(root, "merge-base", "HEAD", found))
+    base = checkout.merge_base(commit)
     if base is None:
         raise RevisionError(
             f"HEAD and {quoted(revision)} have no commit in common{_shallow(shallow)}", help=_remedy(shallow)
@@ -132,43 +128,3 @@ def _remedy(shallow: bool) -> str:  # noqa: FBT001  a word of the message
     if shallow:
         return "fetch the whole history: `git fetch --unshallow`; in a workflow, `fetch-depth: 0` for actions/checkout"
     return "name a branch, a tag or a commit; of a remote, as `origin/main`"
-
-
-def _extract(root: Path, commit: str, folder: Path) -> Path | None:
-    """Write the kernel's directory as it was; None if it was not there."""
-    archive = folder / "kernel.tar"
-    # From inside a directory git archives that directory alone.
-    done = _git(root, "archive", "--format=tar", f"--output={archive}", commit)
-    if done.returncode != 0:
-        return None
-    target = folder / "kernel"
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            _extract_member(tar, member, target)
-    return target
-
-
-def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    """Write one regular file; a link or a path that leaves the directory is left out, so that what needs it differs."""
-    path = target / member.name
-    if not member.isreg() or ".." in Path(member.name).parts or Path(member.name).is_absolute():
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = tar.extractfile(member)
-    if content is not None:
-        path.write_bytes(content.read())
-
-
-def _git(root: Path, *arguments: str) -> Completed:
-    return run(["git", "-C", root, *arguments])
-
-
-def _hash(done: Completed) -> str | None:
-    """Return the commit that git printed; git's warnings may stand before it."""
-    last = (done.output.strip().splitlines() or [""])[-1]
-    return last if done.returncode == 0 and _COMMIT.fullmatch(last) else None
-
-
-def _said(done: Completed) -> str:
-    first = (done.output.strip().splitlines() or ["git failed"])[0]
-    return "".join(visible(character) for character in first[:_LONGEST])

@@ -12,6 +12,7 @@ from builder import card
 from builder.bundle import variants_in
 from builder.errors import NothingToDoError, PublishError, ToolError
 from builder.metadata import METADATA_FILE, is_digested
+from builder.publish.targets import is_own
 
 README = "README.md"
 _REPO_TYPE = "kernel"
@@ -61,27 +62,35 @@ def read(build: Path) -> Layout:
     if len(kernels) > 1:
         found = ", ".join(sorted(f"{name} {version}" for name, version in kernels))
         problems.append(f"'{build}' has variants of different kernels: {found}")
+    if (build / card.NAME).is_symlink():
+        problems.append(f"'{build / card.NAME}' is a symbolic link")
     if problems:
         raise PublishError("; ".join(problems), help="lay the wheels out again with `builder bundle --force`")
     ((kernel, version),) = kernels
     if not isinstance(version, int):
         raise PublishError(f"the kernel in '{build}' has no version", help="set general.version and build again")
-    return Layout(kernel=kernel, version=version, files=dict(_files(build, variants)))
+    return Layout(kernel=kernel, version=version, files=dict(_files(build, tables)))
 
 
-def _files(build: Path, variants: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
-    for variant in variants:
-        for path in sorted((build / variant).rglob("*")):
-            if path.is_file():
-                yield f"{_ROOT}/{path.relative_to(build).as_posix()}", path
-    if (build / card.NAME).is_file():
+def _files(build: Path, tables: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Path]]:
+    """Yield what goes to the repository: the files that digests list, the digests themselves, and the card."""
+    for variant, table in tables.items():
+        for name in sorted((METADATA_FILE, *_digest(table))):
+            yield f"{_ROOT}/{variant}/{name}", build / variant / name
+    if is_own(build, card.NAME):
         yield README, build / card.NAME
+
+
+def _digest(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    digest = table.get("digest")
+    files = digest.get("files") if isinstance(digest, dict) else None
+    return files if isinstance(files, dict) else {}
 
 
 def _metadata(folder: Path) -> dict[str, Any]:
     try:
         table = json.loads((folder / METADATA_FILE).read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise PublishError(f"'{folder / METADATA_FILE}' cannot be read: {error}", help="lay it out again") from error
     if not isinstance(table, dict):
         raise PublishError(f"'{folder / METADATA_FILE}' is not a table", help="lay it out again")
@@ -89,14 +98,18 @@ def _metadata(folder: Path) -> dict[str, Any]:
 
 
 def _violations(folder: Path, table: Mapping[str, Any]) -> Iterator[str]:
-    expected = (table.get("digest") or {}).get("files")
-    if not isinstance(expected, dict):
+    expected = _digest(table)
+    if not expected:
         yield f"'{folder}' has no digest"
+        return
+    linked = [name for name in (METADATA_FILE, *expected) if not is_own(folder.parent, f"{folder.name}/{name}")]
+    if linked:
+        yield from (f"'{folder / name}' is not there, or is not a file of its own" for name in sorted(linked))
         return
     found = {
         path.relative_to(folder).as_posix(): base64.b64encode(hashlib.sha256(path.read_bytes()).digest()).decode()
         for path in folder.rglob("*")
-        if path.is_file() and is_digested(path.relative_to(folder).as_posix())
+        if not path.is_symlink() and path.is_file() and is_digested(path.relative_to(folder).as_posix())
     }
     for name in sorted(found.keys() | expected.keys()):
         if found.get(name) != expected.get(name):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from builder.errors import NothingToDoError, PublishError
 from builder.index.site import FILES, MANIFEST
-from builder.publish.targets import Target
+from builder.publish.targets import Target, is_own
 from builder.toolchain import sha256_of
 
 
@@ -29,14 +29,15 @@ def plan(site: Path, target: Target) -> Plan:
         NothingToDoError: `site` is not an index that `builder index` made.
         PublishError: the site is damaged, the target has wheels that the site lacks, or other ones of the same name.
     """
-    own = _manifest(_read(site / MANIFEST), name=str(site / MANIFEST))
-    _check_files(site, own)
+    content = _read(site / MANIFEST)
+    own = _manifest(content, name=str(site / MANIFEST))
+    listed = {f"{FILES}/{name}": sha256 for name, sha256 in own.items()} | _made(content, name=str(site / MANIFEST))
+    _check_files(site, listed)
     there = target.read(MANIFEST)
     theirs = {} if there is None else _manifest(there, name=f"{target}/{MANIFEST}")
     _check_against(own, theirs, target)
-    paths = sorted(path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file())
-    fixed = tuple(path for path in paths if path.startswith(f"{FILES}/") and not path.endswith(".part"))
-    pages = tuple(path for path in paths if not path.startswith(f"{FILES}/") and path != MANIFEST)
+    fixed = tuple(path for path in sorted(listed) if path.startswith(f"{FILES}/"))
+    pages = tuple(path for path in sorted(listed) if not path.startswith(f"{FILES}/"))
     return Plan(wheels=tuple(sorted(own.keys() - theirs.keys())), fixed=fixed, pages=pages)
 
 
@@ -61,16 +62,26 @@ def _read(path: Path) -> bytes:
         ) from error
 
 
+def _made(content: bytes, *, name: str) -> dict[str, str]:
+    """Return the files of a site beside its wheels, which its manifest lists with their digests."""
+    return dict(_table(content, "made", name=name))
+
+
 def _manifest(content: bytes, *, name: str) -> Mapping[str, str]:
+    """Return the wheels of a manifest, with their digests."""
+    return _table(content, "files", name=name)
+
+
+def _table(content: bytes, key: str, *, name: str) -> Mapping[str, str]:
     try:
-        files = json.loads(content)["files"]
+        files = json.loads(content)[key]
         return {str(wheel): str(sha256) for wheel, sha256 in files.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise PublishError(f"'{name}' is not the manifest of an index: {error}", help="make the index again") from error
 
 
-def _check_files(site: Path, own: Mapping[str, str]) -> None:
-    wrong = [name for name, sha256 in own.items() if _sha256(site / FILES / name) != sha256]
+def _check_files(site: Path, listed: Mapping[str, str]) -> None:
+    wrong = [path for path, sha256 in listed.items() if not is_own(site, path) or _sha256(site / path) != sha256]
     if wrong:
         raise PublishError(
             f"'{site}' is not whole: {', '.join(sorted(wrong))} missing or changed", help="make the index again"

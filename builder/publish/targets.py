@@ -69,6 +69,15 @@ class Directory:
         return target.is_file() and filecmp.cmp(root / path, target, shallow=False)
 
 
+def is_own(root: Path, path: str) -> bool:
+    """Whether `path` is a regular file below `root`, with no link on the way: what is behind one is not the site's."""
+    parts = path.split("/")
+    if any(part in ("", ".", "..") or "\0" in part for part in parts):
+        return False
+    above = [root.joinpath(*parts[:count]) for count in range(1, len(parts) + 1)]
+    return not any(each.is_symlink() for each in above) and above[-1].is_file()
+
+
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f".{target.name}.part")

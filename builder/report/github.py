@@ -3,6 +3,7 @@
 from builder.errors import Severity
 from builder.report import Located, Report
 from builder.report.snippet import short
+from builder.terminal import attribute, data
 
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
 
@@ -19,14 +20,6 @@ def _command(located: Located) -> str:
         properties |= {"line": str(span.line), "endLine": str(span.end_line)}
         if span.line == span.end_line:  # GitHub ignores columns of a range of lines
             properties |= {"col": str(span.column), "endColumn": str(span.end_column)}
-    said = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    said = ",".join(f"{name}={attribute(value)}" for name, value in properties.items())
     message = short(found.message) if found.help is None else f"{short(found.message)}\nhelp: {short(found.help)}"
-    return f"::{_LEVELS[found.severity]} {said}::{_data(message)}"
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return f"::{_LEVELS[found.severity]} {said}::{data(message)}"

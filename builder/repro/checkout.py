@@ -2,9 +2,10 @@
 
 import os
 import shutil
-import subprocess
 import tarfile
 from pathlib import Path
+
+from builder import git
 
 _LEFT_OUT = (".git", "dist", "build", "__pycache__", ".venv")
 _SECONDS = 1_000_000_007
@@ -35,35 +36,22 @@ def copy(kernel: Path, target: Path, *, backwards: bool = False, whole: bool = F
 def cloned(kernel: Path, folder: Path, *, archive: bool) -> Path:
     """Return a kernel as Git gives it: a clone that was changed and restored, or an unpacked `archive`."""
     origin = copy(kernel, folder / "origin")
-    who = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false")
-    _git("init", "--quiet", cwd=origin)
-    _git("add", "--all", "--force", cwd=origin)
-    _git(*who, "commit", "--quiet", "--message", "kernel", cwd=origin)
+    git.make_copy(origin, "init", "--quiet")
+    git.make_copy(origin, "add", "--all", "--force")
+    git.make_copy(origin, "commit", "--quiet", "--message", "kernel")
     target = folder / "kernel"
     if archive:
-        _git("archive", "--output", "../kernel.tar", "HEAD", cwd=origin)
+        git.make_copy(origin, "archive", "--output", "../kernel.tar", "HEAD")
         with tarfile.open(folder / "kernel.tar") as packed:
             # Before 3.11.4, as in Debian 12, there is no filter: nothing of it is needed for what Git packed.
             packed.extraction_filter = getattr(tarfile, "data_filter", None)
             packed.extractall(target)  # noqa: S202
         return target
-    _git("clone", "--quiet", "origin", "kernel", cwd=folder)
+    git.make_copy(folder, "clone", "--quiet", "origin", "kernel")
     with (target / "build.toml").open("a", encoding="utf-8") as file:
         file.write("\n# changed\n")
-    _git("checkout", "--quiet", "--", ".", cwd=target)
+    git.make_copy(target, "checkout", "--quiet", "--", ".")
     return target
-
-
-def _git(*arguments: str, cwd: Path) -> None:
-    # Neither the user's settings nor a repository around this one.
-    environment = {
-        "PATH": os.defpath,
-        "HOME": str(cwd),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CEILING_DIRECTORIES": str(cwd.parent),
-    }
-    git = shutil.which("git") or "git"
-    subprocess.run([git, *arguments], cwd=cwd, env=environment, check=True, capture_output=True)
 
 
 def aged(kernel: Path, *, mode: int) -> Path:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
+from builder import git
 from builder.repro import checkout
 from builder.repro.preload import Preload
 
@@ -253,7 +254,7 @@ def _can_run(*command: str) -> bool:
 
 
 def _needs_git(_: Bench) -> str | None:
-    return None if shutil.which("git") else "no git"
+    return None if git.is_here() else "no git"
 
 
 def _needs_ccache(_: Bench) -> str | None:

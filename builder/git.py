@@ -1,0 +1,250 @@
+"""Ask git about a folder of a stranger: the one module that starts git, so that git starts nothing in turn."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.errors import BuilderError, ToolError
+
+_ALWAYS = (
+    *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", f"core.attributesFile={os.devnull}"),
+    *("-c", "safe.bareRepository=explicit", "-c", "diff.external=", "-c", "protocol.allow=never"),
+    *("--no-pager", "--no-optional-locks", "--no-replace-objects", "--literal-pathspecs"),
+)
+_VARIABLES = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+_OWN_SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+_FILTER = re.compile(r"filter\.(?P<name>[^=\n]+)\.(?:clean|smudge|process|required)")
+_REGULAR = ("100644", "100755")
+_SECONDS = 600
+_MOST_BYTES = 1 << 30
+"""Bytes that the files of a commit may have together; a kernel's have a thousandth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What git said."""
+
+    returncode: int
+    output: str
+    error: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether git did what it was asked."""
+        return self.returncode == 0
+
+    @property
+    def line(self) -> str | None:
+        """The output without its line end; None where git failed or said nothing."""
+        return self.output.strip() or None if self.ok else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """A folder in a work tree of git."""
+
+    root: Path
+    """The folder that has `.git`."""
+    inside: str
+    """The folder that was asked about, relative to the root; empty for the root."""
+
+    @classmethod
+    def around(cls, folder: Path) -> "Checkout | None":
+        """Return the checkout that a folder is in; None where it is in none that git may read.
+
+        A bare repository counts as none: a clone can bring one among its files, with settings that run commands.
+
+        Raises:
+            ToolError: git cannot be started.
+        """
+        real = Path(os.path.realpath(folder))
+        root = next((above for above in (real, *real.parents) if os.path.lexists(above / ".git")), None)
+        return None if root is None else cls.at(root, inside=real)
+
+    @classmethod
+    def at(cls, root: Path, *, inside: Path | None = None) -> "Checkout | None":
+        """Return the checkout whose root is known, if git may read it."""
+        relative = "" if inside is None or inside == root else inside.relative_to(root).as_posix()
+        found = cls(root=root, inside=relative)
+        repository = found.ask("rev-parse", "--absolute-git-dir").line
+        # A git before 2.38 would take the folder itself for a bare repository where its `.git` is none.
+        return None if repository is None or os.path.realpath(repository) == os.path.realpath(root) else found
+
+    def ask(self, *arguments: str) -> Answer:
+        """Run git in the root of the checkout, where no setting, hook or filter of it runs anything."""
+        done = _run(self.root, (*_ALWAYS, *arguments), env=_environment(self.root))
+        return Answer(
+            returncode=done.returncode,
+            output=os.fsdecode(done.stdout),
+            error=done.stderr.decode(errors="replace"),
+        )
+
+    def commit(self, revision: str) -> str | None:
+        """Return the commit that a revision names."""
+        return self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").line
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether the history ends early."""
+        return self.ask("rev-parse", "--is-shallow-repository").line == "true"
+
+    def merge_base(self, commit: str) -> str | None:
+        """Return the commit at which the history of HEAD and of `commit` part."""
+        return self.ask("merge-base", "HEAD", commit).line
+
+    def changed(self) -> bool:
+        """Whether files of the folder that git knows were changed since HEAD; what cannot be told counts as changed."""
+        drivers = self._without_filters()
+        if drivers is None:
+            return True
+        where = self.inside or "."
+        # Work trees of submodules have settings of their own: only which commit they are at is looked at.
+        options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
+        answer = self.ask(*drivers, "status", *options, "--", where)
+        return not answer.ok or answer.output != ""
+
+    def _without_filters(self) -> tuple[str, ...] | None:
+        """Return the settings that turn off each filter of the repository and the user; None where one cannot be."""
+        names = self.ask("config", "--null", "--name-only", "--get-regexp", r"^filter\.").output.split("\0")
+        settings: list[str] = []
+        for name in sorted(set(filter(None, names))):
+            match = _FILTER.fullmatch(name)
+            if match is None:
+                return None
+            driver = match["name"]
+            for key in ("clean", "smudge", "process", "required"):
+                settings += ("-c", f"filter.{driver}.{key}={'false' if key == 'required' else ''}")
+        return tuple(settings)
+
+    def write_tree(self, commit: str, target: Path) -> bool:
+        """Write the regular files that the folder had in a commit, as they are stored; return whether it was there.
+
+        A link, or a path that leaves the folder, is left out, so that what needs it differs. So does a file that the
+        checkout has otherwise than the commit: with other line ends, or from Git LFS.
+
+        Raises:
+            BuilderError: the files are larger than those of any kernel.
+        """
+        tree = self.ask("ls-tree", "-r", "-l", "-z", f"{commit}:{self.inside}")
+        if not tree.ok:
+            return False
+        files = tuple(_regular_files(tree.output))
+        if sum(file.size for file in files) > _MOST_BYTES:
+            raise BuilderError(
+                f"the kernel's folder has more than {_MOST_BYTES >> 20} MiB in commit {commit[:12]}",
+                help="leave --changed-since out",
+            )
+        target.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as content:
+            asked.write("".join(f"{file.object}\n" for file in files).encode())
+            asked.seek(0)
+            argv = (*_ALWAYS, "cat-file", "--batch")
+            _run(self.root, argv, env=_environment(self.root), stdin=asked, stdout=content)
+            content.seek(0)
+            for file in files:
+                _write(target / file.path, _next_object(content, file))
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    object: str
+    size: int
+    path: str
+
+
+def _regular_files(listing: str) -> Iterator[_File]:
+    for entry in filter(None, listing.split("\0")):
+        facts, _, path = entry.partition("\t")
+        mode, _, identity, size = facts.split()
+        if mode in _REGULAR and size.isdigit() and not path.startswith("/") and ".." not in path.split("/"):
+            yield _File(object=identity, size=int(size), path=path)
+
+
+def _next_object(content: BinaryIO, file: _File) -> bytes | None:
+    """Read the next object of `cat-file --batch`; None where the repository lacks it."""
+    header = content.readline().split()
+    if len(header) != len(("object", "type", "size")):
+        return None
+    found = content.read(int(header[-1]))
+    content.read(1)
+    return found if header[0].decode() == file.object else None
+
+
+def _write(path: Path, content: bytes | None) -> None:
+    if content is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except (FileExistsError, NotADirectoryError, IsADirectoryError, ValueError):
+        return  # no work tree can have it either: a file and a folder of one name
+
+
+def make_copy(folder: Path, *arguments: str) -> None:
+    """Run git on a copy that this process has made, with nobody's settings; local clones are allowed.
+
+    Raises:
+        ToolError: git cannot be started, or failed.
+    """
+    env = {**_environment(folder), **_OWN_SETTINGS, "GIT_ALLOW_PROTOCOL": "file"}
+    who = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false")
+    done = _run(folder, (*_ALWAYS, "-c", "protocol.file.allow=always", *who, *arguments), env=env)
+    if done.returncode != 0:
+        reason = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
+        raise ToolError(f"git {arguments[0]} failed: {reason}")
+
+
+def is_here() -> bool:
+    """Whether this machine has git."""
+    return shutil.which("git") is not None
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Return the variables that git sees: where it is and whose settings hold, and none of the user's `GIT_…`."""
+    home = os.path.expanduser("~")  # noqa: PTH111  pathlib raises where no home is known
+    return {
+        "PATH": os.defpath,
+        "HOME": home,
+        # Nothing above the folder is taken for a repository where its own `.git` is none.
+        "GIT_CEILING_DIRECTORIES": str(folder.parent),
+        "GIT_ALLOW_PROTOCOL": "",
+        **_VARIABLES,
+    }
+
+
+def _run(
+    folder: Path,
+    arguments: Sequence[str],
+    *,
+    env: dict[str, str],
+    stdin: BinaryIO | None = None,
+    stdout: BinaryIO | None = None,
+) -> "subprocess.CompletedProcess[bytes]":
+    git = shutil.which("git")
+    if git is None:
+        raise ToolError("cannot start 'git': there is none on PATH", help="install 'git' or put it on PATH")
+    try:
+        return subprocess.run(
+            [git, *arguments],
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=subprocess.PIPE if stdout is None else stdout,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=_SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(
+            f"git did not answer within {_SECONDS // 60} minutes about '{folder}'",
+            help="run `git status` there and see what it waits for",
+        ) from error
+    except OSError as error:
+        raise ToolError(f"cannot start 'git' in '{folder}': {error.strerror}", help="install 'git' again") from error
