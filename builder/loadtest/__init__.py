@@ -260,8 +260,10 @@ def _variables(package: Path, libraries: tuple[Path, ...], *, bytecode: bool) ->
 
 
 def _placeless(asked: _Asked, text: str) -> str:
-    """Leave the folder of the test out of a text: it differs from one test to the next."""
-    return text.replace(f"{asked.package.parent}/", "")
+    """Leave the folders of the test out of a text: they differ from one machine to the next."""
+    for folder in (asked.package.parent, *asked.beside.folders):
+        text = text.replace(f"{folder}/", "")
+    return text
 
 
 def _first(text: str) -> str:
