@@ -60,7 +60,7 @@ def run(argv: list[str]) -> int:
     except (BuilderError, click.ClickException, click.exceptions.Abort, KeyboardInterrupt, OSError) as error:
         return _said(error)
     except SystemExit:
-        if not isinstance(sys.stdout, click.utils.PacifyFlushWrapper):
+        if type(sys.stdout).__name__ != "PacifyFlushWrapper":
             raise
         return _said(terminal.ReaderGoneError("nobody reads the help"))  # click found out
     return result if isinstance(result, int) else 0
