@@ -119,7 +119,7 @@ class Preparer:
             return self._projects[backend]
 
     def _isolated(self, cell: Cell, project: Project) -> Request:
-        requirement = pins.Requirement.of(cell, "")
+        requirement = _requirement(cell)
         places = finders.read(self.options.environ)
         found = interpreters.interpreter_for(
             self.known,
@@ -211,7 +211,7 @@ class Preparer:
         if request.wanted is None:
             why = "is what the current environment may lack: install it there"
             return found(self.kernel, cell, wheels=(), kernels=kernels, why=why)
-        requirement = replace(pins.Requirement.of(cell, ""), python=request.wanted.python)
+        requirement = replace(_requirement(cell), python=request.wanted.python)
         names = parts(wanted(self.kernel, cell))
         beside = self.known.beside(names, requirement, base=request.wanted)
         folders = () if not beside.wheels else (self._make_beside(request, beside).site_packages,)
@@ -340,6 +340,15 @@ def _failing_as_tool() -> Iterator[None]:
         raise
     except BuilderError as error:
         raise ToolError(error.message, help=error.help) from error
+
+
+def _requirement(cell: Cell) -> pins.Requirement:
+    """Return what the environment of a cell is for, before a Python is chosen."""
+    requirement = pins.Requirement.of(cell, "")
+    if cell.noarch and cell.system != toolchain.system():
+        # A wheel without code is the same for every system, and is loaded with what this machine can have of torch.
+        return replace(requirement, compute="cpu", system=toolchain.system())
+    return requirement
 
 
 def _note(request: Request) -> str:

@@ -100,6 +100,14 @@ def test_what_build_toml_declares_is_there_when_the_wheel_is_loaded(build, pytho
     assert record["sha256"] == result["sha256"]
 
 
+def test_a_wheel_without_code_for_another_system_is_built_and_loaded_here(build, python_only, tmp_path):
+    kernel = python_only("import torch\n")
+    config = (kernel / "build.toml").read_text().replace('backends = ["cpu"]', 'backends = ["metal"]')
+    (kernel / "build.toml").write_text(config)
+    result, _ = build(kernel)
+    assert (result["variant"], result["report"]["load-test"]["outcome"]) == ("torch-metal", "loaded")
+
+
 def test_a_wheel_that_is_kept_in_spite_of_its_test_is_tested_again_where_that_is_asked(build, python_only, tmp_path):
     kernel = python_only("import no_such_module\n")
     result, said = build(kernel, "--load-test", "try")
