@@ -100,7 +100,7 @@ def test_what_build_toml_declares_is_there_when_the_wheel_is_loaded(build, pytho
     assert record["sha256"] == result["sha256"]
 
 
-def test_a_wheel_without_code_for_another_system_is_built_and_loaded_here(build, python_only, tmp_path):
+def test_a_wheel_without_code_for_another_system_is_built_and_loaded_here(build, python_only):
     kernel = python_only("import torch\n")
     config = (kernel / "build.toml").read_text().replace('backends = ["cpu"]', 'backends = ["metal"]')
     (kernel / "build.toml").write_text(config)
