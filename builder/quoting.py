@@ -6,6 +6,7 @@ from functools import lru_cache
 
 KEYWORDS = frozenset(
     {
+        "AMONG",
         "API",
         "ARCHITECTURES",
         "BACKEND",
@@ -20,6 +21,7 @@ KEYWORDS = frozenset(
         "DEVICE",
         "DEVICES",
         "DIR",
+        "FROM",
         "HEADERS",
         "HELP",
         "HIP_FLAGS",
@@ -34,6 +36,7 @@ KEYWORDS = frozenset(
         "OBJC_FLAGS",
         "PACKAGE",
         "SHA256",
+        "SHIMS",
         "SOURCE",
         "SOURCES",
         "STABLE",
@@ -47,6 +50,8 @@ KEYWORDS = frozenset(
         "VERSION",
         "WHEEL",
         "WHEEL_ROOT",
+        "WITHOUT",
+        "WITHOUT_ALL",
     }
 )
 """Words that the functions of a rendered project read as their own wherever they stand."""
