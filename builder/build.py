@@ -1,5 +1,6 @@
 """Build one cell: a rendered project becomes a finished, audited wheel. Both engines call this."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -11,11 +12,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from builder import audit, cudafe, finish, headers, loadtest, ninja_log, parallel, reproducible, run, sandbox, standin
-from builder.config import Backend, LoadTestRule
+from builder.config import Backend, Framework, LoadTestRule
 from builder.errors import AuditError, ToolError
 from builder.job import MANYLINUX, Built, CompileError, Job, OutOfMemoryError
 from builder.loadtest.imports import imported
 from builder.project import Project
+from builder.sandbox import contents
 from builder.sources import package_directory
 from builder.wheel import Wheel, unpack
 
@@ -44,7 +46,7 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
     """
     began = time.monotonic()
     _lay_out(job.project, scratch)
-    _foresee(job, scratch, listen)
+    _foresee(job, scratch, listen, processes)
     raw, peak = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes)
     compiled = time.monotonic()
     listen("finishing the wheel")
@@ -56,13 +58,14 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
     listen("auditing")
     wheel = Wheel.read(path)
     _audit(wheel, audit.Plan(variant=job.cell.name, archs=finish.archs_of(plan)))
-    loaded = test(job, wheel, scratch=scratch, listen=listen)
+    loaded = test(job, wheel, scratch=scratch, listen=listen, processes=processes)
     loaded.require(job.load_test)
     report = {
         "peak-memory": peak,
         "compile-seconds": round(compiled - began, 2),
         "finish-seconds": round(time.monotonic() - compiled, 2),
         "canonical-path": _canonical(job),
+        "sandbox": _sealed(job),
         "not-reproducible": _shortcoming(job),
         "files": ninja_log.read(scratch / "build"),
         "ops": None if loaded.by_choice else {name: list(keys) for name, keys in loaded.ops.items()},
@@ -79,10 +82,15 @@ def _compile(
     seen = _Seen(job=job, base=sandbox.CANONICAL if canonical else scratch)
     settings = json.dumps(_settings(seen))
     command = [str(seen.path(job.frontend)), "-c", _FRONTEND, str(seen.base / "src"), str(seen.base / "raw"), settings]
-    if canonical:
+    variables = _variables(seen)
+    if _sealed(job):
+        _make_cache(variables)
+        room = contents.of_build(job, scratch=scratch, canonical=canonical, variables=variables)
+        command = sandbox.enclose(command, room)
+    elif canonical:
         command = sandbox.wrap(command, scratch=scratch, environment=job.environment)
     kills = oom_kills()
-    done = run.run(command, env=_variables(seen), log=log, on_line=listen, processes=processes)
+    done = run.run(command, env=variables, log=log, on_line=listen, processes=processes)
     if done.returncode != 0:
         raise _failure(job, done, log, kills=oom_kills() - kills)
     wheels = sorted((scratch / "raw").glob("*.whl"))
@@ -111,8 +119,20 @@ def _facts(job: Job, plan: Mapping[str, Any] | None) -> finish.Facts:
     )
 
 
+def _make_cache(variables: Mapping[str, str]) -> None:
+    """Make ccache's folder, which it could not make itself; one that cannot be made is ccache's to report."""
+    if "CCACHE_DIR" in variables:
+        with contextlib.suppress(OSError):
+            Path(variables["CCACHE_DIR"]).mkdir(parents=True, exist_ok=True)
+
+
 def _canonical(job: Job) -> bool:
-    return job.experiment.has("canonical-path") and sandbox.available()
+    return job.experiment.has("canonical-path") and (_sealed(job) or sandbox.available())
+
+
+def _sealed(job: Job) -> bool:
+    """Whether the build and the load test are in a sandbox of this engine."""
+    return not job.enclosed and job.experiment.has("sandbox") and sandbox.obstacle() is None
 
 
 def _shortcoming(job: Job) -> str | None:
@@ -277,7 +297,9 @@ def _audit(wheel: Wheel, plan: audit.Plan) -> None:
         raise AuditError(f"{wheel.path.name} breaks rules\n{report.to_text()}")
 
 
-def test(job: Job, wheel: Wheel, *, scratch: Path, listen: Listener) -> loadtest.LoadTest:
+def test(
+    job: Job, wheel: Wheel, *, scratch: Path, listen: Listener, processes: run.Processes | None
+) -> loadtest.LoadTest:
     """Return what becomes of the load test of a finished wheel; nothing is refused here."""
     if job.load_test is LoadTestRule.SKIP:
         return loadtest.SKIPPED
@@ -296,10 +318,25 @@ def test(job: Job, wheel: Wheel, *, scratch: Path, listen: Listener) -> loadtest
         libraries=libraries,
         bytecode=job.keeps_bytecode,
         beside=_beside(job, scratch / "beside"),
+        room=_room(job),
+        processes=processes,
     )
 
 
-def _foresee(job: Job, scratch: Path, listen: Listener) -> None:
+def _room(job: Job) -> sandbox.Room | None:
+    """Return what a load test sees; None where it has no sandbox.
+
+    There it cannot write into the environment, so the bytecode of the framework is made before, by nobody's kernel.
+    """
+    if not _sealed(job):
+        return None
+    name = "tvm_ffi" if job.cell.framework is Framework.TVM_FFI else "torch"
+    if job.keeps_bytecode and not any((job.site_packages / name / "__pycache__").glob("*.pyc")):
+        loadtest.keep_bytecode(name, python=job.test_python, room=contents.of_load_test(job, written=True))
+    return contents.of_load_test(job)
+
+
+def _foresee(job: Job, scratch: Path, listen: Listener, processes: run.Processes | None) -> None:
     """Refuse a kernel before it is compiled, where its package imports what its users will not have.
 
     Raises:
@@ -324,6 +361,8 @@ def _foresee(job: Job, scratch: Path, listen: Listener) -> None:
         libraries=_stand_ins(job, package, scratch / "stand-ins"),
         bytecode=job.keeps_bytecode,
         beside=_beside(job, scratch / "beside"),
+        room=_room(job),
+        processes=processes,
     )
     if judged is not None:
         judged.require(job.load_test)

@@ -10,10 +10,12 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from builder.card import NAME as CARD
 from builder.errors import BuilderError, NothingToDoError
 from builder.git import Checkout
+from builder.loadtest import record
 from builder.metadata import METADATA_FILE
 from builder.shipped import Shipped, one_kernel
 from builder.variant import Variant
@@ -68,14 +70,19 @@ def lay_out(wheels: Sequence[Shipped], *, commit: Commit | None = None) -> dict[
 
 def _directory(shipped: Shipped, commit: Commit | None) -> dict[str, Member]:
     files = dict(shipped.package)
+    found: dict[str, Any] = {}
     if commit is not None:
-        files[METADATA_FILE] = Bytes(_completed(shipped, commit))
+        found["kernel"] = {"commit": commit.id, "dirty": commit.dirty}
+    if record.sandboxed(shipped.wheel.path, sha256=shipped.sha256) is False:
+        found["sandbox"] = False
+    if found:
+        files[METADATA_FILE] = Bytes(_completed(shipped, found))
     return files
 
 
-def _completed(shipped: Shipped, commit: Commit) -> bytes:
+def _completed(shipped: Shipped, provenance: Mapping[str, Any]) -> bytes:
     table = dict(shipped.metadata)
-    table["provenance"] = {**table.get("provenance", {}), "kernel": {"commit": commit.id, "dirty": commit.dirty}}
+    table["provenance"] = {**table.get("provenance", {}), **provenance}
     return (json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode()
 
 

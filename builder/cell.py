@@ -189,6 +189,7 @@ def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[Job, identity.BuildRec
         policy=spec.policy,
         epoch=spec.epoch,
         pins=spec.pins.digest,
+        enclosed=True,
         cores=int(environ.get("NIX_BUILD_CORES", "0")) or None,
         environ=variables,
         path=tuple(Path(folder) for folder in environ["PATH"].split(os.pathsep) if folder not in _SYSTEM),

@@ -62,7 +62,13 @@ def facts(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
     yield _headers()
     yield _torch()
     yield _nix(environ)
-    mounts = sandbox.available()
+    obstacle = sandbox.obstacle()
+    yield Fact(
+        name="sandbox",
+        found="namespaces of the user" if obstacle is None else None,
+        help=f"builds are unsandboxed ({obstacle}): allow user namespaces, as docs/reproducibility.md says",
+    )
+    mounts = obstacle is None or sandbox.available()
     yield Fact(
         name="fixed build path",
         found=f"{sandbox.CANONICAL}, in a mount namespace" if mounts else None,

@@ -26,7 +26,10 @@ _DECIDES_BYTES = (
     "job.py",
     "metadata.py",
     "reproducible.py",
-    "sandbox.py",
+    "sandbox/__init__.py",
+    "sandbox/contents.py",
+    "sandbox/enter.py",
+    "sandbox/room.py",
     "wheel.py",
 )
 """Modules whose work shows nowhere else in the record; what a renderer does shows in the project."""

@@ -80,6 +80,8 @@ class Job:
     """Folders of tools before those of the system, for machines that have them elsewhere."""
     pins: str = ""
     """Digest of the pinned wheels; empty without isolation."""
+    enclosed: bool = False
+    """Whether Nix runs it: its sandbox is the one that counts."""
     at_canonical_path: bool = False
     """Whether the scratch directory itself is at the canonical path."""
     experiment: Experiment = field(default_factory=Experiment)

@@ -30,7 +30,12 @@ RULES = (
     Rule(
         name="canonical-path",
         leak="the folder of the build, in `__FILE__` and in the module id that cudafe++ makes of a source's real path",
-        where="builder/sandbox.py",
+        where="builder/sandbox/__init__.py",
+    ),
+    Rule(
+        name="sandbox",
+        leak="files of the machine that no key sees, such as one that a source names in `.incbin`",
+        where="builder/sandbox/enter.py",
     ),
     Rule(
         name="module-id",
@@ -91,6 +96,9 @@ REACHES_BUILD = ("ROCM_PATH", "ONEAPI_ROOT", "DEVELOPER_DIR", "SDKROOT")
 
 CFLAGS, CXXFLAGS, CPATH and their like are not among them: they are not used, and flags belong in `build.toml`.
 """
+
+SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
+"""Variable of the user with more folders to show to a build, for compilers with parts in unusual places."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,13 @@
 """`builder attest`: a statement per wheel, for CI to sign."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from builder import bundle, provenance, shipped, terminal
 from builder.cli import completing
+from builder.loadtest import record
 from builder.provenance.statement import BUILDER_ID
 from builder.wheel import write_atomic
 
@@ -44,6 +46,7 @@ def command(
     )
     for wheel in shipped.read_all(wheels):
         path = wheel.wheel.path
+        sandboxed = record.sandboxed(path, sha256=wheel.sha256)
         target = (path.parent if output is None else output) / f"{path.name}.intoto.json"
-        write_atomic(target, provenance.statement(wheel, stated))
+        write_atomic(target, provenance.statement(wheel, replace(stated, sandbox=sandboxed)))
         terminal.out(str(target))

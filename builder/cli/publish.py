@@ -2,12 +2,13 @@
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from builder import card, terminal
-from builder.errors import BuilderError
+from builder.errors import BuilderError, PublishError
 from builder.publish import hub as hub_
 from builder.publish import site, targets
 
@@ -21,8 +22,16 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]+(?:/[\w!.*'()+=@-]+)*/?", re.ASCII)
 @click.option("--endpoint-url", metavar="URL", help="Address of the S3 service or of the hub.")
 @click.option("--branch", help="Hub: another branch than v<version>.")
 @click.option("--replace", is_flag=True, help="Hub: replace variants that are there with other files.")
+@click.option("--allow-unsandboxed", is_flag=True, help="Publish also what was built without a sandbox.")
 def command(
-    source: Path, target: str, endpoint_url: str | None, branch: str | None, *, dry_run: bool, replace: bool
+    source: Path,
+    target: str,
+    endpoint_url: str | None,
+    branch: str | None,
+    *,
+    dry_run: bool,
+    replace: bool,
+    allow_unsandboxed: bool,
 ) -> None:
     """Publish SOURCE to TARGET.
 
@@ -33,9 +42,20 @@ def command(
     A file that is there is never replaced by another of its name. A run that broke off is taken up by the next.
     """  # noqa: D301  a backspace is click's sign for lines to keep
     if target.startswith("hub:"):
-        _hub(source, target.removeprefix("hub:"), endpoint_url, branch=branch, dry_run=dry_run, replace=replace)
+        repo_id = target.removeprefix("hub:")
+        layout = _layout(source, repo_id, allow_unsandboxed=allow_unsandboxed)
+        _hub(layout, repo_id, endpoint_url, branch=branch, dry_run=dry_run, replace=replace)
     else:
-        _site(source, _target(target, endpoint_url), dry_run=dry_run)
+        _site(source, _target(target, endpoint_url), dry_run=dry_run, allow_unsandboxed=allow_unsandboxed)
+
+
+def _refuse(unsandboxed: Sequence[str], *, allowed: bool) -> None:
+    if unsandboxed and not allowed:
+        raise PublishError(
+            f"built without a sandbox: {', '.join(unsandboxed)}",
+            help="build where 'builder doctor' finds a sandbox, or pass --allow-unsandboxed: "
+            "nobody can say what of that machine is in them",
+        )
 
 
 def _target(text: str, endpoint_url: str | None) -> targets.Target:
@@ -50,8 +70,9 @@ def _target(text: str, endpoint_url: str | None) -> targets.Target:
     return targets.Directory(Path(text))
 
 
-def _site(source: Path, target: targets.Target, *, dry_run: bool) -> None:
+def _site(source: Path, target: targets.Target, *, dry_run: bool, allow_unsandboxed: bool) -> None:
     todo = site.plan(source, target)
+    _refuse(todo.unsandboxed, allowed=allow_unsandboxed)
     for name in todo.wheels:
         terminal.out(f"{'would add' if dry_run else 'adding'} {name}")
     if not dry_run:
@@ -60,10 +81,17 @@ def _site(source: Path, target: targets.Target, *, dry_run: bool) -> None:
     terminal.out(f"{target}: {len(todo.wheels)} new wheels, {len(todo.pages) + 1} pages {verb}")
 
 
-def _hub(source: Path, repo_id: str, endpoint: str | None, *, branch: str | None, dry_run: bool, replace: bool) -> None:
+def _layout(source: Path, repo_id: str, *, allow_unsandboxed: bool) -> hub_.Layout:
     if card.REPOSITORY.fullmatch(repo_id) is None:
         raise BuilderError(f"'{repo_id}' is not a repository of the hub", help="write hub:OWNER/NAME")
     layout = hub_.read(source)
+    _refuse(layout.unsandboxed, allowed=allow_unsandboxed)
+    return layout
+
+
+def _hub(
+    layout: hub_.Layout, repo_id: str, endpoint: str | None, *, branch: str | None, dry_run: bool, replace: bool
+) -> None:
     repository = hub_.Hub(repo_id, branch=branch or layout.branch, endpoint=endpoint)
     todo = repository.plan(layout, replace=replace)
     for verb, paths in (("add", sorted(todo.add)), ("delete", todo.delete)):

@@ -129,8 +129,13 @@ def line_of(outcome: Outcome) -> str:
     if outcome.status in ("built", "hit") and outcome.wheel is not None:
         test = LoadTest.from_report(outcome.report)
         noted = "" if test.outcome is LoadState.LOADED else f"; load test: {test.words}"
+        noted += "; unsandboxed" if _is_unsandboxed(outcome) else ""
         return f"{variant}: {word} in {outcome.seconds:.1f} s ({outcome.reason}) -> {outcome.wheel.name}{noted}"
     return f"{variant}: {word}: {outcome.reason.splitlines()[0].removeprefix(f'{variant} ')}"
+
+
+def _is_unsandboxed(outcome: Outcome) -> bool:
+    return outcome.wheel is not None and outcome.report.get("sandbox") is False
 
 
 def summary(outcomes: tuple[Outcome, ...]) -> str:
@@ -144,5 +149,11 @@ def summary(outcomes: tuple[Outcome, ...]) -> str:
         cells = "1 cell" if wrong == 1 else f"{wrong} cells"
         parts.append(f"error: NOT WHAT WAS PINNED: {cells} got a file with a wrong hash; trust nothing from there")
     counts = {word: sum(outcome.status == status for outcome in outcomes) for status, word in _WORDS.items()}
+    open_ = sum(map(_is_unsandboxed, outcomes))
+    counts["unsandboxed"] = open_
     parts.append(", ".join(f"{count} {word}" for word, count in counts.items() if count))
+    if open_:
+        parts.append(
+            "note: unsandboxed: kernels could read and write what you can; 'builder doctor' says what is missing"
+        )
     return "\n".join(parts)

@@ -20,7 +20,7 @@ from builder.errors import BuilderError, ConfigError, NotHereError, ToolError, W
 from builder.job import Built, CompileError, OutOfMemoryError
 from builder.kernel import Kernel
 from builder.loadtest import record as records
-from builder.loadtest.outcome import LoadTest
+from builder.loadtest.outcome import LoadError, LoadTest
 from builder.matrix import Cell
 from builder.run import Processes
 from builder.store import Damaged, Entry, StoppedError
@@ -200,7 +200,9 @@ class _Worker:
                 self.listen(Event(variant=cell.variant, kind="step", text=text))
 
             wheel = Wheel.read(entry.wheel)
-            tested = build.test(prepared.job, wheel, scratch=scratch, listen=listen)
+            tested = build.test(prepared.job, wheel, scratch=scratch, listen=listen, processes=self.processes)
+        if self.processes.cancelled:
+            raise _stopped(cell, self.options)
         tested.require(self.preparer.rule)
         report = {**entry.report, "load-test": tested.to_json()}
         if not self.writable:
@@ -263,7 +265,7 @@ class _Worker:
                     listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
                     processes=self.processes,
                 )
-            except CompileError as error:
+            except (CompileError, LoadError) as error:
                 raise _stopped(cell, options) if self.processes.cancelled else error from None
         if prepared.job.toolchain is not None:
             options.store.set_peak(name, cell.variant, int(built.report["peak-memory"]))

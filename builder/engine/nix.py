@@ -239,9 +239,10 @@ class _Run:
         content = source.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         target = self.options.output / source.name
+        report = {**record["report"], "derivation": plan.drv, "output": str(plan.out), "sandbox": record["sandbox"]}
         try:
             write_atomic(target, content)
-            records.write(target, sha256=digest, variant=plan.cell.variant, report=record["report"])
+            records.write(target, sha256=digest, variant=plan.cell.variant, report=report)
         except OSError as error:
             raise ToolError(
                 f"cannot write '{target}': {error.strerror}",
@@ -253,7 +254,7 @@ class _Run:
             wheel=target,
             sha256=digest,
             reason="nothing changed" if status == "hit" else f"derivation {plan.drv}",
-            report={**record["report"], "derivation": plan.drv, "output": str(plan.out), "sandbox": record["sandbox"]},
+            report=report,
         )
 
     def _settled(self, cell: Cell) -> Outcome | None:

@@ -300,7 +300,8 @@ class Preparer:
         options = self.options
         requirements = metadata.requirements(self.kernel.config, request.cell, ingredients.version)
         without = options.experiment.without
-        variables = {name: options.environ[name] for name in reproducible.REACHES_BUILD if options.environ.get(name)}
+        reached = (*reproducible.REACHES_BUILD, reproducible.SANDBOX_PATHS)
+        variables = {name: options.environ[name] for name in reached if options.environ.get(name)}
         variables |= identity.of_build_tools() if request.wanted is None else {}
         if request.installed is not None and python_api.needed_by(request.project):
             variables["python"] = identity.python_of_torch(request.installed)
@@ -322,12 +323,18 @@ class Preparer:
                 "SOURCE_DATE_EPOCH": str(reproducible.epoch_of(options.environ)),
                 "place": self._place(tools),
                 **({"without": " ".join(without)} if without else {}),
+                # What is built without one may have what no key sees: it is never taken for what is built in one.
+                **({} if self._sealed else {"sandbox": "none"}),
                 **variables,
             },
         )
 
+    @property
+    def _sealed(self) -> bool:
+        return self.options.experiment.has("sandbox") and sandbox.obstacle() is None
+
     def _place(self, tools: Toolchain | None) -> str:
-        canonical = self.options.experiment.has("canonical-path") and sandbox.available()
+        canonical = self.options.experiment.has("canonical-path") and (self._sealed or sandbox.available())
         return str(sandbox.CANONICAL) if tools is not None and canonical else ""
 
 

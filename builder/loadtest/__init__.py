@@ -3,8 +3,10 @@
 That a library imports proves nothing: one built for another torch can import and register nothing, in silence.
 """
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,8 +22,10 @@ from builder.loadtest import symbols
 from builder.loadtest.devices import asks_for_a_device, hidden, lacks_a_driver
 from builder.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
 from builder.matrix import Cell
+from builder.run import Processes
+from builder.sandbox import Room, enclose
 
-__all__ = ["SKIPPED", "Beside", "LoadError", "LoadState", "LoadTest", "foresee", "load"]
+__all__ = ["SKIPPED", "Beside", "LoadError", "LoadState", "LoadTest", "foresee", "keep_bytecode", "load"]
 
 DISPATCH_KEYS = {
     Backend.CPU: "CPU",
@@ -78,6 +82,8 @@ def load(
     libraries: tuple[Path, ...] = (),
     bytecode: bool = False,
     beside: Beside | None = None,
+    room: Room | None = None,
+    processes: Processes | None = None,
 ) -> LoadTest:
     """Load the library of `package` by itself, import the package with `python`, and look its ops up.
 
@@ -89,9 +95,11 @@ def load(
         libraries: Where the loader also looks, for stand-ins of a GPU's libraries.
         bytecode: Keep the bytecode of what is imported beside it: torch is half of the time, and the next test's, too.
         beside: What a user's environment has beside the framework.
+        room: What it sees of the machine beside these; without one it sees all.
+        processes: Those that end where a build is told to.
     """
     asked = _Asked(package=package, ops=ops, cell=cell, beside=beside or Beside())
-    found = _run(asked, python, libraries, bytecode=bytecode)
+    found = _run(asked, python, libraries, bytecode=bytecode, room=room, processes=processes)
     return _judge(asked, found).beside_of(asked.beside.names)
 
 
@@ -104,13 +112,15 @@ def foresee(
     libraries: tuple[Path, ...] = (),
     bytecode: bool = False,
     beside: Beside | None = None,
+    room: Room | None = None,
+    processes: Processes | None = None,
 ) -> LoadTest | None:
     """Import the sources of a package before its library is there; return what no compiler will change.
 
     Only a module that is missing and undeclared is told: whatever else is wrong may be the stand-in's fault.
     """
     asked = _Asked(package=package, ops=ops, cell=cell, beside=beside or Beside())
-    found = _run(asked, python, libraries, bytecode=bytecode, stand_in=not cell.noarch)
+    found = _run(asked, python, libraries, bytecode=bytecode, stand_in=not cell.noarch, room=room, processes=processes)
     if found.failure is None or found.failure["used-stand-in"]:
         return None
     judged = _judge(asked, found)
@@ -209,7 +219,30 @@ def _judge_ops(asked: _Asked, found: _Found) -> LoadTest:
     return LoadTest(outcome=LoadState.LOADED, ops=ops)
 
 
-def _run(asked: _Asked, python: Path, libraries: tuple[Path, ...], *, bytecode: bool, stand_in: bool = False) -> _Found:
+def keep_bytecode(module: str, *, python: Path, room: Room) -> None:
+    """Import the framework by itself, for its bytecode alone; what goes wrong is the load test's to tell."""
+    env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/tmp", **hidden()}  # noqa: S108  the sandbox has its own
+    argv = enclose([str(python), "-c", f"import {module}"], room)
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(argv, env=env, cwd="/", capture_output=True, check=False, timeout=_TIMEOUT)
+
+
+def _enclosed(argv: list[str], asked: _Asked, libraries: tuple[Path, ...], *, folder: Path, room: Room) -> list[str]:
+    """Return the command in a sandbox that shows the package, which is its home, and what is beside it."""
+    written = (asked.package.parent, folder)
+    return enclose(argv, room.with_more(readable=(*asked.beside.folders, *libraries), writable=written))
+
+
+def _run(
+    asked: _Asked,
+    python: Path,
+    libraries: tuple[Path, ...],
+    *,
+    bytecode: bool,
+    stand_in: bool = False,
+    room: Room | None = None,
+    processes: Processes | None = None,
+) -> _Found:
     with TemporaryDirectory(prefix="builder-load-") as folder:
         result = Path(folder, "found.json")
         request = {
@@ -225,14 +258,41 @@ def _run(asked: _Asked, python: Path, libraries: tuple[Path, ...], *, bytecode: 
             "result": str(result),
         }
         argv = [str(python), "-c", _CHILD.read_text(encoding="utf-8"), json.dumps(request)]
+        if room is not None:
+            argv = _enclosed(argv, asked, libraries, folder=Path(folder), room=room)
         env = _variables(asked.package, libraries, bytecode=bytecode)
         try:
-            done = subprocess.run(
-                argv, env=env, cwd="/", capture_output=True, text=True, check=False, timeout=_TIMEOUT, errors="replace"
-            )
+            done = _finish(argv, env, processes)
         except subprocess.TimeoutExpired:
             return _Found(ops={}, died=f"its import did not end within {_TIMEOUT:.0f} s")
         return _read(result, done)
+
+
+def _finish(argv: list[str], env: Mapping[str, str], processes: Processes | None) -> "subprocess.CompletedProcess[str]":
+    """Run the process to its end, or until everything of the build is told to end."""
+    with subprocess.Popen(
+        argv,
+        env=env,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        if processes is not None:
+            processes.add(process)
+        try:
+            output, said = process.communicate(timeout=_TIMEOUT)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            if processes is not None:
+                processes.remove(process)
+    return subprocess.CompletedProcess(argv, process.returncode, output, said)
 
 
 def _read(result: Path, done: "subprocess.CompletedProcess[str]") -> _Found:

@@ -1,4 +1,4 @@
-"""The record beside a wheel: what became of its load test, for whoever has the file and not the store."""
+"""The record beside a wheel: what became of its load test and where it was built, for whoever has not the store."""
 
 import json
 from collections.abc import Mapping
@@ -22,6 +22,7 @@ def write(wheel: Path, *, sha256: str, variant: str, report: Mapping[str, Any]) 
         "wheel": wheel.name,
         "sha256": sha256,
         "variant": variant,
+        "sandbox": report.get("sandbox"),
         "load-test": LoadTest.from_report(report).to_json(),
     }
     write_atomic(path_of(wheel), f"{json.dumps(table, indent=1, sort_keys=True)}\n".encode())
@@ -34,3 +35,13 @@ def read(wheel: Path, *, sha256: str) -> LoadTest | None:
         return LoadTest.from_report(table) if table["sha256"] == sha256 else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def sandboxed(wheel: Path, *, sha256: str) -> bool | None:
+    """Return whether a wheel was built in a sandbox; None where its record is gone or does not say it."""
+    try:
+        table = json.loads(path_of(wheel).read_text(encoding="utf-8"))
+        said = table["sandbox"] if table["sha256"] == sha256 else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return said if isinstance(said, bool) else None

@@ -24,6 +24,8 @@ class Origin:
     dirty: bool = False
     builder_id: str = BUILDER_ID
     """URI of the platform that built; CI names its workflow."""
+    sandbox: bool | None = None
+    """Whether the wheel was built in a sandbox, where its record says it."""
     invocation: str | None = None
     """URI of the run; it makes the statement of each run another."""
 
@@ -52,7 +54,11 @@ def _definition(shipped: Shipped, origin: Origin) -> dict[str, Any]:
     return {
         "buildType": BUILD_TYPE,
         "externalParameters": external,
-        "internalParameters": {"builder": __version__, "toolchain": build.get("toolchain", {})},
+        "internalParameters": {
+            "builder": __version__,
+            "toolchain": build.get("toolchain", {}),
+            **({} if origin.sandbox is None else {"sandbox": origin.sandbox}),
+        },
         "resolvedDependencies": [*_sources(shipped, origin), *_framework(shipped)],
     }
 

@@ -27,6 +27,8 @@ class Layout:
     version: int
     files: Mapping[str, Path]
     """What goes to the repository, by its path there."""
+    unsandboxed: tuple[str, ...] = ()
+    """Variants that were built without a sandbox."""
 
     @property
     def branch(self) -> str:
@@ -69,7 +71,13 @@ def read(build: Path) -> Layout:
     ((kernel, version),) = kernels
     if not isinstance(version, int):
         raise PublishError(f"the kernel in '{build}' has no version", help="set general.version and build again")
-    return Layout(kernel=kernel, version=version, files=dict(_files(build, tables)))
+    unsandboxed = tuple(variant for variant in variants if _is_unsandboxed(tables[variant]))
+    return Layout(kernel=kernel, version=version, files=dict(_files(build, tables)), unsandboxed=unsandboxed)
+
+
+def _is_unsandboxed(table: Mapping[str, Any]) -> bool:
+    provenance = table.get("provenance")
+    return isinstance(provenance, dict) and provenance.get("sandbox") is False
 
 
 def _files(build: Path, tables: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Path]]:

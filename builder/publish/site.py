@@ -7,6 +7,7 @@ from pathlib import Path
 
 from builder.errors import NothingToDoError, PublishError
 from builder.index.site import FILES, MANIFEST
+from builder.loadtest import record
 from builder.publish.targets import Target, is_own
 from builder.toolchain import sha256_of
 
@@ -20,6 +21,8 @@ class Plan:
     fixed: tuple[str, ...]
     """Paths of all files that never change; those that are there are left out when they are sent."""
     pages: tuple[str, ...]
+    unsandboxed: tuple[str, ...] = ()
+    """Those of the new wheels that were built without a sandbox."""
 
 
 def plan(site: Path, target: Target) -> Plan:
@@ -36,9 +39,16 @@ def plan(site: Path, target: Target) -> Plan:
     there = target.read(MANIFEST)
     theirs = {} if there is None else _manifest(there, name=f"{target}/{MANIFEST}")
     _check_against(own, theirs, target)
-    fixed = tuple(path for path in sorted(listed) if path.startswith(f"{FILES}/"))
+    files = tuple(path for path in sorted(listed) if path.startswith(f"{FILES}/"))
+    records = tuple(path for path in files if path.endswith(record.SUFFIX))  # of the last build: they change
     pages = tuple(path for path in sorted(listed) if not path.startswith(f"{FILES}/"))
-    return Plan(wheels=tuple(sorted(own.keys() - theirs.keys())), fixed=fixed, pages=pages)
+    wheels = tuple(sorted(own.keys() - theirs.keys()))
+    return Plan(
+        wheels=wheels,
+        fixed=tuple(path for path in files if path not in records),
+        pages=(*records, *pages),
+        unsandboxed=tuple(name for name in wheels if record.sandboxed(site / FILES / name, sha256=own[name]) is False),
+    )
 
 
 def publish(site: Path, target: Target, todo: Plan) -> None:

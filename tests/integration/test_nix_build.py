@@ -2,16 +2,18 @@
 
 import hashlib
 import json
+import os
 import secrets
 import shutil
 import subprocess
 import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.integration import nix_tools
+from tests.integration import hostile, nix_tools
 
 builder, flake, relu, tiny = nix_tools.builder, nix_tools.flake, nix_tools.relu, nix_tools.tiny
 STABLE = "torch-stable-abi210-cpu-x86_64-linux"
@@ -38,6 +40,18 @@ def test_a_cell_is_the_same_file_from_nix_and_from_the_local_engine(builder, tin
     ours, theirs = only_wheel(tmp_path / "nix"), only_wheel(tmp_path / "local")
     assert ours.name == theirs.name
     assert sha256(ours) == sha256(theirs)
+
+
+def test_a_hostile_kernel_gets_nothing_of_the_machine(builder, tiny, tmp_path):
+    with hostile.prey(tmp_path, pid=os.getpid(), store=tmp_path / "store") as tries:
+        # The host's own folders are Nix's to guard: what is tried there would harm this machine.
+        hostile.importing(tiny, replace(tries, rough=False))
+        env = {"SECRET": hostile.TOKEN, "HOME": str(tmp_path / "somebody")}
+        builder(tiny, "--variant", STABLE, "--output", tmp_path / "nix", env=env, check=0)
+        hostile.including(tiny, tries.files[0])
+        done = builder(tiny, "--variant", STABLE, "--output", tmp_path / "nix", env=env, check=4)
+    assert f"file not found: {tries.files[0]}" in done.stderr
+    assert not (tmp_path / "written").exists()
 
 
 def test_a_tvm_ffi_cell_is_the_same_file_from_nix_and_from_the_local_engine(builder, relu, tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from builder import reproducible, sandbox
-from tests.integration import rendered
+from tests.integration import hostile, rendered
 
 ROOT = Path(__file__).parent.parent.parent
 TINY = ROOT / "tests/data/kernels/tiny"
@@ -111,9 +111,21 @@ def test_without_the_list_of_variables_a_compiler_reads_the_users(build, tiny, t
     )
     says(tiny, "MINE")
     noisy = {"CPATH": str(tmp_path / "include")}
-    off = ("environment",)
+    off = ("environment", "sandbox")  # in which the folder is not there
     assert build(tiny, CPU, place="a", without=off) != build(tiny, CPU, place="a", without=off, env=noisy)
     assert build(tiny, CPU, place="a") == build(tiny, CPU, place="a", env=noisy)
+
+
+def test_without_a_sandbox_a_file_that_no_key_sees_is_in_the_library(build, tiny, tmp_path):
+    if sandbox.obstacle() is not None:
+        pytest.skip(f"no sandbox here: {sandbox.obstacle()}")
+    (tmp_path / "file").write_text("first")
+    hostile.including(tiny, tmp_path / "file")
+    first = build(tiny, CPU, place="a", without=("sandbox",))
+    (tmp_path / "file").write_text("other")
+    assert build(tiny, CPU, place="a", without=("sandbox",)) != first
+    with pytest.raises(AssertionError, match="file not found"):
+        build(tiny, CPU, place="a")
 
 
 def test_without_a_fixed_zip_the_time_of_packing_is_in_the_wheel(build, tiny):

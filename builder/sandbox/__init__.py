@@ -1,12 +1,18 @@
-"""Run a tool at the one path where every build happens, whatever the real one is."""
+"""Run a command where it sees next to nothing of the machine, or at least at the one path where every build happens."""
 
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
+from builder.sandbox.room import Room
+
+__all__ = ["CANONICAL", "Room", "available", "enclose", "obstacle", "wrap"]
+
 CANONICAL = Path("/tmp/builder")  # noqa: S108  exists on every machine and in Nix's sandbox; only a mount point
 """Where a build sees its scratch directory; the environment is mounted at `env` in it."""
+_ENTER = Path(__file__).with_name("enter.py")
+_PROBE_TIMEOUT = 10
 
 # mount and exec, in a mount namespace of its own; the values are arguments, never part of the script.
 _SCRIPT = """
@@ -20,6 +26,28 @@ exec "$@"
 
 
 @cache
+def obstacle() -> str | None:
+    """Return why no sandbox can be made here; None where one can."""
+    if not sys.platform.startswith("linux"):
+        return "sandboxes are made of Linux's namespaces"
+    try:
+        probe = subprocess.run(
+            enclose(["/bin/sh", "-c", ":"], Room()), capture_output=True, text=True, check=False, timeout=_PROBE_TIMEOUT
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    said = probe.stderr.strip().removeprefix("error: ")
+    return None if probe.returncode == 0 else said.splitlines()[-1] if said else f"exit code {probe.returncode}"
+
+
+def enclose(argv: list[str], room: Room) -> list[str]:
+    """Return the command that runs `argv`, a path and its arguments, with the system's tools and `room` alone."""
+    # Isolated from the variables of the build, and without the packages of this interpreter.
+    steps = [word for step in room.plan() for word in step]
+    return [sys.executable, "-I", "-S", str(_ENTER), *steps, "--", *argv]
+
+
+@cache
 def available() -> bool:
     """Whether the kernel lets this user mount in a namespace of his own."""
     if not sys.platform.startswith("linux") or not _mount_point():
@@ -29,7 +57,7 @@ def available() -> bool:
             [*_unshare(), "mount", "--bind", str(CANONICAL), str(CANONICAL)],
             capture_output=True,
             check=False,
-            timeout=10,
+            timeout=_PROBE_TIMEOUT,
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

@@ -1,0 +1,114 @@
+"""What a command may see of this machine: the system's tools, and the folders that it is given."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+"""Where a system has its toolchain; on most all but the first are links into it."""
+_OF_ETC = ("alternatives", "ccache.conf", "clang", "ld.so.cache", "ld.so.conf", "ld.so.conf.d")
+_STORES = ("/nix/store", "/gnu/store")
+"""Where whole systems keep each package in a folder of its own: one needs the others, so all are shown."""
+_FILES = {
+    "/etc/group": "builder:x:1000:\nnogroup:x:65534:\n",
+    "/etc/hosts": "127.0.0.1 localhost\n",
+    "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    "/etc/passwd": "builder:x:1000:1000:builder:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+}
+_PARTS = ("bin", "include", "lib", "lib32", "lib64", "libexec")
+"""What a folder of programs has that lies where a user's own files are."""
+_MOST_LINKS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """The inside of a sandbox, beside the system's tools."""
+
+    readable: tuple[Path, ...] = ()
+    """Shown where they are, and read-only; what is not there is left out."""
+    writable: tuple[Path, ...] = ()
+    """Shown where they are."""
+    mounts: tuple[tuple[Path, Path, bool], ...] = ()
+    """A folder, where it is shown, and whether it can be written there."""
+    cwd: Path = field(default=Path("/"))
+
+    def with_more(self, *, readable: Iterable[Path] = (), writable: Iterable[Path] = ()) -> "Room":
+        """Return the same room with more to see."""
+        return replace(self, readable=(*self.readable, *readable), writable=(*self.writable, *writable))
+
+    def plan(self) -> tuple[tuple[str, str, str], ...]:
+        """Return the steps of `enter.py`: what to mount, and links that lead there as they do on this machine."""
+        system = (Path(path) for path in (*SYSTEM, *(f"/etc/{name}" for name in _OF_ETC)))
+        shown = [*system, *self.readable, *_stores(self.readable)]
+        trails = [(_trail(path), False) for path in shown] + [(_trail(path), True) for path in self.writable]
+        binds = {trail.end: writable for trail, writable in trails if trail.end.exists() and trail.end != Path("/")}
+        planned = [(path, path, writable) for path, writable in binds.items() if not _is_shown(path, writable, binds)]
+        planned += [(source.resolve(), target, writable) for source, target, writable in self.mounts]
+        planned.sort(key=lambda bind: len(bind[1].parts))
+        return (
+            ("cwd", str(self.cwd), ""),
+            *(("file", path, text) for path, text in _FILES.items()),
+            *(("write" if writable else "read", str(source), str(target)) for source, target, writable in planned),
+            *(("link", *link) for link in sorted({(str(path), to) for trail, _ in trails for path, to in trail.links})),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trail:
+    """How a path leads to a file: each link on the way, and the end."""
+
+    links: tuple[tuple[Path, str], ...]
+    end: Path
+
+
+def _trail(path: Path) -> _Trail:
+    links: list[tuple[Path, str]] = []
+    at, left = Path("/"), list(path.absolute().parts[1:])
+    while left:
+        name = left.pop(0)
+        step = at.parent if name == ".." else at / name
+        if name == ".." or not step.is_symlink() or len(links) >= _MOST_LINKS:
+            at = step
+            continue
+        target = str(step.readlink())
+        links.append((step, target))
+        at = Path("/") if target.startswith("/") else at
+        left = [part for part in Path(target).parts if part != "/"] + left
+    return _Trail(links=tuple(links), end=at)
+
+
+def _is_shown(path: Path, writable: bool, binds: dict[Path, bool]) -> bool:  # noqa: FBT001  a column of a table
+    """Whether a folder above it is shown, too, in the same way."""
+    above = next((parent for parent in path.parents if parent in binds), None)
+    return above is not None and binds[above] == writable
+
+
+def _stores(paths: Iterable[Path]) -> Iterator[Path]:
+    ends = [path.resolve() for path in paths]
+    yield from (Path(store) for store in _STORES if any(end.is_relative_to(store) for end in ends))
+
+
+def around(program: Path, *, home: Path | None) -> tuple[Path, ...]:
+    """Return what belongs to a program: the prefix that it is installed in, by its name and where a link leads.
+
+    Of a prefix that is also a user's home, only what programs are made of.
+    """
+    found = [program]
+    for path in (program, program.resolve()):
+        folder = path.parent.parent if path.parent.name in ("bin", "sbin", "libexec") else path.parent
+        found += _without_home(folder, home) if folder != Path("/") else []
+    return tuple(dict.fromkeys(found))
+
+
+def _without_home(folder: Path, home: Path | None) -> Iterable[Path]:
+    private = () if home is None else (home, *home.parents, home / ".local")
+    return (folder / part for part in _PARTS) if folder in private else (folder,)
+
+
+def beyond(folder: Path) -> Iterator[Path]:
+    """Yield where the links of a toolkit lead out of it, those of its own folders, too."""
+    root = folder.resolve()
+    inner = itertools.chain(root.glob("*"), root.glob("*/*"))
+    ends = {path.resolve() for path in inner if path.is_symlink()}
+    yield from sorted(end for end in ends if end.exists() and not end.is_relative_to(root))

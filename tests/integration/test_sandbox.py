@@ -1,0 +1,193 @@
+"""A hostile kernel gets nothing of the machine that builds it; an honest one is the same file as without a sandbox."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builder import sandbox
+from tests.integration import hostile
+
+ROOT = Path(__file__).parent.parent.parent
+TINY = ROOT / "tests/data/kernels/tiny"
+VARIANT = "torch-stable-abi210-cpu-x86_64-linux"
+OPEN = json.dumps({"without": ["sandbox"]})
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.cmake,
+    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    pytest.mark.skipif(sandbox.obstacle() is not None, reason=f"no sandbox here: {sandbox.obstacle()}"),
+]
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    return hostile.copied(TINY, tmp_path)
+
+
+@pytest.fixture
+def tries(tmp_path, store):
+    with hostile.prey(tmp_path, pid=os.getpid(), store=store) as found:
+        yield found
+
+
+@pytest.fixture
+def build(store, kernel, tmp_path):
+    def run(*options, env=None, check=None):
+        done = subprocess.run(
+            [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT, *options],
+            env={
+                **os.environ,
+                "BUILDER_STORE": str(store),
+                "PYTHONPATH": str(ROOT),
+                "CCACHE_DISABLE": "1",
+                "HOME": str(tmp_path / "somebody"),
+                "SECRET": hostile.TOKEN,
+                **(env or {}),
+            },
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        if check is not None:
+            assert done.returncode == check, done.stderr
+        return done
+
+    return run
+
+
+def test_a_package_gets_nothing_while_it_is_imported(build, kernel, tries, tmp_path):
+    hostile.importing(kernel, tries)
+    build(check=0)
+    assert not (tmp_path / "written").exists()
+
+
+def test_the_same_package_gets_everything_without_a_sandbox(build, kernel, tries, tmp_path):
+    hostile.importing(kernel, replace(tries, rough=False))
+    done = build("--experiment", OPEN, check=5)
+    for what in ("environment", "parent", "signal", "loopback", "unix socket", f"write {tmp_path / 'written'}"):
+        assert what in done.stderr
+    assert str(tmp_path / "somebody/.netrc") in done.stderr
+
+
+def test_a_compiler_gets_nothing_while_it_compiles(build, tries, tmp_path):
+    found = hostile.compiler(tmp_path, tries, "the compiler got:")
+    done = build("--json", "--rebuild", env={"CXX": str(found)}, check=0)
+    log = Path(json.loads(done.stdout)[0]["log"]).read_text()
+    assert {line for line in log.splitlines() if "the compiler got: " in line} == {"the compiler got: nothing"}
+    (tmp_path / "tools").rename(tmp_path / "tools of before")
+    found = hostile.compiler(tmp_path, replace(tries, rough=False), "the compiler got:")
+    build("--rebuild", "--experiment", OPEN, env={"CXX": str(found)}, check=0)
+    log = Path(json.loads(done.stdout)[0]["log"]).read_text()
+    got = next(line for line in log.splitlines() if line.startswith("the compiler got: "))
+    assert "loopback" in got
+    assert tries.files[0] in got
+
+
+def test_a_file_that_no_key_sees_is_not_there_for_the_assembler(build, kernel, tries):
+    hostile.including(kernel, tries.files[0])
+    done = build(check=4)
+    assert f"file not found: {tries.files[0]}" in done.stderr
+    build("--experiment", OPEN, check=0)
+
+
+def test_an_honest_kernel_has_the_same_bytes_and_says_where_it_was_built(build, tmp_path):
+    (tmp_path / "somebody").mkdir()
+    inside = json.loads(build("--json", check=0).stdout)[0]
+    again = build("--json", "--experiment", OPEN, check=0)
+    outside = json.loads(again.stdout)[0]
+    assert inside["report"]["sandbox"] is True
+    assert outside["report"]["sandbox"] is False
+    assert outside["status"] == "built"  # and no hit: another wheel of that kind could have what no key sees
+    assert inside["sha256"] == outside["sha256"]
+    assert "1 built, 1 unsandboxed" in again.stderr
+    assert "; unsandboxed" in again.stderr
+    record = json.loads(next((tmp_path / "dist").glob("*.record.json")).read_text())
+    assert record["sandbox"] is False
+
+
+def test_what_a_kernel_leaves_behind_ends_with_its_load_test(build, kernel, tmp_path):
+    (tmp_path / "somebody").mkdir()
+    package = kernel / "torch-ext/tiny/__init__.py"
+    mark = f"sleep-{os.getpid()}-{time.monotonic_ns()}"
+    start = f"import subprocess\nsubprocess.Popen(['sh', '-c', 'sleep 300; : {mark}'], start_new_session=True)\n"
+    package.write_text(f"{package.read_text()}\n{start}")
+    build(check=0)
+    assert mark not in running()
+
+
+def running():
+    """Return the command lines of all processes."""
+    texts = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            texts.append(path.read_text(errors="replace"))
+    return "\n".join(texts)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_an_import_that_never_ends_is_over_within_a_second_of_a_signal(store, kernel, tmp_path, number):
+    mark = f"forever-{os.getpid()}-{time.monotonic_ns()}"
+    package = kernel / "torch-ext/tiny/__init__.py"
+    shell = f"trap '' TERM INT; sleep 300; : {mark}"
+    deaf = "import signal, subprocess\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    loop = f"{deaf}subprocess.run(['sh', '-c', {shell!r}])\n"
+    package.write_text(f"{package.read_text()}\n{loop}")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT],
+        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), "CCACHE_DISABLE": "1"},
+        cwd=tmp_path,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 120
+    while mark not in running():
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.2)
+    began = time.monotonic()
+    process.send_signal(number)
+    process.wait(timeout=30)
+    assert time.monotonic() - began < 2  # a second, and what a busy machine takes
+    assert mark not in running()
+
+
+def test_a_compiler_behind_a_script_is_found_with_its_parts(build, tmp_path):
+    (tmp_path / "somebody").mkdir()
+    real, wrapper = tmp_path / "sw/gcc/bin", tmp_path / "wrappers"
+    real.mkdir(parents=True)
+    wrapper.mkdir()
+    shutil.copy("/usr/bin/g++", real / "g++")
+    (real.parent / "lib").symlink_to("/usr/lib")
+    (wrapper / "g++").write_text(f'#!/bin/sh\nexec "{real}/g++" "$@"\n')
+    (wrapper / "g++").chmod(0o755)
+    build("--rebuild", env={"CXX": str(wrapper / "g++")}, check=0)
+
+
+def test_what_no_compiler_tells_is_shown_where_the_user_names_it(build, tmp_path):
+    (tmp_path / "somebody").mkdir()
+    hidden, wrapper = tmp_path / "hidden", tmp_path / "wrappers"
+    hidden.mkdir()
+    wrapper.mkdir()
+    (hidden / "flags").write_text("-DFOUND")
+    (wrapper / "g++").write_text(f'#!/bin/sh\nexec /usr/bin/g++ "@{hidden}/flags" "$@"\n')
+    (wrapper / "g++").chmod(0o755)
+    env = {"CXX": str(wrapper / "g++")}
+    assert f"{hidden}/flags" in build("--rebuild", env=env, check=4).stderr
+    build("--rebuild", env={**env, "BUILDER_SANDBOX_PATHS": str(hidden)}, check=0)
