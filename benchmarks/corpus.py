@@ -69,7 +69,8 @@ def rows(kernel: Path, options: argparse.Namespace) -> Iterator[Row]:
     backends = [argument for backend in options.backend or () for argument in ("--backend", backend)]
     code, planned, said = builder("build", kernel, "--dry-run", *backends)
     if planned is None:
-        outcome = "no cell" if code == NOTHING_TO_DO else "refused"
+        other = "has no backend" in said  # than those of --backend
+        outcome = "no cell" if code == NOTHING_TO_DO or other else "refused"
         yield Row(kernel=name, cell="", outcome=outcome, reason=first_line(said))
         return
     possible = [cell for cell in planned if cell["action"] in ("build", "hit")]
