@@ -119,7 +119,7 @@ def test_an_installer_takes_the_right_wheel_and_downloads_no_other(installer, ho
     files = [path for path in requests if "/files/" in path]
     assert [path for path in files if path.endswith(".metadata")], requests
     assert {path for path in files if path.endswith(".whl")} == {
-        "/files/relu-1.0.0%2Btorch213.cxx11.cpu-py3-none-manylinux_2_28_x86_64.whl"
+        "/files/relu-1.0.0%2Btorch213.cxx11.cpu-cp39-abi3-manylinux_2_28_x86_64.whl"
     }
 
 
