@@ -1,11 +1,12 @@
 """Ask git about a folder of a stranger: the one module that starts git, so that git starts nothing in turn."""
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -199,6 +200,38 @@ def make_copy(folder: Path, *arguments: str) -> None:
     if done.returncode != 0:
         reason = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
         raise ToolError(f"git {arguments[0]} failed: {reason}")
+
+
+def fetch_commit(source: str, commit: str, target: Path, *, environ: Mapping[str, str]) -> None:
+    """Make `target` the files of one commit of a repository elsewhere; a commit is a hash over all of them.
+
+    The user's own settings hold, such as those of a proxy in `environ`. `target` is there whole, or not at all.
+
+    Raises:
+        ToolError: git cannot be started, or the repository cannot be reached or has no such commit.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        env = {**environ, **_VARIABLES, "GIT_CEILING_DIRECTORIES": str(target.parent)}
+        for arguments in (
+            ("init", "--quiet"),
+            ("fetch", "--quiet", "--depth", "1", source, commit),
+            ("-c", f"core.hooksPath={os.devnull}", "checkout", "--quiet", "--detach", commit),
+        ):
+            done = _run(aside, ("--no-pager", *arguments), env=env)
+            if done.returncode != 0:
+                reason = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[0]
+                raise ToolError(
+                    f"git cannot fetch {commit} of {source}: {reason}",
+                    help="look whether the repository can be reached from here, or name a folder that has it",
+                )
+        shutil.rmtree(aside / ".git")
+        aside.chmod(0o755)  # the store may be of a group
+        with contextlib.suppress(OSError):  # another build was first
+            aside.rename(target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def is_here() -> bool:

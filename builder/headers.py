@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from builder import git
 from builder.config import Backend, Config
 from builder.errors import BuilderError
 from builder.pins import Wheel
@@ -31,6 +32,25 @@ def folders(config: Config, backend: Backend, *, environ: Mapping[str, str], sit
             result[str(found["VARIABLE"])] = Path(_named(found, environ)).absolute()
         elif "WHEEL_ROOT" in found and pinned.is_dir():
             result[str(found["VARIABLE"])] = pinned
+    return result
+
+
+def fetched(config: Config, backend: Backend, *, environ: Mapping[str, str], root: Path) -> dict[str, Path]:
+    """Return the CMake variables of the libraries that are pinned by a commit, each fetched once below `root`.
+
+    It is done before the build, which has no network.
+
+    Raises:
+        ToolError: a commit cannot be fetched.
+    """
+    result = {}
+    for found in headers.of(config, backend):
+        if "COMMIT" not in found or _named(found, environ):
+            continue
+        folder = root / str(found["COMMIT"])
+        if not folder.is_dir():
+            git.fetch_commit(str(found["SOURCE"]), str(found["COMMIT"]), folder, environ=environ)
+        result[str(found["VARIABLE"])] = folder
     return result
 
 

@@ -1,10 +1,14 @@
 """Where header-only libraries come from, before anything is built."""
 
+import os
+import subprocess
+
 import pytest
 
-from builder import headers, kernel
+from builder import git, headers, kernel
 from builder.config import Backend
-from builder.errors import BuilderError
+from builder.errors import BuilderError, ToolError
+from builder.render import headers as rendered
 
 CONFIG = """
 [general]
@@ -46,7 +50,7 @@ def test_a_pinned_version_is_a_wheel_of_the_environment(tmp_path):
     assert headers.wheels(config(tmp_path), Backend.CPU, environ={}) == ()
 
 
-def test_a_version_that_git_fetches_is_left_to_cmake(tmp_path):
+def test_a_version_that_git_fetches_is_no_wheel(tmp_path):
     found = config(tmp_path, "cutlass_4_0")
     assert headers.wheels(found, Backend.CUDA, environ={}) == ()
     assert headers.folders(found, Backend.CUDA, environ={}, site_packages=tmp_path) == {}
@@ -82,3 +86,36 @@ def test_a_named_folder_counts_by_its_content_and_not_by_its_path(tmp_path):
 def test_a_folder_without_the_library_is_refused(tmp_path):
     with pytest.raises(BuilderError, match=r"CUTLASS_SRC_DIR names '.*', and there is no 'include/cutlass/cutlass\.h'"):
         headers.digests(config(tmp_path), Backend.CUDA, environ={"CUTLASS_SRC_DIR": str(tmp_path)})
+
+
+def repository(folder):
+    """Return the commit of a new repository that has one header."""
+    folder.mkdir()
+    (folder / "a.h").write_text("// a\n")
+    command = ("git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.org")
+    for arguments in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "a")):
+        subprocess.run([*command, *arguments], check=True)
+    return subprocess.run([*command, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_commit_is_fetched_whole_and_without_its_history(tmp_path):
+    commit = repository(tmp_path / "origin")
+    git.fetch_commit(f"file://{tmp_path / 'origin'}", commit, tmp_path / "kept" / commit, environ=os.environ)
+    assert [path.name for path in (tmp_path / "kept" / commit).iterdir()] == ["a.h"]
+
+
+def test_a_commit_that_is_not_there_leaves_nothing(tmp_path):
+    repository(tmp_path / "origin")
+    with pytest.raises(ToolError, match=f"git cannot fetch {'0' * 40} of file://"):
+        git.fetch_commit(f"file://{tmp_path / 'origin'}", "0" * 40, tmp_path / "kept/0", environ=os.environ)
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
+def test_a_commit_that_was_fetched_before_is_used_again(tmp_path):
+    found = config(tmp_path, "cutlass_4_0")
+    (commit,) = [str(each["COMMIT"]) for each in rendered.of(found, Backend.CUDA)]
+    (tmp_path / "kept" / commit).mkdir(parents=True)
+    folders = headers.fetched(found, Backend.CUDA, environ={}, root=tmp_path / "kept")
+    assert list(folders.values()) == [tmp_path / "kept" / commit]
+    named = {name: str(tmp_path) for name in folders}
+    assert headers.fetched(found, Backend.CUDA, environ=named, root=tmp_path / "kept") == {}

@@ -282,6 +282,7 @@ class Preparer:
             framework_version=_read_identity(request.cell, site_packages).version,
             toolchain=tools,
             toolkit_root=root,
+            headers=self._headers(request.cell),
             test_python=python,
             load_test=self.rule,
             beside=beside,
@@ -295,6 +296,12 @@ class Preparer:
             pins="" if request.wanted is None else request.wanted.digest,
             experiment=options.experiment,
         )
+
+    def _headers(self, cell: Cell) -> Mapping[str, Path]:
+        if cell.noarch:
+            return {}
+        root = self.options.store.root / "headers"
+        return headers.fetched(self.kernel.config, cell.backend, environ=self.options.environ, root=root)
 
     def _record(self, request: Request, ingredients: Ingredients, tools: Toolchain | None) -> identity.BuildRecord:
         options = self.options

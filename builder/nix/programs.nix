@@ -78,7 +78,7 @@ in
         mkdir -p "$out/bin" "$out/lib"
         if [ -n "$checkout" ]; then root="$source"; else ln -s "$source" "$out/lib/builder"; root="$out/lib"; fi
         {
-          echo "#!$python -I"
+          echo "#!$python -IB"
           echo "import sys"
           echo "sys.path.insert(0, '$root')"
           echo "from builder.cli import main"

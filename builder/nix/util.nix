@@ -176,6 +176,6 @@ in
   */
   runPython = [
     "-c"
-    "exec \"$interpreter\" -I \"$script\""
+    "exec \"$interpreter\" -IB \"$script\""
   ];
 }

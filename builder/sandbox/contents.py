@@ -65,6 +65,9 @@ def _python(job: Job, python: Path) -> Iterator[Path]:
         name, _, value = line.partition("=")
         if name.strip() == "home":
             yield from around(Path(value.strip()) / python.name, home=home)
+    if job.environment is None:
+        for file in sorted((python.parent.parent / "lib").glob("python3*/site-packages/*.pth")):
+            yield from (Path(line.strip()) for line in _lines(file) if line.startswith("/"))
     while job.environment is not None and python.is_symlink() and python.is_relative_to(job.environment):
         python = python.parent / python.readlink()
     yield from around(python, home=home)
