@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from builder import _toml
+from builder import toml
 from builder.config.values import Version
 from builder.resources import DATA
 
@@ -31,7 +31,7 @@ class Generation:
 @lru_cache
 def facts() -> dict[str, Any]:
     """Return the tables of `architectures.toml`."""
-    return _toml.loads((DATA / "architectures.toml").read_text(encoding="utf-8"))
+    return toml.loads((DATA / "architectures.toml").read_text(encoding="utf-8"))
 
 
 @lru_cache

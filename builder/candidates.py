@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from builder import _toml, resources
+from builder import resources, toml
 from builder.config import Backend, Config, Framework, Version
 
 SETS = ("release", "preview")
@@ -43,7 +43,7 @@ def rows() -> tuple[Row, ...]:
 
 def read(text: str) -> tuple[Row, ...]:
     """Return the rows of a matrix file."""
-    table = _toml.loads(text)
+    table = toml.loads(text)
     return tuple(_row(row, name) for name in SETS for row in table[name]["cell"])
 
 

@@ -5,9 +5,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from builder.config.text import leaves
 from builder.errors import BuilderError
 from builder.shipped import Shipped
-from builder.source import leaves
 from builder.variant import Variant
 
 NAME = "CARD.md"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from builder import _toml, resources
+from builder import resources, toml
 
 _OURS = "run:"
 """What begins a whole command in the table, where no package manager is asked."""
@@ -14,7 +14,7 @@ _OURS = "run:"
 
 @functools.cache
 def _table() -> Mapping[str, Any]:
-    return _toml.loads((resources.DATA / "distributions.toml").read_text(encoding="utf-8"))
+    return toml.loads((resources.DATA / "distributions.toml").read_text(encoding="utf-8"))
 
 
 def release() -> Mapping[str, str]:

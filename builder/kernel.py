@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.config import Config, read
-from builder.source import Source
+from builder.config.text import Source
 
 CONFIG = "build.toml"
 

@@ -9,8 +9,8 @@ from typing import Any
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.version import Version
 
-from builder import __version__, dependencies
-from builder.config import Config, Framework
+from builder import __version__
+from builder.config import Config, Framework, dependencies
 from builder.matrix import Cell
 from builder.render.metadata import urls
 from builder.wheel import Bytes

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from builder import _toml
+from builder import toml
 from builder.errors import BuilderError
 
 ANY = "any"
@@ -44,10 +44,10 @@ def read(file: Path) -> dict[str, Any]:
     if file.exists() and not file.is_file():  # a FIFO would be read for ever
         raise PinsError(f"the pin file '{file}' is not a file", help="name the pin file")
     try:
-        table = _toml.loads(file.read_text(encoding="utf-8"))
+        table = toml.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise PinsError(f"cannot read the pin file '{file}': {error.strerror}", help="reinstall builder") from error
-    except (_toml.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (toml.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PinsError(f"the pin file is not TOML: {error}\n  --> {file}", help="restore it") from error
     found = tuple(problems(table))
     if found:

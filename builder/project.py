@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from builder.errors import BuilderError, DiskFullError, NothingToDoError
-from builder.spelling import listed
+from builder.wording import listed
 
 MANIFEST = ".builder-files"
 """File that lists what a render wrote, by path and sha256: what a later one may replace or remove."""

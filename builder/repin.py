@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from builder import _toml, pinfile
+from builder import pinfile, toml
 from builder.errors import ToolError
 from builder.fetch import LIMITS
 from builder.finders import uv_binary
@@ -132,7 +132,7 @@ def _lock(
         done = run(argv, cwd=Path(scratch), env=env, limits=LIMITS)
         if done.returncode != 0:
             raise UnresolvedError(done.output.strip())
-        packages: list[dict[str, Any]] = _toml.loads(locked.read_text(encoding="utf-8"))["packages"]
+        packages: list[dict[str, Any]] = toml.loads(locked.read_text(encoding="utf-8"))["packages"]
         return packages
 
 

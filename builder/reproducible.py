@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.errors import BuilderError
-from builder.spelling import nearest
 from builder.wheel import EPOCH, LATEST
+from builder.wording import nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

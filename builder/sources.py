@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.config import Backend, Config, Framework
+from builder.config.text import KeyPath
 from builder.config.v5 import Component
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.source import KeyPath
-from builder.spelling import nearest, quoted
 from builder.tree import TooManyFilesError, Tree, is_glob
+from builder.wording import nearest, quoted
 
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh", ".hip.h", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".def")
 _OUTPUTS = ("build", "dist")

@@ -7,7 +7,7 @@ import sys
 from typing import TextIO
 
 from builder.errors import ToolError
-from builder.spelling import visible
+from builder.wording import visible
 
 _COMMAND = re.compile(r"^(?P<before>\s*)::(?=[A-Za-z][\w-]*(?:[ \t][^\n]*?)?::)", re.MULTILINE)
 _OLD_COMMAND = re.compile(r"##(?=\[|vso\[|teamcity\[)")

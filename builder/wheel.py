@@ -17,8 +17,8 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
-from builder.spelling import quoted
 from builder.untrusted import why_not_a_name
+from builder.wording import quoted
 from builder.zipped import LOCAL_HEADER, WheelError, Zipped, why_not_readable
 
 __all__ = [

@@ -23,9 +23,9 @@ from builder.config import (
     v3,
     v5,
 )
+from builder.config.text import Source, dotted
 from builder.config.values import CudaCapability, GitUrl, ProjectPath, RocmArch
 from builder.errors import ConfigError
-from builder.source import Source, dotted
 
 DATA = Path(__file__).parent / "data/config"
 GOLDEN = Path(__file__).parent / "golden/config"

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from kernels._rust import Build
 
-from builder import _toml
+from builder import toml
 from builder.config import read
+from builder.config.text import Source
 from builder.errors import ConfigError
-from builder.source import Source
 
 DATA = Path(__file__).parent / "data/config"
 VALID = sorted((DATA / "valid").glob("*.toml"))
@@ -70,7 +70,7 @@ def document(edition, table, key, value):
 
 
 def cases():
-    table_of = _toml.loads((DATA / "differential.toml").read_text(encoding="utf-8"))
+    table_of = toml.loads((DATA / "differential.toml").read_text(encoding="utf-8"))
     for edition, tables in table_of.items():
         for table, keys in tables.items():
             for key, verdicts in keys.items():

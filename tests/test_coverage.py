@@ -10,12 +10,12 @@ import pytest
 from builder import coverage, matrix, toolchain
 from builder.cli import group
 from builder.config import Backend, parse
+from builder.config.text import Source
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.plan import Scope, documents, make, text
 from builder.plan.runners import Runners
 from builder.resources import DATA
-from builder.source import Source
 
 GENERAL = '[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cuda", "rocm"]\n[torch]\n'
 RELU = Path(__file__).parent.parent / "examples/relu"

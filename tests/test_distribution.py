@@ -2,9 +2,9 @@
 
 import pytest
 
-from builder import _toml, distribution, resources
+from builder import distribution, resources, toml
 
-TABLE = _toml.loads((resources.DATA / "distributions.toml").read_text(encoding="utf-8"))
+TABLE = toml.loads((resources.DATA / "distributions.toml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from builder import _toml, init, lint
+from builder import init, lint, toml
 from builder.cli import run
 from builder.config.values import Backend, Framework
 from builder.init.answers import possible_backends
@@ -79,7 +79,7 @@ def test_a_new_kernel_has_what_a_kernel_needs(tmp_path, capsys):
         "torch-ext/my_kernel/__init__.py",
     } <= written
     assert "csrc/scale.metal" not in written
-    table = _toml.loads((tmp_path / "my-kernel" / "build.toml").read_text())
+    table = toml.loads((tmp_path / "my-kernel" / "build.toml").read_text())
     assert table["general"]["name"] == "my-kernel"
     assert table["general"]["backends"] == ["cpu", "cuda"]
     assert "next: cd" in capsys.readouterr().err

@@ -13,8 +13,8 @@ MODULES = {
     if path.parent != ROOT / "nix"  # scripts of derivations, no modules
 }
 FLOW = (
-    ("builder.errors", "builder.resources", "builder._toml"),
-    ("builder.source", "builder.run", "builder.wheel"),
+    ("builder.errors", "builder.resources", "builder.toml"),
+    ("builder.config.text", "builder.run", "builder.wheel"),
     ("builder.config", "builder.kernel", "builder.sources"),
     ("builder.matrix", "builder.variant"),
     ("builder.project", "builder.render"),

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder import lint, update
+from builder import lint
+from builder.config import update
+from builder.config.text import Source
 from builder.errors import BuilderError
 from builder.report import github, sarif, text
 from builder.report import json as json_format
-from builder.source import Source
 
 VALID = sorted((Path(__file__).parent / "data" / "config" / "valid").glob("*.toml"))
 TEXTS = [path.read_text(encoding="utf-8-sig") for path in VALID]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import _toml, codes, lint, tree
+from builder import codes, lint, toml, tree
 from builder.cli import run
 from builder.report.pages import PAGES
 
@@ -43,7 +43,7 @@ def make(root, fences, listed):
 
 def listed_by(fences):
     """Return the files of the right example: its sources, one file in each include directory, and the package."""
-    config = _toml.loads(next(text for kind, _, text in fences if kind == "toml"))
+    config = toml.loads(next(text for kind, _, text in fences if kind == "toml"))
     parts = [config.get("torch", {}), *config.get("kernel", {}).values()]
     sources = [entry for part in parts for entry in part.get("src", [])]
     module = config["general"]["name"].replace("-", "_")

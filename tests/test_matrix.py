@@ -8,17 +8,17 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder import _toml, resources
+from builder import resources, toml
 from builder.candidates import read
 from builder.config import Backend, parse
+from builder.config.text import Source
 from builder.matrix import SETS, absent_components, decide, rows, select
-from builder.source import Source
 from builder.variant import Variant, compute_name
 
 CASES = Path(__file__).parent / "data" / "select"
 LINUX, ARM, MAC = "x86_64-linux", "aarch64-linux", "aarch64-darwin"
 RELEASE = tuple(row for row in rows() if row.set == "release")
-MATRIX = _toml.loads((resources.DATA / "matrix.toml").read_text(encoding="utf-8"))
+MATRIX = toml.loads((resources.DATA / "matrix.toml").read_text(encoding="utf-8"))
 
 
 def component(backend, extra=""):
@@ -60,7 +60,7 @@ def test_a_release_has_one_cell_less():
 
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.toml")), ids=lambda path: path.stem)
 def test_a_shared_case_selects_what_it_expects(path):
-    case = _toml.loads(path.read_text(encoding="utf-8"))
+    case = toml.loads(path.read_text(encoding="utf-8"))
     config = parse(Source(name=path.name, text=tomlkit.dumps(case["config"])))
     among = [row for row in rows() if row.set in case.get("sets", ["release"])]
     cells = select(config, among, unbundled=case.get("all", False))

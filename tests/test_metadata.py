@@ -1,9 +1,9 @@
 import pytest
 from packaging.requirements import Requirement
 
-from builder import dependencies, matrix, metadata
-from builder.config import read
-from builder.source import Source
+from builder import matrix, metadata
+from builder.config import dependencies, read
+from builder.config.text import Source
 
 TEXT = """
 [general]

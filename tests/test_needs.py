@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import _toml, resources
+from builder import resources, toml
 from tests import needs
 
 ROOT = Path(__file__).parent.parent
@@ -69,5 +69,5 @@ def test_a_skip_for_lack_of_another_tool_is_taken(tmp_path):
 
 @pytest.mark.parametrize("tool", sorted(set(needs.TOOLS.values())))
 def test_every_tool_is_one_whose_package_is_known(tool):
-    table = _toml.loads((resources.DATA / "distributions.toml").read_text(encoding="utf-8"))
+    table = toml.loads((resources.DATA / "distributions.toml").read_text(encoding="utf-8"))
     assert "debian" in table["tool"][tool]

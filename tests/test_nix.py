@@ -15,11 +15,11 @@ import tomlkit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder import _toml, dependencies, headers, kernel, pins
-from builder.config import Backend, parse
+from builder import headers, kernel, pins, toml
+from builder.config import Backend, dependencies, parse
+from builder.config.text import Source
 from builder.loadtest import beside
 from builder.matrix import SETS, rows, select
-from builder.source import Source
 from builder.sources import HEADERS, source_set
 from tests import needs
 
@@ -456,7 +456,7 @@ def test_the_lock_file_names_one_input_and_its_hash():
 
 
 def test_the_package_set_of_the_host_is_data():
-    settings_ = _toml.loads((ROOT / "builder/nix/host/host.toml").read_text())
+    settings_ = toml.loads((ROOT / "builder/nix/host/host.toml").read_text())
     assert set(settings_["pythons"]) <= set(KNOWN.pythons)
     assert all(rule["reason"] for rule in settings_["skip"])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import _toml
+from builder import toml
 from builder.config.values import Backend, Framework, KernelName
 from builder.engine import nix_command
 from builder.init import answers
@@ -15,7 +15,7 @@ from builder.init.write import files as written
 
 ROOT = Path(__file__).parent.parent
 HOST = ROOT / "builder/nix/host"
-SETTINGS = _toml.loads((HOST / "host.toml").read_text(encoding="utf-8"))
+SETTINGS = toml.loads((HOST / "host.toml").read_text(encoding="utf-8"))
 
 
 def python(folder, version):
@@ -34,7 +34,7 @@ def test_a_copy_of_the_package_set_has_the_pythons_that_are_named(tmp_path):
     found = [python(tmp_path, version) for version in ("3.13", "3.14")]
     done = here(tmp_path / "copy", *found)
     assert done.returncode == 0, done.stderr
-    copied = _toml.loads((tmp_path / "copy/host.toml").read_text(encoding="utf-8"))
+    copied = toml.loads((tmp_path / "copy/host.toml").read_text(encoding="utf-8"))
     assert copied["pythons"] == {"cp313": str(found[0]), "cp314": str(found[1])}
     assert {key: copied[key] for key in copied if key != "pythons"} == {
         key: SETTINGS[key] for key in SETTINGS if key != "pythons"

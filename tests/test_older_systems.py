@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from builder import _toml, kernel, lint, resources
+from builder import kernel, lint, resources, toml
 
 CONFIG = """
 [general]
@@ -76,7 +76,7 @@ def test_what_is_no_call_of_it_is_not_found(found, code):
 def test_the_c_library_of_this_machine_has_them_in_these_versions():
     path = subprocess.run(["g++", "-print-file-name=libc.so.6"], capture_output=True, text=True, check=True).stdout
     text = subprocess.run(["nm", "-D", path.strip()], capture_output=True, text=True, check=True).stdout
-    table = _toml.loads((resources.DATA / "glibc-newer.toml").read_text(encoding="utf-8"))
+    table = toml.loads((resources.DATA / "glibc-newer.toml").read_text(encoding="utf-8"))
     known = {name: version for version, names in table.items() for name in names}
     here: dict[str, str] = {}
     for name, version in re.findall(r" [TWi] ([a-z]\w*)@@?GLIBC_([0-9.]+)$", text, re.MULTILINE):

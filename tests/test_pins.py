@@ -9,9 +9,9 @@ from dataclasses import replace
 import click.testing
 import pytest
 
-from builder import _toml, dependencies, matrix, pinfile, pins, repin
+from builder import matrix, pinfile, pins, repin, toml
 from builder.cli.pins import command
-from builder.config import Backend, Framework, Version
+from builder.config import Backend, Framework, Version, dependencies
 from builder.errors import DifferenceError, ToolError
 
 SHA = "ab" * 32
@@ -273,7 +273,7 @@ def test_an_update_replaces_what_was_resolved_and_keeps_the_rest(small):
     new = repin.updated(old, outcomes)
     assert set(new.wheels) == {newer.file, "torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl"}
     assert new.pinned_pythons(CPU_CELL) == ("cp311",)
-    assert list(pinfile.problems(_toml.loads(repin.to_toml(new)))) == []
+    assert list(pinfile.problems(toml.loads(repin.to_toml(new)))) == []
 
 
 def test_check_reports_a_good_file():
@@ -346,4 +346,4 @@ def test_check_online_finds_a_pin_that_was_tampered_with(tmp_path, monkeypatch):
 def test_nix_reads_the_pin_file_as_python_does():
     expression = f"builtins.fromTOML (builtins.readFile {pins.FILE})"
     said = subprocess.check_output(["nix-instantiate", "--eval", "--strict", "--json", "--expr", expression], text=True)
-    assert json.loads(said) == _toml.loads(pins.FILE.read_text(encoding="utf-8"))
+    assert json.loads(said) == toml.loads(pins.FILE.read_text(encoding="utf-8"))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from builder import resources
 from builder.config import Backend, Framework, Version, parse
+from builder.config.text import Source
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import Kernel
 from builder.matrix import Cell, rows
@@ -22,7 +23,6 @@ from builder.plan.costs import Costs
 from builder.plan.runners import Runners, data
 from builder.plan.runners import parse as parse_runners
 from builder.plan.shards import MOST_JOBS, jobs
-from builder.source import Source
 
 GENERAL = '[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = '
 SCHEMA = json.loads((resources.DATA / "matrix.schema.json").read_text(encoding="utf-8"))

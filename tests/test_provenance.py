@@ -9,8 +9,8 @@ import pytest
 from builder import provenance, shipped
 from builder.cli import run
 from builder.config import parse
+from builder.config.text import Source
 from builder.matrix import rows, select
-from builder.source import Source
 from builder.variant import Variant
 from builder.wheel import Bytes
 from tests.wheels import make

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import _toml as toml
-from builder import kernel, lint, render, resources
+from builder import kernel, lint, render, resources, toml
 from builder.config import Backend
 from builder.render import python_api
 from builder.render.python_api import find

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from builder import _toml, quoting
+from builder import toml
+from builder.render import quoting
 from builder.resources import CMAKE
 
 HOSTILE = [
@@ -96,12 +97,12 @@ def test_what_cmake_cannot_hold_is_refused_with_the_reason(text, reason):
 @example("\u0085")
 @example('"""')
 def test_toml_reads_back_a_string(text):
-    assert _toml.loads(f"x = {quoting.toml(text)}") == {"x": text}
+    assert toml.loads(f"x = {quoting.toml(text)}") == {"x": text}
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
 def test_toml_reads_back_a_list(texts):
-    assert _toml.loads(f"x = {quoting.toml(texts)}") == {"x": texts}
+    assert toml.loads(f"x = {quoting.toml(texts)}") == {"x": texts}
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -13,12 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder import _toml, quoting
+from builder import toml
 from builder.config import Backend
 from builder.errors import BuilderError, ConfigError
 from builder.kernel import load
-from builder.quoting import toml
-from builder.render import backends, is_noarch, render
+from builder.render import backends, is_noarch, quoting, render
 from builder.resources import DATA
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -180,7 +179,7 @@ def test_a_backend_without_components_is_noarch(tmp_path):
 def test_the_stable_abi_is_asked_for_by_its_backend_alone(tmp_path):
     project = render(kernel(tmp_path, torch='stable-abi = { cpu = "2.10" }'), Backend.CPU)
     assert "kernel_torch_find(BACKEND cpu STABLE_ABI 2.10)" in project["CMakeLists.txt"]
-    table = _toml.loads(project["pyproject.toml"])
+    table = toml.loads(project["pyproject.toml"])
     assert table["project"]["dependencies"] == ["torch>=2.10"]
     assert "requirement.py" not in project.files
 
@@ -190,7 +189,7 @@ def test_the_stable_abi_is_asked_for_by_its_backend_alone(tmp_path):
 )
 def test_a_rendered_project_asks_for_no_tvm_ffi_whose_addons_are_shared(built_with, least, monkeypatch):
     project = render(load(EXAMPLES / "relu-tvm-ffi"), Backend.CPU)
-    table = _toml.loads(project["pyproject.toml"])
+    table = toml.loads(project["pyproject.toml"])
     assert "apache-tvm-ffi>=0.1.13" in table["build-system"]["requires"]
     (provider,) = table["tool"]["dynamic-metadata"]
     module = {}
@@ -202,12 +201,12 @@ def test_a_rendered_project_asks_for_no_tvm_ffi_whose_addons_are_shared(built_wi
 
 def test_bounds_of_torch_are_those_of_the_build(tmp_path):
     project = render(kernel(tmp_path, torch='minver = "2.11"\nmaxver = "2.12"'), Backend.CPU)
-    assert "torch>=2.11,<2.13" in _toml.loads(project["pyproject.toml"])["build-system"]["requires"]
+    assert "torch>=2.11,<2.13" in toml.loads(project["pyproject.toml"])["build-system"]["requires"]
 
 
 def test_python_dependencies_become_packages(tmp_path):
     project = render(kernel(tmp_path, general='python-depends = ["tvm-ffi"]'), Backend.CPU)
-    assert "apache-tvm-ffi>=0.1.13" in _toml.loads(project["pyproject.toml"])["project"]["dependencies"]
+    assert "apache-tvm-ffi>=0.1.13" in toml.loads(project["pyproject.toml"])["project"]["dependencies"]
     assert json.loads(project["torch-ext/tiny/metadata.json"])["python-depends"] == ["tvm-ffi"]
 
 
@@ -276,8 +275,8 @@ def test_a_library_of_headers_is_looked_for(tmp_path, depends, backend, lines):
 
 
 def test_every_version_of_cutlass_is_pinned_once():
-    facts = _toml.loads((DATA / "cutlass.toml").read_text())["cutlass"]
-    names = _toml.loads((DATA / "dependencies.toml").read_text())["component"]
+    facts = toml.loads((DATA / "cutlass.toml").read_text())["cutlass"]
+    names = toml.loads((DATA / "dependencies.toml").read_text())["component"]
     versions = sorted(fact["cutlass"] for fact in names.values() if "cutlass" in fact)
     assert sorted([*facts["wheels"], *facts["commits"]]) == versions
     assert all(re.fullmatch("[0-9a-f]{64}", wheel["sha256"]) for wheel in facts["wheels"].values())
@@ -314,7 +313,7 @@ UNREPRESENTABLE = ["a;b", "$<CONFIG>", "[", "end\\", "", "SOURCES", "SHELL:-a"]
 def test_what_cmake_cannot_hold_is_refused_with_its_position(tmp_path, key, text):
     if key == "include" and text == "":
         pytest.skip("not a path")
-    lines = f'{key} = ["-O1", {toml(text)}]'
+    lines = f'{key} = ["-O1", {quoting.toml(text)}]'
     loaded = kernel(tmp_path, component=lines)
     with pytest.raises(ConfigError) as caught:
         render(loaded, Backend.CPU)
@@ -374,7 +373,7 @@ UNSAFE = [
     ("backend", "key"), [("cpu", "cxx-flags"), ("cuda", "cuda-flags"), ("rocm", "hip-flags"), ("xpu", "sycl-flags")]
 )
 def test_a_flag_that_loads_code_is_refused_unless_it_is_allowed(tmp_path, backend, key, flag):
-    loaded = kernel(tmp_path, backend=backend, component=f"{key} = [{toml(flag)}]")
+    loaded = kernel(tmp_path, backend=backend, component=f"{key} = [{quoting.toml(flag)}]")
     with pytest.raises(ConfigError, match="--allow-unsafe-flags") as caught:
         render(loaded, Backend(backend))
     assert caught.value.problems[0].key == ("kernel", "one", key, 0)
@@ -385,7 +384,7 @@ def test_a_flag_that_loads_code_is_refused_unless_it_is_allowed(tmp_path, backen
     "flags", [["-Xcompiler", "-fplugin=evil.so"], ["-Xclang", "-load", "-Xclang", "evil.so"], ["-Xlinker", "@x"]]
 )
 def test_what_a_flag_hands_on_is_judged_too(tmp_path, flags):
-    loaded = kernel(tmp_path, component=f"cxx-flags = {toml(flags)}")
+    loaded = kernel(tmp_path, component=f"cxx-flags = {quoting.toml(flags)}")
     with pytest.raises(ConfigError, match="B061"):
         render(loaded, Backend.CPU)
 
@@ -413,7 +412,7 @@ SAFE = [
 
 @pytest.mark.parametrize("flag", SAFE)
 def test_a_common_flag_is_not_refused(tmp_path, flag):
-    loaded = kernel(tmp_path, component=f"cxx-flags = [{toml(flag)}]")
+    loaded = kernel(tmp_path, component=f"cxx-flags = [{quoting.toml(flag)}]")
     assert quoting.cmake(flag) in render(loaded, Backend.CPU)["CMakeLists.txt"]
 
 
@@ -444,19 +443,19 @@ HOSTILE = st.one_of(
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(license_=HOSTILE, flag=HOSTILE, include=HOSTILE, hub=HOSTILE, revision=HOSTILE)
 def test_no_string_of_a_config_becomes_syntax(tmp_path, license_, flag, include, hub, revision):  # noqa: PLR0917
-    general = f"kernel-depends = [{{ repo-id = {toml(hub)}, revision = {toml(revision)} }}]\n"
-    component = f"cxx-flags = [{toml(flag)}]\ninclude = [{toml(include)}]\n"
+    general = f"kernel-depends = [{{ repo-id = {quoting.toml(hub)}, revision = {quoting.toml(revision)} }}]\n"
+    component = f"cxx-flags = [{quoting.toml(flag)}]\ninclude = [{quoting.toml(include)}]\n"
     try:
         loaded = kernel(tmp_path, general=general, component=component)
         config = (tmp_path / "build.toml").read_text(encoding="utf-8")
         loaded = write(
-            tmp_path, {"build.toml": config.replace('license = "Apache-2.0"', f"license = {toml(license_)}", 1)}
+            tmp_path, {"build.toml": config.replace('license = "Apache-2.0"', f"license = {quoting.toml(license_)}", 1)}
         )
         project = render(loaded, Backend.CPU, unique_id="x", allow_unsafe_flags=True)
     except ConfigError as error:
         assert all(problem.span is not None for problem in error.problems)  # noqa: PT017  not every example is refused
         return
-    table = _toml.loads(project["pyproject.toml"])
+    table = toml.loads(project["pyproject.toml"])
     found = table["project"]["license"]
     assert found == {"text": license_} or (
         isinstance(found, str) and found.lower() == " ".join(license_.split()).lower()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from builder import quoting
+from builder.render import quoting
 from builder.resources import CMAKE
 
 SCRIPTS = sorted(path for path in Path(__file__).with_name("cmake").glob("*.cmake") if ".inc." not in path.name)

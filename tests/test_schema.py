@@ -7,12 +7,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from builder import _toml, reference
+from builder import toml
 from builder.cli import run
-from builder.config import read
+from builder.config import read, reference
+from builder.config.json_schema import json_schema
+from builder.config.text import Source
 from builder.errors import ConfigError
-from builder.schema import json_schema
-from builder.source import Source
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data" / "config"
@@ -33,7 +33,7 @@ def refusal(document):
 
 def documents():
     """Yield a config of edition 5 for each value of the table of differences that is TOML, and how to name it."""
-    table_of = _toml.loads((DATA / "differential.toml").read_text(encoding="utf-8"))["edition-5"]
+    table_of = toml.loads((DATA / "differential.toml").read_text(encoding="utf-8"))["edition-5"]
     for table, keys in table_of.items():
         for key, verdicts in keys.items():
             for value in (value for values in verdicts.values() for value in values):
@@ -61,7 +61,7 @@ def document(table, key, value):
         lines += [f"{key} = {value}"] if name == table else []
     text = "\n".join(lines) + "\n"
     try:
-        _toml.loads(text)
+        toml.loads(text)
     except ValueError:
         return None
     return text
@@ -90,21 +90,21 @@ def test_the_command_prints_it(capsys):
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*/build.toml")), ids=lambda path: path.parent.name)
 def test_every_example_validates(path):
-    assert refusal(_toml.loads(path.read_text(encoding="utf-8"))) is None
+    assert refusal(toml.loads(path.read_text(encoding="utf-8"))) is None
 
 
 @pytest.mark.parametrize("path", sorted((DATA / "valid").glob("v5-*.toml")), ids=lambda path: path.stem)
 def test_every_valid_config_of_edition_5_validates(path):
-    assert refusal(_toml.loads(path.read_text(encoding="utf-8"))) is None
+    assert refusal(toml.loads(path.read_text(encoding="utf-8"))) is None
 
 
 @pytest.mark.parametrize("text", [pytest.param(text, id=name) for text, name in CASES if is_accepted(text)])
 def test_what_the_parser_accepts_validates(text):
-    assert refusal(_toml.loads(text)) is None
+    assert refusal(toml.loads(text)) is None
 
 
 def test_what_the_parser_refuses_does_not_validate_where_a_schema_can_say_so():
-    passed = {name for text, name in CASES if not is_accepted(text) and refusal(_toml.loads(text)) is None}
+    passed = {name for text, name in CASES if not is_accepted(text) and refusal(toml.loads(text)) is None}
     unexpected = {name for name in passed if not name.split(" = ")[0].endswith(INEXPRESSIBLE) and not is_json(name)}
     assert unexpected == set()
     assert len(passed) < len(CASES) / 10

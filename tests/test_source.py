@@ -5,10 +5,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder import _toml as tomllib
+from builder import toml as tomllib
+from builder.config.text import LARGEST, Source, dotted
 from builder.errors import ConfigError, Problem
 from builder.kernel import load
-from builder.source import LARGEST, Source, dotted
 
 
 def source(text):

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder import _toml, update
+from builder import toml
 from builder.cli import run
-from builder.config import detect, read
+from builder.config import detect, read, update
+from builder.config.text import Source
 from builder.errors import BuilderError, ConfigError
-from builder.source import Source
 
 CASES = Path(__file__).parent / "data" / "update"
 
@@ -144,18 +144,18 @@ def texts(draw, config):
         if style == "inline":
             first.append(f"{'.'.join(path)}{equals}{inline(value)}{comment}")
         elif style == "dotted" and value:
-            first += [f"{'.'.join((*path, key))}{equals}{toml(entry)}{comment}" for key, entry in value.items()]
+            first += [f"{'.'.join((*path, key))}{equals}{spelled(entry)}{comment}" for key, entry in value.items()]
         else:
             last += draw(st.sampled_from([[], [""], ["", f"# about {path[-1]}"], [f"# {path[-1]}", ""]]))
             last.append(f"[{'.'.join(path)}]{comment}")
-            last += [f"{key}{equals}{toml(entry)}{comment}" for key, entry in value.items() if key not in below]
+            last += [f"{key}{equals}{spelled(entry)}{comment}" for key, entry in value.items() if key not in below]
             for key, entry in below.items():
                 last += [f"[{'.'.join((*path, key))}]"]
-                last += [f"{sub}{equals}{toml(content)}{comment}" for sub, content in entry.items()]
+                last += [f"{sub}{equals}{spelled(content)}{comment}" for sub, content in entry.items()]
     return "\n".join([*first, *last]) + draw(st.sampled_from(["", "\n", "\n\n# end\n"]))
 
 
-def toml(value):
+def spelled(value):
     match value:
         case bool():
             return str(value).lower()
@@ -164,13 +164,13 @@ def toml(value):
         case dict():
             return inline(value)
         case list():
-            return f"[{', '.join(toml(item) for item in value)}]"
+            return f"[{', '.join(spelled(item) for item in value)}]"
         case _:
             return str(value)
 
 
 def inline(table):
-    return f"{{{', '.join(f'{key} = {toml(value)}' for key, value in table.items())}}}"
+    return f"{{{', '.join(f'{key} = {spelled(value)}' for key, value in table.items())}}}"
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def assert_rewritten(before):
         assert codes(refused.value) == codes(expected)
         return
     after = update.rewrite(before, license="MIT")
-    assert _toml.loads(after)["general"]["edition"] == 5
+    assert toml.loads(after)["general"]["edition"] == 5
     assert read(source_of(after)).config == expected
     assert update.rewrite(source_of(after), license="MIT") == after
     assert after.count("#") >= before.text.count("# about")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from builder import _toml, resources
+from builder import resources, toml
 from builder.audit.report import Finding
 from builder.audit.subject import Subject
 from builder.config.values import Version
@@ -18,7 +18,7 @@ _INTERPRETER = re.compile(r"cp3([0-9]+)$")
 @cache
 def stable_symbols() -> Mapping[str, Version]:
     """Return each symbol of the stable ABI with the version of CPython that made it so."""
-    table = _toml.loads((resources.DATA / "abi3.toml").read_text(encoding="utf-8"))
+    table = toml.loads((resources.DATA / "abi3.toml").read_text(encoding="utf-8"))
     return {symbol: Version(version) for version, symbols in table.items() for symbol in symbols}
 
 

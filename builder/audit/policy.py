@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from builder import _toml, resources
+from builder import resources, toml
 from builder.extension import Extension
 
 _NUMBERS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}$")
@@ -111,7 +111,7 @@ def lowest_policy(extensions: Iterable[Extension], machine: str) -> Lowest:
 @cache
 def _table() -> _Table:
     """Read the data file, in which each policy states only what changed."""
-    data = _toml.loads((resources.DATA / "manylinux.toml").read_text(encoding="utf-8"))
+    data = toml.loads((resources.DATA / "manylinux.toml").read_text(encoding="utf-8"))
     order = [row["name"] for row in data["policy"]]
     figures: dict[str, dict[str, tuple[int, ...]]] = {}
     named: dict[str, set[str]] = {}

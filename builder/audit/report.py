@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from builder.errors import Severity
-from builder.spelling import escaped
+from builder.wording import escaped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

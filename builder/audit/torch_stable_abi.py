@@ -5,7 +5,7 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from builder import _toml, resources
+from builder import resources, toml
 from builder.audit.facts import Facts
 from builder.audit.mangled import torch_names
 from builder.audit.report import Finding
@@ -39,7 +39,7 @@ def shim() -> Mapping[str, Mapping[str, str]]:
 @cache
 def header_only() -> Mapping[str, frozenset[str]]:
     """Return namespace → names that torch defines in its header-only part."""
-    table = _toml.loads((resources.DATA / "torch-headeronly.toml").read_text(encoding="utf-8"))
+    table = toml.loads((resources.DATA / "torch-headeronly.toml").read_text(encoding="utf-8"))
     return {namespace: frozenset(names) for namespace, names in table.items()}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import BuilderError
-from builder.spelling import quoted, visible
+from builder.wording import quoted, visible
 
 _HEAD = ("variant", "wheel", "size", "time", "sha256", "result")
 _LONGEST = 300

@@ -16,8 +16,8 @@ from builder.config.values import Backend
 from builder.matrix import Cell
 from builder.plan import Job, Plan, Scope, make, require_cells, text, without_stored
 from builder.plan.runners import Runners, parse
-from builder.spelling import listed, nearest, quoted
 from builder.variant import SYSTEMS
+from builder.wording import listed, nearest, quoted
 
 FORMATS = ("table", "names", "json", "github", "gitlab")
 

@@ -14,7 +14,7 @@ from builder.config.values import Backend
 from builder.errors import BuilderError, DifferenceError
 from builder.kernel import Kernel
 from builder.project import Project
-from builder.spelling import listed
+from builder.wording import listed
 
 _DIRECTORIES = click.Path(path_type=Path, file_okay=False)
 

@@ -18,7 +18,7 @@ from builder.errors import BuilderError, DifferenceError
 from builder.repro import Result, difference, diffoscope, inputs, preload, repeat
 from builder.repro.builds import Builder
 from builder.repro.variations import NAMES, VARIATIONS, Bench, Setting, Variation
-from builder.spelling import nearest
+from builder.wording import nearest
 
 _SHARED = ("environments", "uv")
 """Parts of the user's store that the stores of varied builds share: what is slow to make and never differs."""

@@ -16,12 +16,12 @@ from builder import terminal
 def command(*, format_: str) -> None:
     """Print the JSON Schema of a build.toml of edition 5."""
     if format_ == "markdown":
-        from builder.reference import page  # noqa: PLC0415  each format imports its own
+        from builder.config.reference import page  # noqa: PLC0415  each format imports its own
 
         terminal.document(page())
         return
     import json  # noqa: PLC0415
 
-    from builder.schema import json_schema  # noqa: PLC0415
+    from builder.config.json_schema import json_schema  # noqa: PLC0415
 
     terminal.document(json.dumps(json_schema(), indent=2), end="\n")

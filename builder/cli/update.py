@@ -7,8 +7,8 @@ import click
 
 from builder import terminal
 from builder.cli.arguments import kernel_argument
+from builder.config.text import Source
 from builder.kernel import CONFIG
-from builder.source import Source
 
 
 @click.command()
@@ -18,7 +18,7 @@ from builder.source import Source
 @click.option("--license", "license_", metavar="SPDX", help="License of a kernel whose old config names none.")
 def command(*, kernel: Path, check: bool, diff: bool, license_: str | None) -> int:
     """Rewrite a build.toml to edition 5, and keep its comments, order and layout."""
-    from builder import update  # noqa: PLC0415  `--help` needs none of it
+    from builder.config import update  # noqa: PLC0415  `--help` needs none of it
 
     path = kernel if kernel.name == CONFIG else kernel / CONFIG
     source = Source.read(path, name=str(path))

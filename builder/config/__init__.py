@@ -7,9 +7,9 @@ from typing import Any, Protocol
 from builder.config import detect, v5
 from builder.config.decode import decode
 from builder.config.dump import dump
+from builder.config.text import Source
 from builder.config.v5 import Config
 from builder.config.values import Backend, Framework, InvalidValueError, KernelName, LoadTestRule, Version
-from builder.source import Source
 
 __all__ = [
     "Backend",

@@ -7,12 +7,12 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from builder.config import shape, wording
+from builder.config import kinds, shape
 from builder.config.shape import Array, Choice, Constant, Field, Kind, Record, Scalar, Table, Tagged
+from builder.config.text import KeyPath, Source, dotted
 from builder.config.values import Backend, InvalidValueError
 from builder.errors import Problem
-from builder.source import KeyPath, Source, dotted
-from builder.spelling import listed, nearest, quoted
+from builder.wording import listed, nearest, quoted
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ def _value(item: Field, table: Mapping[str, Any], path: KeyPath, findings: _Find
 
 def _missing(item: Field, path: KeyPath, findings: _Findings) -> _Invalid:
     example = (
-        f"add '[{item.key}]'" if isinstance(item.kind, Record) else f"add '{item.key} = {wording.example(item.kind)}'"
+        f"add '[{item.key}]'" if isinstance(item.kind, Record) else f"add '{item.key} = {kinds.example(item.kind)}'"
     )
     return findings.add("B011", f"missing key '{item.key}'{_in(path)}", path, help=example)
 
@@ -273,11 +273,11 @@ def _misnamed(
 
 
 def _mistyped(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> _Invalid:
-    remedy = wording.remedy(kind, value, findings.source.raw(path))
+    remedy = kinds.remedy(kind, value, findings.source.raw(path))
     if isinstance(value, dict) and isinstance(shape.kind_at(findings.current, path), Choice):
         remedy = findings.later.replace("that key", "a table")
     subject = f"'{dotted(path[-1:])}'" if isinstance(path[-1], str) else f"an entry of '{dotted(path[-2:-1])}'"
-    message = f"{subject} must be {wording.expected(kind)}, found {wording.type_name(value)}"
+    message = f"{subject} must be {kinds.expected(kind)}, found {kinds.type_name(value)}"
     return findings.add("B012", message, path, help=remedy)
 
 

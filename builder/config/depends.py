@@ -3,10 +3,10 @@
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from builder import _toml
+from builder import toml
 from builder.config.values import InvalidValueError
 from builder.resources import DATA
-from builder.spelling import listed, nearest, quoted
+from builder.wording import listed, nearest, quoted
 
 
 class _Known(str):
@@ -125,4 +125,4 @@ class XpuPythonDependency(PythonDependency):
 
 @lru_cache
 def _dependencies() -> dict[str, dict[str, Any]]:
-    return _toml.loads((DATA / "dependencies.toml").read_text(encoding="utf-8"))
+    return toml.loads((DATA / "dependencies.toml").read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from builder.config import shape, v5
-from builder.source import Source
+from builder.config.text import Source
 
 _SINCE_4 = ("version", "license", "source")
 """Keys of `[general]` that schema 4 brought; the first two are optional in schema 3."""

@@ -6,8 +6,8 @@ from functools import lru_cache, total_ordering
 from typing import Any, ClassVar
 
 from builder.config.giturl import SCHEMES, is_git_url
-from builder.source import KeyPath
-from builder.spelling import quoted
+from builder.config.text import KeyPath
+from builder.wording import quoted
 
 
 class InvalidValueError(ValueError):

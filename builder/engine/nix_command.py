@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder import _toml, distribution, finders, resources
+from builder import distribution, finders, resources, toml
 from builder.errors import BuilderError, ToolError
 from builder.run import Completed, Processes, run
 
@@ -118,7 +118,7 @@ class Nix:
         settings = folder / "host.toml"
         if not settings.is_file():
             return []
-        paths = _toml.loads(settings.read_text(encoding="utf-8")).get("sandbox-paths", [])
+        paths = toml.loads(settings.read_text(encoding="utf-8")).get("sandbox-paths", [])
         return [str(path) for path in paths]
 
     def variables(self) -> dict[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from builder.config import detect, read
+from builder.config.text import Source
 from builder.config.v5 import EDITION
 from builder.errors import ConfigError, Problem
 from builder.kernel import CONFIG, Kernel
@@ -21,7 +22,6 @@ from builder.lint import (
     rendering,
 )
 from builder.report import Located, Report, locate
-from builder.source import Source
 from builder.sources import package_directory
 
 Check = Callable[[Kernel], Iterator[Problem]]

@@ -6,7 +6,7 @@ from builder.config import Backend, Framework
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.matrix import NOARCH_ONLY
-from builder.spelling import quoted
+from builder.wording import quoted
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:

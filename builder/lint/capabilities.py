@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from builder import architectures
 from builder.candidates import minor
 from builder.config import Backend, Version
+from builder.config.text import KeyPath
 from builder.config.v5 import CudaComponent, RocmComponent
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.matrix import rows, select
-from builder.source import KeyPath
-from builder.spelling import listed, nearest
+from builder.wording import listed, nearest
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:

@@ -4,12 +4,12 @@ import posixpath
 from collections.abc import Iterator
 
 from builder.config import Config
+from builder.config.text import KeyPath
 from builder.errors import ConfigError, Problem
 from builder.kernel import Kernel
-from builder.source import KeyPath
 from builder.sources import source_set
-from builder.spelling import quoted
 from builder.tree import Tree
+from builder.wording import quoted
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.spelling import quoted
+from builder.wording import quoted
 
 _MEANT = {
     "apache": "Apache-2.0",

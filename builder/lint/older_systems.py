@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import PurePosixPath
 
-from builder import _toml, resources
+from builder import resources, toml
 from builder.errors import BuilderError, Problem, Span
 from builder.kernel import Kernel
 from builder.report import Located, locate
@@ -61,5 +61,5 @@ def _calls() -> re.Pattern[str]:
 @cache
 def _versions() -> dict[str, str]:
     """Return function → version of glibc that brought it."""
-    table = _toml.loads((resources.DATA / "glibc-newer.toml").read_text(encoding="utf-8"))
+    table = toml.loads((resources.DATA / "glibc-newer.toml").read_text(encoding="utf-8"))
     return {name: version for version, names in table.items() for name in names}

@@ -14,8 +14,8 @@ from builder.errors import Problem, Span
 from builder.lint.namespace import PREFIXES, Judge, Verdict, is_library
 from builder.lint.python_names import Module, Scope, qualified
 from builder.report import Located, locate
-from builder.spelling import quoted
 from builder.tree import TooManyFilesError, Tree
+from builder.wording import quoted
 
 _NAMED = frozenset({"Library", "_scoped_library", "custom_op", "triton_op", "define", "impl", "impl_abstract"})
 """What takes the name of an op or of a namespace first, beside everything called `register_…`."""

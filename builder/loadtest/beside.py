@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from builder import dependencies
-from builder.config import Backend, Framework
+from builder.config import Backend, Framework, dependencies
 from builder.job import Beside
 from builder.kernel import Kernel
 from builder.matrix import Cell

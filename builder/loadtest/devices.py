@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from builder import _toml
+from builder import toml
 from builder.resources import DATA
 
 
 @lru_cache
 def _table() -> dict[str, Any]:
-    return _toml.loads((DATA / "devices.toml").read_text(encoding="utf-8"))
+    return toml.loads((DATA / "devices.toml").read_text(encoding="utf-8"))
 
 
 def hidden() -> Mapping[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from builder import _toml
+from builder import toml
 from builder.resources import DATA
 
 _UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)")
@@ -55,7 +55,7 @@ def owner(symbol: str) -> str | None:
 
 @lru_cache
 def _table() -> dict[str, Any]:
-    return _toml.loads((DATA / "symbols.toml").read_text(encoding="utf-8"))
+    return toml.loads((DATA / "symbols.toml").read_text(encoding="utf-8"))
 
 
 def _readable(symbol: str) -> str:

@@ -14,7 +14,7 @@ from builder.kernel import Kernel
 from builder.matrix import Cell, Row, select
 from builder.plan import Plan, Scope, leave_out
 from builder.sources import source_set
-from builder.spelling import quoted
+from builder.wording import quoted
 
 
 class RevisionError(BuilderError):

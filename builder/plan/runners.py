@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from builder import _toml, resources
+from builder import resources, toml
 from builder.candidates import minor
 from builder.errors import BuilderError
 from builder.matrix import Cell
 from builder.plan import Place
-from builder.spelling import listed, nearest, quoted
+from builder.wording import listed, nearest, quoted
 
 # A label ends up in workflow files: nothing that a workflow, YAML or a shell would read as its own syntax.
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
@@ -50,7 +50,7 @@ class Runners:
 @cache
 def data() -> dict[str, Any]:
     """Return `data/runners.toml`."""
-    return _toml.loads((resources.DATA / "runners.toml").read_text(encoding="utf-8"))
+    return toml.loads((resources.DATA / "runners.toml").read_text(encoding="utf-8"))
 
 
 def parse(settings: tuple[str, ...], *, gitlab: bool = False) -> Runners:

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from builder import _toml, dependencies
-from builder.config import Config, Framework
+from builder import toml
+from builder.config import Config, Framework, dependencies
 from builder.matrix import Cell
 from builder.resources import DATA
 
@@ -22,7 +22,7 @@ class Material:
 
 @lru_cache(maxsize=1)
 def _facts() -> dict[str, Any]:
-    return _toml.loads((DATA / "sbom.toml").read_text(encoding="utf-8"))
+    return toml.loads((DATA / "sbom.toml").read_text(encoding="utf-8"))
 
 
 def of(config: Config, cell: Cell, *, framework_version: str) -> tuple[Material, ...]:

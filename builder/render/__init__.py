@@ -14,8 +14,8 @@ from builder.render import python_api, refusals, values
 from builder.render.modules import modules
 from builder.render.template import environment
 from builder.sources import HEADERS, SourceSet, expand, package_directory, source_set
-from builder.spelling import listed, quoted
 from builder.tree import Tree
+from builder.wording import listed, quoted
 
 __all__ = ["backends", "is_noarch", "needs_python", "render"]
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from builder.source import KeyPath
+from builder.config.text import KeyPath
 
 _LOADS_CODE = "makes the compiler run code of its own choice"
 _READS_FLAGS = "reads more flags from a file, which nobody checks"

@@ -3,8 +3,8 @@
 from functools import lru_cache
 from typing import Any
 
-from builder import _toml, dependencies
-from builder.config import Backend, Config
+from builder import toml
+from builder.config import Backend, Config, dependencies
 from builder.render.arguments import Arguments
 from builder.resources import DATA
 
@@ -47,4 +47,4 @@ def variables(config: Config, backend: Backend) -> tuple[str, ...]:
 
 @lru_cache
 def _facts() -> dict[str, Any]:
-    return _toml.loads((DATA / "cutlass.toml").read_text(encoding="utf-8"))
+    return toml.loads((DATA / "cutlass.toml").read_text(encoding="utf-8"))

@@ -5,9 +5,9 @@ from typing import Any
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-from builder import dependencies, quoting
-from builder.config import Backend, Config
+from builder.config import Backend, Config, dependencies
 from builder.config.v5 import KernelDependency
+from builder.render import quoting
 
 ARCHS = "@KERNEL_ARCHITECTURES@"
 """What CMake replaces by the architectures that it compiled."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from builder import _toml, resources
+from builder import resources, toml
 from builder.config import Backend, Config
 from builder.project import Project
 
@@ -107,5 +107,5 @@ def _blank(comment: re.Match[bytes]) -> bytes:
 
 @cache
 def _unlimited() -> frozenset[str]:
-    table = _toml.loads((resources.DATA / "python-headers.toml").read_text(encoding="utf-8"))
+    table = toml.loads((resources.DATA / "python-headers.toml").read_text(encoding="utf-8"))
     return frozenset(table["torch"]) - _LIMITED

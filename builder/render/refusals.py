@@ -3,16 +3,15 @@
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 
-from builder import quoting
 from builder.config import Backend
+from builder.config.text import KeyPath
 from builder.config.v5 import Component, Torch, TvmFfi
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.render import flags
-from builder.source import KeyPath
+from builder.render import flags, quoting
 from builder.sources import expand
-from builder.spelling import quoted
 from builder.tree import Tree, is_glob
+from builder.wording import quoted
 
 Files = Callable[[str], tuple[str, ...]]
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from builder import quoting, resources
+from builder import resources
+from builder.render import quoting
 from builder.render.arguments import Arguments
 
 

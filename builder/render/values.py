@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from builder import architectures, dependencies
-from builder.config import Backend, Config, Framework, Version
+from builder import architectures
+from builder.config import Backend, Config, Framework, Version, dependencies
 from builder.kernel import Kernel
 from builder.render import arguments, headers
 from builder.render import metadata as package_metadata

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
+from builder.config.text import dotted
 from builder.report import Located, Report
-from builder.source import dotted
 
 
 def render(report: Report) -> str:

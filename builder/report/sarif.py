@@ -5,10 +5,10 @@ from typing import Any
 from urllib.parse import quote
 
 from builder import __version__, codes
+from builder.config.text import dotted
 from builder.errors import Severity
 from builder.report import Located, Report
 from builder.report.pages import link
-from builder.source import dotted
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "note"}

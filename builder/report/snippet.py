@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from builder.spelling import visible
+from builder.wording import visible
 
 _TAB = "    "
 _WIDTH = 160

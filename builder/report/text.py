@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import click
 
+from builder.config.text import dotted
 from builder.errors import Problem, Severity
 from builder.report import SEVERITIES, Located, Report
 from builder.report.snippet import name, short, underline
-from builder.source import dotted
 
 _COLORS: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from builder import _toml
+from builder import toml
 from builder.engine import nix_command
 from tests import needs
 
 ROOT = Path(__file__).parent.parent.parent
 LIBRARY = ROOT / "builder/nix"
-HOST = _toml.loads((LIBRARY / "host/host.toml").read_text(encoding="utf-8"))
+HOST = toml.loads((LIBRARY / "host/host.toml").read_text(encoding="utf-8"))
 OPTIONS = (
     *("--extra-experimental-features", "nix-command flakes", "--option", "substitute", "false"),
     *("--option", "sandbox", "true", "--option", "sandbox-fallback", "false"),

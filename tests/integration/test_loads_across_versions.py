@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from builder import dependencies, finders, identity, interpreters, kernel, loadtest, matrix, standin
-from builder.config import LoadTestRule
+from builder import finders, identity, interpreters, kernel, loadtest, matrix, standin
+from builder.config import LoadTestRule, dependencies
 from builder.finders import uv_binary
 from builder.wheel import Bytes, Wheel, pack, unpack
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from builder import quoting
+from builder.render import quoting
 from tests import needs
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import dependencies
+from builder.config import dependencies
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 

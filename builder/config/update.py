@@ -12,15 +12,15 @@ from typing import Any
 
 from tomlkit.exceptions import TOMLKitError
 
-from builder import _toml, toml_edit
-from builder.config import Backend, Config, detect, read, schema_type, v2, v3
+from builder import toml
+from builder.config import Backend, Config, detect, read, schema_type, toml_edit, v2, v3
 from builder.config.decode import decode
 from builder.config.depends import CudaPythonDependency, PythonDependency
+from builder.config.text import Source
 from builder.config.v5 import EDITION
 from builder.config.values import InvalidValueError
 from builder.errors import BuilderError
 from builder.lint.license_ import problem_of
-from builder.source import Source
 
 _BOM = "\ufeff"
 
@@ -43,7 +43,7 @@ def rewrite(source: Source, *, license: str | None = None) -> str:  # noqa: A002
     text, license_added = _with_newline(text), license
     try:
         for number in range(schema, EDITION):
-            text = _STEPS[number](text, _toml.loads(text), license_added)
+            text = _STEPS[number](text, toml.loads(text), license_added)
     except (TOMLKitError, LookupError, StopIteration) as error:
         raise _unusual(source) from error
     text = text if given.text.endswith("\n") else text.removesuffix("\n")
@@ -104,7 +104,7 @@ def _from_1(text: str, table: dict[str, Any], _: str | None) -> str:
         text = _component(text, name, component)
     if "universal" in table.get("torch", {}):
         text = toml_edit.remove(text, ("torch", "universal"))
-        if "torch" not in _toml.loads(text):  # its only key was a dotted one
+        if "torch" not in toml.loads(text):  # its only key was a dotted one
             text = toml_edit.add_table(text, "torch")
         if table["torch"]["universal"]:
             text = _add_general(text, "universal", value=True, after="name")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from builder._positions import Index
-from builder.spelling import escaped, quoted
+from builder.config._positions import Index
+from builder.wording import escaped, quoted
 
 _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _AT_END = " (at end of document)"

@@ -8,7 +8,7 @@ is what makes parsers hang or overflow: deep nesting and endless dotted keys.
 import re
 from dataclasses import dataclass, field
 
-from builder import _toml
+from builder import toml
 
 KeyPath = tuple[str | int, ...]
 
@@ -176,8 +176,8 @@ class _Scanner:
             raise _StopScanError
         self.string()
         try:  # escapes: ask the parser
-            return str(_toml.loads(f"key = {self.text[start : self.at]}")["key"])
-        except _toml.TOMLDecodeError as error:
+            return str(toml.loads(f"key = {self.text[start : self.at]}")["key"])
+        except toml.TOMLDecodeError as error:
             raise _StopScanError from error
 
     def value(self, path: KeyPath, *, depth: int) -> None:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder import _positions, _toml
-from builder._positions import KeyPath
-from builder._syntax import explain
+from builder import toml
+from builder.config import _positions
+from builder.config._positions import KeyPath
+from builder.config._syntax import explain
 from builder.errors import ConfigError, Problem, Severity, Span
-from builder.spelling import escaped, quoted, visible
+from builder.wording import escaped, quoted, visible
 
 __all__ = ["LARGEST", "KeyPath", "Source"]
 
@@ -79,7 +80,7 @@ class Source:
             span = self.span_of(at, at + 1)
             raise self.error(Problem(code="B003", severity="error", message=message, span=span, help=remedy))
         try:
-            return _toml.loads(self.text)
+            return toml.loads(self.text)
         except ValueError as error:  # TOMLDecodeError, and integers too long for Python
             raise self.error(*self._syntax(str(error))) from error
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from builder.config import shape
+from builder.config.json_schema import description, values
 from builder.config.shape import Array, Choice, Constant, Field, Kind, Record, Scalar, Table, Tagged
 from builder.config.v5 import EDITION, Config
-from builder.schema import description, values
 
 _HEAD = f"""# The config: `build.toml`, edition {EDITION}
 

@@ -3,14 +3,14 @@
 from functools import lru_cache
 from typing import Any
 
-from builder import _toml
+from builder import toml
 from builder.resources import DATA
 
 
 @lru_cache
 def table() -> dict[str, Any]:
     """Return `dependencies.toml`."""
-    return _toml.loads((DATA / "dependencies.toml").read_text(encoding="utf-8"))
+    return toml.loads((DATA / "dependencies.toml").read_text(encoding="utf-8"))
 
 
 def package(name: str) -> str:
