@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from builder import kernel, sources, toml
+from builder import kernel, toml
 from builder.config import read
 from builder.config.text import Source
 from builder.errors import ConfigError
+from builder.kernel import source_set
 
 CONFIGS = Path(__file__).resolve().parent.parent / "tests/data/config/valid"
 RUNS = 9
@@ -69,7 +70,7 @@ def main() -> int:
         figures: list[tuple[str, float, Callable[[], object]]] = [
             ("load a config of 3,500 sources", 150, lambda: kernel.load(root)),
             ("  of which the TOML parser", 150, lambda: toml.loads(text)),
-            ("find its 3,500 sources", 150, lambda: sources.source_set(loaded)),
+            ("find its 3,500 sources", 150, lambda: source_set.source_set(loaded)),
             (
                 f"read the {len(configs)} configs of the tests",
                 100,

@@ -15,10 +15,10 @@ from builder import audit, cudafe, finish, headers, loadtest, ninja_log, paralle
 from builder.config import Backend, Framework, LoadTestRule
 from builder.errors import AuditError, ToolError
 from builder.job import MANYLINUX, Built, CompileError, Job, OutOfMemoryError
+from builder.kernel.source_set import package_directory
 from builder.loadtest.imports import imported
 from builder.project import Project
 from builder.sandbox import contents
-from builder.sources import package_directory
 from builder.wheel import Wheel, unpack
 
 _PLAN = "kernel-plan.json"

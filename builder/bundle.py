@@ -14,7 +14,7 @@ from typing import Any
 
 from builder.card import NAME as CARD
 from builder.errors import BuilderError, NothingToDoError
-from builder.git import Checkout
+from builder.kernel.git import Checkout
 from builder.loadtest import record
 from builder.metadata import METADATA_FILE
 from builder.shipped import Shipped, one_kernel

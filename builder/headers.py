@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from builder import git
 from builder.config import Backend, Config
 from builder.errors import BuilderError
+from builder.kernel import git
 from builder.pins import Wheel
 from builder.render import headers
 from builder.render.arguments import Arguments

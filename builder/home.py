@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from builder import __version__, resources
 from builder.errors import ToolError
-from builder.git import Checkout
+from builder.kernel.git import Checkout
 
 DISTRIBUTION = "kernel-wheel-builder"
 TAG = f"v{__version__}"

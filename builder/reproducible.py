@@ -84,7 +84,7 @@ RULES = (
     Rule(
         name="sorted-inputs",
         leak="the order in which a folder lists its files, where a glob names sources",
-        where="builder/sources.py",
+        where="builder/kernel/source_set.py",
     ),
 )
 NAMES = tuple(rule.name for rule in RULES)

@@ -9,8 +9,8 @@ import pytest
 
 from builder import bundle
 from builder.errors import ToolError
-from builder.git import Checkout
 from builder.kernel import load
+from builder.kernel.git import Checkout
 from builder.matrix import rows
 from builder.plan import Scope, make
 from builder.plan.changes import changed_since

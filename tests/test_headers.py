@@ -5,9 +5,10 @@ import subprocess
 
 import pytest
 
-from builder import git, headers, kernel
+from builder import headers, kernel
 from builder.config import Backend
 from builder.errors import BuilderError, ToolError
+from builder.kernel import git
 from builder.render import headers as rendered
 
 CONFIG = """

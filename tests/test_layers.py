@@ -15,7 +15,7 @@ MODULES = {
 FLOW = (
     ("builder.errors", "builder.resources", "builder.toml"),
     ("builder.config.text", "builder.run", "builder.wheel"),
-    ("builder.config", "builder.kernel", "builder.sources"),
+    ("builder.config", "builder.kernel", "builder.kernel.source_set"),
     ("builder.matrix", "builder.variant"),
     ("builder.project", "builder.render"),
     ("builder.job",),

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from builder import codes, lint, toml, tree
+from builder import codes, lint, toml
 from builder.cli import run
+from builder.kernel import tree
 from builder.report.pages import PAGES
 
 PAGE_FILES = sorted(PAGES.glob("B*.md"))

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from builder import headers, kernel, pins, toml
 from builder.config import Backend, dependencies, parse
 from builder.config.text import Source
+from builder.kernel.source_set import HEADERS, source_set
 from builder.loadtest import beside
 from builder.matrix import SETS, rows, select
-from builder.sources import HEADERS, source_set
 from tests import needs
 
 ROOT = Path(__file__).parent.parent

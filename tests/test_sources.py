@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from builder import cli, sources, tree
+from builder import cli
 from builder.config import Backend
 from builder.errors import ConfigError
-from builder.kernel import load
+from builder.kernel import load, source_set, tree
 
 GENERAL = '[general]\nname = "my-relu"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cpu", "cuda"]\n'
 CPU = '[kernel.cpu]\nbackend = "cpu"\ndepends = ["torch"]\n'
@@ -18,9 +18,9 @@ PACKAGE = "torch-ext/my_relu/__init__.py"
 def kernel(tmp_path):
     """Return a function that makes a kernel of a config and of files."""
 
-    def make(config, *files, general=GENERAL):
+    def make(config, *listed, general=GENERAL):
         root = tmp_path / "kernel"
-        for file in (PACKAGE, *files):
+        for file in (PACKAGE, *listed):
             (root / file).parent.mkdir(parents=True, exist_ok=True)
             (root / file).write_text("", encoding="utf-8")
         (root / "build.toml").write_text(general + config, encoding="utf-8")
@@ -30,18 +30,18 @@ def kernel(tmp_path):
 
 
 def names(kernel, **options):
-    return list(sources.source_set(kernel, **options).paths)
+    return list(source_set.source_set(kernel, **options).paths)
 
 
 def problems(kernel):
     with pytest.raises(ConfigError) as raised:
-        sources.source_set(kernel)
+        source_set.source_set(kernel)
     return [(problem.code, problem.message) for problem in raised.value.problems]
 
 
 def test_the_source_set_is_sorted_and_can_be_read(kernel):
     made = kernel('[torch]\nsrc = ["z.cpp", "a.h"]\n' + CPU + 'src = ["cpu/b.cpp"]\n', "z.cpp", "a.h", "cpu/b.cpp")
-    found = sources.source_set(made)
+    found = source_set.source_set(made)
     assert found.paths == ("a.h", "cpu/b.cpp", PACKAGE, "z.cpp")
     assert [found.read(path) for path in found.paths] == [(made.root / path).read_bytes() for path in found.paths]
 
@@ -49,7 +49,7 @@ def test_the_source_set_is_sorted_and_can_be_read(kernel):
 def test_a_set_of_a_relative_directory_is_read_wherever_the_process_goes(kernel, monkeypatch, tmp_path):
     made = kernel("[torch]\n")
     monkeypatch.chdir(made.root.parent)
-    found = sources.source_set(load(Path("kernel")))
+    found = source_set.source_set(load(Path("kernel")))
     monkeypatch.chdir(tmp_path.parent)
     assert found.read(PACKAGE) == (made.root / PACKAGE).read_bytes()
     assert found.root == made.root
@@ -58,10 +58,10 @@ def test_a_set_of_a_relative_directory_is_read_wherever_the_process_goes(kernel,
 def test_a_tree_that_is_handed_in_is_walked_once(kernel, monkeypatch):
     made = kernel('[torch]\nsrc = ["csrc/*.cpp"]\n' + CPU + 'src = ["csrc/**/*.cpp"]\n', "csrc/a.cpp", "csrc/b/c.cpp")
     known = tree.Tree.of(made.root)
-    sources.source_set(made, tree=known)
+    source_set.source_set(made, tree=known)
     monkeypatch.setattr(os, "scandir", lambda path: pytest.fail(f"'{path}' is read again"))
-    assert sources.expand(made, ["csrc/**/*.cpp"], tree=known) == ("csrc/a.cpp", "csrc/b/c.cpp")
-    assert sources.source_set(made, tree=known).paths == ("csrc/a.cpp", "csrc/b/c.cpp", PACKAGE)
+    assert source_set.expand(made, ["csrc/**/*.cpp"], tree=known) == ("csrc/a.cpp", "csrc/b/c.cpp")
+    assert source_set.source_set(made, tree=known).paths == ("csrc/a.cpp", "csrc/b/c.cpp", PACKAGE)
 
 
 def test_the_config_and_what_nobody_names_are_left_out(kernel):
@@ -122,14 +122,14 @@ def test_an_include_directory_may_be_absent(kernel):
     ],
 )
 def test_a_glob_names_its_files_sorted(kernel, pattern, expected):
-    files = ("csrc/b.cu", "csrc/a.cu", "csrc/x/c.cu", "csrc/x/y/d.cu", "csrc/x/e.h", "csrc/.hidden.cu", ".git/x.cu")
-    made = kernel(f'[torch]\n{CPU}src = ["{pattern}"]\n', *files)
-    assert sources.expand(made, made.config.kernel["cpu"].src) == tuple(expected)
+    listed = ("csrc/b.cu", "csrc/a.cu", "csrc/x/c.cu", "csrc/x/y/d.cu", "csrc/x/e.h", "csrc/.hidden.cu", ".git/x.cu")
+    made = kernel(f'[torch]\n{CPU}src = ["{pattern}"]\n', *listed)
+    assert source_set.expand(made, made.config.kernel["cpu"].src) == tuple(expected)
 
 
 def test_expansion_keeps_the_order_of_entries_and_names_each_file_once(kernel):
     made = kernel('[torch]\nsrc = ["z.cpp", "*.cpp", "a.cpp"]\n', "a.cpp", "m.cpp", "z.cpp")
-    assert sources.expand(made, made.config.torch.src) == ("z.cpp", "a.cpp", "m.cpp")
+    assert source_set.expand(made, made.config.torch.src) == ("z.cpp", "a.cpp", "m.cpp")
 
 
 def test_a_file_may_be_called_like_a_glob(kernel):
@@ -167,8 +167,8 @@ def test_a_glob_of_many_stars_is_matched_in_no_time(kernel):
 
 
 def test_the_package_ships_the_extensions_of_the_config_alone(kernel):
-    files = ("a.py", "b.pyi", "c.json", "d.so", "e.pyc", "__pycache__/f.py", "g/h.py", "i.PY", ".hidden.py", "py")
-    made = kernel('[torch]\npyext = ["py", "json", "so", "pyc"]\n', *(f"torch-ext/my_relu/{file}" for file in files))
+    listed = ("a.py", "b.pyi", "c.json", "d.so", "e.pyc", "__pycache__/f.py", "g/h.py", "i.PY", ".hidden.py", "py")
+    made = kernel('[torch]\npyext = ["py", "json", "so", "pyc"]\n', *(f"torch-ext/my_relu/{file}" for file in listed))
     assert names(made) == [
         PACKAGE,
         "torch-ext/my_relu/a.py",
@@ -186,7 +186,7 @@ def test_a_missing_package_is_an_error_with_a_remedy(kernel):
     made = kernel("[torch]\n", "torch-ext/my-relu/__init__.py")
     (made.root / PACKAGE).unlink()
     with pytest.raises(ConfigError) as raised:
-        sources.source_set(made)
+        source_set.source_set(made)
     (problem,) = raised.value.problems
     assert problem.code == "B032"
     assert problem.help.startswith("rename 'torch-ext/my-relu' to 'torch-ext/my_relu'")
@@ -215,7 +215,7 @@ def test_a_package_nested_in_itself_is_an_error(kernel, outer):
 def test_every_missing_file_is_reported_with_its_position(kernel):
     made = kernel('[torch]\nsrc = ["b.cpp", "bindin.cpp"]\n' + CPU + 'src = [\n  "cpu/c.cpp",\n]\n', "binding.cpp")
     with pytest.raises(ConfigError) as raised:
-        sources.source_set(made)
+        source_set.source_set(made)
     found = [(problem.span.line, problem.span.column, problem.help) for problem in raised.value.problems]
     assert found == [
         (8, 8, None),
@@ -302,4 +302,4 @@ def test_a_component_that_an_upgrade_doubled_is_reported_once(tmp_path):
 def test_an_entry_that_names_no_file_is_refused_when_expanded(kernel):
     made = kernel("[torch]\n" + CPU + 'src = ["gone.cpp"]\n')
     with pytest.raises(ConfigError, match=r"'gone\.cpp' does not exist"):
-        sources.expand(made, made.config.kernel["cpu"].src)
+        source_set.expand(made, made.config.kernel["cpu"].src)

@@ -8,6 +8,7 @@ from builder.config.text import Source
 from builder.config.v5 import EDITION
 from builder.errors import ConfigError, Problem
 from builder.kernel import CONFIG, Kernel
+from builder.kernel.source_set import package_directory
 from builder.lint import (
     backends,
     bounds,
@@ -22,7 +23,6 @@ from builder.lint import (
     rendering,
 )
 from builder.report import Located, Report, locate
-from builder.sources import package_directory
 
 Check = Callable[[Kernel], Iterator[Problem]]
 

@@ -7,8 +7,8 @@ from builder.config import Config
 from builder.config.text import KeyPath
 from builder.errors import ConfigError, Problem
 from builder.kernel import Kernel
-from builder.sources import source_set
-from builder.tree import Tree
+from builder.kernel.source_set import source_set
+from builder.kernel.tree import Tree
 from builder.wording import quoted
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from builder.errors import Problem
 from builder.kernel import Kernel
+from builder.kernel.tree import is_glob
 from builder.lint.files import listed
-from builder.tree import is_glob
 
 _UNDERSCORED = ("cuda-capabilities", "rocm-archs")
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from builder.config import Backend
 from builder.errors import ConfigError, Problem
 from builder.kernel import Kernel
+from builder.kernel.tree import Tree
 from builder.render import refusals
-from builder.tree import Tree
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:

@@ -6,9 +6,9 @@ from pathlib import Path
 from builder.config import Backend, Framework, dependencies
 from builder.job import Beside
 from builder.kernel import Kernel
+from builder.kernel.source_set import package_directory
 from builder.matrix import Cell
 from builder.pins import Wheel
-from builder.sources import package_directory
 
 _CLIENT = "kernels"
 """The module that loads other kernels by their name on the hub."""

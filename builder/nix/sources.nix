@@ -1,5 +1,5 @@
 /**
-  The source set of a kernel: the files its build reads, as `builder/sources.py` says. A file that is not of
+  The source set of a kernel: the files its build reads, as `builder/kernel/source_set.py` says. A file that is not of
   the set changes no derivation. Files that are missing are left to the build, which reports them all.
 */
 { util }:
@@ -31,7 +31,7 @@ let
   config = import ./config.nix { };
   inherit (import ./glob.nix { inherit util; }) isGlob literal matches;
 
-  # Of HEADERS in builder/sources.py; a test compares the two.
+  # Of HEADERS in builder/kernel/source_set.py; a test compares the two.
   headers = [
     ".h"
     ".hh"

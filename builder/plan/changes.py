@@ -9,11 +9,11 @@ from pathlib import Path
 from builder import kernel as kernels
 from builder.config import Backend, Config
 from builder.errors import BuilderError
-from builder.git import Checkout
 from builder.kernel import Kernel
+from builder.kernel.git import Checkout
+from builder.kernel.source_set import source_set
 from builder.matrix import Cell, Row, select
 from builder.plan import Plan, Scope, leave_out
-from builder.sources import source_set
 from builder.wording import quoted
 
 

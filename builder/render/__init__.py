@@ -9,12 +9,12 @@ from builder.config import Backend, Framework
 from builder.config.values import ProjectPath
 from builder.errors import BuilderError, ConfigError
 from builder.kernel import Kernel
+from builder.kernel.source_set import HEADERS, SourceSet, expand, package_directory, source_set
+from builder.kernel.tree import Tree
 from builder.project import Project
 from builder.render import python_api, refusals, values
 from builder.render.modules import modules
 from builder.render.template import environment
-from builder.sources import HEADERS, SourceSet, expand, package_directory, source_set
-from builder.tree import Tree
 from builder.wording import listed, quoted
 
 __all__ = ["backends", "is_noarch", "needs_python", "render"]

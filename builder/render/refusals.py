@@ -8,9 +8,9 @@ from builder.config.text import KeyPath
 from builder.config.v5 import Component, Torch, TvmFfi
 from builder.errors import Problem
 from builder.kernel import Kernel
+from builder.kernel.source_set import expand
+from builder.kernel.tree import Tree, is_glob
 from builder.render import flags, quoting
-from builder.sources import expand
-from builder.tree import Tree, is_glob
 from builder.wording import quoted
 
 Files = Callable[[str], tuple[str, ...]]

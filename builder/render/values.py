@@ -7,10 +7,10 @@ from typing import Any
 from builder import architectures
 from builder.config import Backend, Config, Framework, Version, dependencies
 from builder.kernel import Kernel
+from builder.kernel.source_set import package_directory
 from builder.render import arguments, headers
 from builder.render import metadata as package_metadata
 from builder.render.python_api import REMEDY, Use
-from builder.sources import package_directory
 
 _TITLES = {
     Backend.CANN: "CANN",

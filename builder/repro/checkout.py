@@ -5,7 +5,7 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from builder import git
+from builder.kernel import git
 
 _LEFT_OUT = (".git", "dist", "build", "__pycache__", ".venv")
 _SECONDS = 1_000_000_007

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from builder import git
+from builder.kernel import git
 from builder.repro import checkout
 from builder.repro.preload import Preload
 

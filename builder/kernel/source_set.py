@@ -11,7 +11,7 @@ from builder.config.text import KeyPath
 from builder.config.v5 import Component
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.tree import TooManyFilesError, Tree, is_glob
+from builder.kernel.tree import TooManyFilesError, Tree, is_glob
 from builder.wording import nearest, quoted
 
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh", ".hip.h", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".def")
