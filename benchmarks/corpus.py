@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from builder.variant import Variant  # noqa: E402
+from builder.matrix.variant import Variant  # noqa: E402
 
 NOTHING_TO_DO = 3
 """The exit code of a build that has no cell."""

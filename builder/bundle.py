@@ -16,9 +16,9 @@ from builder.card import NAME as CARD
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel.git import Checkout
 from builder.loadtest import record
+from builder.matrix.variant import Variant
 from builder.metadata import METADATA_FILE
 from builder.shipped import Shipped, one_kernel
-from builder.variant import Variant
 from builder.wheel import Bytes, Member
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)

@@ -9,10 +9,10 @@ from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
 from builder import metadata, provenance
-from builder.audit import policy
+from builder.binary import manylinux
+from builder.binary.extension import Extension
 from builder.config import Config
 from builder.errors import AuditError, BuilderError
-from builder.extension import Extension
 from builder.job import MANYLINUX
 from builder.kernel import Kernel
 from builder.matrix import Cell
@@ -133,8 +133,8 @@ def _tag(cell: Cell, package: Mapping[str, Bytes], *, accepted: str) -> str:
 
 def _manylinux(extensions: list[Extension], machine: str, *, accepted: str) -> str:
     """Return the policy to promise: what the symbols allow, and no lower than that of torch's wheels."""
-    lowest = policy.lowest_policy(extensions, machine)
-    order = [each.name for each in policy.policies(machine)]
+    lowest = manylinux.lowest_policy(extensions, machine)
+    order = [each.name for each in manylinux.policies(machine)]
     if accepted not in order:
         raise BuilderError(f"'{accepted}' is not a manylinux policy", help=f"there are {', '.join(order)}")
     if lowest.policy is None or order.index(lowest.name) > order.index(accepted):

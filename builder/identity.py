@@ -11,7 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from builder import __version__, elf
+from builder import __version__
+from builder.binary import elf_symbols
 from builder.errors import BuilderError
 from builder.toolchain import sha256_of
 
@@ -147,11 +148,11 @@ def _abi(root: Path) -> Iterator[tuple[str, str]]:
         yield "cxx11-abi", flag
 
 
-def _linked_abi(library: elf.Elf) -> str | None:
+def _linked_abi(library: elf_symbols.Elf) -> str | None:
     """Tell the flag from the mangled names: `std::string` is `__cxx11` in one ABI and `Ss` in the other."""
     try:
         names = [symbol.name for symbol in library.symbols(library.strings) if symbol.name.startswith("_ZN")]
-    except elf.ElfError:
+    except elf_symbols.ElfError:
         return None
     if any("7__cxx1112basic_string" in name for name in names):
         return "1"
@@ -170,16 +171,16 @@ def file_identity(path: Path) -> str:
     known = _elf_of(path)
     try:
         build_id = None if known is None else known.build_id
-    except elf.ElfError:
+    except elf_symbols.ElfError:
         build_id = None
     return build_id or f"sha256:{sha256_of(path)}"
 
 
-def _elf_of(path: Path) -> elf.Elf | None:
+def _elf_of(path: Path) -> elf_symbols.Elf | None:
     """Map a library and read its headers; None for what is not an ELF library, or a damaged one."""
     try:
         with path.open("rb") as file:
-            return elf.Elf(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return elf_symbols.Elf(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError):
         return None
 

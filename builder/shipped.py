@@ -16,9 +16,9 @@ from packaging.utils import canonicalize_name
 
 from builder import untrusted
 from builder.errors import BuilderError
+from builder.matrix.variant import Variant
 from builder.metadata import METADATA_FILE, is_digested
 from builder.untrusted import LARGEST_TEXT, UntrustedError
-from builder.variant import Variant
 from builder.wheel import MAX_MEMBERS, Member, Wheel, WheelError
 
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)

@@ -10,7 +10,7 @@ from kernels._rust import Digest, Metadata
 from builder import bundle, card, shipped
 from builder.cli import run
 from builder.matrix import rows
-from builder.variant import Variant
+from builder.matrix.variant import Variant
 from builder.wheel import Bytes, pack
 from tests.wheels import make, package, tag_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder import cli
-from builder.variant import Variant
+from builder.matrix.variant import Variant
 from tests.wheels import make
 
 RELU = Path(__file__).parent.parent / "examples" / "relu"

@@ -7,12 +7,13 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from builder import coverage, matrix, toolchain
+from builder import matrix, toolchain
 from builder.cli import group
 from builder.config import Backend, parse
 from builder.config.text import Source
 from builder.errors import BuilderError
 from builder.kernel import Kernel
+from builder.matrix import coverage
 from builder.plan import Scope, documents, make, text
 from builder.plan.runners import Runners
 from builder.resources import DATA

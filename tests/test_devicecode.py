@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.devicecode import DeviceCodeError, Image, images_of, read
+from builder.binary.device_code import DeviceCodeError, Image, images_of, read
 
 ARCH_SPECIFIC, FAMILY_SPECIFIC = 1 << 20, 1 << 21
 

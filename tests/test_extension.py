@@ -9,7 +9,7 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.extension import Extension, ExtensionError, binary_format
+from builder.binary.extension import Extension, ExtensionError, binary_format
 
 MODULES = sorted(Path(sysconfig.get_path("stdlib")).glob("lib-dynload/*.so"))
 LIBRARIES = [

@@ -10,7 +10,7 @@ from builder import index, shipped
 from builder.cli import run
 from builder.config import Version
 from builder.index import choice, grid
-from builder.variant import Variant
+from builder.matrix.variant import Variant
 from tests.wheels import make
 
 NAMES = [

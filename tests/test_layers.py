@@ -16,7 +16,7 @@ FLOW = (
     ("builder.errors", "builder.resources", "builder.toml"),
     ("builder.config.text", "builder.run", "builder.wheel"),
     ("builder.config", "builder.kernel", "builder.kernel.source_set"),
-    ("builder.matrix", "builder.variant"),
+    ("builder.matrix", "builder.matrix.variant"),
     ("builder.project", "builder.render"),
     ("builder.job",),
     ("builder.audit", "builder.finish", "builder.loadtest"),

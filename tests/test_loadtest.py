@@ -13,7 +13,7 @@ from builder.config import LoadTestRule
 from builder.job import Beside
 from builder.loadtest import beside, devices, imports, record, symbols
 from builder.loadtest.outcome import SKIPPED, LoadState, LoadTest
-from builder.variant import Variant
+from builder.matrix.variant import Variant
 
 DATA = Path(__file__).parent / "data/kernels"
 CONFIG = """

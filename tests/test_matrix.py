@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder import resources, toml
-from builder.candidates import read
 from builder.config import Backend, parse
 from builder.config.text import Source
 from builder.matrix import SETS, absent_components, decide, rows, select
-from builder.variant import Variant, compute_name
+from builder.matrix.rules import read
+from builder.matrix.variant import Variant, compute_name
 
 CASES = Path(__file__).parent / "data" / "select"
 LINUX, ARM, MAC = "x86_64-linux", "aarch64-linux", "aarch64-darwin"

@@ -11,7 +11,7 @@ from builder.cli import run
 from builder.config import parse
 from builder.config.text import Source
 from builder.matrix import rows, select
-from builder.variant import Variant
+from builder.matrix.variant import Variant
 from builder.wheel import Bytes
 from tests.wheels import make
 

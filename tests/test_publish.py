@@ -3,8 +3,8 @@ import json
 import pytest
 
 from builder.cli import run
+from builder.matrix.variant import Variant
 from builder.publish import site, targets
-from builder.variant import Variant
 from tests.wheels import make
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")

@@ -6,8 +6,8 @@ import pytest
 
 from builder.cli import run
 from builder.errors import PublishError
+from builder.matrix.variant import Variant
 from builder.publish import hub
-from builder.variant import Variant
 from tests.wheels import make
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")

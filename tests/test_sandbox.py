@@ -16,9 +16,9 @@ from builder import kernel, matrix, sandbox
 from builder.cli import run, view
 from builder.engine.outcome import Outcome
 from builder.loadtest import record
+from builder.matrix.variant import Variant
 from builder.run import run as run_tool
 from builder.sandbox.room import Room, around, beyond
-from builder.variant import Variant
 from tests.wheels import make
 
 ROOT = Path(__file__).parent.parent

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.config import Backend, Framework, Version
-from builder.variant import SYSTEMS, Variant, compute_name, noarch_name
+from builder.matrix.variant import SYSTEMS, Variant, compute_name, noarch_name
 
 
 @pytest.mark.parametrize(

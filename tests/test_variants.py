@@ -11,7 +11,7 @@ import pytest
 
 from builder import variant_provider
 from builder.cli import run
-from builder.variant import Variant
+from builder.matrix.variant import Variant
 from builder.wheel import Wheel
 from tests.wheels import make
 

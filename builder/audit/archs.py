@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from builder import devicecode
 from builder.audit.report import Finding
 from builder.audit.subject import Subject
+from builder.binary import device_code
+from builder.binary.device_code import Image
 from builder.config.values import Backend, Framework
-from builder.devicecode import Image
 
 RULE = "archs"
 
@@ -19,7 +19,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if facts is None or facts.framework is Framework.TORCH_NOARCH or not subject.libraries:
         return
     found = frozenset(image for library in subject.libraries for image in library.images)
-    wanted = devicecode.images_of(subject.archs or ())
+    wanted = device_code.images_of(subject.archs or ())
     if facts.backend not in (Backend.CUDA, Backend.ROCM):
         wanted = frozenset()
     elif subject.archs is None:

@@ -9,8 +9,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from builder import untrusted
 from builder.config.values import Backend, Framework, Version
+from builder.matrix.variant import Variant
 from builder.untrusted import UntrustedError
-from builder.variant import Variant
 
 _STABLE = re.compile(r"torch\.stable([0-9]{2,})\.([a-z0-9]+)", re.ASCII)
 _CLASSIC = re.compile(r"torch([0-9]{2,})(\.cxx11)?\.([a-z0-9]+)", re.ASCII)

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from builder.binary.elf_symbols import Data
+from builder.binary.extension import Extension, ExtensionError
 from builder.config.values import Version
-from builder.elf import Data
-from builder.extension import Extension, ExtensionError
 
 # `TORCH_ABI_VERSION`, major << 56 | minor << 48 | patch << 40, is an argument of torch_library_impl and
 # torch_call_dispatcher, so it stands in the code as a constant. The target version does not.

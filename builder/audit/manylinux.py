@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from builder.audit import policy as policies
-from builder.audit.policy import Lowest, Policy, lowest_policy
 from builder.audit.report import Finding
 from builder.audit.subject import Library, Subject
+from builder.binary import manylinux as policies
+from builder.binary.manylinux import Lowest, Policy, lowest_policy
 
 __all__ = ["Lowest", "Policy", "check", "lowest_policy"]
 

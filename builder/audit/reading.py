@@ -11,15 +11,15 @@ from itertools import chain
 
 from packaging.utils import canonicalize_name
 
-from builder import devicecode
 from builder.audit import facts
 from builder.audit.facts import Facts, Plan
 from builder.audit.headers import header_versions
 from builder.audit.report import Finding
 from builder.audit.subject import File, Library, Subject, parse_object
-from builder.elf import Data
+from builder.binary import device_code
+from builder.binary.elf_symbols import Data
+from builder.binary.extension import Extension, binary_format
 from builder.errors import BuilderError
-from builder.extension import Extension, binary_format
 from builder.untrusted import LARGEST_TEXT
 from builder.wheel import Member, Wheel
 
@@ -135,7 +135,7 @@ def _hash(first: bytes, pieces: Iterator[bytes], *, into: mmap.mmap | io.BytesIO
 def _judge(name: str, data: Data) -> Library | Finding:
     try:
         extension = Extension.read(name, data)
-        images = devicecode.read(name, data, without=extension.relocatable_device_code)
+        images = device_code.read(name, data, without=extension.relocatable_device_code)
         return Library(extension=extension, images=images, headers=header_versions(extension, data))
     except BuilderError as error:
         remedy = error.help or "build it again"

@@ -7,9 +7,9 @@ from functools import lru_cache
 from builder import untrusted
 from builder.audit.facts import Facts, Plan
 from builder.audit.report import Finding
+from builder.binary.device_code import Image
+from builder.binary.extension import Extension
 from builder.config.values import Version
-from builder.devicecode import Image
-from builder.extension import Extension
 from builder.untrusted import UntrustedError
 
 _LONGEST_ID = 200

@@ -10,8 +10,8 @@ from builder.audit.facts import Facts
 from builder.audit.mangled import torch_names
 from builder.audit.report import Finding
 from builder.audit.subject import Library, Subject
+from builder.binary.elf_symbols import Symbol
 from builder.config.values import Backend, Framework, Version
-from builder.elf import Symbol
 
 RULE = "torch-stable-abi"
 

@@ -14,9 +14,9 @@ from builder.cli import completing
 from builder.cli.arguments import kernel_argument, store_option
 from builder.config.values import Backend
 from builder.matrix import Cell
+from builder.matrix.variant import SYSTEMS
 from builder.plan import Job, Plan, Scope, make, require_cells, text, without_stored
 from builder.plan.runners import Runners, parse
-from builder.variant import SYSTEMS
 from builder.wording import listed, nearest, quoted
 
 FORMATS = ("table", "names", "json", "github", "gitlab")

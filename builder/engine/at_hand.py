@@ -7,8 +7,8 @@ from builder import shipped
 from builder.kernel import Kernel
 from builder.loadtest.beside import depended, module_of
 from builder.matrix import Cell
+from builder.matrix.variant import noarch_name
 from builder.store import Store
-from builder.variant import noarch_name
 from builder.wheel import WheelError
 
 

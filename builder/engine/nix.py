@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from builder import coverage, finders, reproducible, resources, toolchain
+from builder import finders, reproducible, resources, toolchain
 from builder.cell import RECORD
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import Log, Said
@@ -17,7 +17,7 @@ from builder.engine.outcome import Event, Listen, Outcome, Status
 from builder.errors import AuditError, BuilderError, ToolError
 from builder.kernel import Kernel
 from builder.loadtest import record as records
-from builder.matrix import Cell
+from builder.matrix import Cell, coverage
 from builder.run import Processes
 from builder.wheel import write_atomic
 

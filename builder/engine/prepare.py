@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from builder import (
-    coverage,
     current,
     environment,
     finders,
@@ -29,7 +28,7 @@ from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
 from builder.job import Beside, Job
 from builder.kernel import Kernel
 from builder.loadtest.beside import depended, found, parts, wanted
-from builder.matrix import Cell
+from builder.matrix import Cell, coverage
 from builder.project import Project
 from builder.render import python_api
 from builder.run import Processes

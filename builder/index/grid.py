@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from builder.config import Framework
 from builder.loadtest import record
+from builder.matrix.variant import Variant
 from builder.shipped import Shipped
-from builder.variant import Variant
 
 _UNIT = 1000
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from builder.config import Framework
 from builder.index.simple import Listing
+from builder.matrix.variant import Variant
 from builder.shipped import Shipped
-from builder.variant import Variant
 from builder.variant_provider import ABI, COMPUTE, NAMESPACE
 from builder.wheel import Bytes, pack
 

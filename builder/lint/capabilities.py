@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 
-from builder import architectures
-from builder.candidates import minor
 from builder.config import Backend, Version
 from builder.config.text import KeyPath
 from builder.config.v5 import CudaComponent, RocmComponent
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.matrix import rows, select
+from builder.matrix import architectures, rows, select
+from builder.matrix.rules import minor
 from builder.wording import listed, nearest
 
 

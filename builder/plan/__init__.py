@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from builder import coverage
 from builder.config import Backend
 from builder.config.text import dotted
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import Kernel
-from builder.matrix import Cell, Decision, KeyPath, Row, absent_components, decide, is_noarch, without_rows
+from builder.matrix import Cell, Decision, KeyPath, Row, absent_components, coverage, decide, is_noarch, without_rows
 from builder.wording import nearest
 
 CONFIG = "build.toml"

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 from builder import resources, toml
-from builder.candidates import minor
 from builder.errors import BuilderError
 from builder.matrix import Cell
+from builder.matrix.rules import minor
 from builder.plan import Place
 from builder.wording import listed, nearest, quoted
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from builder import architectures
 from builder.config.v5 import Component, CpuComponent, CudaComponent, MetalComponent, RocmComponent, XpuComponent
 from builder.kernel import Kernel
+from builder.matrix import architectures
 
 Line = tuple[str, ...]
 Arguments = Mapping[str, str | tuple[Line, ...]]

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from builder import architectures
 from builder.config import Backend, Config, Framework, Version, dependencies
 from builder.kernel import Kernel
 from builder.kernel.source_set import package_directory
+from builder.matrix import architectures
 from builder.render import arguments, headers
 from builder.render import metadata as package_metadata
 from builder.render.python_api import REMEDY, Use

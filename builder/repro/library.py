@@ -9,8 +9,8 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from builder import devicecode
-from builder.devicecode import DeviceCodeError
+from builder.binary import device_code
+from builder.binary.device_code import DeviceCodeError
 
 _DERIVED = (".note.gnu.build-id", ".gnu_debuglink")
 """Sections that are a digest of the others."""
@@ -97,7 +97,7 @@ def _symbol_at(image: _Image, one: _Section, other: _Section) -> str:
 def _entries(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
     """Yield the fatbin entries that differ."""
     try:
-        first, second = devicecode.entries("the first", before), devicecode.entries("the second", after)
+        first, second = device_code.entries("the first", before), device_code.entries("the second", after)
     except DeviceCodeError:
         return
     for index, (one, other) in enumerate(zip(first, second, strict=False)):

@@ -3,8 +3,8 @@ from abi3info import DATAS, FUNCTIONS
 
 from builder.audit import abi3
 from builder.audit.subject import Library, Subject
-from builder.elf import Symbol
-from builder.extension import Extension
+from builder.binary.elf_symbols import Symbol
+from builder.binary.extension import Extension
 
 
 def subject(*names, tag="cp39-abi3-manylinux_2_28_x86_64"):

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from builder import audit, devicecode
-from builder.extension import Extension
+from builder import audit
+from builder.binary import device_code
+from builder.binary.extension import Extension
 from builder.wheel import Wheel
 
 KERNEL = """
@@ -108,19 +109,19 @@ def by_cuobjdump(tool, library):
     found = set()
     for kind, name, suffix in re.findall(r"(ELF|PTX) file +\d+: \S+?\.\d+\.sm_(\d+)([af]?)\.", text):
         arch = f"{int(name) // 10}.{int(name) % 10}{suffix}"
-        found.add(devicecode.Image(kind="sass" if kind == "ELF" else "ptx", arch=arch))
+        found.add(device_code.Image(kind="sass" if kind == "ELF" else "ptx", arch=arch))
     return found
 
 
 def without_family(images):
     """cuobjdump lists 10.0f as sm_100."""
-    return {devicecode.Image(kind=image.kind, arch=image.arch.removesuffix("f")) for image in images}
+    return {device_code.Image(kind=image.kind, arch=image.arch.removesuffix("f")) for image in images}
 
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("archs", LISTS.values(), ids=LISTS)
 def test_the_library_has_what_nvcc_was_told(build, archs):
-    assert devicecode.read("a.so", build(archs).read_bytes()) == devicecode.images_of(archs)
+    assert device_code.read("a.so", build(archs).read_bytes()) == device_code.images_of(archs)
 
 
 @pytest.mark.cuda
@@ -128,20 +129,20 @@ def test_the_library_has_what_nvcc_was_told(build, archs):
 @pytest.mark.parametrize("archs", LISTS.values(), ids=LISTS)
 def test_it_reads_what_cuobjdump_reads(build, cuobjdump, archs):
     library = build(archs)
-    assert without_family(devicecode.read("a.so", library.read_bytes())) == by_cuobjdump(cuobjdump, library)
+    assert without_family(device_code.read("a.so", library.read_bytes())) == by_cuobjdump(cuobjdump, library)
 
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("flags", [("-Xfatbin=-compress-all",), ("--compress-mode=size",)], ids=["all", "size"])
 def test_compressed_images_are_read(build, flags):
     archs = ("8.0", "12.0+PTX")
-    assert devicecode.read("a.so", build(archs, flags=flags).read_bytes()) == devicecode.images_of(archs)
+    assert device_code.read("a.so", build(archs, flags=flags).read_bytes()) == device_code.images_of(archs)
 
 
 @pytest.mark.cuda
 def test_the_empty_code_that_nvcc_adds_when_it_links_does_not_count(build):
     content = build(("9.0a",), link_flags=()).read_bytes()
-    assert devicecode.read("a.so", content) == devicecode.images_of(("9.0a",))
+    assert device_code.read("a.so", content) == device_code.images_of(("9.0a",))
 
 
 @pytest.mark.cuda
@@ -150,8 +151,8 @@ def test_linker_input_does_not_count(build):
     content = linked.read_bytes()
     extension = Extension.read("a.so", content)
     assert extension.relocatable_device_code
-    found = devicecode.read("a.so", content, without=extension.relocatable_device_code)
-    assert found == devicecode.images_of(("8.0", "12.0"))
+    found = device_code.read("a.so", content, without=extension.relocatable_device_code)
+    assert found == device_code.images_of(("8.0", "12.0"))
 
 
 @pytest.mark.cuda
@@ -202,4 +203,4 @@ def test_the_library_has_what_hipcc_was_told(tmp_path, archs):
     (tmp_path / "kernel.hip").write_text(HIP_KERNEL)
     flags = [f"--offload-arch={arch}" for arch in archs]
     run("hipcc", "-shared", "-fPIC", *flags, tmp_path / "kernel.hip", "-o", tmp_path / "a.so")
-    assert devicecode.read("a.so", (tmp_path / "a.so").read_bytes()) == devicecode.images_of(archs)
+    assert device_code.read("a.so", (tmp_path / "a.so").read_bytes()) == device_code.images_of(archs)

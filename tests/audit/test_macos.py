@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builder import audit
-from builder.extension import Extension, ExtensionError
+from builder.binary.extension import Extension, ExtensionError
 from builder.wheel import Wheel
 from tests import needs
 

@@ -4,7 +4,7 @@ import mmap
 
 import pytest
 
-from builder import devicecode
+from builder.binary import device_code
 
 
 @pytest.mark.parametrize("read", [0, 10_000])
@@ -17,4 +17,4 @@ def test_device_code_is_found_wherever_the_file_was_read_to(tmp_path, read):
     path.write_bytes(bytes(5_000) + header + image + bytes(6_000))
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         data.seek(read)
-        assert {image.arch for image in devicecode.read("library.so", data)} == {"9.0"}
+        assert {image.arch for image in device_code.read("library.so", data)} == {"9.0"}

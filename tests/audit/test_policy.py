@@ -4,9 +4,9 @@ from importlib.resources import files
 import pytest
 
 from builder.audit.manylinux import lowest_policy
-from builder.audit.policy import loaders, policies
-from builder.elf import Symbol
-from builder.extension import Extension
+from builder.binary.elf_symbols import Symbol
+from builder.binary.extension import Extension
+from builder.binary.manylinux import loaders, policies
 
 RAW = [
     row

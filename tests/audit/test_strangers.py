@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from builder import cli
-from builder.variant import Variant
+from builder.matrix.variant import Variant
 from builder.wheel import Bytes, pack
 from tests.audit.conftest import demo_wheel
 from tests.wheels import make, package

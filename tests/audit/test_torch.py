@@ -9,8 +9,8 @@ import pytest
 from builder import audit
 from builder.audit.mangled import torch_names
 from builder.audit.torch_stable_abi import header_only, shim
+from builder.binary.extension import Extension
 from builder.config.values import Version
-from builder.extension import Extension
 from builder.wheel import Wheel
 
 pytestmark = pytest.mark.torch

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from builder import audit, devicecode, shipped
+from builder import audit, shipped
 from builder.audit import layout
 from builder.audit.mangled import torch_names
 from builder.audit.subject import File, Subject
+from builder.binary import device_code
+from builder.binary.extension import Extension
 from builder.errors import BuilderError
-from builder.extension import Extension
-from builder.variant import Variant
+from builder.matrix.variant import Variant
 from builder.wheel import Wheel
 from tests import hostile
 from tests.audit.conftest import demo_wheel
@@ -127,7 +128,7 @@ def _device_code():
 
 def _read_library(content):
     extension = Extension.read("demo.so", content)
-    devicecode.read("demo.so", content, without=extension.relocatable_device_code)
+    device_code.read("demo.so", content, without=extension.relocatable_device_code)
     return audit.judge(
         Subject(name="demo", version="1.0.0", dist_info=_INFO, tags=("cp39-abi3-manylinux_2_28_x86_64",),
                 libraries=(audit.Library(extension=extension),))
@@ -216,7 +217,7 @@ TARGETS = {
     "wheel": Target(damaged(_WHEELS), _read_wheel(_NAME)),
     "ELF": Target(damaged(_libraries()), _read_library),
     "Mach-O": Target(damaged([_macho()]), _read_library),
-    "device code": Target(damaged(_device_code()), lambda content: devicecode.read("demo.so", content)),
+    "device code": Target(damaged(_device_code()), lambda content: device_code.read("demo.so", content)),
     "METADATA": Target(_LINES | st.binary(max_size=200), _read_text("METADATA")),
     "WHEEL": Target(_LINES, _read_text("WHEEL")),
     "metadata.json": Target(_TABLES.map(lambda table: json.dumps(table).encode()) | damaged([b'{"name": "demo"}']),

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from builder.cli import run
-from builder.variant import Variant
+from builder.matrix.variant import Variant
 from tests.integration import browsing
 from tests.wheels import make
 

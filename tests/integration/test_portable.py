@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.audit.policy import lowest_policy
-from builder.extension import Extension
+from builder.binary.extension import Extension
+from builder.binary.manylinux import lowest_policy
 from builder.wheel import Bytes, pack
 
 from . import rendered

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from builder.cli import run
-from builder.variant import Variant
+from builder.matrix.variant import Variant
 from tests import needs
 from tests.wheels import make
 

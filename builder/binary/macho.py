@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from builder.elf import Data, Symbol
+from builder.binary.elf_symbols import Data, Symbol
 
 _HEADER = struct.Struct("<IiiIIIII")
 _COMMAND = struct.Struct("<II")

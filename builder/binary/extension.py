@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from builder import elfimage
-from builder.elf import Data, Elf, ElfError, Symbol
+from builder.binary import elf_file
+from builder.binary.elf_symbols import Data, Elf, ElfError, Symbol
+from builder.binary.macho import Macho, MachoError
 from builder.errors import BuilderError
-from builder.macho import Macho, MachoError
 
 _TEXTREL_FLAG = 4
 
@@ -90,20 +90,20 @@ class Extension:
 
     @classmethod
     def _of_elf(cls, name: str, file: Elf) -> "Extension":
-        strings, flags = file.strings, file.tag(elfimage.DT_FLAGS) or 0
+        strings, flags = file.strings, file.tag(elf_file.DT_FLAGS) or 0
         found = tuple(file.symbols(strings))
-        soname = file.texts(strings, elfimage.DT_SONAME)
-        paths = file.texts(strings, elfimage.DT_RPATH, elfimage.DT_RUNPATH)
+        soname = file.texts(strings, elf_file.DT_SONAME)
+        paths = file.texts(strings, elf_file.DT_RPATH, elf_file.DT_RUNPATH)
         return cls(
             name=name,
             machine=file.machine,
-            needed=file.texts(strings, elfimage.DT_NEEDED, elfimage.DT_AUXILIARY, elfimage.DT_FILTER),
+            needed=file.texts(strings, elf_file.DT_NEEDED, elf_file.DT_AUXILIARY, elf_file.DT_FILTER),
             soname=soname[0] if soname else None,
             rpath=tuple(entry for path in paths for entry in path.split(":")),
             versions=tuple(sorted(set(file.versions(strings).values()))),
             undefined=tuple(symbol for symbol in found if not symbol.defined),
             defined=tuple(symbol for symbol in found if symbol.defined),
-            textrel=file.tag(elfimage.DT_TEXTREL) is not None or bool(flags & _TEXTREL_FLAG),
+            textrel=file.tag(elf_file.DT_TEXTREL) is not None or bool(flags & _TEXTREL_FLAG),
             executable_stack=file.executable_stack,
             build_id=file.build_id,
             code=file.code,

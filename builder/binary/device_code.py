@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from builder.elf import Data
+from builder.binary.elf_symbols import Data
 from builder.errors import BuilderError
 from builder.untrusted import merged
 

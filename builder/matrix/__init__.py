@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from builder.candidates import SETS, KeyPath, Row, Why, Wish, is_noarch, left_out, minor, rows
 from builder.config import Backend, Config, Framework, Version
-from builder.variant import Variant, noarch_name
+from builder.matrix.rules import SETS, KeyPath, Row, Why, Wish, is_noarch, left_out, minor, rows
+from builder.matrix.variant import Variant, noarch_name
 
 __all__ = [
     "NOARCH_ONLY",

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from builder.elfimage import (
+from builder.binary.elf_file import (
     DT_GNU_HASH,
     DT_HASH,
     DT_JMPREL,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from builder import resources, toml
-from builder.extension import Extension
+from builder.binary.extension import Extension
 
 _NUMBERS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}$")
 

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from builder import architectures
-from builder.architectures import Selection
-from builder.candidates import KeyPath, minor
 from builder.config import Backend, Config
 from builder.config.v5 import CudaComponent, RocmComponent
 from builder.errors import BuilderError
-from builder.matrix import Cell, absent_components
+from builder.matrix import Cell, absent_components, architectures
+from builder.matrix.architectures import Selection
+from builder.matrix.rules import KeyPath, minor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
