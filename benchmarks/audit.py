@@ -16,7 +16,7 @@ from pathlib import Path
 
 import paired
 
-from builder.wheel import Bytes, pack
+from builder.wheel.archive import Bytes, pack
 
 SOURCE = """
 extern "C" {

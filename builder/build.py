@@ -11,15 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from builder import audit, cudafe, finish, headers, loadtest, ninja_log, parallel, reproducible, run, sandbox, standin
+from builder import audit, cudafe, headers, loadtest, ninja_log, parallel, reproducible, run, sandbox, standin
 from builder.config import Backend, Framework, LoadTestRule
 from builder.errors import AuditError, ToolError
 from builder.job import MANYLINUX, Built, CompileError, Job, OutOfMemoryError
 from builder.kernel.source_set import package_directory
 from builder.loadtest.imports import imported
-from builder.project import Project
+from builder.render.project import Project
 from builder.sandbox import contents
-from builder.wheel import Wheel, unpack
+from builder.wheel import finish
+from builder.wheel.archive import Wheel, unpack
 
 _PLAN = "kernel-plan.json"
 

@@ -17,9 +17,9 @@ from builder.errors import BuilderError, NothingToDoError
 from builder.kernel.git import Checkout
 from builder.loadtest import record
 from builder.matrix.variant import Variant
-from builder.metadata import METADATA_FILE
-from builder.shipped import Shipped, one_kernel
-from builder.wheel import Bytes, Member
+from builder.wheel.archive import Bytes, Member
+from builder.wheel.kernel_wheel import Shipped, one_kernel
+from builder.wheel.metadata import METADATA_FILE
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from builder.config.text import leaves
 from builder.errors import BuilderError
 from builder.matrix.variant import Variant
-from builder.shipped import Shipped
+from builder.wheel.kernel_wheel import Shipped
 
 NAME = "CARD.md"
 USAGE = "<!-- builder: usage -->"

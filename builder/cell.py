@@ -16,7 +16,7 @@ from builder.kernel import Kernel
 from builder.loadtest.beside import found
 from builder.matrix import Cell
 from builder.pins import PinSet, Wheel, dotted
-from builder.wheel import EPOCH
+from builder.wheel.archive import EPOCH
 
 RECORD = "record.json"
 _KEPT = ("canonical-path", "load-test", "not-reproducible", "ops", "plan")

@@ -16,7 +16,7 @@ from builder.finders import Finders, uv_binary
 from builder.pins import PinSet, dotted
 from builder.run import Processes, run
 from builder.store import Store
-from builder.wheel import write_atomic
+from builder.wheel.archive import write_atomic
 
 MARKER = "pins.json"
 """Says what is in an environment, and that all of it is."""

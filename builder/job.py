@@ -9,7 +9,7 @@ from builder.config import LoadTestRule
 from builder.errors import ToolError
 from builder.kernel import Kernel
 from builder.matrix import Cell
-from builder.project import Project
+from builder.render.project import Project
 from builder.reproducible import Experiment
 from builder.toolchain import Toolchain
 

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from builder import pinfile, toml
+from builder import toml
 from builder.errors import ToolError
 from builder.fetch import LIMITS
 from builder.finders import uv_binary
-from builder.pins import Part, Pins, Wheel, dotted
+from builder.pins import Part, Pins, Wheel, dotted, form
 from builder.run import run
 
 PLATFORMS = {
@@ -27,7 +27,7 @@ _OTHER_INDEXES = frozenset({"UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX_URL", "U
 """Left out where a part has an index of its own: what it publishes is the truth there."""
 
 HEADER = """\
-# The wheels of every build environment: read by builder/pinfile.py and builder/nix/pins.nix, written by
+# The wheels of every build environment: read by builder/pins/form.py and builder/nix/pins.nix, written by
 # `builder pins update`, which resolves the `requires` of each part and keeps what it cannot reach.
 #
 # pythons       the Pythons that are resolved
@@ -77,8 +77,8 @@ def places(pins: Pins, *, parts: frozenset[str] = frozenset()) -> Iterator[Place
     for number, part in enumerate(pins.parts):
         if part.requires and (not parts or part.name in parts):
             for system, pythons in part.wheels.items():
-                anywhere = pinfile.ANY in pythons
-                for python in (pinfile.ANY,) if anywhere else pins.pythons:
+                anywhere = form.ANY in pythons
+                for python in (form.ANY,) if anywhere else pins.pythons:
                     yield Place(part=number, system=system, python=python)
 
 
@@ -89,7 +89,7 @@ def resolve_all(
     uv = uv_binary()  # once: sysconfig, which it asks, is not safe in threads
 
     def one(place: Place) -> Outcome:
-        python = pins.pythons[0] if place.python == pinfile.ANY else place.python
+        python = pins.pythons[0] if place.python == form.ANY else place.python
         try:
             wheels = resolve(pins.parts[place.part], system=place.system, python=python, uv=uv, env=env)
             outcome = Outcome(place=place, wheels=wheels)
@@ -149,7 +149,7 @@ def _files(package: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _wheel(file: str, sha256: str, *, index: str | None) -> Wheel:
     name, version, *_ = file.split("-")
-    return Wheel(file=file, name=pinfile.normalized(name), version=version, sha256=sha256, index=index)
+    return Wheel(file=file, name=form.normalized(name), version=version, sha256=sha256, index=index)
 
 
 def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None]) -> Verdict:
@@ -183,7 +183,7 @@ def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None
 def _targets(pins: Pins) -> dict[str, tuple[str, str]]:
     """Return for each file a system and a Python, the oldest, that it is pinned for."""
     return {
-        file: (system, pins.pythons[0] if python == pinfile.ANY else python)
+        file: (system, pins.pythons[0] if python == form.ANY else python)
         for part in pins.parts
         for system, pythons in part.wheels.items()
         for python, files in sorted(pythons.items(), reverse=True)

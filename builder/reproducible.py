@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.errors import BuilderError
-from builder.wheel import EPOCH, LATEST
+from builder.wheel.archive import EPOCH, LATEST
 from builder.wording import nearest
 
 
@@ -79,7 +79,7 @@ RULES = (
     Rule(
         name="fixed-zip",
         leak="times, modes and the order of the files in the archive",
-        where="builder/wheel.py",
+        where="builder/wheel/archive.py",
     ),
     Rule(
         name="sorted-inputs",

@@ -18,7 +18,7 @@ from typing import Any
 from builder import scratch
 from builder.errors import BuilderError
 from builder.toolchain import sha256_of
-from builder.wheel import write_atomic
+from builder.wheel.archive import write_atomic
 
 _ENTRY = "entry.json"
 _FOLDERS = ("wheels", "environments", "partial", "locks", "logs", "last", "notes", "scratch")

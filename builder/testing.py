@@ -15,7 +15,7 @@ from builder.current import Current
 from builder.engine.decision import Plan
 from builder.errors import BuilderError, ToolError
 from builder.matrix import Cell
-from builder.wheel import Wheel
+from builder.wheel.archive import Wheel
 
 TESTS = "tests"
 _SETTINGS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")

@@ -7,11 +7,12 @@ import zipfile
 import pytest
 from kernels._rust import Digest, Metadata
 
-from builder import bundle, card, shipped
+from builder import bundle, card
 from builder.cli import run
 from builder.matrix import rows
 from builder.matrix.variant import Variant
-from builder.wheel import Bytes, pack
+from builder.wheel import kernel_wheel
+from builder.wheel.archive import Bytes, pack
 from tests.wheels import make, package, tag_of
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
@@ -75,7 +76,7 @@ def test_modes_do_not_depend_on_the_umask(tmp_path):
 
 
 def test_without_a_commit_metadata_names_none(tmp_path):
-    tree = bundle.lay_out(shipped.read_all([make(tmp_path, "relu", CPU)]))
+    tree = bundle.lay_out(kernel_wheel.read_all([make(tmp_path, "relu", CPU)]))
     assert "kernel" not in json.loads(tree[str(CPU)]["metadata.json"].read())["provenance"]
 
 
@@ -275,7 +276,7 @@ def test_an_output_that_cannot_be_written_is_said(tmp_path, capsys):
 
 
 def test_the_card_keeps_what_its_author_wrote(tmp_path):
-    (wheel,) = shipped.read_all([make(tmp_path, "relu", CPU)])
+    (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", CPU)])
     text = f"---\nlicense: mit\ntags:\n  - own\n---\n\n# ReLU\n\n{card.USAGE}\n\n{card.VARIANTS}\n"
     filled = card.fill(text, wheel, variants=[str(CUDA), str(CPU)])
     assert filled.startswith("---\nlicense: mit\ntags:\n  - own\nlibrary_name: kernels\n---\n\n# ReLU\n")

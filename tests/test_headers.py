@@ -9,7 +9,7 @@ from builder import headers, kernel
 from builder.config import Backend
 from builder.errors import BuilderError, ToolError
 from builder.kernel import git
-from builder.render import headers as rendered
+from builder.render import libraries as rendered
 
 CONFIG = """
 [general]

@@ -6,11 +6,12 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-from builder import index, shipped
+from builder import index
 from builder.cli import run
 from builder.config import Version
 from builder.index import choice, grid
 from builder.matrix.variant import Variant
+from builder.wheel import kernel_wheel
 from tests.wheels import make
 
 NAMES = [
@@ -128,13 +129,13 @@ def test_what_fits(name, torch, compute, fits):
 
 @pytest.mark.parametrize("backend", ["torch-neuron", "torch-npu", "torch-tpu"])
 def test_a_wheel_of_a_backend_that_compiles_nothing_is_in_some_index(backend, tmp_path):
-    (wheel,) = shipped.read_all([make(tmp_path, "relu", Variant.parse(backend))])
+    (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", Variant.parse(backend))])
     assert choice.by_environment([wheel])
 
 
 def test_the_landing_page_shows_each_wheel_with_size_hash_and_command(site, dist):
     page = (site / "kernels" / "relu" / "index.html").read_text()
-    for wheel in shipped.read_all(dist.glob("relu-*.whl")):
+    for wheel in kernel_wheel.read_all(dist.glob("relu-*.whl")):
         assert wheel.sha256 in page
         assert f"relu=={wheel.wheel.version}" in page
         assert grid.human(wheel.size) in page
@@ -167,7 +168,7 @@ def test_the_next_command_takes_the_address_that_was_given(dist, tmp_path, capsy
 
 def test_what_a_wheel_says_cannot_become_html(tmp_path):
     path = make(tmp_path, "relu", Variant.parse(NAMES[1]), requires=['torch; python_version > "<b>"'])
-    (wheel,) = shipped.read_all([path])
+    (wheel,) = kernel_wheel.read_all([path])
     wheel.metadata["license"] = "<script>alert(1)</script>"
     wheel.metadata["source"] = "javascript:alert(1)"
     page = index.build([wheel])["kernels/relu/index.html"].content.decode()
@@ -190,7 +191,7 @@ def test_the_newest_version_comes_first_and_every_gap_is_shown(tmp_path):
         for name in NAMES
         for version in ("1.9.0", "1.10.0")
     ]
-    grids = grid.grids(shipped.read_all(paths), files="files")
+    grids = grid.grids(kernel_wheel.read_all(paths), files="files")
     assert [found.version for found in grids] == ["1.10.0", "1.9.0"]
     assert grids[0].columns == ("torch 2.12", "torch 2.13")
     shape = {(line.compute, line.system): [len(place.entries) for place in line.places] for line in grids[0].lines}

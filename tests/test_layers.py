@@ -14,12 +14,12 @@ MODULES = {
 }
 FLOW = (
     ("builder.errors", "builder.resources", "builder.toml"),
-    ("builder.config.text", "builder.run", "builder.wheel"),
+    ("builder.config.text", "builder.run", "builder.wheel.archive"),
     ("builder.config", "builder.kernel", "builder.kernel.source_set"),
     ("builder.matrix", "builder.matrix.variant"),
-    ("builder.project", "builder.render"),
+    ("builder.render.project", "builder.render"),
     ("builder.job",),
-    ("builder.audit", "builder.finish", "builder.loadtest"),
+    ("builder.audit", "builder.wheel.finish", "builder.loadtest"),
     ("builder.build",),
     ("builder.engine",),
     ("builder.cli",),

@@ -1,9 +1,10 @@
 import pytest
 from packaging.requirements import Requirement
 
-from builder import matrix, metadata
+from builder import matrix
 from builder.config import dependencies, read
 from builder.config.text import Source
+from builder.wheel import metadata
 
 TEXT = """
 [general]

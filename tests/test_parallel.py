@@ -6,7 +6,7 @@ from builder import kernel, parallel
 from builder.config import Backend, Framework, Version
 from builder.job import Job
 from builder.matrix import Cell
-from builder.project import Project
+from builder.render.project import Project
 from builder.toolchain import Tool, Toolchain
 
 ROOT = Path(__file__).parent.parent

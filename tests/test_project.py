@@ -6,7 +6,7 @@ import os
 import pytest
 
 from builder.errors import BuilderError, NothingToDoError
-from builder.project import MANIFEST, Project
+from builder.render.project import MANIFEST, Project
 
 PROJECT = Project({"b.txt": b"b\n", "a/c.txt": b"c\n"})
 

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from builder import provenance, shipped
 from builder.cli import run
 from builder.config import parse
 from builder.config.text import Source
 from builder.matrix import rows, select
 from builder.matrix.variant import Variant
-from builder.wheel import Bytes
+from builder.wheel import kernel_wheel, provenance
+from builder.wheel.archive import Bytes
 from tests.wheels import make
 
 TORCH = """
@@ -199,7 +199,7 @@ def test_the_statement_of_a_wheel_is_valid_and_names_its_digest(tmp_path, capsys
 
 
 def test_a_statement_says_what_the_metadata_knows(tmp_path):
-    (wheel,) = shipped.read_all([make(tmp_path, "relu", Variant.parse("torch213-cxx11-cpu-x86_64-linux"))])
+    (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", Variant.parse("torch213-cxx11-cpu-x86_64-linux"))])
     wheel.metadata["source"] = "git@example.org:team/kernel.git"
     wheel.metadata["build"] = {"project": "ab" * 32, "framework": "2.13.0+cpu", "toolchain": {"cxx-version": "g++"}}
     origin = provenance.Origin(commit=COMMIT, dirty=True)

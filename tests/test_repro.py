@@ -9,7 +9,7 @@ import pytest
 from builder.repro import difference, diffoscope, inputs, library
 from builder.repro.table import BACKENDS, END, START
 from builder.repro.variations import VARIATIONS
-from builder.wheel import Bytes, pack
+from builder.wheel.archive import Bytes, pack
 from tests import needs
 
 ROOT = Path(__file__).parent.parent

@@ -14,7 +14,7 @@ from builder import reproducible
 from builder.cell import Spec
 from builder.errors import BuilderError
 from builder.reproducible import Experiment
-from builder.wheel import EPOCH, LATEST, Bytes, pack
+from builder.wheel.archive import EPOCH, LATEST, Bytes, pack
 
 ROOT = Path(__file__).parent.parent
 

@@ -12,7 +12,7 @@ import pytest
 from builder import variant_provider
 from builder.cli import run
 from builder.matrix.variant import Variant
-from builder.wheel import Wheel
+from builder.wheel.archive import Wheel
 from tests.wheels import make
 
 variantlib = pytest.importorskip("variantlib.api")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder import wheel
-from builder.wheel import Bytes, Wheel, WheelError, pack, unpack, write_atomic
+from builder.wheel import archive
+from builder.wheel.archive import Bytes, Wheel, WheelError, pack, unpack, write_atomic
 
 INFO = "relu-1.0.0.dist-info"
 NAME = "relu-1.0.0-py3-none-any.whl"
@@ -161,4 +161,4 @@ def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_the_epoch_of_a_zip_is_the_floor():
     early = pack(MEMBERS, dist_info=INFO, epoch=0)
-    assert early == pack(MEMBERS, dist_info=INFO, epoch=wheel.EPOCH)
+    assert early == pack(MEMBERS, dist_info=INFO, epoch=archive.EPOCH)

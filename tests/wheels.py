@@ -5,8 +5,8 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from builder import metadata
-from builder.wheel import Bytes, pack
+from builder.wheel import metadata
+from builder.wheel.archive import Bytes, pack
 
 
 def package(name, variant, *, content="answer = 42\n", version=1, archs=None):

@@ -16,7 +16,7 @@ from builder.audit import (
 from builder.audit.facts import Facts, Plan
 from builder.audit.report import Finding, Report
 from builder.audit.subject import Library, Subject
-from builder.wheel import Wheel
+from builder.wheel.archive import Wheel
 
 __all__ = ["CHECKS", "Facts", "Finding", "Library", "Plan", "Report", "Subject", "judge", "run"]
 

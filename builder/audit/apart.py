@@ -16,7 +16,7 @@ from typing import Any
 from builder.audit import BUDGET, CHECKS, run
 from builder.audit.report import Finding, Report
 from builder.errors import BuilderError
-from builder.wheel import Wheel, WheelError
+from builder.wheel.archive import Wheel, WheelError
 
 _SECONDS = 4
 _BYTES_A_SECOND = 8 << 20

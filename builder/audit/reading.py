@@ -21,7 +21,7 @@ from builder.binary.elf_symbols import Data
 from builder.binary.extension import Extension, binary_format
 from builder.errors import BuilderError
 from builder.untrusted import LARGEST_TEXT
-from builder.wheel import Member, Wheel
+from builder.wheel.archive import Member, Wheel
 
 _IN_MEMORY = 256 << 20
 _HEAD = 4

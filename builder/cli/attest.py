@@ -5,11 +5,12 @@ from pathlib import Path
 
 import click
 
-from builder import bundle, provenance, shipped, terminal
+from builder import bundle, terminal
 from builder.cli import completing
 from builder.loadtest import record
-from builder.provenance.statement import BUILDER_ID
-from builder.wheel import write_atomic
+from builder.wheel import kernel_wheel, provenance
+from builder.wheel.archive import write_atomic
+from builder.wheel.provenance.statement import BUILDER_ID
 
 
 @click.command()
@@ -44,7 +45,7 @@ def command(
         builder_id=builder_id,
         invocation=invocation,
     )
-    for wheel in shipped.read_all(wheels):
+    for wheel in kernel_wheel.read_all(wheels):
         path = wheel.wheel.path
         sandboxed = record.sandboxed(path, sha256=wheel.sha256)
         target = (path.parent if output is None else output) / f"{path.name}.intoto.json"

@@ -9,7 +9,7 @@ from builder import terminal
 from builder.audit import Report
 from builder.audit.apart import run_apart
 from builder.errors import AuditError
-from builder.wheel import WheelError
+from builder.wheel.archive import WheelError
 
 
 @click.command()

@@ -23,7 +23,7 @@ from builder.job import MANYLINUX
 from builder.matrix import Cell
 from builder.reproducible import Experiment
 from builder.store import StoppedError, Store
-from builder.wheel import write_atomic
+from builder.wheel.archive import write_atomic
 
 
 @click.command()

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from builder import bundle, card, shipped, terminal
+from builder import bundle, card, terminal
 from builder.cli import completing
+from builder.wheel import kernel_wheel
 
 
 @click.command()
@@ -32,7 +33,7 @@ def command(
     force: bool,
 ) -> None:
     """Lay wheels out for the hub: build/<variant>/..., which the `kernels` client loads."""
-    read = shipped.read_all(wheels)
+    read = kernel_wheel.read_all(wheels)
     origin = _origin(kernel, commit)
     tree = bundle.lay_out(read, commit=origin)
     text = card.fill(card.read(kernel), read[0], variants=(*tree, *bundle.variants_in(output)), repo_id=repo_id)

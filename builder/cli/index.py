@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from builder import index, shipped, terminal
+from builder import index, terminal
 from builder.errors import NothingToDoError
+from builder.wheel import kernel_wheel
 
 _INSTALLABLE = re.compile(r"for/[^/]+/simple/index\.html")
 _PORT = 8000
@@ -27,7 +28,9 @@ def command(directory: Path, output: Path, base_url: str | None, *, variants: bo
     """
     wheels = _wheels(directory)
     known = {path.name: path for path in index.existing_wheels(output)}
-    read = shipped.read_all([*wheels, *(path for name, path in known.items() if name not in {w.name for w in wheels})])
+    read = kernel_wheel.read_all(
+        [*wheels, *(path for name, path in known.items() if name not in {w.name for w in wheels})]
+    )
     site = index.build(read, base_url=base_url, with_variants=variants)
     new = index.write(site, output)
     terminal.out(f"{output}: {len(read)} wheel{'' if len(read) == 1 else 's'}, {new} of them new")

@@ -8,7 +8,7 @@ import click
 from builder import finders, repin, terminal
 from builder import pins as pinning
 from builder.errors import DifferenceError, ToolError
-from builder.wheel import write_atomic
+from builder.wheel.archive import write_atomic
 
 file_option = click.option(
     "--file", type=click.Path(path_type=Path), default=pinning.FILE, help="A pin file, if not the one of builder."

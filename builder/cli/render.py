@@ -13,7 +13,7 @@ from builder.cli.arguments import ALL, BackendsType
 from builder.config.values import Backend
 from builder.errors import BuilderError, DifferenceError
 from builder.kernel import Kernel
-from builder.project import Project
+from builder.render.project import Project
 from builder.wording import listed
 
 _DIRECTORIES = click.Path(path_type=Path, file_okay=False)

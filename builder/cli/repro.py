@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from builder import kernel as kernels
-from builder import reproducible, shipped, terminal
+from builder import reproducible, terminal
 from builder.cli import completing
 from builder.cli.arguments import kernel_argument, load_test_option, store_option
 from builder.cli.build import choose
@@ -18,6 +18,7 @@ from builder.errors import BuilderError, DifferenceError
 from builder.repro import Result, difference, diffoscope, inputs, preload, repeat
 from builder.repro.builds import Builder
 from builder.repro.variations import NAMES, VARIATIONS, Bench, Setting, Variation
+from builder.wheel import kernel_wheel
 from builder.wording import nearest
 
 _SHARED = ("environments", "uv")
@@ -134,7 +135,7 @@ def _setting(kernel: Path, folder: Path, store: Path) -> Setting:
 
 def _compare(builder: Builder, setting: Setting, published: inputs.Published, *, as_json: bool) -> int:
     built = builder.build(setting)
-    here = inputs.inputs_of(shipped.read(built.wheel).metadata)
+    here = inputs.inputs_of(kernel_wheel.read(built.wheel).metadata)
     differing = tuple(inputs.differences(published.inputs, here))
     found = difference.between(published.path, built.wheel)
     if as_json:

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from builder import shipped
 from builder.kernel import Kernel
 from builder.loadtest.beside import depended, module_of
 from builder.matrix import Cell
 from builder.matrix.variant import noarch_name
 from builder.store import Store
-from builder.wheel import WheelError
+from builder.wheel import kernel_wheel
+from builder.wheel.archive import WheelError
 
 
 def kernels(kernel: Kernel, cell: Cell, *, store: Store, output: Path) -> Mapping[str, Path]:
@@ -25,7 +25,7 @@ def _wheels(module: str, cell: Cell, store: Store, output: Path) -> Iterator[Pat
     for folder in (output, *sorted((store.root / "wheels").glob("[!.]*"))):
         for path in sorted(folder.glob(f"{module}-*.whl")):
             try:
-                found = shipped.read(path)
+                found = kernel_wheel.read(path)
             except WheelError:
                 continue  # of another tool, or half of one
             if found.module == module and str(found.variant) in variants:

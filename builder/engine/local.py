@@ -24,7 +24,7 @@ from builder.loadtest.outcome import LoadError, LoadTest
 from builder.matrix import Cell
 from builder.run import Processes
 from builder.store import Damaged, Entry, StoppedError
-from builder.wheel import Wheel, write_atomic
+from builder.wheel.archive import Wheel, write_atomic
 
 _GRACE = 30.0
 """Most seconds before a time limit at which compilers are told to end."""

@@ -19,7 +19,7 @@ from builder.kernel import Kernel
 from builder.loadtest import record as records
 from builder.matrix import Cell, coverage
 from builder.run import Processes
-from builder.wheel import write_atomic
+from builder.wheel.archive import write_atomic
 
 _SHOWN = 20
 

@@ -14,7 +14,6 @@ from builder import (
     headers,
     identity,
     interpreters,
-    metadata,
     pins,
     render,
     reproducible,
@@ -29,10 +28,11 @@ from builder.job import Beside, Job
 from builder.kernel import Kernel
 from builder.loadtest.beside import depended, found, parts, wanted
 from builder.matrix import Cell, coverage
-from builder.project import Project
 from builder.render import python_api
+from builder.render.project import Project
 from builder.run import Processes
 from builder.toolchain import Tool, Toolchain
+from builder.wheel import metadata
 
 _NEEDS_TOOLCHAIN = {Backend.CPU, Backend.CUDA, Backend.ROCM, Backend.XPU, Backend.METAL}
 _OF_TORCH = {Backend.CUDA: "cuda", Backend.ROCM: "hip", Backend.XPU: "xpu"}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from builder.config import Framework, Version
 from builder.matrix import NOARCH_ONLY, rows
 from builder.matrix.variant import Variant
-from builder.shipped import Shipped
+from builder.wheel.kernel_wheel import Shipped
 
 
 def by_environment(wheels: Iterable[Shipped]) -> Mapping[str, tuple[Shipped, ...]]:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from builder.config import Framework
 from builder.loadtest import record
 from builder.matrix.variant import Variant
-from builder.shipped import Shipped
+from builder.wheel.kernel_wheel import Shipped
 
 _UNIT = 1000
 

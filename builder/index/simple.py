@@ -9,7 +9,7 @@ from urllib.parse import quote
 from packaging.version import Version
 
 from builder import pages, untrusted
-from builder.shipped import Shipped
+from builder.wheel.kernel_wheel import Shipped
 
 API_VERSION = "1.4"
 METADATA_SUFFIX = ".metadata"

@@ -11,7 +11,7 @@ from builder import pages
 from builder.errors import BuilderError
 from builder.index import choice, grid, simple, variants
 from builder.loadtest import record
-from builder.shipped import Shipped
+from builder.wheel.kernel_wheel import Shipped
 
 FILES = "files"
 MANIFEST = "builder-index.json"

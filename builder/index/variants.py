@@ -8,9 +8,9 @@ from typing import Any
 from builder.config import Framework
 from builder.index.simple import Listing
 from builder.matrix.variant import Variant
-from builder.shipped import Shipped
 from builder.variant_provider import ABI, COMPUTE, NAMESPACE
-from builder.wheel import Bytes, pack
+from builder.wheel.archive import Bytes, pack
+from builder.wheel.kernel_wheel import Shipped
 
 SCHEMA = "https://variants-schema.wheelnext.dev/v0.2.0.json"
 _FILE = "variant.json"

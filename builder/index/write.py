@@ -11,7 +11,7 @@ from pathlib import Path
 from builder.errors import BuilderError, NothingToDoError
 from builder.index.site import FILES, MANIFEST, Page
 from builder.toolchain import sha256_of
-from builder.wheel import write_atomic
+from builder.wheel.archive import write_atomic
 
 
 def existing_wheels(output: Path) -> tuple[Path, ...]:

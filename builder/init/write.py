@@ -14,7 +14,7 @@ from builder.config.values import Backend, Framework
 from builder.errors import BuilderError, NothingToDoError
 from builder.home import DISTRIBUTION
 from builder.init.answers import Answers
-from builder.wheel import write_atomic
+from builder.wheel.archive import write_atomic
 
 _TEMPLATES = resources.TEMPLATES / "init"
 _SUFFIX = ".j2"

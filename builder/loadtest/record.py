@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.loadtest.outcome import LoadTest
-from builder.wheel import write_atomic
+from builder.wheel.archive import write_atomic
 
 SUFFIX = ".record.json"
 

@@ -11,8 +11,8 @@ from typing import Any
 from builder import card
 from builder.bundle import variants_in
 from builder.errors import NothingToDoError, PublishError, ToolError
-from builder.metadata import METADATA_FILE, is_digested
 from builder.publish.targets import is_own
+from builder.wheel.metadata import METADATA_FILE, is_digested
 
 README = "README.md"
 _REPO_TYPE = "kernel"

@@ -11,9 +11,9 @@ from builder.errors import BuilderError, ConfigError
 from builder.kernel import Kernel
 from builder.kernel.source_set import HEADERS, SourceSet, expand, package_directory, source_set
 from builder.kernel.tree import Tree
-from builder.project import Project
 from builder.render import python_api, refusals, values
 from builder.render.modules import modules
+from builder.render.project import Project
 from builder.render.template import environment
 from builder.wording import listed, quoted
 

@@ -8,7 +8,7 @@ from functools import cache
 
 from builder import resources, toml
 from builder.config import Backend, Config
-from builder.project import Project
+from builder.render.project import Project
 
 REMEDY = (
     "include <torch/all.h> or <torch/library.h> if nothing of Python is used, or install the headers of Python: "

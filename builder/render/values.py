@@ -8,8 +8,8 @@ from builder.config import Backend, Config, Framework, Version, dependencies
 from builder.kernel import Kernel
 from builder.kernel.source_set import package_directory
 from builder.matrix import architectures
-from builder.render import arguments, headers
-from builder.render import metadata as package_metadata
+from builder.render import arguments, libraries
+from builder.render import package as package_metadata
 from builder.render.python_api import REMEDY, Use
 
 _TITLES = {
@@ -48,7 +48,7 @@ def of(
         "dependencies": [*([] if exact else [requirement]), *package_metadata.python_depends(config, backend)],
         "exact": framework if exact else None,
         "facts": architectures.facts(),
-        "headers": () if noarch else headers.of(config, backend),
+        "headers": () if noarch else libraries.of(config, backend),
         "id": unique_id,
         "languages": "" if noarch else _languages(kernel, backend),
         "library": f"{ops}.so" if python is None else f"{ops}.abi3.so",

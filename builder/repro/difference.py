@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.repro import library
-from builder.wheel import Wheel
+from builder.wheel.archive import Wheel
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
 _DIGESTS = ("digest", "hashes", "content", "serialNumber")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder import shipped
 from builder.errors import BuilderError
+from builder.wheel import kernel_wheel
 
 _MEANING = {
     "builder": "version of builder",
@@ -47,7 +47,7 @@ class Published:
         Raises:
             BuilderError: it is no wheel of `builder`, or its record is not complete.
         """
-        found = shipped.read(path)
+        found = kernel_wheel.read(path)
         inputs = inputs_of(found.metadata)
         missing = [name for name in _MEANING if name not in inputs]
         if missing:

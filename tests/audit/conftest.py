@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.wheel import Bytes, pack
+from builder.wheel.archive import Bytes, pack
 from tests import needs
 
 OPS = "_demo_cpu_0000001"

@@ -10,7 +10,7 @@ import pytest
 from builder import audit
 from builder.audit.manylinux import lowest_policy
 from builder.audit.reading import read
-from builder.wheel import Wheel
+from builder.wheel.archive import Wheel
 
 USE = '\n__attribute__((visibility("default"))) void *used[] = {'
 PUBLIC = ("cryptography", "markupsafe", "numpy", "psutil", "pyzmq")

@@ -14,7 +14,7 @@ import pytest
 
 from builder import audit
 from builder.audit import apart, reading
-from builder.wheel import Bytes, Wheel, pack
+from builder.wheel.archive import Bytes, Wheel, pack
 from tests import hostile
 from tests.audit.conftest import demo_wheel
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builder import audit
-from builder.wheel import Wheel, WheelError
+from builder.wheel.archive import Wheel, WheelError
 
 MODULES = sorted(Path(sysconfig.get_path("stdlib")).glob("lib-dynload/*.so"), key=lambda path: path.stat().st_size)
 

@@ -12,7 +12,7 @@ import pytest
 from builder import audit
 from builder.binary import device_code
 from builder.binary.extension import Extension
-from builder.wheel import Wheel
+from builder.wheel.archive import Wheel
 
 KERNEL = """
 __global__ void twice(float *x) { x[threadIdx.x] *= 2.f; }

@@ -5,7 +5,7 @@ import zipfile
 import pytest
 
 from builder import audit
-from builder.wheel import Bytes, Wheel, pack
+from builder.wheel.archive import Bytes, Wheel, pack
 
 NOARCH = {"label": "torch.cpu", "tag": "py3-none-any", "requires": "torch"}
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from builder import audit
 from builder.binary.extension import Extension, ExtensionError
-from builder.wheel import Wheel
+from builder.wheel.archive import Wheel
 from tests import needs
 
 OPS = "_demo_cpu_0000001"

@@ -3,7 +3,7 @@
 import pytest
 
 from builder import audit
-from builder.wheel import Wheel
+from builder.wheel.archive import Wheel
 from tests import needs
 
 pytestmark = pytest.mark.cmake

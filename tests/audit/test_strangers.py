@@ -9,7 +9,7 @@ import pytest
 
 from builder import cli
 from builder.matrix.variant import Variant
-from builder.wheel import Bytes, pack
+from builder.wheel.archive import Bytes, pack
 from tests.audit.conftest import demo_wheel
 from tests.wheels import make, package
 

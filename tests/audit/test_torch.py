@@ -11,7 +11,7 @@ from builder.audit.mangled import torch_names
 from builder.audit.torch_stable_abi import header_only, shim
 from builder.binary.extension import Extension
 from builder.config.values import Version
-from builder.wheel import Wheel
+from builder.wheel.archive import Wheel
 
 pytestmark = pytest.mark.torch
 

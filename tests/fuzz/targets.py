@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from builder import audit, shipped
+from builder import audit
 from builder.audit import layout
 from builder.audit.mangled import torch_names
 from builder.audit.subject import File, Subject
@@ -19,7 +19,8 @@ from builder.binary import device_code
 from builder.binary.extension import Extension
 from builder.errors import BuilderError
 from builder.matrix.variant import Variant
-from builder.wheel import Wheel
+from builder.wheel import kernel_wheel
+from builder.wheel.archive import Wheel
 from tests import hostile
 from tests.audit.conftest import demo_wheel
 from tests.wheels import make
@@ -161,7 +162,7 @@ def _read_wheel(name):
         path.write_bytes(content)
         try:
             audit.run(Wheel.read(path)).to_json().encode()
-            for member in shipped.read(path).wheel.members.values():
+            for member in kernel_wheel.read(path).wheel.members.values():
                 member.read()
         finally:
             path.unlink()

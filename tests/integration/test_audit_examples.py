@@ -11,7 +11,7 @@ import pytest
 from builder import audit
 from builder.audit.manylinux import lowest_policy
 from builder.audit.reading import read
-from builder.wheel import Wheel
+from builder.wheel.archive import Wheel
 
 ROOT = Path(__file__).parent.parent.parent
 

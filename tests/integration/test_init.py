@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.wheel import Wheel, unpack
+from builder.wheel.archive import Wheel, unpack
 
 pytestmark = [pytest.mark.torch, pytest.mark.cmake, pytest.mark.slow]
 

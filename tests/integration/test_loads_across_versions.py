@@ -18,7 +18,7 @@ import pytest
 from builder import finders, identity, interpreters, kernel, loadtest, matrix, standin
 from builder.config import LoadTestRule, dependencies
 from builder.finders import uv_binary
-from builder.wheel import Bytes, Wheel, pack, unpack
+from builder.wheel.archive import Bytes, Wheel, pack, unpack
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = ROOT / "examples/rmsnorm-stable"

@@ -11,7 +11,7 @@ import pytest
 
 from builder.binary.extension import Extension
 from builder.binary.manylinux import lowest_policy
-from builder.wheel import Bytes, pack
+from builder.wheel.archive import Bytes, pack
 
 from . import rendered
 

@@ -10,10 +10,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from builder import pinfile, resources
+from builder import resources
 from builder.config import Framework
 from builder.errors import NotHereError
 from builder.matrix import Cell
+from builder.pins import form
 
 FILE = resources.DATA / "pins.toml"
 
@@ -134,7 +135,7 @@ class Part:
         if not self.requires:
             return ()
         of_system = self.wheels.get(system, {})
-        return of_system.get(python, of_system.get(pinfile.ANY, ())) or None
+        return of_system.get(python, of_system.get(form.ANY, ())) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +181,7 @@ class Pins:
         """Yield everything that has an environment."""
         versions = dict.fromkeys(part.version for part in self.parts if part.version is not None)
         computes = dict.fromkeys(compute for part in self.parts for compute in part.compute)
-        ways = product(Framework, versions, computes, pinfile.SYSTEMS, (False, True), self.pythons)
+        ways = product(Framework, versions, computes, form.SYSTEMS, (False, True), self.pythons)
         for framework, version, compute, system, stable_abi, python in ways:
             requirement = Requirement(
                 framework=framework,
@@ -247,7 +248,7 @@ def load(file: Path = FILE) -> Pins:
     Raises:
         PinsError: all that is wrong with the file.
     """
-    table = pinfile.read(file)
+    table = form.read(file)
     wheels = {name: Wheel(file=name, **facts) for name, facts in table["wheel"].items()}
     return Pins(
         pythons=tuple(table["pythons"]),

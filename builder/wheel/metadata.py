@@ -12,8 +12,8 @@ from packaging.version import Version
 from builder import __version__
 from builder.config import Config, Framework, dependencies
 from builder.matrix import Cell
-from builder.render.metadata import urls
-from builder.wheel import Bytes
+from builder.render.package import urls
+from builder.wheel.archive import Bytes
 
 METADATA_FILE = "metadata.json"
 _NOT_DIGESTED = (METADATA_FILE, "metadata.json.sigstore")

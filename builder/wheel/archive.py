@@ -18,8 +18,8 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from builder.untrusted import why_not_a_name
+from builder.wheel.zipped import LOCAL_HEADER, WheelError, Zipped, why_not_readable
 from builder.wording import quoted
-from builder.zipped import LOCAL_HEADER, WheelError, Zipped, why_not_readable
 
 __all__ = [
     "EPOCH", "Bytes", "Member", "Wheel", "WheelError", "check_name", "pack", "record_hash", "unpack", "write_atomic",

@@ -13,9 +13,9 @@ from packaging.utils import canonicalize_name
 from builder import __version__
 from builder.config import Config
 from builder.matrix import Cell
-from builder.metadata import METADATA_FILE
-from builder.provenance import materials
-from builder.wheel import Bytes
+from builder.wheel.archive import Bytes
+from builder.wheel.metadata import METADATA_FILE
+from builder.wheel.provenance import materials
 
 SPEC_VERSION = "1.6"
 _NAMESPACE = uuid.UUID("6f0fbd0e-3f0b-5d3c-9d5a-6f1f0a0c7c11")

@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import quote
 
 from builder import __version__
-from builder.provenance.materials import web
-from builder.shipped import Shipped
+from builder.wheel.kernel_wheel import Shipped
+from builder.wheel.provenance.materials import web
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://slsa.dev/provenance/v1"

@@ -8,7 +8,6 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
-from builder import metadata, provenance
 from builder.binary import manylinux
 from builder.binary.extension import Extension
 from builder.config import Config
@@ -16,7 +15,8 @@ from builder.errors import AuditError, BuilderError
 from builder.job import MANYLINUX
 from builder.kernel import Kernel
 from builder.matrix import Cell
-from builder.wheel import Bytes, Wheel, pack
+from builder.wheel import metadata, provenance
+from builder.wheel.archive import Bytes, Wheel, pack
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
 _OF_PYTHON = ".abi3.so"
