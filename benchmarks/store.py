@@ -14,8 +14,8 @@ from pathlib import Path
 
 import paired
 
-from builder import identity
 from builder import kernel as kernels
+from builder.build.record import file_digests
 from builder.config import Backend
 from builder.render import render
 
@@ -59,7 +59,7 @@ def large(folder: Path) -> Path:
 def key(folder: Path) -> str:
     """Return a digest over all that the project adds to a key."""
     project = render(kernels.load(folder), Backend.CPU)
-    digests = identity.file_digests(project.files)
+    digests = file_digests(project.files)
     assert len(digests) >= FILES
     return digests["torch-ext/large/metadata.json"]
 

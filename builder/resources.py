@@ -11,3 +11,9 @@ CHECKOUT = None if _INSTALLED.is_dir() else _ROOT
 TEMPLATES = _ROOT / "templates"
 CMAKE = _ROOT / "cmake"
 DATA = _PACKAGE / "data"
+
+
+def place(path: str) -> Path:
+    """Return where a file or folder of the repository is, such as `builder/data` or `cmake`."""
+    top, _, rest = path.partition("/")
+    return (_PACKAGE if top == "builder" else _ROOT / top) / rest

@@ -9,7 +9,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from builder import fetch, finders, interpreters, matrix, pins
+from builder.environment import fetch, indexes, interpreters
+from builder import matrix, pins
 from builder.cli.arguments import default_store
 from builder.kernel import load
 
@@ -73,7 +74,7 @@ def call(kernel: str, wheel: Path) -> None:
 def clean_environment(kernel: str, path: Path) -> None:
     """Make an environment with nothing but the pinned torch of the cell."""
     began = time.monotonic()
-    where = finders.read(os.environ)
+    where = indexes.read(os.environ)
     cell = matrix.select(load(ROOT / "examples" / kernel).config, [row for row in matrix.rows() if row.set == "release"])
     wanted = pins.Requirement.of(next(each for each in cell if each.variant == KERNELS[kernel]), "")
     known = pins.load()

@@ -4,9 +4,10 @@ import os
 import sys
 from pathlib import Path
 
-from builder import fetch, finders, interpreters, pins, toolchain
+from builder import pins, toolchain
 from builder.cli.arguments import default_store
 from builder.config import Framework
+from builder.environment import fetch, indexes, interpreters
 from builder.errors import BuilderError
 
 TORCH = "2.13"
@@ -29,7 +30,7 @@ def main() -> None:
     cache = default_store() / "uv"
     cache.mkdir(parents=True, exist_ok=True)
     try:
-        fetch.install(wanted, into=Path(sys.prefix), cache=cache, finders=finders.read(os.environ), progress=print)
+        fetch.install(wanted, into=Path(sys.prefix), cache=cache, finders=indexes.read(os.environ), progress=print)
     except BuilderError as error:
         sys.exit(f"error: {error}")
 

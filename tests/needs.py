@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import distribution
+from builder.toolchain import distribution
 
 TOOLS = {
     "chromium": "chromium",

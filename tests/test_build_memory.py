@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder import build
-from builder.job import CompileError, OutOfMemoryError
+from builder.build import failure
+from builder.build.job import CompileError, OutOfMemoryError
 from builder.run import Completed
 
 WORDS = (
@@ -29,9 +29,9 @@ class Job:
     cell = Cell()
 
 
-def failure(output, tmp_path, *, returncode=1, kills=0):
+def failed(output, tmp_path, *, returncode=1, kills=0):
     done = Completed(returncode=returncode, output=output, peak=0)
-    return build._failure(Job(), done, tmp_path / "log", kills=kills)  # noqa: SLF001
+    return failure.of_compile(Job(), done, tmp_path / "log", kills=kills)
 
 
 @pytest.mark.parametrize("line", [*WORDS[3:], "virtual memory exhausted: Cannot allocate memory",
@@ -41,7 +41,7 @@ def failure(output, tmp_path, *, returncode=1, kills=0):
                                   "collect2: fatal error: ld terminated with signal 9 [Killed]",
                                   "FAILED: [code=137] CMakeFiles/a.dir/a.cpp.o"])  # fmt: skip
 def test_a_tool_that_says_how_it_ended_is_believed(tmp_path, line):
-    found = failure(f"[1/2] Building\n{line}\ncompilation terminated.\nninja: build stopped", tmp_path)
+    found = failed(f"[1/2] Building\n{line}\ncompilation terminated.\nninja: build stopped", tmp_path)
     assert type(found) is OutOfMemoryError
     assert line in found.message
 
@@ -59,19 +59,19 @@ def test_a_tool_that_says_how_it_ended_is_believed(tmp_path, line):
     ],
 )
 def test_words_of_a_kernels_code_are_a_compile_error(tmp_path, words, form):
-    assert type(failure(form.format(words), tmp_path)) is CompileError
+    assert type(failed(form.format(words), tmp_path)) is CompileError
 
 
 @given(st.text(), st.sampled_from(WORDS))
 def test_no_words_beside_an_error_of_the_code_count(text, words):
     output = f"{text}\n{words}\na.cpp:1:1: error: {words}\n{words}"
-    assert build._starved(output.splitlines(), killed=True) is None  # noqa: SLF001
+    assert failure.starved(output.splitlines(), killed=True) is None
 
 
 def test_a_build_that_the_kernel_killed_ran_out_of_memory(tmp_path):
-    assert type(failure("[1/2] Building", tmp_path, returncode=-9)) is OutOfMemoryError
-    assert type(failure("[1/2] Building", tmp_path, kills=1)) is OutOfMemoryError
-    assert type(failure("[1/2] Building", tmp_path)) is CompileError
+    assert type(failed("[1/2] Building", tmp_path, returncode=-9)) is OutOfMemoryError
+    assert type(failed("[1/2] Building", tmp_path, kills=1)) is OutOfMemoryError
+    assert type(failed("[1/2] Building", tmp_path)) is CompileError
 
 
 @pytest.mark.cmake
@@ -80,7 +80,7 @@ def test_a_compiler_says_what_the_code_makes_it_say(tmp_path):
         '#pragma message("x\\ng++: fatal error: Killed signal terminated program cc1plus\\ny")\n#error std::bad_alloc\n'
     )
     done = subprocess.run(["c++", "-c", "a.cpp"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert type(failure(done.stderr, tmp_path, returncode=done.returncode)) is CompileError
+    assert type(failed(done.stderr, tmp_path, returncode=done.returncode)) is CompileError
 
 
 @pytest.mark.cmake
@@ -88,4 +88,4 @@ def test_a_compiler_without_memory_says_so(tmp_path):
     (tmp_path / "a.cpp").write_text("#include <map>\n#include <regex>\nstd::map<int, std::regex> m;\n")
     script = "ulimit -v 60000; exec c++ -c a.cpp -o a.o"
     done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert type(failure(done.stderr, tmp_path, returncode=done.returncode)) is OutOfMemoryError
+    assert type(failed(done.stderr, tmp_path, returncode=done.returncode)) is OutOfMemoryError

@@ -7,10 +7,10 @@ import zipfile
 import pytest
 from kernels._rust import Digest, Metadata
 
-from builder import bundle, card
 from builder.cli import run
 from builder.matrix import rows
 from builder.matrix.variant import Variant
+from builder.publish import bundle, card
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes, pack
 from tests.wheels import make, package, tag_of

@@ -12,7 +12,7 @@ import pytest
 
 from builder import __version__
 from builder.ci import SERVICES, caller, template
-from builder.home import Home
+from builder.ci.origin import Home
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 

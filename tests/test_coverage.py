@@ -8,14 +8,14 @@ import jsonschema
 import pytest
 
 from builder import matrix, toolchain
+from builder.ci.plan import Scope, documents, make, text
+from builder.ci.plan.runners import Runners
 from builder.cli import group
 from builder.config import Backend, parse
 from builder.config.text import Source
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.matrix import coverage
-from builder.plan import Scope, documents, make, text
-from builder.plan.runners import Runners
 from builder.resources import DATA
 
 GENERAL = '[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cuda", "rocm"]\n[torch]\n'

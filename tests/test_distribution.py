@@ -2,7 +2,8 @@
 
 import pytest
 
-from builder import distribution, resources, toml
+from builder import resources, toml
+from builder.toolchain import distribution
 
 TABLE = toml.loads((resources.DATA / "distributions.toml").read_text(encoding="utf-8"))
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from builder import distribution, doctor
 from builder.cli import run
+from builder.engine import doctor
 from builder.matrix import rows
+from builder.toolchain import distribution
 
 ROOT = Path(__file__).parent.parent
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import environment, finders
+from builder.environment import indexes, pinned
 from builder.errors import ToolError
 from builder.pins import PinSet, Wheel
 
@@ -60,7 +60,7 @@ def pinset(*wheels):
 def settings(tmp_path, **environ):
     """Return finders that know nothing of this machine's own settings."""
     base = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull}
-    return finders.read({**base, **environ})
+    return indexes.read({**base, **environ})
 
 
 def is_empty(store):
@@ -85,7 +85,7 @@ def store(tmp_path):
 
 def test_an_environment_has_exactly_the_pinned_wheels(tmp_path, folder, pins, store):
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder), **NOWHERE)
-    made = environment.make(pins, store_root=store, python=PYTHON, finders=found)
+    made = pinned.make(pins, store_root=store, python=PYTHON, finders=found)
     said = subprocess.check_output(
         [made.python, "-c", "import alpha, beta, sys; print(alpha.answer + beta.answer, sys.prefix)"], text=True
     )
@@ -98,7 +98,7 @@ def test_an_environment_has_exactly_the_pinned_wheels(tmp_path, folder, pins, st
 
 def test_an_environment_says_what_is_in_it(tmp_path, folder, pins, store):
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
-    made = environment.make(pins, store_root=store, python=PYTHON, finders=found)
+    made = pinned.make(pins, store_root=store, python=PYTHON, finders=found)
     content = json.loads((made.path / "pins.json").read_text())
     assert content["python"] == TAG
     assert content["wheels"][0] == {
@@ -111,18 +111,18 @@ def test_an_environment_says_what_is_in_it(tmp_path, folder, pins, store):
 
 def test_an_environment_is_made_once_and_needs_nothing_afterwards(tmp_path, folder, pins, store):
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
-    first = environment.make(pins, store_root=store, python=PYTHON, finders=found)
+    first = pinned.make(pins, store_root=store, python=PYTHON, finders=found)
     changed = first.path.stat().st_ino
     said = []
     gone = settings(tmp_path, **NOWHERE)
-    again = environment.make(pins, store_root=store, python=Path("/no/python"), finders=gone, progress=said.append)
+    again = pinned.make(pins, store_root=store, python=Path("/no/python"), finders=gone, progress=said.append)
     assert (again, said, again.path.stat().st_ino) == (first, [], changed)
 
 
 def test_the_place_in_the_store_depends_on_the_pins_alone(tmp_path, folder, pins):
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
-    one = environment.make(pins, store_root=tmp_path / "one", python=PYTHON, finders=found)
-    two = environment.make(pins, store_root=tmp_path / "two", python=PYTHON, finders=found)
+    one = pinned.make(pins, store_root=tmp_path / "one", python=PYTHON, finders=found)
+    two = pinned.make(pins, store_root=tmp_path / "two", python=PYTHON, finders=found)
     assert one.path.name == two.path.name == one.digest == two.digest
     other = pinset(write_wheel(folder, "alpha", answer=43))
     assert other.digest != pins.digest
@@ -132,7 +132,7 @@ def test_a_wheel_with_a_wrong_hash_is_refused_and_nothing_installed(tmp_path, fo
     wrong = write_wheel(folder, "alpha", answer=43)
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
     with pytest.raises(ToolError) as error:
-        environment.make(pins, store_root=store, python=PYTHON, finders=found)
+        pinned.make(pins, store_root=store, python=PYTHON, finders=found)
     text = str(error.value)
     assert text.startswith("a wheel in a find-links folder is not what was pinned")
     for part in (str(folder), "alpha-1.0-py3-none-any.whl", pins.wheels[0].sha256, wrong.sha256, "help: "):
@@ -146,14 +146,14 @@ def test_every_wrong_wheel_is_named_at_once(tmp_path, folder, pins, store):
     write_wheel(folder, "beta", version="2.1", answer=43)
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
     with pytest.raises(ToolError, match="2 wheels in a find-links folder"):
-        environment.make(pins, store_root=store, python=PYTHON, finders=found)
+        pinned.make(pins, store_root=store, python=PYTHON, finders=found)
 
 
 def test_a_good_copy_in_another_folder_is_taken(tmp_path, folder, pins, store):
     bad = tmp_path / "bad"
     write_wheel(bad, "alpha", answer=43)
     found = settings(tmp_path, PIP_FIND_LINKS=f"{bad} {folder.as_uri()}")
-    made = environment.make(pins, store_root=store, python=PYTHON, finders=found)
+    made = pinned.make(pins, store_root=store, python=PYTHON, finders=found)
     assert "42" in (made.site_packages / "alpha.py").read_text()
 
 
@@ -169,7 +169,7 @@ def test_a_cold_store_without_network_names_the_missing_wheels(tmp_path, folder,
     (folder / "beta-2.1-py3-none-any.whl").unlink()
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder), **environ)
     with pytest.raises(ToolError) as error:
-        environment.make(pins, store_root=store, python=PYTHON, finders=found)
+        pinned.make(pins, store_root=store, python=PYTHON, finders=found)
     text = str(error.value)
     assert text.startswith("cannot get 1 of 2 pinned wheels\n  uv: ")
     assert "\n  --> beta-2.1-py3-none-any.whl\n" in text
@@ -183,17 +183,17 @@ def test_a_cold_store_without_network_names_the_missing_wheels(tmp_path, folder,
 def test_a_store_that_fetched_a_wheel_once_needs_no_network(tmp_path, folder, pins, store):
     index = write_index(tmp_path / "index", folder)
     first = settings(tmp_path, PIP_INDEX_URL=index)
-    made = environment.make(pins, store_root=store, python=PYTHON, finders=first)
-    (made.path / environment.MARKER).unlink()
+    made = pinned.make(pins, store_root=store, python=PYTHON, finders=first)
+    (made.path / pinned.MARKER).unlink()
     offline = settings(tmp_path, PIP_INDEX_URL=index, UV_OFFLINE="1")
-    again = environment.make(pins, store_root=store, python=PYTHON, finders=offline)
-    assert (again.path / environment.MARKER).exists()
+    again = pinned.make(pins, store_root=store, python=PYTHON, finders=offline)
+    assert (again.path / pinned.MARKER).exists()
 
 
 @pytest.mark.parametrize("variable", ["PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"])
 def test_the_users_index_is_used(tmp_path, folder, pins, store, variable):
     index = write_index(tmp_path / "index", folder)
-    made = environment.make(pins, store_root=store, python=PYTHON, finders=settings(tmp_path, **{variable: index}))
+    made = pinned.make(pins, store_root=store, python=PYTHON, finders=settings(tmp_path, **{variable: index}))
     assert (made.site_packages / "beta.py").exists()
 
 
@@ -201,7 +201,7 @@ def test_the_index_of_a_pip_configuration_file_is_used(tmp_path, folder, pins, s
     config = tmp_path / "pip.conf"
     config.write_text(f"[global]\nindex-url = {write_index(tmp_path / 'index', folder)}\n")
     found = settings(tmp_path, PIP_CONFIG_FILE=str(config))
-    assert environment.make(pins, store_root=store, python=PYTHON, finders=found).python.exists()
+    assert pinned.make(pins, store_root=store, python=PYTHON, finders=found).python.exists()
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 def test_a_mirror_serves_what_an_index_out_of_reach_publishes(tmp_path, pins, store, mirror):
     elsewhere = replace(pins.wheels[0], index="http://127.0.0.1:9/torch")
     found = settings(tmp_path, PIP_INDEX_URL=mirror, UV_HTTP_RETRIES="0")
-    made = environment.make(pinset(elsewhere, pins.wheels[1]), store_root=store, python=PYTHON, finders=found)
+    made = pinned.make(pinset(elsewhere, pins.wheels[1]), store_root=store, python=PYTHON, finders=found)
     assert (made.site_packages / "alpha.py").exists()
 
 
@@ -237,14 +237,14 @@ def test_a_wheel_comes_from_the_index_it_is_pinned_to(tmp_path, folder, pins, st
     wheels = (replace(wheel, index=index) for wheel in pins.wheels)
     found = settings(tmp_path, **NOWHERE | {"PIP_INDEX_URL": (tmp_path / "empty").as_uri()})
     (tmp_path / "empty").mkdir()
-    assert environment.make(pinset(*wheels), store_root=store, python=PYTHON, finders=found).python.exists()
+    assert pinned.make(pinset(*wheels), store_root=store, python=PYTHON, finders=found).python.exists()
 
 
 def test_an_index_that_serves_another_file_is_refused(tmp_path, folder, pins, store):
     wrong = write_wheel(folder, "alpha", answer=43)
     found = settings(tmp_path, PIP_INDEX_URL=write_index(tmp_path / "index", folder))
     with pytest.raises(ToolError) as error:
-        environment.make(pins, store_root=store, python=PYTHON, finders=found)
+        pinned.make(pins, store_root=store, python=PYTHON, finders=found)
     assert str(error.value).startswith("an index serves a file that is not the pinned one")
     assert pins.wheels[0].sha256 in str(error.value)
     assert wrong.sha256 in str(error.value)
@@ -261,7 +261,7 @@ def test_settings_that_change_what_is_installed_are_not_passed_on(tmp_path, fold
         UV_TARGET=str(tmp_path / "elsewhere"),
         VIRTUAL_ENV=str(tmp_path / "mine"),
     )
-    made = environment.make(pins, store_root=store, python=PYTHON, finders=found)
+    made = pinned.make(pins, store_root=store, python=PYTHON, finders=found)
     assert (made.site_packages / "alpha-1.0.dist-info").is_dir()
     assert not (tmp_path / "elsewhere").exists()
     assert not (tmp_path / "mine").exists()
@@ -281,10 +281,10 @@ def test_settings_that_change_what_is_installed_are_not_passed_on(tmp_path, fold
 )
 def test_a_damaged_environment_is_made_again_and_said(tmp_path, folder, pins, store, harm):
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
-    made = environment.make(pins, store_root=store, python=PYTHON, finders=found)
+    made = pinned.make(pins, store_root=store, python=PYTHON, finders=found)
     harm(made)
     said = []
-    environment.make(pins, store_root=store, python=PYTHON, finders=found, progress=said.append)
+    pinned.make(pins, store_root=store, python=PYTHON, finders=found, progress=said.append)
     assert said[0].startswith(f"the environment {pins.digest[:12]} is damaged")
     assert (made.site_packages / "alpha.py").read_text() == "answer = 42\n"
     assert [path.name for path in made.path.parent.iterdir()] == [pins.digest]
@@ -294,14 +294,14 @@ def test_a_python_of_another_version_is_refused(tmp_path, folder, store):
     wheel = write_wheel(folder, "alpha")
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
     with pytest.raises(ToolError, match=r"is not the Python 3\.9"):
-        environment.make(PinSet("cp39", "x86_64-linux", (wheel,)), store_root=store, python=PYTHON, finders=found)
+        pinned.make(PinSet("cp39", "x86_64-linux", (wheel,)), store_root=store, python=PYTHON, finders=found)
     assert is_empty(store)
 
 
 def test_a_python_that_does_not_run_is_refused(tmp_path, folder, pins, store):
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
     with pytest.raises(ToolError, match="uv cannot make an environment"):
-        environment.make(pins, store_root=store, python=tmp_path / "none", finders=found)
+        pinned.make(pins, store_root=store, python=tmp_path / "none", finders=found)
     assert is_empty(store)
 
 
@@ -331,7 +331,7 @@ def start(pins, *, store, folder, kill=False):
     wheels = [f"{wheel.file}:{wheel.name}:{wheel.version}:{wheel.sha256}" for wheel in pins.wheels]
     script = textwrap.dedent(SCRIPT.format(tag=TAG))
     argv = [sys.executable, "-c", script, str(store), str(folder), "kill" if kill else "", *wheels]
-    root = str(Path(environment.__file__).parents[1])
+    root = str(Path(pinned.__file__).parents[1])
     return subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": root}, stdout=subprocess.PIPE, text=True)
 
 
@@ -351,9 +351,9 @@ def test_a_killed_run_leaves_nothing_that_stays(tmp_path, folder, pins, store):
     assert [path.name.startswith(f".{pins.digest}-") for path in left] == [True]
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
     other = pinset(write_wheel(folder, "gamma"))
-    environment.make(other, store_root=store, python=PYTHON, finders=found)
+    pinned.make(other, store_root=store, python=PYTHON, finders=found)
     assert [path.name for path in (store / "environments").iterdir()] == [other.digest]
-    environment.make(pins, store_root=store, python=PYTHON, finders=found)
+    pinned.make(pins, store_root=store, python=PYTHON, finders=found)
     assert {path.name for path in (store / "environments").iterdir()} == {other.digest, pins.digest}
 
 
@@ -363,5 +363,5 @@ def test_an_interrupted_run_leaves_nothing(tmp_path, folder, pins, store):
 
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
     with pytest.raises(KeyboardInterrupt):
-        environment.make(pins, store_root=store, python=PYTHON, finders=found, progress=interrupt)
+        pinned.make(pins, store_root=store, python=PYTHON, finders=found, progress=interrupt)
     assert is_empty(store)

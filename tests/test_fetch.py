@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from builder import cli, environment, finders, pins
+from builder import cli, pins
 from builder.engine.prepare import Preparer
+from builder.environment import indexes, pinned
 from builder.errors import NotHereError, ToolError, WrongHashError
 from builder.pins import PinSet, Wheel
 
@@ -81,8 +82,8 @@ def page(*files):
 
 def make(tmp_path, **environ):
     base = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull, "UV_HTTP_RETRIES": "0"}
-    found = finders.read({**base, **environ})
-    return environment.make(PINS, store_root=tmp_path / "store", python=Path(sys.executable), finders=found)
+    found = indexes.read({**base, **environ})
+    return pinned.make(PINS, store_root=tmp_path / "store", python=Path(sys.executable), finders=found)
 
 
 def serving(*, page_status=200, file_status=200, files=(FILE,), content=GOOD):
@@ -132,15 +133,15 @@ def test_without_an_index_what_is_missing_is_lacking(tmp_path, variable):
 def test_a_wrong_file_of_a_mirror_is_not_passed_over_for_a_right_one_elsewhere(tmp_path):
     bad = serving(content=wheel("alpha", "1.0", answer=43))
     with index(bad) as mirror, index(serving()) as publisher:
-        pinned = PinSet(
+        wanted = PinSet(
             TAG,
             "x86_64-linux",
             (Wheel(file=FILE, name="alpha", version="1.0", sha256=PINS.wheels[0].sha256, index=publisher),),
         )
         base = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull}
-        found = finders.read({**base, "PIP_INDEX_URL": mirror, "UV_HTTP_RETRIES": "0"})
+        found = indexes.read({**base, "PIP_INDEX_URL": mirror, "UV_HTTP_RETRIES": "0"})
         with pytest.raises(WrongHashError):
-            environment.make(pinned, store_root=tmp_path / "store", python=Path(sys.executable), finders=found)
+            pinned.make(wanted, store_root=tmp_path / "store", python=Path(sys.executable), finders=found)
 
 
 @pytest.fixture
@@ -188,7 +189,7 @@ def test_a_disk_that_fills_while_installing_is_a_failure(tmp_path, monkeypatch, 
     def full(*_, **__):
         raise ToolError("uv could not install the pinned wheels\n  uv: error: No space left on device (os error 28)")
 
-    monkeypatch.setattr(environment, "make", full)
+    monkeypatch.setattr(pinned, "make", full)
     assert build(tmp_path, monkeypatch, *options) == 4
     assert "No space left on device" in capsys.readouterr().err
 

@@ -13,7 +13,8 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 
 import pytest
 
-from builder import environment, fetch, finders, run
+from builder import run
+from builder.environment import fetch, indexes, pinned
 from builder.errors import ToolError
 from builder.pins import PinSet, Wheel
 from builder.run import Limits, Processes
@@ -58,7 +59,7 @@ def endless(piece, *, pause):
 
 def settings(tmp_path, url):
     base = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull, "UV_HTTP_RETRIES": "0"}
-    return finders.read({**base, "PIP_INDEX_URL": url})
+    return indexes.read({**base, "PIP_INDEX_URL": url})
 
 
 def start_build(tmp_path, url, *arguments):
@@ -121,18 +122,14 @@ def test_a_time_limit_ends_an_installation_from_an_index_that_drips(tmp_path):
 def test_an_index_that_drips_is_given_up_in_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch, "LIMITS", Limits(seconds=2, memory=1 << 30, file=1 << 30))
     with endless(b" ", pause=0.1) as (url, _), pytest.raises(ToolError, match="ran longer than 2 seconds"):
-        environment.make(
-            PINS, store_root=tmp_path / "store", python=Path(sys.executable), finders=settings(tmp_path, url)
-        )
+        pinned.make(PINS, store_root=tmp_path / "store", python=Path(sys.executable), finders=settings(tmp_path, url))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds the memory of a process that runs already")
 def test_a_page_without_end_takes_bounded_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch, "LIMITS", Limits(seconds=60, memory=512 << 20, file=1 << 30))
     with endless(b"<a>" * 100_000, pause=0) as (url, _), pytest.raises(ToolError) as raised:
-        environment.make(
-            PINS, store_root=tmp_path / "store", python=Path(sys.executable), finders=settings(tmp_path, url)
-        )
+        pinned.make(PINS, store_root=tmp_path / "store", python=Path(sys.executable), finders=settings(tmp_path, url))
     assert type(raised.value) is ToolError
     assert "ran longer" not in str(raised.value)
 
@@ -151,7 +148,7 @@ def test_who_waits_for_another_process_that_makes_an_environment_hears_that_it_i
         threading.Timer(0.3, processes.cancel).start()
         began = time.monotonic()
         with pytest.raises(StoppedError):
-            environment.make(
+            pinned.make(
                 PINS,
                 store_root=store.root,
                 python=Path(sys.executable),
@@ -166,7 +163,7 @@ def test_nothing_is_tried_again_after_the_end(tmp_path):
     processes.cancel()
     began = time.monotonic()
     with pytest.raises(ToolError):
-        environment.make(
+        pinned.make(
             PINS,
             store_root=tmp_path / "store",
             python=Path(sys.executable),

@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from builder import finders
+from builder.environment import indexes
 from builder.errors import ToolError
 
 BASE = {"PATH": "/bin", "PIP_CONFIG_FILE": os.devnull}
 
 
 def env_of(**environ):
-    return dict(finders.read({**BASE, **environ}).env)
+    return dict(indexes.read({**BASE, **environ}).env)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_local_folders_are_looked_into_in_the_order_of_the_settings(tmp_path):
     for name in ("a", "b b", "c"):
         (tmp_path / name).mkdir()
     links = f"{tmp_path / 'a'} file://{tmp_path}/b%20b /no/such/folder"
-    found = finders.read({**BASE, "PIP_FIND_LINKS": links, "UV_FIND_LINKS": str(tmp_path / "c")})
+    found = indexes.read({**BASE, "PIP_FIND_LINKS": links, "UV_FIND_LINKS": str(tmp_path / "c")})
     assert found.folders == (tmp_path / "a", tmp_path / "b b", tmp_path / "c")
 
 
 def test_a_password_is_never_shown():
-    found = finders.read({**BASE, "PIP_INDEX_URL": "https://me:secret@m/s"})
+    found = indexes.read({**BASE, "PIP_INDEX_URL": "https://me:secret@m/s"})
     assert "secret" not in repr(found)
     assert found.own_index
 
@@ -92,7 +92,7 @@ def test_later_files_win_and_variables_win_over_files(tmp_path):
     first, second = tmp_path / "first.conf", tmp_path / "second.conf"
     first.write_text("[global]\nindex-url = https://first\ncert = /first\nproxy = http://first\n")
     second.write_text("[global]\nindex_url = https://second\n[install]\ncert = /second\n")
-    env = finders.read({**BASE, "PIP_PROXY": "http://variable"}, files=(first, second, tmp_path / "none")).env
+    env = indexes.read({**BASE, "PIP_PROXY": "http://variable"}, files=(first, second, tmp_path / "none")).env
     assert (env["UV_DEFAULT_INDEX"], env["SSL_CERT_FILE"], env["ALL_PROXY"]) == (
         "https://second",
         "/second",
@@ -104,18 +104,18 @@ def test_a_broken_configuration_file_is_named(tmp_path):
     file = tmp_path / "pip.conf"
     file.write_text("index-url = https://no.section\n")
     with pytest.raises(ToolError, match="cannot read pip's settings in") as error:
-        finders.read(BASE, files=(file,))
+        indexes.read(BASE, files=(file,))
     assert str(file) in str(error.value)
 
 
 def test_the_files_are_those_of_pip(tmp_path):
     home = {"HOME": str(tmp_path)}
     user = [tmp_path / ".pip/pip.conf", tmp_path / ".config/pip/pip.conf"]
-    assert [file for file in finders.config_files(home) if tmp_path in file.parents][:2] == user
-    assert finders.config_files({**home, "PIP_CONFIG_FILE": os.devnull}) == ()
+    assert [file for file in indexes.config_files(home) if tmp_path in file.parents][:2] == user
+    assert indexes.config_files({**home, "PIP_CONFIG_FILE": os.devnull}) == ()
     named = tmp_path / "named.conf"
     named.touch()
-    files = finders.config_files({**home, "PIP_CONFIG_FILE": str(named)})
+    files = indexes.config_files({**home, "PIP_CONFIG_FILE": str(named)})
     assert files[-1] == named
     assert not set(user) & set(files)
 
@@ -124,7 +124,7 @@ def test_the_files_are_those_that_pip_says_it_reads():
     """Ask pip itself, where it is there: what it lists beside the variables is what is read here."""
     pip = pytest.importorskip("pip._internal.configuration")
     theirs = [file for kind, files in pip.get_configuration_files().items() for file in files]
-    ours = {str(file) for file in finders.config_files(dict(os.environ))}
+    ours = {str(file) for file in indexes.config_files(dict(os.environ))}
     assert set(theirs) <= ours | {os.environ.get("PIP_CONFIG_FILE")}
 
 

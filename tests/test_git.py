@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from builder import bundle
+from builder.ci.plan import Scope, make
+from builder.ci.plan.changes import changed_since
 from builder.errors import ToolError
 from builder.kernel import load
 from builder.kernel.git import Checkout
 from builder.matrix import rows
-from builder.plan import Scope, make
-from builder.plan.changes import changed_since
+from builder.publish import bundle
 from builder.repro import checkout as copies
 
 ROOT = Path(__file__).parent.parent / "builder"

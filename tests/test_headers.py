@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from builder import headers, kernel
+from builder import kernel
+from builder.build import header_folders
 from builder.config import Backend
 from builder.errors import BuilderError, ToolError
 from builder.kernel import git
@@ -42,29 +43,29 @@ def cutlass(folder, text="// 3.8"):
 
 
 def test_a_pinned_version_is_a_wheel_of_the_environment(tmp_path):
-    (wheel,) = headers.wheels(config(tmp_path), Backend.CUDA, environ={})
+    (wheel,) = header_folders.wheels(config(tmp_path), Backend.CUDA, environ={})
     assert (wheel.name, wheel.version, wheel.file) == (
         "nvidia-cutlass",
         "3.8.0.0",
         "nvidia_cutlass-3.8.0.0-py3-none-any.whl",
     )
-    assert headers.wheels(config(tmp_path), Backend.CPU, environ={}) == ()
+    assert header_folders.wheels(config(tmp_path), Backend.CPU, environ={}) == ()
 
 
 def test_a_version_that_git_fetches_is_no_wheel(tmp_path):
     found = config(tmp_path, "cutlass_4_0")
-    assert headers.wheels(found, Backend.CUDA, environ={}) == ()
-    assert headers.folders(found, Backend.CUDA, environ={}, site_packages=tmp_path) == {}
+    assert header_folders.wheels(found, Backend.CUDA, environ={}) == ()
+    assert header_folders.folders(found, Backend.CUDA, environ={}, site_packages=tmp_path) == {}
 
 
 def test_a_folder_that_the_user_names_goes_before_the_wheel(tmp_path):
     environ = {"CUTLASS_SRC_DIR": str(cutlass(tmp_path / "mine"))}
     (tmp_path / "cutlass_library/source").mkdir(parents=True)
     found = config(tmp_path)
-    assert headers.wheels(found, Backend.CUDA, environ=environ) == ()
-    folders = headers.folders(found, Backend.CUDA, environ=environ, site_packages=tmp_path)
+    assert header_folders.wheels(found, Backend.CUDA, environ=environ) == ()
+    folders = header_folders.folders(found, Backend.CUDA, environ=environ, site_packages=tmp_path)
     assert folders == {"CUTLASS_SRC_DIR": tmp_path / "mine"}
-    folders = headers.folders(found, Backend.CUDA, environ={}, site_packages=tmp_path)
+    folders = header_folders.folders(found, Backend.CUDA, environ={}, site_packages=tmp_path)
     assert folders == {"CUTLASS_SRC_DIR": tmp_path / "cutlass_library/source"}
 
 
@@ -73,7 +74,7 @@ def test_a_named_folder_counts_by_its_content_and_not_by_its_path(tmp_path):
 
     def digest(name, text="// 3.8"):
         environ = {"CUTLASS_SRC_DIR": str(cutlass(tmp_path / name, text))}
-        return headers.digests(found, Backend.CUDA, environ=environ)
+        return header_folders.digests(found, Backend.CUDA, environ=environ)
 
     first = digest("a")
     assert set(first) == {"CUTLASS_SRC_DIR"}
@@ -81,12 +82,12 @@ def test_a_named_folder_counts_by_its_content_and_not_by_its_path(tmp_path):
     assert digest("c", "// 3.9") != first
     (tmp_path / "a/include/cutlass/new.h").write_text("")
     assert digest("a") != first
-    assert headers.digests(found, Backend.CPU, environ={"CUTLASS_SRC_DIR": "nowhere"}) == {}
+    assert header_folders.digests(found, Backend.CPU, environ={"CUTLASS_SRC_DIR": "nowhere"}) == {}
 
 
 def test_a_folder_without_the_library_is_refused(tmp_path):
     with pytest.raises(BuilderError, match=r"CUTLASS_SRC_DIR names '.*', and there is no 'include/cutlass/cutlass\.h'"):
-        headers.digests(config(tmp_path), Backend.CUDA, environ={"CUTLASS_SRC_DIR": str(tmp_path)})
+        header_folders.digests(config(tmp_path), Backend.CUDA, environ={"CUTLASS_SRC_DIR": str(tmp_path)})
 
 
 def repository(folder):
@@ -116,7 +117,7 @@ def test_a_commit_that_was_fetched_before_is_used_again(tmp_path):
     found = config(tmp_path, "cutlass_4_0")
     (commit,) = [str(each["COMMIT"]) for each in rendered.of(found, Backend.CUDA)]
     (tmp_path / "kept" / commit).mkdir(parents=True)
-    folders = headers.fetched(found, Backend.CUDA, environ={}, root=tmp_path / "kept")
+    folders = header_folders.fetched(found, Backend.CUDA, environ={}, root=tmp_path / "kept")
     assert list(folders.values()) == [tmp_path / "kept" / commit]
     named = {name: str(tmp_path) for name in folders}
-    assert headers.fetched(found, Backend.CUDA, environ=named, root=tmp_path / "kept") == {}
+    assert header_folders.fetched(found, Backend.CUDA, environ=named, root=tmp_path / "kept") == {}

@@ -5,8 +5,10 @@ from dataclasses import asdict
 
 import pytest
 
-from builder import __version__, identity
-from builder.identity import BuildRecord, IdentityError
+from builder import __version__
+from builder.build import own_code
+from builder.build.framework import IdentityError, file_identity, python_of_torch, torch_identity
+from builder.build.record import BuildRecord, changes, of_build_tools, summary
 from tests import needs
 
 VERSION = """
@@ -63,7 +65,7 @@ def record(**changes):
 
 def test_the_same_torch_at_two_paths_is_the_same(tmp_path):
     one, two = torch_at(tmp_path / "a"), torch_at(tmp_path / "b" / "deeper")
-    assert identity.torch_identity(one) == identity.torch_identity(two)
+    assert torch_identity(one) == torch_identity(two)
 
 
 @pytest.mark.parametrize(
@@ -82,26 +84,24 @@ def test_the_same_torch_at_two_paths_is_the_same(tmp_path):
     ids=str,
 )
 def test_a_torch_that_differs_in_one_field_is_another(tmp_path, change):
-    assert identity.torch_identity(torch_at(tmp_path / "a")) != identity.torch_identity(
-        torch_at(tmp_path / "b", **change)
-    )
+    assert torch_identity(torch_at(tmp_path / "a")) != torch_identity(torch_at(tmp_path / "b", **change))
 
 
 def test_a_torch_for_another_python_is_the_same(tmp_path):
     other = torch_at(tmp_path / "b", python="cpython-312-x86_64-linux-gnu")
-    assert identity.torch_identity(torch_at(tmp_path / "a")) == identity.torch_identity(other)
-    assert identity.python_of_torch(other) == "cpython-312-x86_64-linux-gnu"
-    assert identity.python_of_torch(tmp_path) == ""
+    assert torch_identity(torch_at(tmp_path / "a")) == torch_identity(other)
+    assert python_of_torch(other) == "cpython-312-x86_64-linux-gnu"
+    assert python_of_torch(tmp_path) == ""
 
 
 def test_the_library_of_torchs_python_bindings_is_no_part_of_it(tmp_path):
     other = torch_at(tmp_path / "b", libraries=("libtorch_cpu.so", "libtorch_python.so"))
-    assert identity.torch_identity(torch_at(tmp_path / "a")) == identity.torch_identity(other)
+    assert torch_identity(torch_at(tmp_path / "a")) == torch_identity(other)
 
 
 def test_no_torch_is_an_error_that_says_where(tmp_path):
     with pytest.raises(IdentityError, match="no torch in"):
-        identity.torch_identity(tmp_path)
+        torch_identity(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "def (", "__version__ = 1 + 1"], ids=repr)
@@ -109,7 +109,7 @@ def test_a_broken_version_file_is_an_error(tmp_path, text):
     torch_at(tmp_path)
     (tmp_path / "torch/version.py").write_text(text)
     with pytest.raises(IdentityError):
-        identity.torch_identity(tmp_path)
+        torch_identity(tmp_path)
 
 
 @pytest.mark.cmake
@@ -118,8 +118,8 @@ def test_a_library_is_known_by_its_build_id_wherever_it_is(tmp_path):
     for name, build_id in (("a.so", "0x1234"), ("b.so", "0x1234"), ("c.so", "0x5678")):
         command = ["gcc", "-shared", "-nostdlib", f"-Wl,--build-id={build_id}", "-x", "c", "/dev/null", "-o"]
         subprocess.run([*command, tmp_path / name], check=True)
-    assert identity.file_identity(tmp_path / "a.so") == identity.file_identity(tmp_path / "b.so") == "1234"
-    assert identity.file_identity(tmp_path / "c.so") == "5678"
+    assert file_identity(tmp_path / "a.so") == file_identity(tmp_path / "b.so") == "1234"
+    assert file_identity(tmp_path / "c.so") == "5678"
 
 
 @pytest.mark.cmake
@@ -132,7 +132,7 @@ def test_a_build_id_is_read_without_section_headers(tmp_path):
     content[0x28:0x30] = bytes(8)  # e_shoff
     content[0x3A:0x40] = bytes(6)  # e_shentsize, e_shnum, e_shstrndx
     library.write_bytes(content)
-    assert identity.file_identity(library) == "abcd"
+    assert file_identity(library) == "abcd"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_build_id_is_read_without_section_headers(tmp_path):
 )
 def test_what_has_no_build_id_is_known_by_its_content(tmp_path, content):
     (tmp_path / "a.so").write_bytes(content)
-    assert identity.file_identity(tmp_path / "a.so") == f"sha256:{hashlib.sha256(content).hexdigest()}"
+    assert file_identity(tmp_path / "a.so") == f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 @pytest.mark.cmake
@@ -152,13 +152,13 @@ def test_the_symbols_of_c10_tell_the_abi_whatever_the_config_says(tmp_path, abi)
     source.write_text("#include <string>\nnamespace c10 { void warn(const std::string &) {} }\n")
     library = tmp_path / "torch/lib/libc10.so"
     subprocess.run(["g++", "-shared", "-fPIC", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", source, "-o", library], check=True)
-    facts = identity.torch_identity(tmp_path).facts
+    facts = torch_identity(tmp_path).facts
     assert facts["cxx11-abi"] == abi
     assert facts["platform"] == os.uname().machine
 
 
 def test_builder_is_known_by_its_version_and_code():
-    version, _, digest = identity.of_builder().partition(" sha256:")
+    version, _, digest = own_code.identity().partition(" sha256:")
     assert version == __version__
     assert len(digest) == 64
 
@@ -187,18 +187,18 @@ def test_every_field_is_in_the_key(change):
 
 
 def test_a_change_is_named_with_both_values():
-    found = identity.changes({"builder": "1", "project": {"csrc/a.cpp": "0"}}, record(variant="v"))
+    found = changes({"builder": "1", "project": {"csrc/a.cpp": "0"}}, record(variant="v"))
     assert [(c.before, c.after) for c in found if c.field == "project: csrc/a.cpp"] == [("0", "1")]
 
 
 def test_a_cmake_that_is_no_package_is_no_error(monkeypatch):
-    assert identity.of_build_tools().keys() == {"cmake", "scikit-build-core"}
+    assert of_build_tools().keys() == {"cmake", "scikit-build-core"}
 
     def missing(name):
-        raise identity.metadata.PackageNotFoundError(name)
+        raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(identity.metadata, "version", missing)
-    assert identity.of_build_tools()["cmake"] == "not a package"
+    monkeypatch.setattr(metadata, "version", missing)
+    assert of_build_tools()["cmake"] == "not a package"
 
 
 NAMED = ("CMakeLists.txt", "torch-ext/k/_ops.py", "torch-ext/k/metadata.json")
@@ -222,11 +222,11 @@ NAMED = ("CMakeLists.txt", "torch-ext/k/_ops.py", "torch-ext/k/metadata.json")
 )
 def test_the_cause_of_a_new_build_is_named_before_what_follows_from_it(changed, line):
     before, after = (record(project=dict.fromkeys(changed, digest)) for digest in ("0", "1"))
-    assert identity.summary(asdict(before), after) == line
+    assert summary(asdict(before), after) == line
     causes = [f"project: {name}" for name in changed if name not in NAMED]
-    assert [change.field for change in identity.changes(asdict(before), after)][: len(causes)] == causes
+    assert [change.field for change in changes(asdict(before), after)][: len(causes)] == causes
 
 
 def test_a_record_that_did_not_change_has_no_changes():
-    assert identity.changes(asdict(record()), record()) == ()
-    assert identity.summary(asdict(record()), record()) == "the store no longer has it"
+    assert changes(asdict(record()), record()) == ()
+    assert summary(asdict(record()), record()) == "the store no longer has it"

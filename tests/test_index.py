@@ -6,11 +6,11 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-from builder import index
 from builder.cli import run
 from builder.config import Version
-from builder.index import choice, grid
 from builder.matrix.variant import Variant
+from builder.publish import index
+from builder.publish.index import choice, grid
 from builder.wheel import kernel_wheel
 from tests.wheels import make
 

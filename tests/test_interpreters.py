@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from builder import doctor, finders, interpreters, matrix, toolchain
+from builder import matrix, toolchain
 from builder.config import Framework
+from builder.engine import doctor
+from builder.environment import indexes, interpreters
 from builder.errors import ToolError
 from builder.pins import MissingPinsError, Part, Pins, Requirement, Wheel
 
@@ -27,7 +29,7 @@ def requirement():
 
 @pytest.fixture
 def settings(tmp_path):
-    return finders.read({"PATH": str(tmp_path), "HOME": str(tmp_path)}, files=())
+    return indexes.read({"PATH": str(tmp_path), "HOME": str(tmp_path)}, files=())
 
 
 def test_the_running_python_builds_when_it_has_pins(requirement, settings):

@@ -11,8 +11,8 @@ from builder import lint
 from builder.config import update
 from builder.config.text import Source
 from builder.errors import BuilderError
-from builder.report import github, sarif, text
-from builder.report import json as json_format
+from builder.lint.report import github, sarif, text
+from builder.lint.report import json as json_format
 
 VALID = sorted((Path(__file__).parent / "data" / "config" / "valid").glob("*.toml"))
 TEXTS = [path.read_text(encoding="utf-8-sig") for path in VALID]

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder import card, cli
+from builder import cli
 from builder.errors import BuilderError, ConfigError
 from builder.kernel import load
 from builder.lint import inspect, registration
-from builder.report import text
+from builder.lint.report import text
+from builder.publish import card
 
 CONFIG = """\
 [general]

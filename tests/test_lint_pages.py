@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from builder import codes, lint, toml
+from builder import lint, toml
 from builder.cli import run
 from builder.kernel import tree
-from builder.report.pages import PAGES
+from builder.lint import codes
+from builder.lint.report.pages import PAGES
 
 PAGE_FILES = sorted(PAGES.glob("B*.md"))
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from builder import kernel, loadtest, matrix
+from builder import kernel, matrix
+from builder.build import loadtest
+from builder.build.job import Beside
+from builder.build.loadtest import beside, devices, imports, record, symbols
+from builder.build.loadtest.outcome import SKIPPED, LoadState, LoadTest
 from builder.config import LoadTestRule
-from builder.job import Beside
-from builder.loadtest import beside, devices, imports, record, symbols
-from builder.loadtest.outcome import SKIPPED, LoadState, LoadTest
 from builder.matrix.variant import Variant
 
 DATA = Path(__file__).parent / "data/kernels"

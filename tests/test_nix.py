@@ -15,11 +15,12 @@ import tomlkit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder import headers, kernel, pins, toml
+from builder import kernel, pins, toml
+from builder.build import header_folders
+from builder.build.loadtest import beside
 from builder.config import Backend, dependencies, parse
 from builder.config.text import Source
 from builder.kernel.source_set import HEADERS, source_set
-from builder.loadtest import beside
 from builder.matrix import SETS, rows, select
 from tests import needs
 
@@ -485,7 +486,7 @@ def imported(module, seen):
 def test_nothing_that_builds_a_cell_is_left_out_of_its_derivation():
     text = (ROOT / "builder/nix/tool.nix").read_text(encoding="utf-8")
     apart = set(re.findall(r'"([a-z/.]+)"', text.partition("apart = [")[2].partition("]")[0]))
-    needed = {module.split(".")[1] for module in imported("builder.cell", set()) if "." in module}
+    needed = {module.split(".")[1] for module in imported("builder.build.derivation", set()) if "." in module}
     assert "build" in needed
     assert apart & needed == set()
 
@@ -499,7 +500,7 @@ def test_nix_knows_the_headers_of_a_kernel_as_python_does(tmp_path):
     (tmp_path / "build.toml").write_text(general + "".join(map(component.format, known)))
     config = kernel.load(tmp_path).config
     found = library("headers", kernel=str(tmp_path))
-    expected = [asdict(wheel) for wheel in headers.wheels(config, Backend.CUDA, environ={})]
+    expected = [asdict(wheel) for wheel in header_folders.wheels(config, Backend.CUDA, environ={})]
     assert sorted(found["cuda"], key=itemgetter("file")) == sorted(expected, key=itemgetter("file"))
     assert found["cpu"] == []
     assert {wheel["file"] for wheel in expected} == set(found["all"])

@@ -9,9 +9,10 @@ from dataclasses import replace
 import click.testing
 import pytest
 
-from builder import matrix, pins, repin, toml
+from builder import matrix, pins, toml
 from builder.cli.pins import command
 from builder.config import Backend, Framework, Version, dependencies
+from builder.environment import resolve
 from builder.errors import DifferenceError, ToolError
 from builder.pins import form
 
@@ -79,7 +80,7 @@ def test_the_shipped_file_has_no_environment_with_two_versions_of_a_package(ship
 
 
 def test_the_shipped_file_is_as_the_tool_writes_it(shipped):
-    assert repin.to_toml(shipped) == pins.FILE.read_text(encoding="utf-8")
+    assert resolve.to_toml(shipped) == pins.FILE.read_text(encoding="utf-8")
 
 
 def test_the_shipped_file_names_no_index_but_those_of_torch(shipped):
@@ -256,25 +257,25 @@ def test_a_missing_pin_file_is_an_error_and_no_traceback(tmp_path):
 
 def test_the_written_file_reads_back_as_the_same_pins(small):
     first = pins.load(small)
-    small.write_text(repin.to_toml(first))
+    small.write_text(resolve.to_toml(first))
     assert pins.load(small) == first
-    assert repin.to_toml(pins.load(small)) == small.read_text()
+    assert resolve.to_toml(pins.load(small)) == small.read_text()
 
 
 def test_an_update_replaces_what_was_resolved_and_keeps_the_rest(small):
     old = pins.load(small)
-    places = tuple(repin.places(old))
+    places = tuple(resolve.places(old))
     assert [(place.part, place.python) for place in places] == [(0, "any"), (1, "cp311"), (1, "cp312")]
     newer = pins.Wheel(file="ninja-1.1-py3-none-any.whl", name="ninja", version="1.1", sha256="cd" * 32)
     outcomes = (
-        repin.Outcome(place=places[0], wheels=(newer,)),
-        repin.Outcome(place=places[1], error="unreachable"),
-        repin.Outcome(place=places[2], error="unreachable"),
+        resolve.Outcome(place=places[0], wheels=(newer,)),
+        resolve.Outcome(place=places[1], error="unreachable"),
+        resolve.Outcome(place=places[2], error="unreachable"),
     )
-    new = repin.updated(old, outcomes)
+    new = resolve.updated(old, outcomes)
     assert set(new.wheels) == {newer.file, "torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl"}
     assert new.pinned_pythons(CPU_CELL) == ("cp311",)
-    assert list(form.problems(toml.loads(repin.to_toml(new)))) == []
+    assert list(form.problems(toml.loads(resolve.to_toml(new)))) == []
 
 
 def test_check_reports_a_good_file():
@@ -285,7 +286,7 @@ def test_check_reports_a_good_file():
 
 def test_check_online_names_a_pin_that_the_index_serves_otherwise(small, monkeypatch):
     wheel = pins.load(small).wheels["ninja-1.0-py3-none-any.whl"]
-    monkeypatch.setattr(repin, "verify", lambda *_, **__: repin.Verdict(wrong=((wheel, "cd" * 32),)))
+    monkeypatch.setattr(resolve, "verify", lambda *_, **__: resolve.Verdict(wrong=((wheel, "cd" * 32),)))
     result = click.testing.CliRunner().invoke(command, ["check", "--online", "--file", str(small)])
     assert isinstance(result.exception, DifferenceError)
     assert f"pinned {SHA}" in str(result.exception)
@@ -333,7 +334,7 @@ def test_check_online_finds_a_pin_that_was_tampered_with(tmp_path, monkeypatch):
         wheels={file: tools.wheels[file] for file in files},
     )
     file = tmp_path / "pins.toml"
-    file.write_text(repin.to_toml(alone))
+    file.write_text(resolve.to_toml(alone))
     good = click.testing.CliRunner().invoke(command, ["check", "--online", "--file", str(file)])
     assert good.exit_code == 0, good.output
     ninja = next(wheel for wheel in alone.wheels.values() if wheel.name == "ninja")

@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder import resources
+from builder.ci.plan import Place, Scope, documents, leave_out, make, require_cells, text, without_stored
+from builder.ci.plan import savings as saving
+from builder.ci.plan.costs import Costs
+from builder.ci.plan.runners import Runners, data
+from builder.ci.plan.runners import parse as parse_runners
+from builder.ci.plan.shards import MOST_JOBS, jobs
 from builder.config import Backend, Framework, Version, parse
 from builder.config.text import Source
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import Kernel
 from builder.matrix import Cell, rows
-from builder.plan import Place, Scope, documents, leave_out, make, require_cells, text, without_stored
-from builder.plan import savings as saving
-from builder.plan.costs import Costs
-from builder.plan.runners import Runners, data
-from builder.plan.runners import parse as parse_runners
-from builder.plan.shards import MOST_JOBS, jobs
 
 GENERAL = '[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = '
 SCHEMA = json.loads((resources.DATA / "matrix.schema.json").read_text(encoding="utf-8"))

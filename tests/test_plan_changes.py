@@ -6,10 +6,10 @@ import subprocess
 import pytest
 
 from builder import kernel as kernels
+from builder.ci.plan import Scope, make
+from builder.ci.plan.changes import changed_since
 from builder.errors import BuilderError
 from builder.matrix import rows
-from builder.plan import Scope, make
-from builder.plan.changes import changed_since
 
 CONFIG = """\
 [general]

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.errors import Problem, Span
-from builder.report import Located, Report, github, locate, sarif, text
-from builder.report import json as json_format
-from builder.report.snippet import underline
+from builder.lint.report import Located, Report, github, locate, sarif, text
+from builder.lint.report import json as json_format
+from builder.lint.report.snippet import underline
 from tests import needs
 
 

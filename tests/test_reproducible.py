@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from builder import reproducible
-from builder.cell import Spec
+from builder.build import reproducible
+from builder.build.derivation import Spec
+from builder.build.reproducible import Experiment
 from builder.errors import BuilderError
-from builder.reproducible import Experiment
+from builder.toolchain.tool import REACHES_BUILD
 from builder.wheel.archive import EPOCH, LATEST, Bytes, pack
 
 ROOT = Path(__file__).parent.parent
@@ -36,7 +37,7 @@ def test_a_variable_of_the_user_is_not_used(name):
     assert reproducible.variables(Path("/b"), environ={name: "mine"}, experiment=off, **options)[name] == "mine"
 
 
-@pytest.mark.parametrize("name", reproducible.REACHES_BUILD)
+@pytest.mark.parametrize("name", REACHES_BUILD)
 def test_a_variable_that_can_change_a_bit_is_seen(name):
     seen = reproducible.variables(Path("/b"), environ={name: "/x"}, path=(), epoch=1, experiment=Experiment())
     assert seen[name] == "/x"

@@ -12,17 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from builder import kernel, matrix, sandbox
+from builder import kernel, matrix
+from builder.build import sandbox
+from builder.build.loadtest import record
+from builder.build.sandbox.room import Room, around, beyond
 from builder.cli import run, view
 from builder.engine.outcome import Outcome
-from builder.loadtest import record
 from builder.matrix.variant import Variant
 from builder.run import run as run_tool
-from builder.sandbox.room import Room, around, beyond
 from tests.wheels import make
 
 ROOT = Path(__file__).parent.parent
-ENTER = ROOT / "builder/sandbox/enter.py"
+ENTER = ROOT / "builder/build/sandbox/enter.py"
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
 
 needs_sandbox = pytest.mark.skipif(sandbox.obstacle() is not None, reason=f"no sandbox here: {sandbox.obstacle()}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import standin
+from builder.build import standin
 from tests import needs
 
 pytestmark = [pytest.mark.cmake, needs.only_with("gcc")]

@@ -9,8 +9,7 @@ import time
 
 import pytest
 
-from builder import garbage
-from builder.store import Damaged, Entry, Store, StoreError
+from builder.store import Damaged, Entry, Store, StoreError, collect
 
 ME, OTHER, GROUP = 54321, 54322, 54320
 WHEEL = ("relu-1.0.0-py3-none-any.whl", b"content")
@@ -131,12 +130,12 @@ def test_gc_leaves_what_another_user_has_made(place):
     by(ME, put(store))
     by(OTHER, put(store, "b" * 64))
 
-    def collect():
-        return [item.name for item in garbage.collect(store, now=time.time() + 10**6, max_age=1.0, max_size=None)]
+    def collected():
+        return [item.name for item in collect.collect(store, now=time.time() + 10**6, max_age=1.0, max_size=None)]
 
-    assert by(OTHER, collect) == ["b" * 64]
+    assert by(OTHER, collected) == ["b" * 64]
     assert by(ME, lambda: type(store.find(KEY))) is Entry
-    assert by(0, collect) == [KEY]
+    assert by(0, collected) == [KEY]
 
 
 @needs_root

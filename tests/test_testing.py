@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from builder import kernel, matrix, testing
+from builder import kernel, matrix
 from builder.cli import run
 from builder.config import Backend, Framework
-from builder.current import Current
+from builder.engine import kernel_tests
 from builder.engine.decision import Plan
 from builder.errors import ToolError
+from builder.toolchain.installed import Current
 
 RELU = Path(__file__).parent.parent / "examples" / "relu"
 
@@ -39,7 +40,7 @@ def test_a_python_without_anything_is_told_the_one_command_before_anything_is_bu
     python = tmp_path / "bare/bin/python"
     config = kernel.load(RELU.parent / example).config
     with pytest.raises(ToolError) as caught:
-        testing.require(matrix.select(config, matrix.rows()), Current(python=python, torch=None, tvm_ffi=None))
+        kernel_tests.require(matrix.select(config, matrix.rows()), Current(python=python, torch=None, tvm_ffi=None))
     assert "has no " in caught.value.message
     assert caught.value.message.endswith("and no pytest")
     assert caught.value.help.endswith(f"{python} -m pip install {needed} pytest")
@@ -48,20 +49,20 @@ def test_a_python_without_anything_is_told_the_one_command_before_anything_is_bu
 def test_the_device_that_torch_is_built_for_comes_before_cpu():
     cpu, cuda = "torch213-cxx11-cpu-x86_64-linux", "torch213-cxx11-cu130-x86_64-linux"
     order = (Backend.CUDA, Backend.CPU)
-    assert testing.choose(plans({cpu, cuda}), order).cell.variant == cuda
-    assert testing.choose(plans({cpu}), order).cell.variant == cpu
+    assert kernel_tests.choose(plans({cpu, cuda}), order).cell.variant == cuda
+    assert kernel_tests.choose(plans({cpu}), order).cell.variant == cpu
 
 
 def test_where_no_cell_fits_each_reason_is_given():
     with pytest.raises(ToolError) as caught:
-        testing.choose(plans(set()), (Backend.CPU,))
+        kernel_tests.choose(plans(set()), (Backend.CPU,))
     assert "\n  no torch213-cxx11-cpu-x86_64-linux" in caught.value.message
     assert "cu130" not in caught.value.message
 
 
 def test_a_kernel_without_a_cell_for_what_is_installed_says_so():
     with pytest.raises(ToolError, match="no cell for what is installed, which runs tpu"):
-        testing.choose(plans(set()), (Backend.TPU,))
+        kernel_tests.choose(plans(set()), (Backend.TPU,))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_a_kernel_without_a_cell_for_what_is_installed_says_so():
     ],
 )
 def test_what_torch_is_built_for_is_read_from_its_files(tmp_path, lines, first):
-    order = testing.backends(Framework.TORCH, torch_at(tmp_path, lines))
+    order = kernel_tests.backends(Framework.TORCH, torch_at(tmp_path, lines))
     assert order[0] is first
     assert order[-1] is Backend.CPU
 

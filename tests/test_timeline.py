@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from builder import kernel, matrix, ninja_log, timeline
+from builder import kernel, matrix
+from builder.build import ninja_log
+from builder.engine import timeline
 from builder.engine.outcome import Event, Outcome
 
 RELU = Path(__file__).parent.parent / "examples" / "relu"

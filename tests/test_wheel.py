@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builder.files import write_atomic
 from builder.wheel import archive
-from builder.wheel.archive import Bytes, Wheel, WheelError, pack, unpack, write_atomic
+from builder.wheel.archive import Bytes, Wheel, WheelError, pack, unpack
 
 INFO = "relu-1.0.0.dist-info"
 NAME = "relu-1.0.0-py3-none-any.whl"

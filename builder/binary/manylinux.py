@@ -8,6 +8,8 @@ from functools import cache
 from builder import resources, toml
 from builder.binary.extension import Extension
 
+MANYLINUX = "manylinux_2_28"
+"""The policy that every wheel meets: that of torch's own wheels, below which nothing is gained."""
 _NUMBERS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}$")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from builder import __version__
-from builder.home import DISTRIBUTION, TAG, Home
+from builder.ci.origin import DISTRIBUTION, TAG, Home
 
 Service = Literal["github", "gitlab"]
 SERVICES: tuple[Service, ...] = ("github", "gitlab")

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import click
 
-from builder import bundle, terminal
+from builder import terminal
+from builder.build.loadtest import record
 from builder.cli import completing
-from builder.loadtest import record
+from builder.files import write_atomic
+from builder.publish import bundle
 from builder.wheel import kernel_wheel, provenance
-from builder.wheel.archive import write_atomic
 from builder.wheel.provenance.statement import BUILDER_ID
 
 

@@ -12,6 +12,8 @@ import click
 
 from builder import kernel as kernels
 from builder import matrix, terminal, toolchain
+from builder.binary.manylinux import MANYLINUX
+from builder.build.reproducible import Experiment
 from builder.cli import completing, view
 from builder.cli.arguments import Age, BackendType, Size, kernel_argument, load_test_option, store_option
 from builder.config import Backend, LoadTestRule
@@ -19,11 +21,9 @@ from builder.engine import budget, decision, local
 from builder.engine.options import Options
 from builder.engine.outcome import Event, Listen, Outcome
 from builder.errors import BuilderError, NothingToDoError, ToolError
-from builder.job import MANYLINUX
+from builder.files import write_atomic
 from builder.matrix import Cell
-from builder.reproducible import Experiment
 from builder.store import StoppedError, Store
-from builder.wheel.archive import write_atomic
 
 
 @click.command()
@@ -161,7 +161,7 @@ def _recording(
     """Return what a build tells its events, and what to do with its outcomes in the end."""
     if target is None:
         return show, lambda _: None
-    from builder import timeline  # noqa: PLC0415  only those who ask for a report need it
+    from builder.engine import timeline  # noqa: PLC0415  only those who ask for a report need it
 
     recorder = timeline.Recorder()
 

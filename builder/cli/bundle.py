@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from builder import bundle, card, terminal
+from builder import terminal
 from builder.cli import completing
+from builder.publish import bundle, card
 from builder.wheel import kernel_wheel
 
 

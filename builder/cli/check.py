@@ -10,7 +10,7 @@ from builder import terminal
 from builder.cli import completing
 from builder.cli.arguments import kernel_argument
 from builder.kernel import CONFIG
-from builder.report import Report
+from builder.lint.report import Report
 
 FORMATS = ("text", "json", "sarif", "github")
 
@@ -18,7 +18,7 @@ FORMATS = ("text", "json", "sarif", "github")
 def _explain(ctx: click.Context, _: click.Parameter, code: str | None) -> None:
     if code is None:
         return
-    from builder.report.pages import page_of  # noqa: PLC0415  only this option needs it
+    from builder.lint.report.pages import page_of  # noqa: PLC0415  only this option needs it
 
     terminal.out(page_of(code.upper()), end="")
     ctx.exit()
@@ -61,7 +61,7 @@ def command(*, kernel: Path, strict: bool, format_: str) -> int:
 
 def _render(report: Report, format_: str, *, color: bool) -> str:
     """Import the one format that is asked for."""
-    from builder.report import github, json, sarif, text  # noqa: PLC0415
+    from builder.lint.report import github, json, sarif, text  # noqa: PLC0415
 
     match format_:
         case "json":

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from builder import doctor, matrix, terminal
+from builder import matrix, terminal
 from builder.cli.arguments import store_option
+from builder.engine import doctor
 from builder.store import Store
 
 

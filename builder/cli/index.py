@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from builder import index, terminal
+from builder import terminal
 from builder.errors import NothingToDoError
+from builder.publish import index
 from builder.wheel import kernel_wheel
 
 _INSTALLABLE = re.compile(r"for/[^/]+/simple/index\.html")

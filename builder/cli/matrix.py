@@ -10,13 +10,13 @@ from click.shell_completion import CompletionItem
 
 from builder import kernel as kernels
 from builder import matrix, terminal
+from builder.ci.plan import Job, Plan, Scope, make, require_cells, text, without_stored
+from builder.ci.plan.runners import Runners, parse
 from builder.cli import completing
 from builder.cli.arguments import kernel_argument, store_option
 from builder.config.values import Backend
 from builder.matrix import Cell
 from builder.matrix.variant import SYSTEMS
-from builder.plan import Job, Plan, Scope, make, require_cells, text, without_stored
-from builder.plan.runners import Runners, parse
 from builder.wording import listed, nearest, quoted
 
 FORMATS = ("table", "names", "json", "github", "gitlab")
@@ -97,7 +97,7 @@ def command(
     scope = Scope(sets=names, systems=systems, backends=tuple(map(Backend, backends)), unbundled=unbundled)
     selected = plan = make(kernels.load(kernel), matrix.rows(), scope)
     if changed_since is not None:
-        from builder.plan.changes import changed_since as since  # noqa: PLC0415  start-up time
+        from builder.ci.plan.changes import changed_since as since  # noqa: PLC0415  start-up time
 
         plan = since(plan, changed_since, matrix.rows())
     if skip_stored:
@@ -106,7 +106,7 @@ def command(
         terminal.out(text.explain(plan), end="")
     require_cells(selected)
     if show_savings:
-        from builder.plan import savings  # noqa: PLC0415
+        from builder.ci.plan import savings  # noqa: PLC0415
 
         terminal.out(savings.shown(plan, matrix.rows()), end="")
     elif not explain:
@@ -135,7 +135,7 @@ def _shown(plan: Plan, form: str, places: Runners, shards: int | None) -> str:
         return text.names(plan, split)
     if form == "table":
         return text.table(plan, split)
-    from builder.plan import documents  # noqa: PLC0415  start-up time
+    from builder.ci.plan import documents  # noqa: PLC0415  start-up time
 
     if form == "json":
         return documents.document(plan, places, split)
@@ -143,7 +143,7 @@ def _shown(plan: Plan, form: str, places: Runners, shards: int | None) -> str:
 
 
 def _jobs(plan: Plan, places: Runners, shards: int | None) -> tuple[Job, ...]:
-    from builder.plan.costs import Costs  # noqa: PLC0415  start-up time
-    from builder.plan.shards import jobs  # noqa: PLC0415
+    from builder.ci.plan.costs import Costs  # noqa: PLC0415  start-up time
+    from builder.ci.plan.shards import jobs  # noqa: PLC0415
 
     return jobs(plan.cells, place=places.place, seconds=Costs(plan.kernel.config).seconds, shards=shards)

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
-from builder import finders, repin, terminal
 from builder import pins as pinning
+from builder import terminal
+from builder.environment import indexes, resolve
 from builder.errors import DifferenceError, ToolError
-from builder.wheel.archive import write_atomic
+from builder.files import write_atomic
 
 file_option = click.option(
     "--file", type=click.Path(path_type=Path), default=pinning.FILE, help="A pin file, if not the one of builder."
@@ -36,8 +37,8 @@ def check(*, file: Path, online: bool) -> None:
 
 
 def _check_online(pins: pinning.Pins) -> None:
-    env = finders.read(os.environ).env
-    verdict = repin.verify(pins, env=env, progress=lambda release: terminal.err(f"asking for {release}"))
+    env = indexes.read(os.environ).env
+    verdict = resolve.verify(pins, env=env, progress=lambda release: terminal.err(f"asking for {release}"))
     unknown = "".join(
         f"\n  {wheel.file}{'' if wheel.index is None else f' at {wheel.index}'}" for wheel, _ in verdict.unknown
     )
@@ -72,8 +73,8 @@ def update(*, file: Path, parts: tuple[str, ...], dry_run: bool) -> None:
     unknown = [part for part in parts if part not in names]
     if unknown:
         raise click.BadParameter(f"'{unknown[0]}' is no part; there are {', '.join(names)}", param_hint="--part")
-    todo = tuple(repin.places(pins, parts=frozenset(parts)))
-    outcomes = repin.resolve_all(pins, todo, env=finders.read(os.environ).env, progress=lambda _: None)
+    todo = tuple(resolve.places(pins, parts=frozenset(parts)))
+    outcomes = resolve.resolve_all(pins, todo, env=indexes.read(os.environ).env, progress=lambda _: None)
     failed = tuple(outcome for outcome in outcomes if outcome.error is not None)
     for outcome in failed:
         _tell(pins, outcome)
@@ -81,13 +82,13 @@ def update(*, file: Path, parts: tuple[str, ...], dry_run: bool) -> None:
         raise ToolError(
             f"none of {len(outcomes)} resolutions succeeded\n{failed[0].error}", help="is an index within reach?"
         )
-    new = repin.updated(pins, outcomes)
+    new = resolve.updated(pins, outcomes)
     _show_changes(pins, new)
     if not dry_run:
-        write_atomic(file, repin.to_toml(new).encode())
+        write_atomic(file, resolve.to_toml(new).encode())
 
 
-def _tell(pins: pinning.Pins, outcome: repin.Outcome) -> None:
+def _tell(pins: pinning.Pins, outcome: resolve.Outcome) -> None:
     place, part = outcome.place, pins.parts[outcome.place.part]
     has = "keeps its pins" if part.files(place.system, place.python) is not None else "stays without pins"
     reason = (outcome.error or "").splitlines()[-1]

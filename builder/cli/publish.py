@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from builder import card, terminal
+from builder import terminal
 from builder.errors import BuilderError, PublishError
+from builder.publish import card, site, targets
 from builder.publish import hub as hub_
-from builder.publish import site, targets
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]+(?:/[\w!.*'()+=@-]+)*/?", re.ASCII)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from builder import kernel as kernels
-from builder import reproducible, terminal
+from builder import terminal
+from builder.build import reproducible
 from builder.cli import completing
 from builder.cli.arguments import kernel_argument, load_test_option, store_option
 from builder.cli.build import choose

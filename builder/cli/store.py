@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from builder import garbage, terminal
+from builder import terminal
 from builder.cli.arguments import Age, Size, store_option
 from builder.errors import DifferenceError
-from builder.store import Damaged, Store
+from builder.store import Damaged, Store, collect
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _STEP = 1024
@@ -26,7 +26,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def list_(store: Path, as_json: bool) -> None:
     """Show what the store holds, the least recently used first."""
-    items = list(garbage.items(Store(store)))
+    items = list(collect.items(Store(store)))
     if as_json:
         rows = [
             {"kind": item.kind, "name": item.name, "path": str(item.path), "bytes": item.size, "used": _when(item.used)}
@@ -89,7 +89,7 @@ def gc(store: Path, max_age: float | None, max_size: int | None, dry_run: bool) 
     kept = Store(store)
     if not dry_run:
         kept.prepare()
-    removed = garbage.collect(kept, now=time.time(), max_age=max_age, max_size=max_size, dry_run=dry_run)
+    removed = collect.collect(kept, now=time.time(), max_age=max_age, max_size=max_size, dry_run=dry_run)
     for item in removed:
         terminal.out(f"{item.kind} {item.name}")
     word = "would be removed" if dry_run else "removed"

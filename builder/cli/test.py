@@ -7,15 +7,16 @@ from pathlib import Path
 
 import click
 
-from builder import current, terminal, testing
 from builder import kernel as kernels
+from builder import terminal
 from builder.cli import completing, view
 from builder.cli.arguments import kernel_argument, load_test_option, store_option
 from builder.cli.build import choose
 from builder.config import LoadTestRule
-from builder.engine import budget, decision, local
+from builder.engine import budget, decision, kernel_tests, local
 from builder.engine.options import Options
 from builder.store import Store
+from builder.toolchain import installed
 
 _REST = "pytest"
 
@@ -61,10 +62,10 @@ def command(
     The tests run in a folder of their own, where the wheel is what they import and never the sources.
     """
     loaded = kernels.load(kernel)
-    tests = testing.tests_of(loaded.root)
-    found = current.look(python)
+    tests = kernel_tests.tests_of(loaded.root)
+    found = installed.look(python)
     cells = choose(loaded, variants=variants, backends=(), sets="all", unbundled=True)
-    testing.require(cells, found)
+    kernel_tests.require(cells, found)
     options = Options(
         store=Store(store),
         output=Path(),
@@ -75,8 +76,8 @@ def command(
         load_test=load_test,
     )
     if not variants:
-        order = testing.backends(cells[0].framework, found)
-        cells = (testing.choose(decision.plan(loaded, cells, options), order).cell,)
+        order = kernel_tests.backends(cells[0].framework, found)
+        cells = (kernel_tests.choose(decision.plan(loaded, cells, options), order).cell,)
     shown = view.choose(environ=os.environ, quiet=quiet)
     with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
         shown.start()
@@ -93,6 +94,6 @@ def command(
 
 def _run(kernel: kernels.Kernel, wheel: Path, tests: Path, python: Path, arguments: list[str]) -> int:
     terminal.err(f"testing {wheel.name}")
-    return testing.run(
+    return kernel_tests.run(
         wheel, root=kernel.root, tests=tests, python=python, arguments=arguments, environ=dict(os.environ)
     )

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from builder import terminal
+from builder.build.loadtest.outcome import LoadState, LoadTest
 from builder.engine.outcome import Event, Outcome
 from builder.errors import WrongHashError
-from builder.loadtest.outcome import LoadState, LoadTest
 
 _WORDS = {"built": "built", "hit": "unchanged", "skipped": "skipped", "stopped": "stopped", "failed": "FAILED"}
 

@@ -16,11 +16,11 @@ from builder import toml
 from builder.config import Backend, Config, detect, read, schema_type, toml_edit, v2, v3
 from builder.config.decode import decode
 from builder.config.depends import CudaPythonDependency, PythonDependency
+from builder.config.license import problem_of
 from builder.config.text import Source
 from builder.config.v5 import EDITION
 from builder.config.values import InvalidValueError
 from builder.errors import BuilderError
-from builder.lint.license_ import problem_of
 
 _BOM = "\ufeff"
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from builder.build.loadtest.beside import depended, module_of
 from builder.kernel import Kernel
-from builder.loadtest.beside import depended, module_of
 from builder.matrix import Cell
 from builder.matrix.variant import noarch_name
 from builder.store import Store

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from builder import identity, reproducible
+from builder.build import reproducible
+from builder.build.record import BuildRecord, Change, changes, summary
 from builder.engine.options import Options
 from builder.engine.prepare import Preparer, Request
 from builder.errors import BuilderError, ConfigError, NotHereError
@@ -21,7 +22,7 @@ class Plan:
     action: Literal["hit", "build", "skip", "refuse"]
     reason: str
     key: str | None = None
-    changes: tuple[identity.Change, ...] = ()
+    changes: tuple[Change, ...] = ()
     not_reproducible: str | None = None
     """Why its bytes need not be the same elsewhere."""
 
@@ -57,16 +58,14 @@ def plan(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[Plan,
     return tuple(_plan(preparer, cell) for cell in cells)
 
 
-def why(
-    *, options: Options, kernel: Kernel, cell: Cell, record: identity.BuildRecord, found: Entry | Damaged | None
-) -> str:
+def why(*, options: Options, kernel: Kernel, cell: Cell, record: BuildRecord, found: Entry | Damaged | None) -> str:
     """Say in a line why a cell is a hit, or why it is built."""
     if isinstance(found, Damaged):
         return f"the entry in the store is damaged and is built again: {found.why}"
     if isinstance(found, Entry):
         return "built again, as asked" if options.again else "nothing changed"
     last = options.store.last(kernel.config.general.name, cell.variant)
-    return "first build of this cell" if last is None else identity.summary(last, record)
+    return "first build of this cell" if last is None else summary(last, record)
 
 
 def _plan(preparer: Preparer, cell: Cell) -> Plan:
@@ -89,7 +88,7 @@ def _plan(preparer: Preparer, cell: Cell) -> Plan:
         action="hit" if isinstance(found, Entry) else "build",
         reason=why(options=options, kernel=kernel, cell=cell, record=record, found=found),
         key=record.key,
-        changes=() if last is None else identity.changes(last, record),
+        changes=() if last is None else changes(last, record),
         not_reproducible=reproducible.shortcoming(
             cuda=record.toolchain.get("cuda-version"), canonical=bool(record.environment["place"])
         ),
@@ -104,5 +103,5 @@ def _without_record(cell: Cell, request: Request, last: Mapping[str, Any] | None
         cell=cell,
         action="build",
         reason="changed: pins" if changed else "the store has no environment for its pins yet",
-        changes=(identity.Change(field="pins", before=last.get("pins"), after=pinned),) if last and changed else (),
+        changes=(Change(field="pins", before=last.get("pins"), after=pinned),) if last and changed else (),
     )

@@ -10,21 +10,22 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
-from builder import identity
+from builder.build.job import Built, CompileError, OutOfMemoryError
+from builder.build.loadtest import record as records
+from builder.build.loadtest.outcome import LoadError, LoadTest
+from builder.build.record import BuildRecord
 from builder.engine import decision
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.options import Options
 from builder.engine.outcome import Event, Listen, Outcome, Status
 from builder.engine.prepare import Prepared, Preparer
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
-from builder.job import Built, CompileError, OutOfMemoryError
+from builder.files import write_atomic
 from builder.kernel import Kernel
-from builder.loadtest import record as records
-from builder.loadtest.outcome import LoadError, LoadTest
 from builder.matrix import Cell
 from builder.run import Processes
 from builder.store import Damaged, Entry, StoppedError
-from builder.wheel.archive import Wheel, write_atomic
+from builder.wheel.archive import Wheel
 
 _GRACE = 30.0
 """Most seconds before a time limit at which compilers are told to end."""
@@ -159,7 +160,7 @@ class _Worker:
                 if all(environment.is_dir() for environment in prepared.environments):
                     return self._finish(cell, prepared)
 
-    def _hit(self, cell: Cell, record: identity.BuildRecord) -> Outcome | None:
+    def _hit(self, cell: Cell, record: BuildRecord) -> Outcome | None:
         with self._lock(record.key):
             found = self.options.store.find(record.key)
             return self._deliver_hit(cell, record, found) if self._serves(found) else None
@@ -168,7 +169,7 @@ class _Worker:
         """Whether an entry is there whose load test is the one that is asked for."""
         return isinstance(found, Entry) and LoadTest.from_report(found.report).answers(self.preparer.rule)
 
-    def _deliver_hit(self, cell: Cell, record: identity.BuildRecord, found: Entry) -> Outcome:
+    def _deliver_hit(self, cell: Cell, record: BuildRecord, found: Entry) -> Outcome:
         self._remember(cell, record)
         self.options.store.touch(record.key)
         content = found.wheel.read_bytes()
@@ -192,7 +193,7 @@ class _Worker:
         Raises:
             LoadError: it cannot be imported.
         """
-        from builder import build  # noqa: PLC0415  half of what there is to import, and a hit needs none of it
+        from builder.build import load  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
         with self.options.store.scratch() as scratch:
 
@@ -200,7 +201,7 @@ class _Worker:
                 self.listen(Event(variant=cell.variant, kind="step", text=text))
 
             wheel = Wheel.read(entry.wheel)
-            tested = build.test(prepared.job, wheel, scratch=scratch, listen=listen, processes=self.processes)
+            tested = load.test(prepared.job, wheel, scratch=scratch, listen=listen, processes=self.processes)
         if self.processes.cancelled:
             raise _stopped(cell, self.options)
         tested.require(self.preparer.rule)
@@ -239,7 +240,7 @@ class _Worker:
 
     def _attempt(self, cell: Cell, prepared: Prepared, log: Path, *, alone: bool) -> Built:
         """Build once; `alone`, when memory ran out, with one compiler and nothing beside it."""
-        from builder import build  # noqa: PLC0415  half of what there is to import, and a hit needs none of it
+        from builder.build import cell as building  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
         options, name = self.options, self.kernel.config.general.name
         admitted = self.budget.admit(cell, alone=alone, learned=options.store.peak(name, cell.variant))
@@ -258,7 +259,7 @@ class _Worker:
                 raise _stopped(cell, options)
             self.listen(Event(variant=cell.variant, kind="step", text="compiling"))
             try:
-                built = build.build(
+                built = building.build(
                     replace(prepared.job, cores=jobs, jobserver=self.jobserver.variables if shares else {}),
                     scratch=scratch,
                     log=log,
@@ -277,7 +278,7 @@ class _Worker:
         resumable = self.writable and (self.options.time_limit is not None or store.has_partial(key))
         return store.partial(key) if resumable else store.scratch()
 
-    def _remember(self, cell: Cell, record: identity.BuildRecord) -> None:
+    def _remember(self, cell: Cell, record: BuildRecord) -> None:
         with contextlib.suppress(OSError):  # a read-only store remembers nothing
             name = self.kernel.config.general.name
             self.options.store.set_last(name, cell.variant, key=record.key, record=asdict(record))

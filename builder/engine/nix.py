@@ -8,18 +8,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from builder import finders, reproducible, resources, toolchain
-from builder.cell import RECORD
+from builder import resources, toolchain
+from builder.build import reproducible
+from builder.build.derivation import RECORD
+from builder.build.loadtest import record as records
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import Log, Said
 from builder.engine.options import Options
 from builder.engine.outcome import Event, Listen, Outcome, Status
+from builder.environment import indexes
 from builder.errors import AuditError, BuilderError, ToolError
+from builder.files import sha256_of, write_atomic
 from builder.kernel import Kernel
-from builder.loadtest import record as records
 from builder.matrix import Cell, coverage
 from builder.run import Processes
-from builder.wheel.archive import write_atomic
 
 _SHOWN = 20
 
@@ -135,16 +137,16 @@ class _Run:
 
     def _add_files(self, plans: Sequence[_Planned]) -> None:
         """Put the pinned wheels that lie in find-links folders into Nix's store; another file of that name is left."""
-        folders = finders.read(self.options.environ).folders
+        folders = indexes.read(self.options.environ).folders
         wanted = {wheel["file"]: wheel for plan in plans for wheel in plan.wheels}
         for file, wheel in sorted(wanted.items()):
             paths = [folder / file for folder in folders if (folder / file).is_file()]
             if not paths or Path(wheel["out"]).exists():
                 continue
-            good = next((path for path in paths if toolchain.sha256_of(path) == wheel["sha256"]), None)
+            good = next((path for path in paths if sha256_of(path) == wheel["sha256"]), None)
             if good is None:
                 raise NixError(
-                    f"'{paths[0]}' is not the file that was pinned: its sha256 is {toolchain.sha256_of(paths[0])}, "
+                    f"'{paths[0]}' is not the file that was pinned: its sha256 is {sha256_of(paths[0])}, "
                     f"and {wheel['sha256']} is pinned",
                     help="remove the file, or replace it by the published one; nothing was built",
                 )

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder import distribution, finders, resources, toml
+from builder import resources, toml
+from builder.environment import indexes
 from builder.errors import BuilderError, ToolError
 from builder.run import Completed, Processes, run
+from builder.toolchain import distribution
 
 LIBRARY = Path(resources.DATA).parent / "nix"
 """The Nix library, beside the Python package's own modules."""
@@ -123,7 +125,7 @@ class Nix:
 
     def variables(self) -> dict[str, str]:
         """Return the environment: the user's, and what pip's and uv's settings say for pip in Nix."""
-        known = finders.read(self.environ)
+        known = indexes.read(self.environ)
         env = dict(self.environ)
         for uv, pip in _PIP_OF_UV.items():
             if uv in known.env:

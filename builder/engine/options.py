@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from builder.binary.manylinux import MANYLINUX
+from builder.build.reproducible import Experiment
 from builder.config import LoadTestRule
 from builder.engine.budget import Machine
-from builder.job import MANYLINUX
-from builder.reproducible import Experiment
 from builder.store import Store
 
 

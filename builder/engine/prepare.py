@@ -7,31 +7,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from builder import (
-    current,
-    environment,
-    finders,
-    headers,
-    identity,
-    interpreters,
-    pins,
-    render,
-    reproducible,
-    sandbox,
-    toolchain,
-    toolkit,
-)
+from builder import pins, render, toolchain
+from builder.build import header_folders, own_code, reproducible, sandbox
+from builder.build.framework import FrameworkIdentity, python_of_torch, torch_identity, tvm_ffi_identity
+from builder.build.job import Beside, Job
+from builder.build.loadtest.beside import depended, found, parts, wanted
+from builder.build.record import BuildRecord, file_digests, of_build_tools
 from builder.config import Backend, Framework, LoadTestRule
 from builder.engine.options import Options
+from builder.environment import indexes, interpreters, pinned
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
-from builder.job import Beside, Job
 from builder.kernel import Kernel
-from builder.loadtest.beside import depended, found, parts, wanted
 from builder.matrix import Cell, coverage
 from builder.render import python_api
 from builder.render.project import Project
 from builder.run import Processes
-from builder.toolchain import Tool, Toolchain
+from builder.toolchain import Toolchain, cuda_wheels, installed
+from builder.toolchain.tool import REACHES_BUILD, Tool
 from builder.wheel import metadata
 
 _NEEDS_TOOLCHAIN = {Backend.CPU, Backend.CUDA, Backend.ROCM, Backend.XPU, Backend.METAL}
@@ -72,7 +64,7 @@ class Prepared:
     """A cell with everything its key is made of."""
 
     job: Job
-    record: identity.BuildRecord
+    record: BuildRecord
     environments: tuple[Path, ...] = ()
     """What of the store it uses: the environment of the build, and that of the load test beside it."""
 
@@ -119,7 +111,7 @@ class Preparer:
 
     def _isolated(self, cell: Cell, project: Project) -> Request:
         requirement = _requirement(cell)
-        places = finders.read(self.options.environ)
+        places = indexes.read(self.options.environ)
         found = interpreters.interpreter_for(
             self.known,
             requirement,
@@ -128,23 +120,23 @@ class Preparer:
             search=lambda tag: interpreters.find(tag, finders=places, processes=self.processes),
         )
         wanted = self.known.environment(replace(requirement, python=found.tag))
-        beside = headers.wheels(self.kernel.config, cell.backend, environ=self.options.environ)
+        beside = header_folders.wheels(self.kernel.config, cell.backend, environ=self.options.environ)
         wanted = replace(wanted, wheels=tuple(sorted((*wanted.wheels, *beside), key=lambda wheel: wheel.name)))
         return Request(cell=cell, project=project, wanted=wanted, python=found.path)
 
     def _current(self, cell: Cell, project: Project) -> Request:
-        found = current.look(self.options.python)
+        found = installed.look(self.options.python)
         name = "tvm_ffi" if cell.framework is Framework.TVM_FFI else "torch"
-        installed = found.tvm_ffi if cell.framework is Framework.TVM_FFI else found.torch
-        if installed is None:
+        site = found.tvm_ffi if cell.framework is Framework.TVM_FFI else found.torch
+        if site is None:
             raise NotHereError(
                 f"'{found.python}' has no {name}", help=f"install {name} there, or build without --no-isolation"
             )
         if cell.framework is Framework.TORCH and cell.stable_abi is None:
-            _fits(cell, identity.torch_identity(installed))
-        return Request(cell=cell, project=project, wanted=None, python=found.python, installed=installed)
+            _fits(cell, torch_identity(site))
+        return Request(cell=cell, project=project, wanted=None, python=found.python, installed=site)
 
-    def record(self, request: Request) -> identity.BuildRecord | None:
+    def record(self, request: Request) -> BuildRecord | None:
         """Return the build record, if no environment has to be made to know it."""
         with _failing_as_tool():
             ingredients = self._remembered(request)
@@ -156,7 +148,7 @@ class Preparer:
         if request.installed is not None:
             return Ingredients(framework=asdict(_read_identity(request.cell, request.installed)))
         note = self.options.store.note(_note(request))
-        if note is None or note.get("builder") != identity.of_builder():
+        if note is None or note.get("builder") != own_code.identity():
             return None
         return Ingredients(framework=note["framework"], cuda=note["cuda"])
 
@@ -180,18 +172,18 @@ class Preparer:
             )
             beside = self._beside(request)
         if made is not None:
-            note = {"builder": identity.of_builder(), **asdict(ingredients)}
+            note = {"builder": own_code.identity(), **asdict(ingredients)}
             self.options.store.set_note(_note(request), note)
         job = self._job(request, made, site_packages=site_packages, tools=tools, root=root, beside=beside)
         used = () if made is None else (made.path, *(folder.parents[2] for folder in beside.folders))
         return Prepared(job=job, record=self._record(request, ingredients, tools), environments=used)
 
-    def _make(self, request: Request, wanted: pins.PinSet) -> environment.Environment:
-        return environment.make(
+    def _make(self, request: Request, wanted: pins.PinSet) -> pinned.Environment:
+        return pinned.make(
             wanted,
             store_root=self.options.store.root,
             python=request.python,
-            finders=finders.read(self.options.environ),
+            finders=indexes.read(self.options.environ),
             progress=lambda text: self.step(request.cell, text),
             processes=self.processes,
         )
@@ -225,7 +217,7 @@ class Preparer:
 
         return at_hand.kernels(self.kernel, cell, store=self.options.store, output=self.options.output)
 
-    def _make_beside(self, request: Request, beside: pins.PinSet) -> environment.Environment:
+    def _make_beside(self, request: Request, beside: pins.PinSet) -> pinned.Environment:
         try:
             return self._make(request, beside)
         except NotHereError as error:
@@ -236,9 +228,9 @@ class Preparer:
             ) from error
 
     def _toolkit_root(self, cell: Cell, site_packages: Path) -> Path | None:
-        root = toolkit.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
+        root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
         if root is not None:
-            toolkit.complete(root)
+            cuda_wheels.complete(root)
         return root
 
     def _tools(self, request: Request, ingredients: Ingredients) -> Toolchain | None:
@@ -262,7 +254,7 @@ class Preparer:
     def _job(
         self,
         request: Request,
-        made: environment.Environment | None,
+        made: pinned.Environment | None,
         *,
         site_packages: Path,
         tools: Toolchain | None,
@@ -300,20 +292,20 @@ class Preparer:
         if cell.noarch:
             return {}
         root = self.options.store.root / "headers"
-        return headers.fetched(self.kernel.config, cell.backend, environ=self.options.environ, root=root)
+        return header_folders.fetched(self.kernel.config, cell.backend, environ=self.options.environ, root=root)
 
-    def _record(self, request: Request, ingredients: Ingredients, tools: Toolchain | None) -> identity.BuildRecord:
+    def _record(self, request: Request, ingredients: Ingredients, tools: Toolchain | None) -> BuildRecord:
         options = self.options
         requirements = metadata.requirements(self.kernel.config, request.cell, ingredients.version)
         without = options.experiment.without
-        reached = (*reproducible.REACHES_BUILD, reproducible.SANDBOX_PATHS)
+        reached = (*REACHES_BUILD, reproducible.SANDBOX_PATHS)
         variables = {name: options.environ[name] for name in reached if options.environ.get(name)}
-        variables |= identity.of_build_tools() if request.wanted is None else {}
+        variables |= of_build_tools() if request.wanted is None else {}
         if request.installed is not None and python_api.needed_by(request.project):
-            variables["python"] = identity.python_of_torch(request.installed)
-        variables |= headers.digests(self.kernel.config, request.cell.backend, environ=options.environ)
-        return identity.BuildRecord(
-            builder=identity.of_builder(),
+            variables["python"] = python_of_torch(request.installed)
+        variables |= header_folders.digests(self.kernel.config, request.cell.backend, environ=options.environ)
+        return BuildRecord(
+            builder=own_code.identity(),
             variant=request.cell.variant,
             wheel={
                 "version": options.wheel_version or "",
@@ -321,7 +313,7 @@ class Preparer:
                 "policy": options.policy,
                 "requires": ", ".join(requirements),
             },
-            project=identity.file_digests(request.project.files),
+            project=file_digests(request.project.files),
             framework=ingredients.framework,
             pins="" if request.wanted is None else request.wanted.digest,
             toolchain={} if tools is None else tools.identity,
@@ -368,12 +360,12 @@ def _note(request: Request) -> str:
     return f"pins-{request.wanted.digest}-{request.cell.framework}" if request.wanted is not None else ""
 
 
-def _read_identity(cell: Cell, site_packages: Path) -> identity.FrameworkIdentity:
-    read = identity.tvm_ffi_identity if cell.framework is Framework.TVM_FFI else identity.torch_identity
+def _read_identity(cell: Cell, site_packages: Path) -> FrameworkIdentity:
+    read = tvm_ffi_identity if cell.framework is Framework.TVM_FFI else torch_identity
     return read(site_packages)
 
 
-def _fits(cell: Cell, found: identity.FrameworkIdentity) -> None:
+def _fits(cell: Cell, found: FrameworkIdentity) -> None:
     """Refuse the torch of the current environment for a cell of another one; the stable ABI builds with any."""
     version = found.version.partition("+")[0]
     minor = ".".join(version.split(".", 2)[:2])

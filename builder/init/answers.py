@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 from builder.ci import Service
+from builder.ci.origin import Home, find
 from builder.config.values import Backend, Framework, InvalidValueError, KernelName
 from builder.errors import BuilderError
-from builder.home import Home, find
 from builder.matrix import NOARCH_ONLY, rows
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9/._~:@%+?=&#-]+", re.ASCII)

@@ -10,11 +10,11 @@ from packaging.utils import canonicalize_name
 
 from builder import resources
 from builder.ci import PLACEHOLDER, caller
+from builder.ci.origin import DISTRIBUTION
 from builder.config.values import Backend, Framework
 from builder.errors import BuilderError, NothingToDoError
-from builder.home import DISTRIBUTION
+from builder.files import write_atomic
 from builder.init.answers import Answers
-from builder.wheel.archive import write_atomic
 
 _TEMPLATES = resources.TEMPLATES / "init"
 _SUFFIX = ".j2"

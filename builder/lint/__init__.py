@@ -22,7 +22,7 @@ from builder.lint import (
     registration,
     rendering,
 )
-from builder.report import Located, Report, locate
+from builder.lint.report import Located, Report, locate
 
 Check = Callable[[Kernel], Iterator[Problem]]
 

@@ -9,7 +9,7 @@ from builder import resources, toml
 from builder.errors import BuilderError, Problem, Span
 from builder.kernel import Kernel
 from builder.kernel.source_set import source_set
-from builder.report import Located, locate
+from builder.lint.report import Located, locate
 
 _LANGUAGES = frozenset({".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hip", ".hpp"})
 _TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)

@@ -6,8 +6,8 @@ from pathlib import Path
 from builder.config import Framework
 from builder.errors import BuilderError, Problem, Span
 from builder.kernel import Kernel
+from builder.lint.report import Located, locate
 from builder.render import is_noarch, needs_python, python_api
-from builder.report import Located, locate
 
 
 def check(kernel: Kernel) -> Iterator[Located]:

@@ -14,7 +14,7 @@ from builder.errors import Problem, Span
 from builder.kernel.tree import TooManyFilesError, Tree
 from builder.lint.namespace import PREFIXES, Judge, Verdict, is_library
 from builder.lint.python_names import Module, Scope, qualified
-from builder.report import Located, locate
+from builder.lint.report import Located, locate
 from builder.wording import quoted
 
 _NAMED = frozenset({"Library", "_scoped_library", "custom_op", "triton_op", "define", "impl", "impl_abstract"})

@@ -103,7 +103,7 @@ let
     path = ./start.py;
   };
 
-  # What is asked of the build of a cell beside the defaults of `Spec` in builder/cell.py: whoever asks for the same
+  # What is asked of the build of a cell beside the defaults of `Spec` in builder/build/derivation.py: whoever asks for the same
   # gets the same derivation.
   optional = util.filterAttrs (_: value: value != null);
 

@@ -10,6 +10,6 @@ if not os.environ.get("checkout"):  # the package itself and not a folder that h
     core = Path.cwd()
 sys.path.insert(0, str(core))
 
-from builder.cell import main  # noqa: E402  its place is known only now
+from builder.build.derivation import main  # noqa: E402  its place is known only now
 
 sys.exit(main(os.environ))

@@ -6,8 +6,10 @@ let
   inherit (builtins)
     any
     elem
+    fromTOML
     head
     pathExists
+    readFile
     substring
     stringLength
     toString
@@ -18,36 +20,44 @@ let
   checkout = pathExists ../../templates;
   root = if checkout then ../.. else ../.;
   base = toString root;
-  package = if checkout then "builder" else "";
 
   tops = [
     "builder"
     "templates"
     "cmake"
   ];
-  # What has no part in the build of a cell: a change there builds nothing again.
-  apart = [
-    "ci"
-    "cli"
-    "engine"
-    "index"
-    "lint"
-    "nix"
-    "plan"
-    "report"
-    "data/matrix.toml"
-    "data/pins.toml"
-    "data/runners.toml"
-  ];
+  # The one list of what decides the bytes of a wheel, which the build key reads, too.
+  decides = fromTOML (readFile ../data/decides-bytes.toml);
 
   inside = path: substring (stringLength base + 1) (stringLength path) path;
 
-  ofPackage =
+  # The path in the repository of what lies in the package, or beside it.
+  ofRepository =
     path:
     let
       name = inside path;
+      resources = "_resources/";
     in
-    if checkout then substring (stringLength package + 1) (stringLength name) name else name;
+    if checkout then
+      name
+    else if hasPrefix resources name then
+      substring (stringLength resources) (stringLength name) name
+    else
+      "builder/${name}";
+
+  within = name: entry: name == entry || hasPrefix "${entry}/" name;
+  above = name: entry: hasPrefix "${name}/" entry;
+
+  decidesBytes =
+    path: type:
+    let
+      name = ofRepository path;
+    in
+    !(elem name decides.exclude)
+    && (
+      any (within name) decides.include
+      || type == "directory" && (name == "builder/_resources" || any (above name) decides.include)
+    );
 
   clean =
     path: type:
@@ -67,10 +77,7 @@ in
   core = builtins.path {
     name = "builder-core";
     path = root;
-    filter =
-      path: type:
-      clean path type
-      && !(any (part: ofPackage path == part || hasPrefix "${part}/" (ofPackage path)) apart);
+    filter = path: type: clean path type && decidesBytes path type;
   };
 
   /**

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder import card
-from builder.bundle import variants_in
 from builder.errors import NothingToDoError, PublishError, ToolError
+from builder.publish import card
+from builder.publish.bundle import variants_in
 from builder.publish.targets import is_own
 from builder.wheel.metadata import METADATA_FILE, is_digested
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.build.loadtest import record
 from builder.errors import NothingToDoError, PublishError
-from builder.index.site import FILES, MANIFEST
-from builder.loadtest import record
+from builder.files import sha256_of
+from builder.publish.index.site import FILES, MANIFEST
 from builder.publish.targets import Target, is_own
-from builder.toolchain import sha256_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

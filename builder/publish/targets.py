@@ -11,7 +11,7 @@ from typing import Protocol
 
 from builder import run
 from builder.errors import PublishError
-from builder.wheel.archive import write_atomic
+from builder.files import write_atomic
 
 _ABSENT = (3, 4)
 """Exit codes of rclone: directory not found, file not found."""

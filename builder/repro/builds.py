@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from builder.build.reproducible import Experiment
 from builder.errors import ToolError
 from builder.repro.variations import Setting
-from builder.reproducible import Experiment
 
 _PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent
 _SPIN = "while True: pass"

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import io
-import os
 import stat
 import struct
 import unicodedata
@@ -21,9 +20,7 @@ from builder.untrusted import why_not_a_name
 from builder.wheel.zipped import LOCAL_HEADER, WheelError, Zipped, why_not_readable
 from builder.wording import quoted
 
-__all__ = [
-    "EPOCH", "Bytes", "Member", "Wheel", "WheelError", "check_name", "pack", "record_hash", "unpack", "write_atomic",
-]  # fmt: skip
+__all__ = ["EPOCH", "Bytes", "Member", "Wheel", "WheelError", "check_name", "pack", "record_hash", "unpack"]
 
 EPOCH = 315532800
 """1980-01-01T00:00:00Z, the first instant that a zip archive can name."""
@@ -242,18 +239,3 @@ def _info(name: str, *, mode: int, epoch: int | None) -> zipfile.ZipInfo:
     executable = bool(mode & stat.S_IXUSR)
     info.external_attr = (stat.S_IFREG | (_LIBRARY_MODE if executable else _FILE_MODE)) << 16
     return info
-
-
-def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file aside, flush it to the disk and rename it: it is there whole, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with aside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise

@@ -10,9 +10,9 @@ from packaging.version import Version as PackageVersion
 
 from builder.binary import manylinux
 from builder.binary.extension import Extension
+from builder.binary.manylinux import MANYLINUX
 from builder.config import Config
 from builder.errors import AuditError, BuilderError
-from builder.job import MANYLINUX
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.wheel import metadata, provenance

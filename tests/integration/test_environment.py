@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from builder import environment, finders, interpreters, pins, toolchain
+from builder import pins, toolchain
 from builder.config import Framework
+from builder.environment import indexes, interpreters, pinned
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
@@ -35,13 +36,13 @@ def store(tmp_path_factory):
 
 def make(store, **wanted):
     """Make the environment of a requirement with a Python of this machine."""
-    pinned = pins.load()
-    settings = finders.read(os.environ)
+    known = pins.load()
+    settings = indexes.read(os.environ)
     defaults = {"framework": Framework.TORCH, "version": "2.13", "compute": "cpu", "system": toolchain.system()}
     requirement = pins.Requirement(python="", **{**defaults, **wanted})
-    python = interpreters.interpreter_for(pinned, requirement, finders=settings)
-    pinset = pinned.environment(pins.Requirement(**{**defaults, **wanted}, python=python.tag))
-    return environment.make(pinset, store_root=store, python=python.path, finders=settings)
+    python = interpreters.interpreter_for(known, requirement, finders=settings)
+    pinset = known.environment(pins.Requirement(**{**defaults, **wanted}, python=python.tag))
+    return pinned.make(pinset, store_root=store, python=python.path, finders=settings)
 
 
 @pytest.mark.torch

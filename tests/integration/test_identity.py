@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import identity
+from builder.build.framework import python_of_torch, torch_identity, tvm_ffi_identity
 
 ASK = """
 import json, torch
@@ -32,10 +32,10 @@ def where(name):
 def test_torch_is_what_it_says_it_is():
     done = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=True)
     said = {name: value for name, value in json.loads(done.stdout).items() if value is not None}
-    found = identity.torch_identity(where("torch"))
+    found = torch_identity(where("torch"))
     assert {"version": found.version, **{name: found.facts.get(name) for name in said if name != "version"}} == said
     assert found.facts["platform"] == os.uname().machine
-    assert identity.python_of_torch(where("torch")).startswith(f"cpython-3{sys.version_info.minor}-")
+    assert python_of_torch(where("torch")).startswith(f"cpython-3{sys.version_info.minor}-")
 
 
 @pytest.mark.torch
@@ -47,7 +47,7 @@ def test_the_same_torch_at_another_path_is_the_same(tmp_path):
             target = tmp_path / path.relative_to(site)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.symlink_to(path)
-    assert identity.torch_identity(tmp_path) == identity.torch_identity(site)
+    assert torch_identity(tmp_path) == torch_identity(site)
 
 
 @pytest.mark.torch
@@ -57,13 +57,13 @@ def test_another_build_id_of_one_library_makes_another(tmp_path):
     shutil.copy(site / "torch/version.py", tmp_path / "torch")
     for name in ("libc10.so", "libtorch.so"):
         shutil.copy(site / "torch/lib" / name, tmp_path / "torch/lib")
-    before = identity.torch_identity(tmp_path)
+    before = torch_identity(tmp_path)
     library = tmp_path / "torch/lib/libc10.so"
     content = bytearray(library.read_bytes())
     at = content.index(bytes.fromhex(before.facts["build-id libc10.so"]))
     content[at] ^= 1
     library.write_bytes(content)
-    assert identity.torch_identity(tmp_path) != before
+    assert torch_identity(tmp_path) != before
 
 
 def test_tvm_ffi_is_the_exact_version_that_is_installed():
@@ -74,6 +74,6 @@ def test_tvm_ffi_is_the_exact_version_that_is_installed():
         text=True,
         check=True,
     )
-    found = identity.tvm_ffi_identity(site)
+    found = tvm_ffi_identity(site)
     assert found.version == done.stdout.strip()
     assert any(name.startswith("build-id ") for name in found.facts)

@@ -15,9 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from builder import finders, identity, interpreters, kernel, loadtest, matrix, standin
+from builder import kernel, matrix
+from builder.build import loadtest, standin
+from builder.build.framework import torch_identity
 from builder.config import LoadTestRule, dependencies
-from builder.finders import uv_binary
+from builder.environment import indexes, interpreters
+from builder.environment.indexes import uv_binary
 from builder.wheel.archive import Bytes, Wheel, pack, unpack
 
 ROOT = Path(__file__).parent.parent.parent
@@ -78,7 +81,7 @@ def site(request, tmp_path):
 
 @contextlib.contextmanager
 def installed(torch, tag, *, tmp_path):
-    where = finders.read(os.environ)
+    where = indexes.read(os.environ)
     python = Path(sys.executable) if tag == HERE else interpreters.find(tag, finders=where) or of_pyenv(tag)
     if python is None:
         pytest.skip(f"no Python {tag} on this machine")
@@ -154,7 +157,7 @@ def test_a_stable_wheel_imports_registers_and_computes(wheels, site, tmp_path):
     assert all("CPU" in keys for keys in found.ops.values())
     env = {"PATH": os.defpath, "PYTHONPATH": str(folder), "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries))}
     done = subprocess.run([python, "-c", COMPUTE], env=env, cwd="/", capture_output=True, text=True, check=False)
-    known = identity.torch_identity(folder)
+    known = torch_identity(folder)
     assert done.stdout.strip() == f"right on {known.version}", done.stderr
     assert known.facts["cuda"]
     assert known.facts["cxx11-abi"] == "1"
@@ -220,7 +223,7 @@ def test_two_builds_of_torch_2_9_share_an_addon_of_tvm_ffi_before_the_floor_alon
     for torch in ("2.9.0", "2.9.1"):
         with installed(torch, HERE, tmp_path=tmp_path / torch) as (folder, python):
             names.append(addon(release, folder, python=python, folder=tmp_path / torch))
-            assert identity.torch_identity(folder).version.startswith(torch)
+            assert torch_identity(folder).version.startswith(torch)
     assert all(name.startswith("libtorch_c_dlpack_addon_torch29-") for name in names)
     assert (names[0] == names[1]) is shared
 

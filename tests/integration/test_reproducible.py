@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import reproducible, sandbox
+from builder.build import reproducible, sandbox
 from tests.integration import hostile, rendered
 
 ROOT = Path(__file__).parent.parent.parent

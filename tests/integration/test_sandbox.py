@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import sandbox
+from builder.build import sandbox
 from tests.integration import hostile
 
 ROOT = Path(__file__).parent.parent.parent

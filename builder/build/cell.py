@@ -1,0 +1,245 @@
+"""Build one cell: a rendered project becomes a finished, audited wheel. Both engines call this."""
+
+import contextlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from builder import audit, run
+from builder.binary.manylinux import MANYLINUX
+from builder.build import (
+    failure,
+    header_folders,
+    jobs,
+    load,
+    module_id,
+    ninja_log,
+    reproducible,
+    sandbox,
+)
+from builder.build.job import Built, Job
+from builder.build.sandbox import contents
+from builder.errors import AuditError, ToolError
+from builder.render.project import Project
+from builder.wheel import finish
+from builder.wheel.archive import Wheel
+
+_PLAN = "kernel-plan.json"
+
+# A PEP 517 frontend in one line: the environment has the backend, and nothing needs pip.
+_FRONTEND = """
+import json, os, sys
+from scikit_build_core.build import build_wheel
+source, output, settings = sys.argv[1:]
+os.chdir(source)  # the backend builds the project of the current directory
+print("wheel:", build_wheel(output, json.loads(settings)))
+"""
+
+
+Listener = Callable[[str], None]
+
+
+def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None = None) -> Built:
+    """Compile, finish, audit and load one cell in the private directory `scratch`.
+
+    Raises:
+        CompileError: the compiler's own first error is on top of the message.
+        AuditError: the wheel breaks a rule.
+        LoadError: it does not load or registers nothing; where a module is not declared, before anything is compiled.
+    """
+    began = time.monotonic()
+    _lay_out(job.project, scratch)
+    load.foresee(job, scratch, listen, processes)
+    raw, peak = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes)
+    compiled = time.monotonic()
+    listen("finishing the wheel")
+    plan = _plan(scratch / "build")
+    finished = finish.finish(raw, kernel=job.kernel, cell=job.cell, facts=_facts(job, plan))
+    path = scratch / "out" / finished.name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(finished.content)
+    listen("auditing")
+    wheel = Wheel.read(path)
+    _audit(wheel, audit.Plan(variant=job.cell.name, archs=finish.archs_of(plan)))
+    loaded = load.test(job, wheel, scratch=scratch, listen=listen, processes=processes)
+    loaded.require(job.load_test)
+    report = {
+        "peak-memory": peak,
+        "compile-seconds": round(compiled - began, 2),
+        "finish-seconds": round(time.monotonic() - compiled, 2),
+        "canonical-path": contents.canonical(job),
+        "sandbox": contents.sealed(job),
+        "not-reproducible": _shortcoming(job),
+        "files": ninja_log.read(scratch / "build"),
+        "ops": None if loaded.by_choice else {name: list(keys) for name, keys in loaded.ops.items()},
+        "load-test": loaded.to_json(),
+        "plan": plan,
+    }
+    return Built(name=finished.name, content=finished.content, report=report)
+
+
+def _compile(
+    job: Job, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None
+) -> tuple[Wheel, int]:
+    canonical = contents.canonical(job)
+    seen = _Seen(job=job, base=sandbox.CANONICAL if canonical else scratch)
+    settings = json.dumps(_settings(seen))
+    command = [str(seen.path(job.frontend)), "-c", _FRONTEND, str(seen.base / "src"), str(seen.base / "raw"), settings]
+    variables = _variables(seen)
+    if contents.sealed(job):
+        _make_cache(variables)
+        room = contents.of_build(job, scratch=scratch, canonical=canonical, variables=variables)
+        command = sandbox.enclose(command, room)
+    elif canonical:
+        command = sandbox.wrap(command, scratch=scratch, environment=job.environment)
+    kills = failure.oom_kills()
+    done = run.run(command, env=variables, log=log, on_line=listen, processes=processes)
+    if done.returncode != 0:
+        raise failure.of_compile(job, done, log, kills=failure.oom_kills() - kills)
+    wheels = sorted((scratch / "raw").glob("*.whl"))
+    if len(wheels) != 1:
+        raise ToolError(f"the build of {job.cell.variant} left {len(wheels)} wheels", help=f"read the log: {log}")
+    return Wheel.read(wheels[0]), done.peak
+
+
+def _facts(job: Job, plan: Mapping[str, Any] | None) -> finish.Facts:
+    toolchain = {} if job.toolchain is None else job.toolchain.identity
+    return finish.Facts(
+        framework_version=job.framework_version,
+        build=reproducible.inputs(
+            project=job.project.digest,
+            framework=job.framework_version,
+            pins=job.pins,
+            toolchain=toolchain,
+            shortcoming=_shortcoming(job),
+        ),
+        archs=finish.archs_of(plan),
+        version=job.wheel_version,
+        label=job.label,
+        policy=job.policy,
+        epoch=job.epoch,
+        fixed=job.experiment.has("fixed-zip"),
+    )
+
+
+def _make_cache(variables: Mapping[str, str]) -> None:
+    """Make ccache's folder, which it could not make itself; one that cannot be made is ccache's to report."""
+    if "CCACHE_DIR" in variables:
+        with contextlib.suppress(OSError):
+            Path(variables["CCACHE_DIR"]).mkdir(parents=True, exist_ok=True)
+
+
+def _shortcoming(job: Job) -> str | None:
+    cuda = None if job.toolchain is None or job.toolchain.cuda is None else job.toolchain.cuda.version
+    # Nix's sandbox has the path itself where it can mount nothing.
+    return reproducible.shortcoming(
+        cuda=cuda,
+        canonical=contents.canonical(job) or job.at_canonical_path,
+        sealed=job.experiment.has("module-id"),
+    )
+
+
+def _lay_out(project: Project, scratch: Path) -> None:
+    """Make the directories of a build; in one that was stopped, sources and compiled files stay as they are."""
+    for name in ("raw", "home", "tmp", "out", "installed", "src.new"):
+        shutil.rmtree(scratch / name, ignore_errors=True)
+    for name in ("build", "raw", "home", "tmp", "env"):
+        (scratch / name).mkdir(exist_ok=True)
+    if not (scratch / "src").is_dir():
+        project.write(scratch / "src.new")
+        (scratch / "src.new").rename(scratch / "src")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """Paths as the build sees them: the scratch directory at `base`, the environment at its `env`."""
+
+    job: Job
+    base: Path
+
+    def path(self, path: Path) -> Path:
+        """Return where the build sees a path of this machine."""
+        environment = self.job.environment
+        if environment is None or self.base != sandbox.CANONICAL or not path.is_relative_to(environment):
+            return path
+        return self.base / "env" / path.relative_to(environment)
+
+
+def _settings(seen: _Seen) -> dict[str, Any]:
+    """Return scikit-build-core's settings: where to build, and with which tools."""
+    site_packages = seen.path(seen.job.site_packages)
+    defines = {
+        "CMAKE_BUILD_TYPE": "Release",
+        "CMAKE_PREFIX_PATH": str(site_packages),
+        "KERNEL_TORCH_DIR": str(site_packages / "torch"),
+        **reproducible.cmake_defines(seen.job.experiment),
+    }
+    job, toolchain = seen.job, seen.job.toolchain
+    found = header_folders.folders(
+        job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages
+    )
+    found |= job.headers
+    if job.policy != MANYLINUX:
+        defines["KERNEL_MANYLINUX"] = job.policy
+    defines.update((name, str(seen.path(folder))) for name, folder in found.items())
+    if toolchain is not None and toolchain.cuda is not None:
+        defines["KERNEL_NVCC_THREADS"] = str(jobs.nvcc_threads(job))
+    if toolchain is not None and toolchain.ccache is not None:
+        languages = ("C", "CXX", "CUDA", "HIP")
+        defines.update((f"CMAKE_{language}_COMPILER_LAUNCHER", str(toolchain.ccache)) for language in languages)
+    return {
+        "build-dir": str(seen.base / "build"),
+        "install.strip": seen.job.experiment.has("strip"),
+        "cmake.args": ["-GNinja", *(f"-D{name}={value}" for name, value in sorted(defines.items()))],
+    }
+
+
+def _variables(seen: _Seen) -> dict[str, str]:
+    job, toolchain = seen.job, seen.job.toolchain
+    ocloc = None if toolchain is None else toolchain.ocloc
+    result = reproducible.variables(
+        seen.base,
+        environ=job.environ,
+        path=(seen.path(job.frontend.parent), *job.path, *([] if ocloc is None else [ocloc.parent])),
+        epoch=job.epoch,
+        experiment=job.experiment,
+    )
+    result |= jobs.variables(job)
+    result["NINJA_STATUS"] = "[%f/%t] "
+    if toolchain is None:
+        return result
+    result |= {"CC": str(toolchain.cc.path), "CXX": str(toolchain.cxx.path)}
+    if toolchain.cuda is not None:
+        root = _toolkit(seen, toolchain.cuda.path.parent.parent)
+        result |= {"CUDACXX": str(root / "bin/nvcc"), "CUDAToolkit_ROOT": str(root), "CUDA_HOME": str(root)}
+        result["CUDAHOSTCXX"] = str(toolchain.cxx.path)
+    if toolchain.hip is not None:
+        result["ROCM_PATH"] = str(toolchain.hip.path.parent.parent)
+    if toolchain.ccache is not None and "CCACHE_DIR" not in result:
+        home = job.environ.get("XDG_CACHE_HOME") or str(Path(job.environ.get("HOME", "/")) / ".cache")
+        result["CCACHE_DIR"] = str(Path(home) / "ccache")
+    return result
+
+
+def _toolkit(seen: _Seen, root: Path) -> Path:
+    """Return the CUDA toolkit to build with: away from the canonical path, one that names kernels without paths."""
+    if seen.base == sandbox.CANONICAL or not seen.job.experiment.has("module-id"):
+        return seen.path(root)
+    return module_id.farm(root, seen.base / "cuda", folder=seen.base)
+
+
+def _plan(build: Path) -> dict[str, Any] | None:
+    """Return what CMake decided about architectures and components, where it did."""
+    found = sorted(build.rglob(_PLAN))
+    plan: dict[str, Any] | None = json.loads(found[0].read_text(encoding="utf-8")) if found else None
+    return plan
+
+
+def _audit(wheel: Wheel, plan: audit.Plan) -> None:
+    report = audit.run(wheel, plan=plan)
+    if not report.ok:
+        raise AuditError(f"{wheel.path.name} breaks rules\n{report.to_text()}")

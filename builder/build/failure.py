@@ -1,0 +1,59 @@
+"""Why a compile failed: the compiler's own first error, or that memory ran out."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from builder import run
+from builder.build.job import CompileError, Job, OutOfMemoryError
+
+_COMPILER = r"\S*(?:g\+\+|gcc|c\+\+|cc|clang|clang\+\+|icpx?|icx|hipcc)(?:-[0-9.]+)?"
+_OUT_OF_MEMORY = re.compile(
+    rf"{_COMPILER}: (?:fatal error: Killed signal terminated program \S+|error: unable to execute command: Killed)"
+    r"|collect2: (?:fatal )?error: ld terminated with signal 9 .*|nvcc error\s*: '\S+' died due to signal 9\b.*"
+    r"|(?:\S*: )?out of memory allocating \d+ bytes.*|virtual memory exhausted: Cannot allocate memory"
+    r"|terminate called after throwing an instance of 'std::bad_alloc'|LLVM ERROR: out of memory"
+    r"|FAILED: \[code=137\].*"
+)
+"""How tools end when memory runs out: whole lines, in which no source is named."""
+_DIAGNOSTIC = re.compile(r".+(?::\d+|\(\d+\)): (?:fatal |catastrophic )?error:|collect2: error: ld returned")
+_KILLED = (-9, 137)
+_COUNTER = Path("/proc/vmstat")
+
+
+def oom_kills() -> int:
+    """Return how many processes the kernel has killed for memory so far; 0 where it does not say."""
+    try:
+        lines = _COUNTER.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+def of_compile(job: Job, done: run.Completed, log: Path, *, kills: int) -> CompileError:
+    """Return the error with the compiler's own first error on top; `kills` are those of the kernel meanwhile."""
+    lines = done.output.splitlines()
+    memory = starved(lines, killed=done.returncode in _KILLED or kills > 0)
+    if memory is not None:
+        return OutOfMemoryError(
+            f"{job.cell.variant}: memory ran out while compiling\n{memory}",
+            help=f"give the build more memory, or fewer compilers at once with --jobs; the whole log: {log}",
+        )
+    start = next((i for i, line in enumerate(lines) if _is_error(line)), max(0, len(lines) - 20))
+    shown = "\n".join(lines[start : start + 20])
+    return CompileError(f"{job.cell.variant}: the build failed\n{shown}", help=f"the whole log: {log}")
+
+
+def starved(lines: Sequence[str], *, killed: bool) -> str | None:
+    """Return what says that memory ran out, by how a process ended; what a kernel's code makes a compiler say is none.
+
+    A compiler that finds fault with a source has ended by itself, whatever words are in its message.
+    """
+    if any(_DIAGNOSTIC.match(line) for line in lines):
+        return None
+    said = next((line for line in lines if _OUT_OF_MEMORY.fullmatch(line.strip())), None)
+    return said or ("the kernel killed a process for its memory" if killed else None)
+
+
+def _is_error(line: str) -> bool:
+    return ": error:" in line or ": fatal error:" in line or line.startswith(("CMake Error", "nvcc fatal"))

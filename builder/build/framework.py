@@ -1,0 +1,134 @@
+"""Which torch or tvm-ffi a kernel is built with, as a typed record told from its files."""
+
+import ast
+import mmap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from builder.binary import elf_symbols
+from builder.errors import BuilderError
+from builder.files import sha256_of
+
+_PYTHON_LIBRARIES = ("libtorch_python", "libtorchbind_test", "libtorch_global_deps")
+"""Libraries that a kernel never links to: another Python's torch is the same torch."""
+_VERSION_FIELDS = ("cuda", "git_version", "hip", "rocm", "xpu")
+
+
+class IdentityError(BuilderError):
+    """An installation whose identity cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameworkIdentity:
+    """One build of torch or tvm-ffi, told apart from every other."""
+
+    name: str
+    version: str
+    """The whole version with patch and local tag, such as `2.13.0+cu130`."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """`git_version`, `cuda`, `hip`, `xpu`, the C++11 ABI, platform, and the build-id of each library."""
+
+
+def torch_identity(site_packages: Path) -> FrameworkIdentity:
+    """Read which torch is in `site_packages`, from its files, without importing it.
+
+    Raises:
+        IdentityError: there is no torch, or its files are not those of a torch.
+    """
+    root = site_packages / "torch"
+    try:
+        values = _assignments((root / "version.py").read_text(encoding="utf-8"))
+        version = values["__version__"]
+    except (OSError, SyntaxError, ValueError, KeyError) as error:
+        raise IdentityError(
+            f"no torch in '{site_packages}': {error}", help="install torch there, or build with isolation"
+        ) from error
+    facts = {name: values[name] for name in _VERSION_FIELDS if values.get(name) not in (None, "None", "")}
+    libraries = sorted(path for pattern in ("libtorch*", "libc10*") for path in (root / "lib").glob(pattern))
+    facts.update(
+        (f"build-id {path.name}", file_identity(path))
+        for path in libraries
+        if path.is_file() and not path.name.startswith(_PYTHON_LIBRARIES)
+    )
+    facts.update(_abi(root))
+    return FrameworkIdentity(name="torch", version=version, facts=facts)
+
+
+def tvm_ffi_identity(site_packages: Path) -> FrameworkIdentity:
+    """Read which tvm-ffi is in `site_packages`, from its files.
+
+    Raises:
+        IdentityError: there is none.
+    """
+    found = sorted(site_packages.glob("apache_tvm_ffi-*.dist-info"))
+    if not found:
+        raise IdentityError(f"no tvm-ffi in '{site_packages}'", help="install apache-tvm-ffi there")
+    libraries = sorted((site_packages / "tvm_ffi" / "lib").glob("*tvm_ffi*"))
+    facts = {f"build-id {path.name}": file_identity(path) for path in libraries if path.is_file()}
+    version = found[0].name.removeprefix("apache_tvm_ffi-").removesuffix(".dist-info")
+    return FrameworkIdentity(name="tvm-ffi", version=version, facts=facts)
+
+
+def _assignments(text: str) -> dict[str, str]:
+    """Return the constants that a module assigns; the module is not run."""
+    values: dict[str, str] = {}
+    for node in ast.parse(text).body:
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or not isinstance(node.value, ast.Constant):
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        values.update((target.id, str(node.value.value)) for target in targets if isinstance(target, ast.Name))
+    return values
+
+
+def python_of_torch(site_packages: Path) -> str:
+    """Return which Python and system torch's own extension is for, such as `cpython-311-x86_64-linux-gnu`."""
+    found = sorted(path for path in (site_packages / "torch").glob("_C.*") if path.suffix in (".so", ".pyd"))
+    return found[-1].name.removeprefix("_C.").removesuffix(found[-1].suffix) if found else ""
+
+
+def _abi(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield the platform and the C++11-ABI flag, as the symbols of c10 have them or else torch's CMake config."""
+    known = _elf_of(root / "lib/libc10.so")
+    if known is not None:
+        yield "platform", known.machine
+    flag = _declared_abi(root) if known is None else _linked_abi(known) or _declared_abi(root)
+    if flag is not None:
+        yield "cxx11-abi", flag
+
+
+def _linked_abi(library: elf_symbols.Elf) -> str | None:
+    """Tell the flag from the mangled names: `std::string` is `__cxx11` in one ABI and `Ss` in the other."""
+    try:
+        names = [symbol.name for symbol in library.symbols(library.strings) if symbol.name.startswith("_ZN")]
+    except elf_symbols.ElfError:
+        return None
+    if any("7__cxx1112basic_string" in name for name in names):
+        return "1"
+    return "0" if any(name.startswith("_ZN3c10") and "Ss" in name for name in names) else None
+
+
+def _declared_abi(root: Path) -> str | None:
+    """Return the flag that torch's CMake config hands to whoever links to it; newer ones hand none."""
+    config = root / "share/cmake/Torch/TorchConfig.cmake"
+    text = config.read_text(encoding="utf-8", errors="replace") if config.is_file() else ""
+    return next((value for value in ("0", "1") if f"_GLIBCXX_USE_CXX11_ABI={value}" in text), None)
+
+
+def file_identity(path: Path) -> str:
+    """Return a library's build-id, or a sha256 of its content where it has none."""
+    known = _elf_of(path)
+    try:
+        build_id = None if known is None else known.build_id
+    except elf_symbols.ElfError:
+        build_id = None
+    return build_id or f"sha256:{sha256_of(path)}"
+
+
+def _elf_of(path: Path) -> elf_symbols.Elf | None:
+    """Map a library and read its headers; None for what is not an ELF library, or a damaged one."""
+    try:
+        with path.open("rb") as file:
+            return elf_symbols.Elf(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,95 @@
+"""What one build is made of and what comes of it: the values between an engine and `build`, light to import."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder.binary.manylinux import MANYLINUX
+from builder.build.reproducible import Experiment
+from builder.config import LoadTestRule
+from builder.errors import ToolError
+from builder.kernel import Kernel
+from builder.matrix import Cell
+from builder.render.project import Project
+from builder.toolchain import Toolchain
+
+
+class CompileError(ToolError):
+    """A compiler refused the kernel."""
+
+
+class OutOfMemoryError(CompileError):
+    """The system ended a compiler because memory ran out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What a load test finds on its path after the framework."""
+
+    folders: tuple[Path, ...] = ()
+    """Folders of packages; their `.pth` files count."""
+    kernels: tuple[Path, ...] = ()
+    """Wheels of other kernels, to be unpacked."""
+    names: tuple[str, ...] = ()
+    """What there is, such as `triton 3.7.1`."""
+    absent: Mapping[str, str] = field(default_factory=dict)
+    """Modules that a user would have and this machine has not, each with the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """All that one build is made of."""
+
+    kernel: Kernel
+    cell: Cell
+    project: Project
+    environment: Path | None
+    """Prefix of a pinned environment; None builds against what is installed at `site_packages`."""
+    site_packages: Path
+    """Where the framework is."""
+    frontend: Path
+    """Interpreter that has scikit-build-core, cmake and ninja."""
+    framework_version: str
+    toolchain: Toolchain | None
+    """None where nothing is compiled."""
+    toolkit_root: Path | None = None
+    headers: Mapping[str, Path] = field(default_factory=dict)
+    """Folders of headers that were fetched before, by the CMake variable that names each."""
+    test_python: Path
+    """Interpreter that loads the wheel."""
+    load_test: LoadTestRule = LoadTestRule.REQUIRE
+    """What becomes of a wheel that cannot be imported."""
+    beside: Beside = field(default_factory=Beside)
+    """What the load test finds beside the framework; nothing of it reaches the wheel."""
+    keeps_bytecode: bool = False
+    """Whether the load test may keep what it compiles of the framework: in an environment of the store alone."""
+    wheel_version: str | None = None
+    label: bool = True
+    policy: str = MANYLINUX
+    epoch: int
+    cores: int | None = None
+    """Most compilers at once; None leaves it to ninja."""
+    jobserver: Mapping[str, str] = field(default_factory=dict)
+    """Variables that name a jobserver, where compilers of several builds share the cores."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The user's environment, of which next to nothing reaches a build."""
+    path: tuple[Path, ...] = ()
+    """Folders of tools before those of the system, for machines that have them elsewhere."""
+    pins: str = ""
+    """Digest of the pinned wheels; empty without isolation."""
+    enclosed: bool = False
+    """Whether Nix runs it: its sandbox is the one that counts."""
+    at_canonical_path: bool = False
+    """Whether the scratch directory itself is at the canonical path."""
+    experiment: Experiment = field(default_factory=Experiment)
+    """Which rules of reproducible builds are off: none, in what is delivered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A finished wheel and what is worth knowing of its build."""
+
+    name: str
+    content: bytes
+    report: Mapping[str, Any]

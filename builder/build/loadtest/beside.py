@@ -1,0 +1,117 @@
+"""What a user's environment has beside torch: what torch brings, what build.toml declares, and other kernels."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from builder.build.job import Beside
+from builder.config import Backend, Framework, dependencies
+from builder.kernel import Kernel
+from builder.kernel.source_set import package_directory
+from builder.matrix import Cell
+from builder.pins import Wheel
+
+_CLIENT = "kernels"
+"""The module that loads other kernels by their name on the hub."""
+
+
+def wanted(kernel: Kernel, cell: Cell) -> tuple[str, ...]:
+    """Return the names of what the kernel may import of its user's environment; `beside.nix` has the same rule."""
+    declared = tuple(dict.fromkeys(kernel.config.python_depends(cell.backend)))
+    if cell.framework is Framework.TVM_FFI:
+        return declared
+    brought = dependencies.brought(cell.backend)
+    return (*declared, *(name for name in brought if _mentions(kernel, name) and name not in declared))
+
+
+def parts(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the parts of the pin file for dependencies."""
+    return tuple(dependencies.distribution(name) for name in names)
+
+
+def _mentions(kernel: Kernel, module: str) -> bool:
+    """Whether a file of the package has an import of `module` in its text: what nobody imports is not installed."""
+    root = kernel.root / package_directory(kernel.config)
+    files = (path for path in sorted(root.rglob("*.py")) if path.is_file())
+    texts = (
+        path.read_bytes() for path in files if not any(part.startswith(".") for part in path.relative_to(root).parts)
+    )
+    return any(f"{verb} {module}".encode() in text for text in texts for verb in ("import", "from"))
+
+
+def found(
+    kernel: Kernel,
+    cell: Cell,
+    *,
+    wheels: Iterable[Wheel],
+    folders: tuple[Path, ...] = (),
+    kernels: Mapping[str, Path] | None = None,
+    why: str,
+) -> Beside:
+    """Return what there is for a load test, and what is missing of what should be.
+
+    Args:
+        kernel: The kernel that is tested.
+        cell: What it was built for.
+        wheels: All that its environments have.
+        folders: Those beside the framework.
+        kernels: Wheels of the kernels it depends on, by their repository.
+        why: Why a wheel that is not among `wheels` is missing, as the end of a sentence.
+    """
+    versions = {wheel.name: wheel.version for wheel in wheels}
+    packages = {name: dependencies.distribution(name) for name in wanted(kernel, cell)}
+    absent = {
+        module: f"'{name}' {why}"
+        for name, package in packages.items()
+        if package not in versions
+        for module in dependencies.modules(name)
+    }
+    others, depends = kernels or {}, depended(kernel, cell.backend)
+    missing = [repository for repository in depends if repository not in others]
+    absent |= {module_of(each): f"the kernel '{each}' of kernel-depends is not at hand" for each in missing}
+    if depends:
+        absent[_CLIENT] = f"'{_CLIENT}' would load {', '.join(depends)} from the hub, and a load test has no network"
+    return Beside(
+        folders=folders,
+        kernels=tuple(others[repository] for repository in depends if repository in others),
+        names=(
+            *(f"{package} {versions[package]}" for package in packages.values() if package in versions),
+            *(repository for repository in depends if repository in others),
+        ),
+        absent=absent,
+    )
+
+
+def depended(kernel: Kernel, backend: Backend) -> tuple[str, ...]:
+    """Return the repositories of the kernels that a kernel depends on."""
+    return tuple(dict.fromkeys(each.repo_id for each in kernel.config.kernel_depends(backend)))
+
+
+def module_of(repository: str) -> str:
+    """Return the module of the kernel in a repository."""
+    return repository.rpartition("/")[2].replace("-", "_")
+
+
+def remedy(module: str, *, package: Path, backend: Backend) -> str:
+    """Say which line of build.toml declares a module, or what else makes the kernel importable."""
+    tables = dict(dependencies.declarations(module))
+    if "general" in tables:
+        return f"""add python-depends = ["{tables["general"]}"] to [general] of build.toml"""
+    if str(backend) in tables:
+        return f"""add python-depends = ["{tables[str(backend)]}"] to [general.{backend}] of build.toml"""
+    if tables:
+        (table, name), *_ = tables.items()
+        return f"'{name}' can be declared in [general.{table}] alone: import it only where the backend is {table}"
+    if (package / module).is_dir() or (package / f"{module}.py").is_file():
+        return (
+            f"'{module}' is a part of this kernel: write 'from . import {module}', as its own name is not on the path"
+        )
+    if module in dependencies.table()["brought"]:
+        backends = ", ".join(dependencies.table()["brought"][module]["backends"])
+        return (
+            f"torch brings '{module}' for {backends}, and not for {backend}: import it only where it is used, "
+            f"or leave '{backend}' out of general.backends"
+        )
+    return (
+        f"no line of build.toml can declare '{module}', so no installer brings it: import it where it is used, "
+        "with the ImportError handled, or put it into the package"
+    )

@@ -1,0 +1,228 @@
+"""What makes a wheel the same bits everywhere: each rule, the leak that it closes, and the facts it rests on.
+
+Rules that a rendered project carries are applied by `cmake/reproducible.cmake` and its neighbours, by these names.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from builder.errors import BuilderError
+from builder.toolchain.tool import REACHES_BUILD
+from builder.wheel.archive import EPOCH, LATEST
+from builder.wording import nearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One measure, and what differs between two builds without it."""
+
+    name: str
+    leak: str
+    where: str
+    """The module or CMake function that applies it."""
+    cmake: bool = False
+    """Whether a rendered project carries it, so that a build without `builder` has it too."""
+
+
+RULES = (
+    Rule(
+        name="canonical-path",
+        leak="the folder of the build, in `__FILE__` and in the module id that cudafe++ makes of a source's real path",
+        where="builder/build/sandbox/__init__.py",
+    ),
+    Rule(
+        name="sandbox",
+        leak="files of the machine that no key sees, such as one that a source names in `.incbin`",
+        where="builder/build/sandbox/enter.py",
+    ),
+    Rule(
+        name="module-id",
+        leak="the same module id, which ends in names of kernels, where the canonical path cannot be had",
+        where="builder/build/module_id.py",
+    ),
+    Rule(
+        name="prefix-map",
+        leak="the folder of the build in `__FILE__` and in assertions, where the canonical path cannot be had",
+        where="cmake/prefix_map.cmake",
+        cmake=True,
+    ),
+    Rule(
+        name="random-seed",
+        leak="random numbers in the names that a compiler makes up, such as those of sections for link-time code",
+        where="cmake/random_seed.cmake",
+        cmake=True,
+    ),
+    Rule(
+        name="strip",
+        leak="local symbols, which have the number of the process in the names of nvcc's temporary files",
+        where="cmake/reproducible.cmake",
+        cmake=True,
+    ),
+    Rule(
+        name="install-rpath",
+        leak="the folder of the environment in the search path of the library",
+        where="cmake/extension.cmake",
+        cmake=True,
+    ),
+    Rule(
+        name="source-date-epoch",
+        leak="the time of the build in `__DATE__` and `__TIME__`",
+        where="builder/build/reproducible.py",
+    ),
+    Rule(
+        name="environment",
+        leak="variables of the user that compilers, CMake and Python read: CPATH, CFLAGS, LANG, TZ, HOME",
+        where="builder/build/reproducible.py",
+    ),
+    Rule(
+        name="fixed-zip",
+        leak="times, modes and the order of the files in the archive",
+        where="builder/wheel/archive.py",
+    ),
+    Rule(
+        name="sorted-inputs",
+        leak="the order in which a folder lists its files, where a glob names sources",
+        where="builder/kernel/source_set.py",
+    ),
+)
+NAMES = tuple(rule.name for rule in RULES)
+
+_KEPT_ALWAYS = ("CCACHE_DIR", "CCACHE_MAXSIZE")
+"""Variables of the user that a build sees and that change no bit."""
+SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
+"""Variable of the user with more folders to show to a build, for compilers with parts in unusual places."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """How a build departs from the rules, to find what depends on them: nothing that is delivered is built so."""
+
+    without: tuple[str, ...] = ()
+    """Rules that are off."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the build sees beside its own."""
+
+    def __post_init__(self) -> None:
+        check(self.without)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Experiment":
+        """Read what `to_json` wrote."""
+        table = json.loads(text)
+        return cls(without=tuple(table.get("without", ())), variables=table.get("variables", {}))
+
+    def to_json(self) -> str:
+        """Spell it for another process."""
+        return json.dumps({"without": self.without, "variables": dict(self.variables)})
+
+    def has(self, rule: str) -> bool:
+        """Whether a rule holds."""
+        return rule not in self.without
+
+
+def check(names: Iterable[str]) -> None:
+    """Refuse what is no rule.
+
+    Raises:
+        BuilderError: one of the names is not known.
+    """
+    for name in names:
+        if name not in NAMES:
+            guess = nearest(name, NAMES)
+            remedy = f"did you mean '{guess}'?" if guess else f"there are {', '.join(NAMES)}"
+            raise BuilderError(f"'{name}' is no rule of reproducible builds", help=remedy)
+
+
+def variables(
+    base: Path, *, environ: Mapping[str, str], path: tuple[Path, ...], epoch: int, experiment: Experiment
+) -> dict[str, str]:
+    """Return the whole environment of a build: nothing of the user's but what cannot change a bit, or is in the key.
+
+    `base` is the scratch directory as the build sees it, `path` goes before the system's own PATH.
+    """
+    result = {} if experiment.has("environment") else dict(environ)
+    result |= {
+        "HOME": str(base / "home"),
+        "LC_ALL": "C.UTF-8",
+        "PATH": os.pathsep.join([*map(str, path), "/usr/local/bin", "/usr/bin", "/bin"]),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+        "SOURCE_DATE_EPOCH": str(epoch),
+        "TMPDIR": str(base / "tmp"),
+        "TZ": "UTC",
+        "XDG_CACHE_HOME": str(base / "home"),
+    }
+    if not experiment.has("source-date-epoch"):
+        del result["SOURCE_DATE_EPOCH"]
+    result.update((name, environ[name]) for name in (*_KEPT_ALWAYS, *REACHES_BUILD) if environ.get(name))
+    return result | dict(experiment.variables)
+
+
+def epoch_of(environ: Mapping[str, str]) -> int:
+    """Return the time that a build is said to have: SOURCE_DATE_EPOCH, or the first that a zip can name.
+
+    Raises:
+        BuilderError: the variable is not a number of seconds that a wheel can have.
+    """
+    text = environ.get("SOURCE_DATE_EPOCH")
+    return EPOCH if text is None else checked_epoch(text, name="SOURCE_DATE_EPOCH")
+
+
+def checked_epoch(text: str, *, name: str) -> int:
+    """Return a time in seconds since 1970; `name` is what the user calls it.
+
+    Raises:
+        BuilderError: it is no number, or past the last time that a zip can name.
+    """
+    if not text.isascii() or not text.isdigit():
+        raise BuilderError(f"{name} is '{text}', not a number of seconds", help="unset it, or set it to a whole number")
+    # Its length first: Python refuses to read very long numbers.
+    if len(text.lstrip("0")) > len(str(LATEST)) or int(text) > LATEST:
+        raise BuilderError(
+            f"{name} is '{text}', later than the end of 2107, which is the last time that a wheel can name",
+            help=f"it is in seconds, not milliseconds: set it to at most {LATEST}, or unset it",
+        )
+    return int(text)
+
+
+def cmake_defines(experiment: Experiment) -> dict[str, str]:
+    """Return what tells a rendered project which of its rules are off."""
+    off = [rule.name for rule in RULES if rule.cmake and rule.name in experiment.without]
+    return {"KERNEL_WITHOUT_RULES": ";".join(off)} if off else {}
+
+
+_SEEDED_NVCC = (12, 9)
+"""The first CUDA whose nvcc takes a seed for the names that it makes up."""
+
+
+def shortcoming(*, cuda: str | None, canonical: bool, sealed: bool = True) -> str | None:
+    """Return why a build with such a toolchain need not be the same bits elsewhere, or None.
+
+    Args:
+        cuda: Version of nvcc; None for a cell without it.
+        canonical: Whether the build is at the canonical path.
+        sealed: Whether the module id is rewritten where it is not.
+    """
+    if cuda is None or canonical:
+        return None
+    version = tuple(int(part) for part in cuda.split(".")[:2] if part.isdigit())
+    if version < _SEEDED_NVCC:
+        return f"CUDA {cuda} may name kernels by the folder of the build, and there is no canonical path here"
+    return None if sealed else f"the module id of CUDA {cuda} has the folder of the build in it"
+
+
+def inputs(
+    *, project: str, framework: str, pins: str, toolchain: Mapping[str, str], shortcoming: str | None
+) -> dict[str, object]:
+    """Return what a wheel says of its inputs, beside the version of `builder`: all that a stranger must have alike."""
+    found: dict[str, object] = {
+        "project": project,
+        "framework": framework,
+        "pins": pins,
+        "toolchain": dict(sorted(toolchain.items())),
+    }
+    return found if shortcoming is None else {**found, "not-reproducible": shortcoming}

@@ -1,0 +1,183 @@
+"""What the build and the load test of a job see in their sandbox: what they are made with, and nothing beside it."""
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from builder.build import header_folders, sandbox
+from builder.build.job import Job
+from builder.build.reproducible import SANDBOX_PATHS
+from builder.build.sandbox import CANONICAL
+from builder.build.sandbox.room import SYSTEM, Room, around, beyond
+from builder.toolchain import Toolchain
+from builder.toolchain.tool import REACHES_BUILD
+
+_ONEAPI = Path("/opt/intel/oneapi")
+_ELF = b"\x7fELF"
+_SHORTEST = 2
+"""Parts of a path such as /opt, which is no compiler's own."""
+_FOLDERS = re.compile(r"(?<![\w.-])/[^\s:=()]+")
+"""Paths in what a compiler and the loader say of where they look."""
+
+
+def of_build(job: Job, *, scratch: Path, canonical: bool, variables: Mapping[str, str]) -> Room:
+    """Return the room of a build whose scratch directory is shown at the canonical path, or where it is.
+
+    Args:
+        job: What is built.
+        scratch: All that it may write.
+        canonical: Whether that and the environment are seen at the canonical path.
+        variables: What the build is told: folders of ccache and a jobserver are among it.
+    """
+    environment = job.environment
+    inside = CANONICAL if canonical else scratch
+    mounts = [(scratch, inside, True)]
+    if environment is not None:
+        mounts.append((environment, inside / "env" if canonical else environment, False))
+    folders = header_folders.folders(
+        job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages
+    )
+    seen = [*_python(job, job.frontend), job.site_packages, *folders.values(), *job.headers.values(), *job.path]
+    seen += [*_of_toolchain(job), *_of_variables(job)]
+    return Room(
+        readable=tuple(path for path in seen if not (environment and path.is_relative_to(environment))),
+        writable=tuple(_written(variables)),
+        mounts=tuple(mounts),
+        cwd=inside,
+    )
+
+
+def of_load_test(job: Job, *, written: bool = False) -> Room:
+    """Return the room of a load test, before its package is in it: the framework's environment, where it is.
+
+    `written` leaves the environment open for the bytecode of what no kernel has touched.
+    """
+    if job.environment is None:
+        return Room(readable=(*_python(job, job.test_python), job.site_packages, *_of_variables(job)))
+    mounts = ((job.environment, job.environment, written),)
+    return Room(readable=(*_python(job, job.test_python), *_loader_folders(), *_named(job)), mounts=mounts)
+
+
+def _python(job: Job, python: Path) -> Iterator[Path]:
+    """Yield what an interpreter is made of: of one in an environment, that which the environment was made with."""
+    home = _home(job)
+    if job.environment is None:
+        yield from around(python, home=home)
+    for line in _lines(python.parent.parent / "pyvenv.cfg"):
+        name, _, value = line.partition("=")
+        if name.strip() == "home":
+            yield from around(Path(value.strip()) / python.name, home=home)
+    if job.environment is None:
+        for file in sorted((python.parent.parent / "lib").glob("python3*/site-packages/*.pth")):
+            yield from (Path(line.strip()) for line in _lines(file) if line.startswith("/"))
+    while job.environment is not None and python.is_symlink() and python.is_relative_to(job.environment):
+        python = python.parent / python.readlink()
+    yield from around(python, home=home)
+
+
+def _of_toolchain(job: Job) -> Iterator[Path]:
+    tools, home = job.toolchain, _home(job)
+    yield from _loader_folders()
+    if tools is None:
+        return
+    for tool in (tools.cxx, tools.cc, tools.cuda, tools.hip):
+        if tool is not None:
+            yield from around(tool.path, home=home)
+    for path in (tools.ocloc, tools.ccache):
+        if path is not None:
+            yield from around(path, home=home)
+    for compiler in {tools.cxx.path, tools.cc.path}:
+        yield from _reach(compiler, home=home)
+    for toolkit in _toolkits(job, tools):
+        yield toolkit
+        yield from beyond(toolkit)
+
+
+def _toolkits(job: Job, tools: Toolchain) -> Iterator[Path]:
+    """Yield the folders of toolkits that lie on this machine, and not among the pinned wheels."""
+    found = [tool.path.parent.parent for tool in (tools.cuda, tools.hip) if tool is not None]
+    found += [_ONEAPI] if tools.ocloc is not None else []
+    found += [Path(job.environ[name]) for name in REACHES_BUILD if job.environ.get(name)]
+    for folder in found:
+        if job.environment is None or not folder.is_relative_to(job.environment):
+            yield folder
+
+
+def _reach(compiler: Path, *, home: Path | None) -> Iterator[Path]:
+    """Ask a compiler that is not the system's own, or a script in front of one, where its parts are."""
+    with compiler.open("rb") as file:
+        usual = file.read(4) == _ELF and str(compiler).startswith(SYSTEM)
+    if usual:
+        return
+    said = _said(compiler, "-print-search-dirs") + _said(compiler, "-E", "-v", "-x", "c++", "/dev/null")
+    for name in ("cc1plus", "as", "ld"):
+        part = Path(_said(compiler, f"-print-prog-name={name}").strip().rpartition("\n")[2])
+        if part.is_absolute() and part.is_file():
+            said += f" {part.parent} {_said(Path('ldd'), part)}"
+    for path in sorted({Path(text) for text in _FOLDERS.findall(said)}):
+        if not any(path.resolve().is_relative_to(folder) for folder in (*SYSTEM, "/proc", "/dev")):
+            yield from (path,) if path.is_dir() and len(path.parts) > _SHORTEST else around(path, home=home)
+
+
+def _said(program: Path, *arguments: str | Path) -> str:
+    try:
+        done = subprocess.run(
+            [program, *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"},
+        )
+    except OSError:
+        return ""
+    return done.stdout + done.stderr
+
+
+def _loader_folders() -> Iterator[Path]:
+    """Yield where the system's loader looks beside its usual folders."""
+    for path in (Path("/etc/ld.so.conf"), *sorted(Path("/etc/ld.so.conf.d").glob("*.conf"))):
+        yield from (Path(line.strip()) for line in _lines(path) if line.strip().startswith("/"))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _of_variables(job: Job) -> Iterator[Path]:
+    """Yield what an experiment names, such as a library to load before others, and what the user does."""
+    yield from (Path(value) for value in job.experiment.variables.values() if value.startswith("/"))
+    yield from _named(job)
+
+
+def _named(job: Job) -> Iterator[Path]:
+    yield from (Path(each) for each in job.environ.get(SANDBOX_PATHS, "").split(":") if each.startswith("/"))
+
+
+def _written(variables: Mapping[str, str]) -> Iterator[Path]:
+    """Yield what a build may write beside its scratch directory: ccache's folder, and the tokens of a jobserver."""
+    if "CCACHE_DIR" in variables:
+        yield Path(variables["CCACHE_DIR"])
+    match = re.search(r"--jobserver-auth=fifo:(\S+)", variables.get("MAKEFLAGS", ""))
+    if match is not None:
+        yield Path(match[1])
+
+
+def _home(job: Job) -> Path | None:
+    home = job.environ.get("HOME")
+    return None if not home else Path(home)
+
+
+def canonical(job: Job) -> bool:
+    """Whether the build happens at the path where every build does."""
+    return job.experiment.has("canonical-path") and (sealed(job) or sandbox.available())
+
+
+def sealed(job: Job) -> bool:
+    """Whether the build and the load test are in a sandbox of this engine."""
+    return not job.enclosed and job.experiment.has("sandbox") and sandbox.obstacle() is None

@@ -1,0 +1,130 @@
+"""What changed in a kernel since a commit, cell by cell."""
+
+import hashlib
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from builder import kernel as kernels
+from builder.ci.plan import Plan, Scope, leave_out
+from builder.config import Backend, Config
+from builder.errors import BuilderError
+from builder.kernel import Kernel
+from builder.kernel.git import Checkout
+from builder.kernel.source_set import source_set
+from builder.matrix import Cell, Row, select
+from builder.wording import quoted
+
+
+class RevisionError(BuilderError):
+    """A revision that git cannot compare with."""
+
+
+def changed_since(plan: Plan, revision: str, among: Iterable[Row]) -> Plan:
+    """Return `plan` without the cells whose wheel would be as it was where the current branch left `revision`.
+
+    Raises:
+        RevisionError: there is no such commit here, or none in common with it.
+    """
+    kernel = plan.kernel
+    checkout = Checkout.around(kernel.root)
+    if checkout is None:
+        raise RevisionError("--changed-since needs a git repository around the kernel", help="leave the option out")
+    base = _base(checkout, revision)
+    with tempfile.TemporaryDirectory(prefix="builder-changes-") as folder:
+        old = Path(folder) / "kernel"
+        before = old if checkout.write_tree(base, old) else None
+        unchanged = _Comparison.of(kernel, before, scope=plan.scope, among=tuple(among))
+        return leave_out(
+            plan,
+            rule="unchanged",
+            remedy="without --changed-since, it is built",
+            why=lambda cell: f"nothing of {cell.variant} changed since {base[:12]}" if unchanged.has(cell) else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Comparison:
+    """The cells that were there before, and the backends whose files and settings are the same."""
+
+    cells: frozenset[Cell]
+    same: frozenset[Backend]
+
+    @classmethod
+    def of(cls, kernel: Kernel, before: Path | None, *, scope: Scope, among: tuple[Row, ...]) -> "_Comparison":
+        try:
+            old = None if before is None else kernels.load(before)
+        except BuilderError:
+            old = None  # a config that was wrong then gave no wheel
+        if old is None:
+            return cls(cells=frozenset(), same=frozenset())
+        cells = select(old.config, scope.candidates(among), unbundled=scope.unbundled)
+        backends = {cell.backend for cell in cells}
+        return cls(
+            cells=frozenset(cells), same=frozenset(backend for backend in backends if _is_same(old, kernel, backend))
+        )
+
+    def has(self, cell: Cell) -> bool:
+        return cell in self.cells and cell.backend in self.same
+
+
+def _is_same(old: Kernel, new: Kernel, backend: Backend) -> bool:
+    if _settings(old.config, backend) != _settings(new.config, backend):
+        return False
+    try:
+        before = _digests(old, backend)
+    except BuilderError:
+        return False  # a submodule, for one, is not in the history of its parent
+    return before == _digests(new, backend)
+
+
+def _settings(config: Config, backend: Backend) -> Config:
+    """Return what a wheel of `backend` depends on: nothing of other backends, and no row that `[matrix]` leaves out."""
+    torch = config.torch
+    if torch is not None:
+        torch = replace(torch, stable_abi=config.stable_abi(backend))
+    own = None if config.matrix is None else config.matrix.backend.get(backend)
+    matrix = None
+    if config.matrix is not None and own is not None and own.ptxas is not None:
+        matrix = replace(config.matrix, systems=None, backend={backend: replace(own, systems=None, toolkits=None)})
+    return replace(
+        config,
+        general=replace(config.general, backends=(backend,)),
+        torch=torch,
+        kernel={name: part for name, part in config.kernel.items() if part.backend is backend},
+        matrix=matrix,
+    )
+
+
+def _digests(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
+    found = source_set(kernel, backend=backend)
+    return {path: hashlib.sha256(found.read(path)).hexdigest() for path in found.paths}
+
+
+def _base(checkout: Checkout, revision: str) -> str:
+    """Return the commit at which the history of HEAD and of `revision` part."""
+    if revision == "" or revision.startswith("-") or not revision.isprintable():
+        raise RevisionError(f"{quoted(revision)} is not a revision", help="name a branch, a tag or a commit")
+    shallow = checkout.is_shallow
+    commit = checkout.commit(revision)
+    if commit is None:
+        raise RevisionError(
+            f"no commit {quoted(revision)} in this repository{_shallow(shallow)}", help=_remedy(shallow)
+        )
+    base = checkout.merge_base(commit)
+    if base is None:
+        raise RevisionError(
+            f"HEAD and {quoted(revision)} have no commit in common{_shallow(shallow)}", help=_remedy(shallow)
+        )
+    return base
+
+
+def _shallow(shallow: bool) -> str:  # noqa: FBT001  a word of the message
+    return ": the clone is shallow" if shallow else ""
+
+
+def _remedy(shallow: bool) -> str:  # noqa: FBT001  a word of the message
+    if shallow:
+        return "fetch the whole history: `git fetch --unshallow`; in a workflow, `fetch-depth: 0` for actions/checkout"
+    return "name a branch, a tag or a commit; of a remote, as `origin/main`"

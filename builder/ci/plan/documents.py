@@ -1,0 +1,118 @@
+"""A plan for programs: JSON, GitHub and GitLab."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from builder.ci.plan import Job, Place, Plan
+from builder.ci.plan.runners import Runners, data
+from builder.errors import BuilderError
+from builder.matrix import Cell
+
+_MOST_BYTES = 1_000_000
+"""GitHub refuses a job output of more than 1 MiB."""
+_LONGEST = 100_000
+"""Characters of one variable: Linux refuses a longer one than 128 KiB."""
+_MARK = "\0"
+"""Stands between two items while they are encoded."""
+_SAFE = re.compile(r"[A-Za-z0-9_./:@ -]*", re.ASCII)
+
+
+def document(plan: Plan, runners: Runners, jobs: Sequence[Job] | None) -> str:
+    """Return the JSON document that `data/matrix.schema.json` describes; one cell or row on a line."""
+    cells = [_cell(cell, runners.place(cell)) for cell in plan.cells]
+    parts: dict[str, Sequence[Mapping[str, Any]]] = {"cells": cells, "skipped": list(_skipped(plan))}
+    if jobs is not None:
+        parts["jobs"] = [_job(job) for job in jobs]
+    lines = [f'  "kernel": {json.dumps(plan.kernel.config.general.name)}']
+    lines += [f'  "{name}": {_array(part)}' for name, part in parts.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def github(jobs: Iterable[Job]) -> str:
+    """Return the matrix of a GitHub workflow, on one line; `{"include": []}` when nothing is left to build.
+
+    Raises:
+        BuilderError: GitHub would refuse it.
+    """
+    text = json.dumps({"include": [_checked(_job(job)) for job in jobs]}, separators=(",", ":"))
+    if len(text) > _MOST_BYTES:
+        raise BuilderError(
+            f"the matrix has {len(text)} bytes, and GitHub takes {_MOST_BYTES} of a job's output",
+            help="plan a part of it: pass --backend or --system",
+        )
+    return f"{text}\n"
+
+
+def gitlab(jobs: Iterable[Job]) -> str:
+    """Return the jobs of a GitLab child pipeline as JSON, which is YAML; they extend a template of `builder.ci`."""
+    pipeline: dict[str, Any] = {}
+    for job in jobs:
+        entry = _checked(_job(job))
+        pipeline[entry["name"]] = {
+            "extends": ".builder-build",
+            "tags": [entry["runner"]],
+            "image": entry["container"] or data()["gitlab"]["image"][job.system],
+            "variables": {"BUILDER_VARIANTS": entry["variants"]},
+        }
+    # GitLab refuses a pipeline without a job.
+    return json.dumps(pipeline or {"nothing-to-build": {"script": ["echo nothing changed"]}}, indent=2) + "\n"
+
+
+def _cell(cell: Cell, place: Place) -> dict[str, Any]:
+    return {
+        "variant": cell.variant,
+        "framework": cell.framework.value,
+        "backend": cell.backend.value,
+        "system": cell.system,
+        "torch": str(cell.torch),
+        "toolkit": cell.toolkit,
+        "stable_abi": None if cell.stable_abi is None else str(cell.stable_abi),
+        "bundle": cell.bundle,
+        "runner": place.runner,
+        "container": place.container,
+    }
+
+
+def _skipped(plan: Plan) -> Iterator[dict[str, Any]]:
+    for decision in plan.skipped:
+        line = plan.line(decision.key, decision.row.backend)
+        yield {"row": str(decision.row), "rule": decision.rule, "message": decision.message, "line": line}
+    for note in plan.notes:
+        yield {"row": note.variant, "rule": note.rule, "message": note.message, "line": plan.line(note.key)}
+
+
+def _array(items: Sequence[Mapping[str, Any]]) -> str:
+    """Return a JSON array, one item on a line; encoded at once, because calls of the encoder cost most."""
+    if not items:
+        return "[]"
+    between = [mark for item in items for mark in (item, _MARK)][:-1]
+    # Inside of a string every quote has a backslash before it, so this is never a part of one.
+    lines = json.dumps(between)[1:-1].replace(f", {json.dumps(_MARK)}, ", ",\n    ")
+    return f"[\n    {lines}\n  ]"
+
+
+def _job(job: Job) -> dict[str, Any]:
+    return {
+        "name": job.name,
+        "backend": job.backend.value,
+        "system": job.system,
+        "runner": job.place.runner,
+        "container": job.place.container or "",
+        "variants": job.variants,
+        "minutes": max(1, round(job.seconds / 60)),
+    }
+
+
+def _checked(entry: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what a workflow could take for an expression, a command or more than one value."""
+    for name, value in entry.items():
+        text = str(value)
+        if _SAFE.fullmatch(text) is None:
+            raise BuilderError(f"{name} {json.dumps(text)} cannot stand in a workflow", help="rename it")
+        if len(text) > _LONGEST:
+            raise BuilderError(
+                f"a job of {len(text.split())} variants is too long for a workflow", help="pass --shards to split it"
+            )
+    return entry

@@ -1,0 +1,223 @@
+"""What this machine has for building, and which rows of the matrix it can build with it."""
+
+import functools
+import grp
+import os
+import platform
+import pwd
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from builder import pins, toolchain
+from builder.build import sandbox
+from builder.build.framework import torch_identity
+from builder.config import Backend, Framework
+from builder.engine import budget
+from builder.environment import indexes, interpreters
+from builder.errors import BuilderError
+from builder.matrix import Row
+from builder.store import Store
+from builder.toolchain import distribution, installed
+from builder.toolchain.tool import Tool
+
+_NO_HOST = "not looked for: it needs a C++ compiler beside it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """Something this machine has or lacks."""
+
+    name: str
+    found: str | None
+    """What was found; None when it is missing."""
+    help: str = ""
+    """How to get it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether a row of the matrix can be built here; `missing` says what it lacks."""
+
+    row: Row
+    missing: str | None
+    help: str | None = None
+
+
+def facts(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
+    """Yield what a build may use, in the order in which it matters."""
+    yield Fact(name="system", found=f"{toolchain.system()}, {platform.platform(terse=True)}")
+    if sys.platform == "linux" and platform.libc_ver()[0] != "glibc":
+        yield Fact(name="glibc", found=None, help="torch has no wheels for another C library: build in a container")
+    limits = budget.machine()
+    yield Fact(name="cores, memory", found=f"{limits.cores}, {limits.memory / 2**30:.0f} GiB for compilers")
+    yield Fact(name="Python", found=f"{platform.python_version()} ({platform.python_implementation()})")
+    yield from _compilers(environ)
+    for name, program, remedy in (
+        ("binutils", "strip", distribution.installing("binutils")),
+        ("Xcode", "xcrun", "build on a Mac with Xcode"),
+        ("git", "git", f"{distribution.installing('git')}; for builder repro, and headers that come from a repository"),
+        ("ccache", "ccache", f"optional: {distribution.installing('ccache')}; it keeps compiled files"),
+    ):
+        yield _program(name, program, environ=environ, help=remedy)
+    yield _headers()
+    yield _torch()
+    yield _nix(environ)
+    obstacle = sandbox.obstacle()
+    yield Fact(
+        name="sandbox",
+        found="namespaces of the user" if obstacle is None else None,
+        help=f"builds are unsandboxed ({obstacle}): allow user namespaces, as docs/reproducibility.md says",
+    )
+    mounts = obstacle is None or sandbox.available()
+    yield Fact(
+        name="fixed build path",
+        found=f"{sandbox.CANONICAL}, in a mount namespace" if mounts else None,
+        help="the kernel allows no user namespaces: builds map their paths away instead",
+    )
+    yield _store(store)
+
+
+def _compilers(environ: Mapping[str, str]) -> Iterator[Fact]:
+    host = _tool("C++ compiler", lambda: toolchain.find(Backend.CPU, environ=environ, digest=_no_digest).cxx)
+    devices = (
+        ("CUDA toolkit", lambda: _required(toolchain.find(Backend.CUDA, environ=environ, digest=_no_digest).cuda)),
+        ("ROCm", lambda: _required(toolchain.find(Backend.ROCM, environ=environ, digest=_no_digest).hip)),
+        ("oneAPI", lambda: toolchain.find(Backend.XPU, environ=environ, digest=_no_digest).cxx),
+    )
+    yield host
+    for name, find in devices:
+        # A toolkit is found together with the compiler that it calls; without one nothing is known of it.
+        yield _tool(name, find) if host.found is not None else Fact(name=name, found=None, help=_NO_HOST)
+
+
+def _no_digest(path: Path) -> str:
+    """Digests are for keys; here only versions are shown."""
+    return path.name
+
+
+def _required(tool: Tool | None) -> Tool:
+    if tool is None:  # pragma: no cover  find() raises instead
+        raise AssertionError
+    return tool
+
+
+def _tool(name: str, find: Callable[[], Tool]) -> Fact:
+    try:
+        tool = find()
+    except BuilderError as error:
+        return Fact(name=name, found=None, help=error.help or error.message)
+    return Fact(name=name, found=f"{tool.version}, {tool.path}")
+
+
+def _program(name: str, program: str, *, environ: Mapping[str, str], help: str) -> Fact:  # noqa: A002
+    found = shutil.which(program, path=environ.get("PATH"))
+    return Fact(name=name, found=found, help=help)
+
+
+def _headers() -> Fact:
+    """Return whether a source that includes Python's own headers can be compiled with the Python that runs this."""
+    folder = Path(sysconfig.get_paths()["include"])
+    here = (folder / "Python.h").is_file()
+    remedy = f"optional: {distribution.installing('python-headers')}; only for sources that include them"
+    return Fact(name="headers of Python", found=str(folder) if here else None, help=remedy)
+
+
+def _torch() -> Fact:
+    remedy = "not needed: a build uses pinned wheels, --no-isolation the one that is installed"
+    try:
+        found = installed.look()
+        version = None if found.torch is None else torch_identity(found.torch).version
+    except BuilderError as error:
+        return Fact(name="torch, installed", found=None, help=error.message)
+    return Fact(name="torch, installed", found=version, help=remedy)
+
+
+def _nix(environ: Mapping[str, str]) -> Fact:
+    remedy = f"optional: {distribution.installing('nix')}; for nix build .#kernels"
+    nix = shutil.which("nix", path=environ.get("PATH"))
+    if nix is None:
+        return Fact(name="Nix", found=None, help=remedy)
+    version = _output([nix, "--version"]).strip()
+    features = _output([nix, "--extra-experimental-features", "nix-command flakes", "show-config"])
+    settings = dict(line.split(" = ", 1) for line in features.splitlines() if " = " in line)
+    sandboxed = "sandbox on" if settings.get("sandbox") == "true" else "sandbox off"
+    flakes = "flakes on" if "flakes" in _output([nix, "show-config"]) else "flakes off (pass the option)"
+    return Fact(name="Nix", found=f"{version}, {sandboxed}, {flakes}, {trust(settings.get('trusted-users', ''))}")
+
+
+def trust(trusted: str) -> str:
+    """Say whether Nix's daemon lets this user change its settings, such as the caches that are asked."""
+    uid = os.geteuid()
+    try:
+        user = pwd.getpwuid(uid)
+        groups = {grp.getgrgid(group).gr_name for group in os.getgrouplist(user.pw_name, user.pw_gid)}
+    except KeyError:  # a container may have no name for them
+        return "trusted user" if uid == 0 else "not a trusted user"
+    names = {"*", user.pw_name, *(f"@{group}" for group in groups)}
+    return "trusted user" if uid == 0 or names & set(trusted.split()) else "not a trusted user"
+
+
+def _output(argv: list[str]) -> str:
+    try:
+        return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=20).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def _store(store: Store) -> Fact:
+    folder = next(path for path in (store.root, *store.root.parents) if os.path.isdir(path))  # noqa: PTH112  a folder may be out of reach
+    free = shutil.disk_usage(folder).free / 2**30
+    writable = os.access(folder, os.W_OK)
+    found = f"{store.root}, {free:.0f} GiB free" if writable else None
+    return Fact(name="store", found=found, help=f"'{folder}' cannot be written: name another with BUILDER_STORE")
+
+
+def verdicts(rows: tuple[Row, ...], environ: Mapping[str, str]) -> Iterator[Verdict]:
+    """Yield for each row whether a classic torch cell of it can be built here; nothing is fetched."""
+    known, where = pins.load(), indexes.read(environ)
+    search = functools.cache(functools.partial(interpreters.find, finders=where))
+    tools: dict[tuple[Backend, str | None], BuilderError | None] = {}
+    for row in rows:
+        if row.system != toolchain.system():
+            elsewhere = f"builder matrix --system {row.system} --format github"
+            yield Verdict(row=row, missing=f"no machine of {row.system}", help=f"build it there, or in CI: {elsewhere}")
+            continue
+        wanted = pins.Requirement(
+            framework=Framework.TORCH, version=str(row.torch), compute=row.compute, python="", system=row.system
+        )
+        lacks: list[tuple[str, str | None]] = []
+        try:
+            tag = interpreters.interpreter_for(known, wanted, finders=where, search=search).tag
+        except interpreters.NoPythonError as error:
+            lacks.append((f"no Python {' or '.join(error.versions)}", error.help))
+            tag = known.pinned_pythons(wanted)[-1]
+        except BuilderError as error:
+            yield Verdict(row=row, missing=error.message, help=error.help)
+            continue
+        pinned = known.environment(replace(wanted, python=tag))
+        # A toolkit among the pins is made when it is needed.
+        toolkit = any(wheel.name == "nvidia-cuda-nvcc" for wheel in pinned.wheels)
+        key = (Backend.CPU, None) if toolkit else (row.backend, row.toolkit)
+        if key not in tools:
+            tools[key] = _missing_tool(*key, environ=environ)
+        problem = tools[key]
+        if problem is not None:
+            lacks.append((problem.message, problem.help))
+        yield Verdict(
+            row=row,
+            missing="; ".join(missing for missing, _ in lacks) or None,
+            help="; ".join(remedy for _, remedy in lacks if remedy) or None,
+        )
+
+
+def _missing_tool(backend: Backend, toolkit: str | None, *, environ: Mapping[str, str]) -> BuilderError | None:
+    try:
+        toolchain.find(backend, environ=environ, toolkit=toolkit, digest=_no_digest)
+    except BuilderError as error:
+        return error
+    return None

@@ -1,0 +1,142 @@
+"""Run a kernel's own tests against a wheel of it, in a folder where its sources cannot be imported by mistake."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from builder.build.framework import torch_identity
+from builder.config import Backend, Framework
+from builder.engine.decision import Plan
+from builder.errors import BuilderError, ToolError
+from builder.matrix import Cell
+from builder.toolchain.installed import Current
+from builder.wheel.archive import Wheel
+
+TESTS = "tests"
+_SETTINGS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+"""Files in which pytest looks for its settings."""
+_DEVICES = {"cuda": Backend.CUDA, "hip": Backend.ROCM, "xpu": Backend.XPU}
+"""What torch's identity says of the device that it is built for."""
+_RELEASED = "release"
+_NO_TESTS, _FAILED = 5, (1, 2)
+"""Exit codes of pytest; 2 is a test module that cannot be imported."""
+_ORIGIN = "import importlib.util, sys; print(getattr(importlib.util.find_spec(sys.argv[1]), 'origin', None))"
+
+
+class NoTestsError(BuilderError):
+    """A kernel that has nothing to run."""
+
+
+def tests_of(root: Path) -> Path:
+    """Return the folder of a kernel's tests.
+
+    Raises:
+        NoTestsError: there is none, or no test is in it.
+    """
+    folder = root / TESTS
+    if not any(folder.rglob("test_*.py")) and not any(folder.rglob("*_test.py")):
+        raise NoTestsError(f"no tests in '{folder}'", help="write one, such as tests/test_ops.py, that calls the ops")
+    return folder
+
+
+def require(cells: Iterable[Cell], found: Current) -> None:
+    """Refuse an interpreter that lacks the framework of the cells or pytest, before anything is built.
+
+    Raises:
+        ToolError: something is missing; what to install is said.
+    """
+    newest = max(cells, key=lambda cell: (cell.set == _RELEASED, cell.torch))
+    of_tvm_ffi = newest.framework is Framework.TVM_FFI
+    name, installed = ("tvm_ffi", found.tvm_ffi) if of_tvm_ffi else ("torch", found.torch)
+    missing = {}
+    if installed is None:
+        missing[name] = "apache-tvm-ffi" if of_tvm_ffi else f"torch=={newest.torch}.*"
+    if subprocess.run([found.python, "-c", "import pytest"], capture_output=True, check=False).returncode != 0:
+        missing["pytest"] = "pytest"
+    if missing:
+        command = shlex.join((str(found.python), "-m", "pip", "install", *missing.values()))
+        raise ToolError(
+            f"'{found.python}' has no {' and no '.join(missing)}",
+            help=f"install what is missing, or name another Python with --python: {command}",
+        )
+
+
+def backends(framework: Framework, found: Current) -> tuple[Backend, ...]:
+    """Return the backends that the installed framework can run, what it is built for before cpu."""
+    if framework is Framework.TVM_FFI or found.torch is None:
+        return (Backend.CPU, Backend.CUDA)
+    facts = torch_identity(found.torch).facts
+    devices = tuple(backend for fact, backend in _DEVICES.items() if fact in facts)
+    return (*devices, Backend.METAL, Backend.CPU)
+
+
+def choose(plans: Iterable[Plan], order: Sequence[Backend]) -> Plan:
+    """Return the first cell that can be built, of the first backend that has one.
+
+    Raises:
+        ToolError: there is none; the reason for each is given.
+    """
+    planned = tuple(plan for plan in plans if plan.cell.backend in order)
+    possible = sorted(
+        (plan for plan in planned if plan.action != "skip"), key=lambda plan: order.index(plan.cell.backend)
+    )
+    if possible:
+        return possible[0]
+    reasons = dict.fromkeys(plan.reason.splitlines()[0] for plan in planned)
+    names = ", ".join(map(str, order))
+    raise ToolError(
+        "\n".join(("no cell fits the framework that is installed", *(f"  {reason}" for reason in reasons)))
+        if reasons
+        else f"the kernel has no cell for what is installed, which runs {names}",
+        help="name another interpreter with --python, or install a torch of the matrix: builder matrix",
+    )
+
+
+def run(
+    wheel: Path, *, root: Path, tests: Path, python: Path, arguments: Sequence[str], environ: Mapping[str, str]
+) -> int:
+    """Run the tests of the kernel in `root` with what is in `wheel`; pytest writes to this process's own output.
+
+    Returns:
+        0 when all passed, 1 when some failed.
+
+    Raises:
+        NoTestsError: pytest found nothing to run.
+        ToolError: pytest did not come to its end.
+    """
+    with tempfile.TemporaryDirectory(prefix="builder-test-") as name:
+        folder, site = Path(name), Path(name) / "site"
+        packed = Wheel.read(wheel)  # its members have safe names
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(site)
+        shutil.copytree(tests, folder / TESTS, ignore=shutil.ignore_patterns("__pycache__"))
+        for each in _SETTINGS:
+            if (root / each).is_file():
+                shutil.copy(root / each, folder / each)
+        paths = os.pathsep.join((str(site), *filter(None, [environ.get("PYTHONPATH")])))
+        env = {**environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+        _require_from(site, packed.name.replace("-", "_"), python=python, env=env)
+        command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", TESTS, *arguments]
+        done = subprocess.run(command, cwd=folder, env=env, check=False)
+    if done.returncode == _NO_TESTS:
+        raise NoTestsError(f"pytest ran no test of '{tests}'", help="look at the names and arguments given to pytest")
+    if done.returncode not in (0, *_FAILED):
+        raise ToolError(f"pytest ended with {done.returncode}", help="what it wrote is above")
+    return min(done.returncode, 1)
+
+
+def _require_from(site: Path, module: str, *, python: Path, env: Mapping[str, str]) -> None:
+    """Refuse an editable install that comes before everything on the path, which no test would notice."""
+    command = [str(python), "-c", _ORIGIN, module]
+    asked = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=False)
+    origin = asked.stdout.strip()
+    if not Path(origin).is_relative_to(site):
+        raise ToolError(
+            f"'{module}' would be imported from '{origin}', and not from the wheel",
+            help=f"remove what is installed: {python} -m pip uninstall {module}",
+        )

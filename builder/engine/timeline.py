@@ -1,0 +1,178 @@
+"""The page of a build: what ran when, what the store had, and what was slow."""
+
+import re
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from builder import pages
+from builder.build.ninja_log import File
+from builder.engine.outcome import Event, Outcome
+
+_WIDTH = 1000
+"""Units of the drawing's width, for the whole build."""
+_MIB = 1 << 20
+_SLOWEST = 20
+_OBJECT = re.compile(r"CMakeFiles/[^/]+\.dir/(.+)\.o(bj)?")
+"""What CMake calls the object of a source."""
+_PROGRESS = re.compile(r"\[\d+/\d+\] ")
+"""How ninja begins the line of a file that is done."""
+_STEPS = {
+    "*** Configuring CMake...": "configuring",
+    "finishing the wheel": "finishing",
+    "auditing": "auditing",
+    "loading": "loading",
+}
+"""Lines of a build that begin a step of it."""
+_ORDER = (
+    "preparing",
+    "waiting",
+    "installing",
+    "starting",
+    "configuring",
+    "compiling",
+    "finishing",
+    "auditing",
+    "loading",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """Something that took time; seconds since the build began."""
+
+    label: str
+    start: float
+    end: float
+    lane: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.end - self.start
+
+    @property
+    def hue(self) -> int:
+        """Its colour in the drawing, the same in every cell."""
+        return _ORDER.index(self.label) * 40 if self.label in _ORDER else 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A cell as it is drawn: its steps in the first lane, files below."""
+
+    outcome: Outcome
+    steps: tuple[Bar, ...]
+    files: tuple[Bar, ...]
+
+    @property
+    def lanes(self) -> int:
+        """Rows of files."""
+        return 1 + max((bar.lane for bar in self.files), default=-1)
+
+    @property
+    def memory(self) -> str:
+        """The most that its largest process took."""
+        peak = self.outcome.report.get("peak-memory", 0) if self.outcome.status == "built" else 0
+        return f"{peak / _MIB:.0f} MiB" if peak else "unknown"
+
+
+class Recorder:
+    """Notes when things happen; given to a build as what listens, from any thread."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._events: list[tuple[float, Event]] = []
+        self._lock = threading.Lock()
+
+    def show(self, event: Event) -> None:
+        """Note an event."""
+        with self._lock:
+            self._events.append((time.monotonic() - self._began, event))
+
+    def page(self, outcomes: Sequence[Outcome], *, kernel: str) -> bytes:
+        """Return the page as HTML."""
+        whole = max((at for at, _ in self._events), default=0.0)
+        cells = tuple(self._cell(outcome, whole) for outcome in outcomes)
+        slowest = sorted(
+            ((bar, cell) for cell in cells for bar in cell.files), key=lambda each: each[0].seconds, reverse=True
+        )
+        counts = {
+            status: sum(outcome.status == status for outcome in outcomes) for status in ("built", "hit", "skipped")
+        }
+        return pages.render(
+            "build.html.j2",
+            kernel=kernel,
+            whole=whole,
+            scale=_WIDTH / whole if whole else 0.0,
+            width=_WIDTH,
+            cells=[cell for cell in cells if cell.outcome.status != "skipped"],
+            skipped=[_skipped(cell.outcome) for cell in cells if cell.outcome.status == "skipped"],
+            slowest=slowest[:_SLOWEST],
+            counts=counts,
+        )
+
+    def _cell(self, outcome: Outcome, whole: float) -> Cell:
+        events = [(at, event) for at, event in self._events if event.variant == outcome.cell.variant]
+        files = _placed(outcome, events)
+        return Cell(outcome=outcome, steps=_steps(events, whole), files=files)
+
+
+def _skipped(outcome: Outcome) -> dict[str, str]:
+    variant = outcome.cell.variant
+    return {"variant": variant, "reason": outcome.reason.removeprefix(f"{variant} ")}
+
+
+def _steps(events: Sequence[tuple[float, Event]], whole: float) -> tuple[Bar, ...]:
+    """Return what a cell was at: each step lasts until the next."""
+    marks = [(at, _label(event)) for at, event in events if _label(event)]
+    if not marks:
+        return ()
+    ends = [*(at for at, _ in marks[1:]), whole]
+    bars = [Bar(label=label, start=at, end=end) for (at, label), end in zip(marks, ends, strict=True)]
+    joined: list[Bar] = []
+    for bar in bars:
+        if joined and joined[-1].label == bar.label:
+            bar = Bar(label=bar.label, start=joined.pop().start, end=bar.end)  # noqa: PLW2901
+        joined.append(bar)
+    return tuple(bar for bar in joined if bar.label != "done")
+
+
+def _label(event: Event) -> str:
+    """Name the step that an event begins; empty when it begins none."""
+    match event.kind:
+        case "done":
+            return "done"
+        case "step":
+            word = event.text.partition(" ")[0]
+            return "starting" if word == "compiling" else word  # what compiles is not configured yet
+        case "line" if _PROGRESS.match(event.text):
+            return "compiling"
+        case "line":
+            return _STEPS.get(event.text, "")
+        case _:
+            return ""
+
+
+def _placed(outcome: Outcome, events: Sequence[tuple[float, Event]]) -> tuple[Bar, ...]:
+    """Return the files that were compiled, in lanes in which none hides another."""
+    files: Sequence[File] = outcome.report.get("files", ()) if outcome.status == "built" else ()
+    first = next((at for at, event in events if event.kind == "line" and _PROGRESS.match(event.text)), None)
+    if not files or first is None:
+        return ()
+    began = first - min(file["end"] for file in files)  # ninja tells of a file when it is done
+    free: list[float] = []
+    bars = []
+    for file in files:
+        lane = next((index for index, until in enumerate(free) if until <= file["start"]), len(free))
+        free[lane : lane + 1] = [file["end"]]
+        bars.append(
+            Bar(
+                label=_OBJECT.sub(r"\1", file["output"]),
+                start=began + file["start"],
+                end=began + file["end"],
+                lane=lane,
+            )
+        )
+    return tuple(bars)

@@ -1,0 +1,210 @@
+"""Bring pinned wheels into an environment: from a find-links folder, or through uv from an index."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from builder.environment.indexes import Finders, uv_binary
+from builder.errors import NotHereError, ToolError, WrongHashError
+from builder.files import sha256_of
+from builder.pins import PinSet, Wheel
+from builder.run import Completed, Limits, Processes, run
+
+REMEDY = (
+    "put these files into a folder and name it in PIP_FIND_LINKS, or name a mirror in PIP_INDEX_URL, "
+    "or a proxy in HTTPS_PROXY"
+)
+LIMITS = Limits(seconds=2 * 3600, memory=4 << 30, file=16 << 30)
+"""What uv may take: 13 GB of wheels come within two hours at 2 MB/s, and no page of an index has gigabytes."""
+_WRONG = re.compile(r"hash mismatch", re.IGNORECASE)
+_ABSENT = re.compile(
+    r"was not found in the (?:package registry|cache|provided package locations)|there (?:is|are) no versions? of"
+    r"|has no wheels with a matching|network was disabled"
+)
+"""What uv says where every place that it asked answered, and none has the file."""
+_UNREACHABLE = re.compile(r"dns error|tcp connect error|client error \(Connect\)")
+_REFUSED = re.compile(r"^hint: An index.*(?:could not be queried|returned a 4\d\d).*", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Installation:
+    """What goes where, and how uv is run for it."""
+
+    pinset: PinSet
+    local: Mapping[Wheel, Path]
+    """The wheels that lie in find-links folders."""
+    into: Path
+    scratch: Path
+    cache: Path | None
+    """None for no cache at all."""
+    finders: Finders
+    processes: Processes
+
+    def run(
+        self, wheels: tuple[Wheel, ...], *options: str, index: str | None, variables: Mapping[str, str] | None = None
+    ) -> Completed:
+        if self.processes.cancelled:
+            raise ToolError("stopped before the pinned wheels were installed")
+        wanted = self.scratch / "wheels.txt"
+        lines = (f"{_requirement(wheel, self.local.get(wheel))}\n" for wheel in wheels)
+        wanted.write_text("".join(lines), encoding="utf-8")
+        env = {"UV_CACHE_DIR": str(self.cache), **self.finders.env, **(variables or {})}
+        options += ("--no-cache",) if self.cache is None else ()
+        options += ("--no-index",) if env.get("UV_NO_INDEX") else ()  # uv does not read that variable
+        if index is not None:
+            env["UV_EXTRA_INDEX_URL"] = f"{env.get('UV_EXTRA_INDEX_URL', '')} {index}".strip()
+        python = str(self.into / "bin" / "python")
+        argv = (
+            *(uv_binary(), "pip", "install", "--quiet", "--python", python),
+            *("--require-hashes", "--no-deps", "--no-build", *options, "--requirements", str(wanted)),
+        )
+        return run(argv, cwd=self.scratch, env=env, processes=self.processes, limits=LIMITS)
+
+    def attempts(self, wheels: tuple[Wheel, ...], index: str | None) -> Iterator[tuple[tuple[str, ...], str | None]]:
+        """Yield options and index of each try: with what is here, with the user's own indexes, with all."""
+        here = all(wheel in self.local for wheel in wheels)
+        if here or (self.cache is not None and self.cache.exists()):
+            yield ("--offline",), index
+        if index is not None and self.finders.own_index:
+            yield (), None  # a mirror may have what cannot be reached where it is published
+        if not here:
+            yield (), index
+
+    def is_at_hand(self, wheel: Wheel) -> bool:
+        """Tell whether `wheel` can be had without an index."""
+        return wheel in self.local or self.run((wheel,), "--offline", "--dry-run", index=wheel.index).returncode == 0
+
+    def refusal(self, wheels: tuple[Wheel, ...], index: str | None) -> str | None:
+        """Return what uv says of an index that denies an answer; asked for the best of all, that is "none"."""
+        first = {"UV_INDEX_STRATEGY": "first-index"}
+        done = self.run(wheels, "--dry-run", index=index, variables=first)
+        match = _REFUSED.search(done.output)
+        return None if done.returncode == 0 or match is None else match[0]
+
+
+def install(
+    pinset: PinSet,
+    *,
+    into: Path,
+    cache: Path | None,
+    finders: Finders,
+    progress: Callable[[str], None],
+    processes: Processes | None = None,
+) -> None:
+    """Install exactly the wheels of `pinset` into the environment `into`; who ends the `processes` ends this.
+
+    Raises:
+        NotHereError: no place that was asked has a wheel.
+        WrongHashError: a wheel is not the one that was pinned.
+        ToolError: something went wrong.
+    """
+    local = dict(_local(pinset, finders))
+    indexes = {wheel.index for wheel in pinset.wheels if wheel.index is not None and wheel not in local}
+    with TemporaryDirectory(prefix=".fetch-", dir=into) as scratch:
+        installation = _Installation(
+            pinset=pinset,
+            local=local,
+            into=into,
+            scratch=Path(scratch),
+            cache=cache,
+            finders=finders,
+            processes=processes or Processes(),
+        )
+        for index in (None, *sorted(indexes)):
+            wheels = tuple(wheel for wheel in pinset.wheels if (None if wheel in local else wheel.index) == index)
+            if wheels:
+                progress(f"installing {len(wheels)} pinned wheels" + ("" if index is None else f" from {index}"))
+                _install(installation, wheels, index)
+
+
+def _install(installation: _Installation, wheels: tuple[Wheel, ...], index: str | None) -> None:
+    said = []
+    for options, where in installation.attempts(wheels, index):
+        done = installation.run(wheels, *options, index=where)
+        if done.returncode == 0:
+            return
+        # A cache may hold a file of another set of pins; what anybody serves now must be the pinned one.
+        if _WRONG.search(done.output) and "--offline" not in options:
+            raise _wrong(done.output)
+        said.append(done.output)
+    raise _failure(installation, wheels, index, said)
+
+
+def _requirement(wheel: Wheel, path: Path | None) -> str:
+    place = f"=={wheel.version}" if path is None else f" @ {path.resolve().as_uri()}"
+    return f"{wheel.name}{place} --hash=sha256:{wheel.sha256}"
+
+
+def _local(pinset: PinSet, finders: Finders) -> Iterator[tuple[Wheel, Path]]:
+    """Yield the wheels that lie in a find-links folder, each with its path.
+
+    Raises:
+        ToolError: a file has a pinned name and no folder has it with the pinned content.
+    """
+    wrong: list[str] = []
+    for wheel in pinset.wheels:
+        paths = [folder / wheel.file for folder in finders.folders if (folder / wheel.file).is_file()]
+        digests = {path: _sha256(path) for path in paths}
+        good = next((path for path, digest in digests.items() if digest == wheel.sha256), None)
+        if good is not None:
+            yield wheel, good
+        else:
+            wrong += [
+                f"\n  --> {path.parent}: {wheel.file}\n      pinned sha256 {wheel.sha256}\n      found sha256  {digest}"
+                for path, digest in digests.items()
+            ]
+    if wrong:
+        count = "a wheel" if len(wrong) == 1 else f"{len(wrong)} wheels"
+        raise WrongHashError(
+            f"{count} in a find-links folder is not what was pinned{''.join(wrong)}",
+            help="remove the file, or replace it by the published one; nothing was installed",
+        )
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        raise ToolError(f"cannot read '{path}': {error.strerror}", help="make the file readable") from error
+
+
+def _wrong(said: str) -> WrongHashError:
+    return WrongHashError(
+        f"an index serves a file that is not the pinned one{_quoted(said)}",
+        help="ask who runs the index; a pin is changed only by `builder pins update`",
+    )
+
+
+def _failure(
+    installation: _Installation, wheels: tuple[Wheel, ...], index: str | None, said: Sequence[str]
+) -> ToolError:
+    """Return the error of a failed installation: which wheels nobody has, or what went wrong, as uv said it."""
+    last = said[-1]
+    if _WRONG.search(last):
+        return _wrong(last)
+    absent = [wheel for wheel in wheels if not installation.is_at_hand(wheel)]
+    if not absent:
+        return ToolError(f"uv could not install the pinned wheels{_quoted(last)}", help="see what uv said above")
+    listed = "".join(f"\n  --> {wheel.file}" for wheel in absent)
+    message = f"cannot get {len(absent)} of {len(installation.pinset.wheels)} pinned wheels{_quoted(last)}"
+    if not _is_absence(said, mirrored=installation.finders.own_index):
+        remedy = f"{REMEDY}; where there is no network, set PIP_NO_INDEX=1: what is missing is then skipped"
+        return ToolError(f"{message}{listed}", help=remedy if _UNREACHABLE.search(last) else REMEDY)
+    refusal = installation.refusal(wheels, index)
+    if refusal is not None:
+        return ToolError(f"{message}\n  uv: {refusal}{listed}", help="look at the index and at your credentials for it")
+    return NotHereError(f"{message}{listed}", help=REMEDY)
+
+
+def _is_absence(said: Sequence[str], *, mirrored: bool) -> bool:
+    """Tell whether the file is nowhere: no index has it, or the user's mirror has not and the publisher is far."""
+    last, before = said[-1], said[-2:-1]
+    if mirrored and before and _UNREACHABLE.search(last):
+        return _ABSENT.search(before[0]) is not None
+    return _ABSENT.search(last) is not None
+
+
+def _quoted(said: str) -> str:
+    return "".join(f"\n  uv: {line}" for line in said.strip().splitlines() if line.strip())

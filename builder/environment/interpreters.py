@@ -1,0 +1,103 @@
+"""Find a Python that has pins; none is ever downloaded."""
+
+import platform
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.environment.indexes import Finders, uv_binary
+from builder.errors import NotHereError, ToolError
+from builder.pins import MissingPinsError, Pins, Requirement, dotted
+from builder.run import Processes, run
+
+_QUESTION = """
+import platform, sys, sysconfig
+usual = platform.python_implementation() == "CPython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+print("cp%d%d" % sys.version_info[:2] if usual else "")
+print(sys.executable)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpreter:
+    """A Python on this machine, and its tag, such as `cp311`."""
+
+    path: Path
+    tag: str
+
+
+class NoPythonError(NotHereError):
+    """No Python on this machine has the pins that are wanted; those versions that have them would do."""
+
+    def __init__(self, requirement: Requirement, *, versions: tuple[str, ...]) -> None:
+        super().__init__(
+            f"no Python that has pins for {requirement} is on this machine: needs {', '.join(versions)}",
+            help=f"uv python install {versions[-1]}, or put one on PATH, or name it with --python",
+        )
+        self.versions = versions
+
+
+def running() -> Interpreter | None:
+    """Return the Python that runs this; None when no wheels of pins are for its kind."""
+    threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    if platform.python_implementation() != "CPython" or threaded:
+        return None
+    return Interpreter(path=Path(sys.executable), tag=f"cp{sys.version_info.major}{sys.version_info.minor}")
+
+
+def named(python: Path) -> Interpreter | None:
+    """Return the Python that a user names; None when no wheels of pins are for its kind.
+
+    Raises:
+        ToolError: it does not run.
+    """
+    try:
+        done = subprocess.run([python, "-I", "-c", _QUESTION], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ToolError(f"'{python}' is not a Python that runs: {error}", help="name one with --python") from error
+    # Its own path: the one that was named may be relative, or a name on PATH.
+    tag, _, path = done.stdout.strip("\n").partition("\n")
+    return Interpreter(path=Path(path), tag=tag) if tag else None
+
+
+def interpreter_for(
+    pins: Pins,
+    requirement: Requirement,
+    *,
+    finders: Finders,
+    preferred: Path | None = None,
+    search: Callable[[str], Path | None] | None = None,
+) -> Interpreter:
+    """Return a Python for which `requirement` is pinned: `preferred`, the running one, or the newest that is installed.
+
+    `search` finds a Python by its tag in place of uv; who asks for many requirements remembers what was found.
+
+    Raises:
+        MissingPinsError: there are no pins for any Python.
+        NoPythonError: there are, and none of these Pythons is on this machine.
+    """
+    pinned = pins.pinned_pythons(requirement)
+    for at_hand in (None if preferred is None else named(preferred), running()):
+        if at_hand is not None and at_hand.tag in pinned:
+            return at_hand
+    if not pinned:
+        pins.environment(requirement)
+    for tag in reversed(pinned):
+        path = find(tag, finders=finders) if search is None else search(tag)
+        if path is not None:
+            return Interpreter(path=path, tag=tag)
+    raise NoPythonError(requirement, versions=tuple(map(dotted, pinned)))
+
+
+def find(tag: str, *, finders: Finders, processes: Processes | None = None) -> Path | None:
+    """Return an installed Python with this tag, if uv knows one."""
+    argv = (uv_binary(), "python", "find", "--offline", "--no-project", "--system", dotted(tag))
+    done = run(argv, cwd=Path("/"), env=finders.env, processes=processes)
+    paths = (Path(line.strip()) for line in done.output.splitlines())  # warnings about broken ones stand between
+    return next((path for path in paths if path.is_absolute() and path.is_file()), None)
+
+
+__all__ = ["Interpreter", "MissingPinsError", "NoPythonError", "find", "interpreter_for", "named", "running"]

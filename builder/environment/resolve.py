@@ -1,0 +1,264 @@
+"""Write the pin file anew: uv resolves each part, for each Python and system, to files and hashes."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from builder import toml
+from builder.environment.fetch import LIMITS
+from builder.environment.indexes import uv_binary
+from builder.errors import ToolError
+from builder.pins import Part, Pins, Wheel, dotted, form
+from builder.run import run
+
+PLATFORMS = {
+    "x86_64-linux": "x86_64-manylinux_2_28",
+    "aarch64-linux": "aarch64-manylinux_2_28",
+    "aarch64-darwin": "aarch64-apple-darwin",
+}
+"""What uv calls a system; torch's own wheels ask for glibc 2.28 and macOS 14."""
+DEPLOYMENT_TARGET = "14.0"
+_OTHER_INDEXES = frozenset({"UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_FIND_LINKS"})
+"""Left out where a part has an index of its own: what it publishes is the truth there."""
+
+HEADER = """\
+# The wheels of every build environment: read by builder/pins/form.py and builder/nix/pins.nix, written by
+# `builder pins update`, which resolves the `requires` of each part and keeps what it cannot reach.
+#
+# pythons       the Pythons that are resolved
+# environment   for each kind of cell the parts that make its environment, `name` or `name/compute`;
+#               of several lists the first that is pinned for the Python and system counts
+# part          files by system and Python (`any`: whatever the Python). `version` and `compute` say which cells
+#               it serves (all, when absent), `only` what is kept of what was resolved, and `index` where the
+#               files are published when that is not the default index. Nothing required, nothing to pin.
+# wheel         what each file is, once
+"""
+
+
+class UnresolvedError(ToolError):
+    """uv found no wheels for a part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One cell of a part's table."""
+
+    part: int
+    system: str
+    python: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one place: its wheels, or why it stays as it is."""
+
+    place: Place
+    wheels: tuple[Wheel, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the indexes say about the pins."""
+
+    wrong: tuple[tuple[Wheel, str | None], ...] = ()
+    """Pins with another hash there, with it; None where the index does not have the file."""
+    unknown: tuple[tuple[Wheel, str], ...] = ()
+    """Pins that could not be checked, with the reason."""
+
+
+def places(pins: Pins, *, parts: frozenset[str] = frozenset()) -> Iterator[Place]:
+    """Yield each place to resolve; of the named parts only, when there are names."""
+    for number, part in enumerate(pins.parts):
+        if part.requires and (not parts or part.name in parts):
+            for system, pythons in part.wheels.items():
+                anywhere = form.ANY in pythons
+                for python in (form.ANY,) if anywhere else pins.pythons:
+                    yield Place(part=number, system=system, python=python)
+
+
+def resolve_all(
+    pins: Pins, todo: tuple[Place, ...], *, env: Mapping[str, str], progress: Callable[[Outcome], None]
+) -> tuple[Outcome, ...]:
+    """Resolve every place, several at once; an index that cannot be reached fails its places alone."""
+    uv = uv_binary()  # once: sysconfig, which it asks, is not safe in threads
+
+    def one(place: Place) -> Outcome:
+        python = pins.pythons[0] if place.python == form.ANY else place.python
+        try:
+            wheels = resolve(pins.parts[place.part], system=place.system, python=python, uv=uv, env=env)
+            outcome = Outcome(place=place, wheels=wheels)
+        except UnresolvedError as error:
+            outcome = Outcome(place=place, error=error.message)
+        progress(outcome)
+        return outcome
+
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        return tuple(pool.map(one, todo))
+
+
+def resolve(part: Part, *, system: str, python: str, uv: str, env: Mapping[str, str]) -> tuple[Wheel, ...]:
+    """Return the wheels uv chooses for a part.
+
+    Raises:
+        UnresolvedError: no index has them, or none can be reached.
+    """
+    target = ("--python-version", dotted(python), "--python-platform", PLATFORMS[system])
+    packages = _lock(part.requires, *target, index=part.index, uv=uv, env=env)
+    files = (_files(package)[0] for package in packages)
+    wheels = tuple(_wheel(file, sha256, index=part.index) for file, sha256 in files)
+    return tuple(wheel for wheel in wheels if not part.only or wheel.name in part.only)
+
+
+def _lock(
+    requires: tuple[str, ...], *options: str, index: str | None, uv: str, env: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the packages of the lock file that uv writes for `requires`."""
+    env = {**env, "MACOSX_DEPLOYMENT_TARGET": DEPLOYMENT_TARGET}
+    if index is not None:
+        env = {name: value for name, value in env.items() if name not in _OTHER_INDEXES} | {"UV_DEFAULT_INDEX": index}
+    with TemporaryDirectory(prefix="builder-pins-") as scratch:
+        wanted, locked = Path(scratch, "requires.txt"), Path(scratch, "pylock.toml")
+        wanted.write_text("\n".join(requires) + "\n", encoding="utf-8")
+        argv = (
+            *(uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"),
+            *("--no-config", *options, "--output-file", str(locked), str(wanted)),
+        )
+        done = run(argv, cwd=Path(scratch), env=env, limits=LIMITS)
+        if done.returncode != 0:
+            raise UnresolvedError(done.output.strip())
+        packages: list[dict[str, Any]] = toml.loads(locked.read_text(encoding="utf-8"))["packages"]
+        return packages
+
+
+def _files(package: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return name and hash of each wheel of a package in a lock file."""
+    return tuple(
+        (
+            wheel.get("name") or unquote(urlsplit(wheel.get("url") or wheel["path"]).path).rpartition("/")[2],
+            wheel["hashes"]["sha256"],
+        )
+        for wheel in package.get("wheels", ())
+    )
+
+
+def _wheel(file: str, sha256: str, *, index: str | None) -> Wheel:
+    name, version, *_ = file.split("-")
+    return Wheel(file=file, name=form.normalized(name), version=version, sha256=sha256, index=index)
+
+
+def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None]) -> Verdict:
+    """Ask the indexes for the hash of every pinned file."""
+    uv = uv_binary()
+    targets = _targets(pins)
+    releases: dict[tuple[str, str, str | None], list[Wheel]] = {}
+    for wheel in pins.wheels.values():
+        releases.setdefault((wheel.name, wheel.version, wheel.index), []).append(wheel)
+
+    def one(wheels: list[Wheel]) -> Verdict:
+        progress(f"{wheels[0].name} {wheels[0].version}")
+        try:
+            said = _published(wheels[0], targets[wheels[0].file], uv=uv, env=env, universal=True)
+            for wheel in wheels:  # an index that has some files of a release hides what the next one has
+                if wheel.file not in said:
+                    said |= _published(wheel, targets[wheel.file], uv=uv, env=env, universal=False)
+        except UnresolvedError as error:
+            return Verdict(unknown=tuple((wheel, error.message) for wheel in wheels))
+        wrong = ((wheel, said.get(wheel.file)) for wheel in wheels)
+        return Verdict(wrong=tuple((wheel, sha256) for wheel, sha256 in wrong if sha256 != wheel.sha256))
+
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        verdicts = tuple(pool.map(one, releases.values()))
+    return Verdict(
+        wrong=tuple(wrong for verdict in verdicts for wrong in verdict.wrong),
+        unknown=tuple(unknown for verdict in verdicts for unknown in verdict.unknown),
+    )
+
+
+def _targets(pins: Pins) -> dict[str, tuple[str, str]]:
+    """Return for each file a system and a Python, the oldest, that it is pinned for."""
+    return {
+        file: (system, pins.pythons[0] if python == form.ANY else python)
+        for part in pins.parts
+        for system, pythons in part.wheels.items()
+        for python, files in sorted(pythons.items(), reverse=True)
+        for file in files
+    }
+
+
+def _published(
+    wheel: Wheel, target: tuple[str, str], *, uv: str, env: Mapping[str, str], universal: bool
+) -> dict[str, str]:
+    """Return name and hash of the files of a release: all that one index has, or the best for one system."""
+    system, python = target
+    place = ("--universal",) if universal else ("--python-platform", PLATFORMS[system])
+    options = (*place, "--no-deps", "--python-version", dotted(python))
+    packages = _lock((f"{wheel.name}=={wheel.version}",), *options, index=wheel.index, uv=uv, env=env)
+    return dict(file for package in packages for file in _files(package))
+
+
+def updated(pins: Pins, outcomes: tuple[Outcome, ...]) -> Pins:
+    """Return the pins with each place that was resolved replaced, and unused wheels gone."""
+    wheels = dict(pins.wheels)
+    tables = [{system: dict(table) for system, table in part.wheels.items()} for part in pins.parts]
+    for outcome in outcomes:
+        if outcome.error is None:
+            place = outcome.place
+            wheels |= {wheel.file: wheel for wheel in outcome.wheels}
+            files = sorted(wheel.file for wheel in outcome.wheels)
+            tables[place.part][place.system][place.python] = tuple(files)
+    parts = tuple(replace(part, wheels=table) for part, table in zip(pins.parts, tables, strict=True))
+    used = {file for part in parts for table in part.wheels.values() for files in table.values() for file in files}
+    kept = {file: wheel for file, wheel in wheels.items() if file in used}
+    return replace(pins, parts=parts, wheels=kept)
+
+
+def to_toml(pins: Pins) -> str:
+    """Spell the pins as their file: one text for one content."""
+    lines = [HEADER, f"pythons = {_list(pins.pythons)}", "", "[environment]"]
+    for kind, recipes in pins.recipes.items():
+        lines.append(f"{kind} = [{', '.join(_list(recipe) for recipe in recipes)}]")
+    for part in pins.parts:
+        lines += ["", "[[part]]", *_part(part)]
+    lines += ["", "[wheel]"]
+    lines += [_facts(pins.wheels[file]) for file in sorted(pins.wheels, key=str.lower)]
+    return "\n".join(lines) + "\n"
+
+
+def _part(part: Part) -> Iterator[str]:
+    yield f"name = {_text(part.name)}"
+    yield f"about = {_text(part.about)}"
+    if part.version is not None:
+        yield f"version = {_text(part.version)}"
+    if part.compute:
+        yield f"compute = {_list(part.compute)}"
+    yield f"requires = {_list(part.requires)}"
+    if part.only:
+        yield f"only = {_list(part.only)}"
+    if part.index is not None:
+        yield f"index = {_text(part.index)}"
+    for system in sorted(part.wheels):
+        yield f"[part.wheels.{system}]"
+        for python, files in sorted(part.wheels[system].items()):
+            if len(files) == 1:
+                yield f"{python} = {_list(files)}"
+            else:
+                yield from (f"{python} = [", *(f"  {_text(file)}," for file in files), "]")
+
+
+def _facts(wheel: Wheel) -> str:
+    facts = ", ".join(f"{key} = {_text(getattr(wheel, key))}" for key in ("name", "version", "sha256"))
+    return f"{_text(wheel.file)} = {{ {facts} }}"
+
+
+def _list(items: tuple[str, ...]) -> str:
+    return f"[{', '.join(map(_text, items))}]"
+
+
+def _text(text: str) -> str:
+    return json.dumps(text)

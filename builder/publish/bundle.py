@@ -1,0 +1,203 @@
+"""Lay wheels out as the hub has them: `<variant>/…`, each directory complete or absent."""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from builder.build.loadtest import record
+from builder.errors import BuilderError, NothingToDoError
+from builder.kernel.git import Checkout
+from builder.matrix.variant import Variant
+from builder.publish.card import NAME as CARD
+from builder.wheel.archive import Bytes, Member
+from builder.wheel.kernel_wheel import Shipped, one_kernel
+from builder.wheel.metadata import METADATA_FILE
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """The commit that a kernel was built from."""
+
+    id: str
+    dirty: bool = False
+    """Whether files that git knows were changed since."""
+
+    def __post_init__(self) -> None:
+        if _COMMIT.fullmatch(self.id) is None:
+            raise BuilderError(
+                f"'{self.id}' is not a commit: write all 40 or 64 hexadecimal digits",
+                help="`git rev-parse HEAD` prints them",
+            )
+
+
+def commit_of(directory: Path) -> Commit | None:
+    """Return the commit of the checkout that `directory` is in; None where it is in none.
+
+    Raises:
+        ToolError: git cannot be started.
+    """
+    checkout = Checkout.around(directory)
+    head = None if checkout is None else checkout.commit("HEAD")
+    return None if checkout is None or head is None else Commit(id=head, dirty=checkout.changed())
+
+
+def origin(*, kernel: Path | None, commit: str | None) -> Commit | None:
+    """Return the commit that was given, or else that of the kernel's checkout."""
+    if commit is not None:
+        return Commit(id=commit)
+    return None if kernel is None else commit_of(kernel)
+
+
+def lay_out(wheels: Sequence[Shipped], *, commit: Commit | None = None) -> dict[str, dict[str, Member]]:
+    """Return the files of each variant directory; the digest of a variant leaves `metadata.json` out, so it holds.
+
+    Raises:
+        BuilderError: the wheels are of several kernels, or two are of one variant.
+    """
+    one_kernel(wheels)
+    return {str(shipped.variant): _directory(shipped, commit) for shipped in wheels}
+
+
+def _directory(shipped: Shipped, commit: Commit | None) -> dict[str, Member]:
+    files = dict(shipped.package)
+    found: dict[str, Any] = {}
+    if commit is not None:
+        found["kernel"] = {"commit": commit.id, "dirty": commit.dirty}
+    if record.sandboxed(shipped.wheel.path, sha256=shipped.sha256) is False:
+        found["sandbox"] = False
+    if found:
+        files[METADATA_FILE] = Bytes(_completed(shipped, found))
+    return files
+
+
+def _completed(shipped: Shipped, provenance: Mapping[str, Any]) -> bytes:
+    table = dict(shipped.metadata)
+    table["provenance"] = {**table.get("provenance", {}), **provenance}
+    return (json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def variants_in(output: Path) -> tuple[str, ...]:
+    """Return the names of the variants that a directory has, sorted."""
+    return tuple(path.name for path in sorted(output.glob("t*")) if path.is_dir() and _is_variant(path.name))
+
+
+def _is_variant(name: str) -> bool:
+    try:
+        Variant.parse(name)
+    except ValueError:
+        return False
+    return True
+
+
+def write(
+    tree: Mapping[str, Mapping[str, Member]], output: Path, *, card: str | None = None, overwrite: bool = False
+) -> tuple[str, ...]:
+    """Write variant directories under `output` and return those that were not there; one that is there stays if equal.
+
+    Raises:
+        NothingToDoError: a variant is there with other content, and `overwrite` is not set.
+        BuilderError: `output` cannot be written.
+    """
+    output = Path(os.path.abspath(output))  # noqa: PTH100  resolve() would follow a link that is to be replaced
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        with _staging(output) as aside:
+            return _write(tree, output, aside=aside, card=card, overwrite=overwrite)
+    except OSError as error:
+        raise BuilderError(
+            f"cannot write '{output}': {error.strerror}", help="free the disk, or name another place with --output"
+        ) from error
+
+
+def _write(
+    tree: Mapping[str, Mapping[str, Member]], output: Path, *, aside: Path, card: str | None, overwrite: bool
+) -> tuple[str, ...]:
+    there = {variant for variant in tree if os.path.lexists(output / variant)}
+    equal = {variant for variant in there if _equal(output / variant, tree[variant])}
+    if there - equal and not overwrite:
+        raise NothingToDoError(
+            f"'{output}' already has other files for {', '.join(sorted(there - equal))}",
+            help="pass --force to replace them, or name another place with --output",
+        )
+    new = sorted(tree.keys() - equal)
+    for variant in new:
+        _write_files(tree[variant], aside / variant)
+    for variant in new:
+        if variant in there:
+            (output / variant).rename(aside / f".old-{variant}")
+        (aside / variant).rename(output / variant)
+    if card is not None:
+        _write_file(aside / CARD, (card.encode(),), executable=False)
+        (aside / CARD).replace(output / CARD)
+    _flush(output)
+    return tuple(new)
+
+
+@contextlib.contextmanager
+def _staging(output: Path) -> Iterator[Path]:
+    """Give a directory on the same disk; the lock says whether one that is there belongs to a living process."""
+    aside = output / ".part"
+    lock = os.open(output, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir()
+        yield aside
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            output.rmdir()  # what was made for nothing
+        os.close(lock)
+
+
+def _write_files(files: Mapping[str, Member], root: Path) -> None:
+    for name, member in files.items():
+        target = root / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _write_file(target, member.chunks(), executable=bool(member.mode & stat.S_IXUSR))
+    for folder, _folders, _names in os.walk(root):
+        Path(folder).chmod(0o755)
+        _flush(Path(folder))
+
+
+def _write_file(target: Path, pieces: Iterable[bytes], *, executable: bool) -> None:
+    with target.open("wb") as file:
+        file.writelines(pieces)
+        file.flush()
+        os.fsync(file.fileno())
+    target.chmod(0o755 if executable else 0o644)
+
+
+def _flush(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _equal(folder: Path, files: Mapping[str, Member]) -> bool:
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if not path.is_dir()}
+    return found.keys() == files.keys() and all(
+        not path.is_symlink() and _has(path, files[name]) for name, path in found.items()
+    )
+
+
+def _has(path: Path, member: Member) -> bool:
+    """Whether a file has the content of a member."""
+    if path.stat().st_size != member.size:
+        return False
+    with path.open("rb") as file:
+        return all(file.read(len(piece)) == piece for piece in member.chunks())

@@ -1,0 +1,169 @@
+"""The whole site: indexes for installers, pages for people, and what a resolver reads in place of a wheel."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder import pages
+from builder.build.loadtest import record
+from builder.errors import BuilderError
+from builder.publish.index import choice, grid, simple, variants
+from builder.wheel.kernel_wheel import Shipped
+
+FILES = "files"
+MANIFEST = "builder-index.json"
+_FORMAT = 1
+_FRAMEWORK = re.compile(r"(?:torch|apache-tvm-ffi)(?![A-Za-z0-9._-])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A file of the site: the wheels and what belongs to them never change, the rest does."""
+
+    content: bytes | Path
+    fixed: bool
+
+
+def build(wheels: Sequence[Shipped], *, base_url: str | None = None, with_variants: bool = False) -> Mapping[str, Page]:
+    """Return every file of the site, by its path; a link never leads to a file that comes later.
+
+    Args:
+        wheels: What the site has.
+        base_url: Where it will be served; None shows a word to replace.
+        with_variants: Whether the wheels are there as wheel variants, too.
+
+    Raises:
+        BuilderError: two kernels have one name for an installer, or two wheels are of one version and variant.
+    """
+    _check_names(wheels)
+    _check_variants(wheels)
+    fixed: dict[str, bytes | Path] = {}
+    for shipped in wheels:
+        name = shipped.wheel.path.name
+        fixed[f"{FILES}/{name}"] = shipped.wheel.path
+        fixed[f"{FILES}/{name}{simple.METADATA_SUFFIX}"] = shipped.core
+    environments = choice.by_environment(wheels)
+    changing = _simple(wheels, "simple")
+    for environment, fitting in environments.items():
+        changing |= _simple(fitting, f"for/{environment}/simple")
+    if with_variants:
+        _add_variants(wheels, fixed, changing)
+    changing |= _records(wheels)
+    changing |= _landing(wheels, tuple(environments), base_url=base_url)
+    changing[MANIFEST] = _manifest(wheels, fixed | changing)
+    return {path: Page(content=content, fixed=True) for path, content in fixed.items()} | {
+        path: Page(content=content, fixed=False) for path, content in changing.items()
+    }
+
+
+def _records(wheels: Sequence[Shipped]) -> dict[str, bytes]:
+    """Return the records of the wheels: a test on another day may come further, so they change."""
+    known = (shipped for shipped in wheels if record.read(shipped.wheel.path, sha256=shipped.sha256) is not None)
+    paths = (record.path_of(shipped.wheel.path) for shipped in known)
+    return {f"{FILES}/{path.name}": path.read_bytes() for path in paths}
+
+
+def _simple(wheels: Sequence[Shipped], root: str) -> dict[str, bytes]:
+    return dict(simple.render([simple.Listing.of(shipped) for shipped in wheels], root=root, files=FILES))
+
+
+def _add_variants(wheels: Sequence[Shipped], fixed: dict[str, bytes | Path], changing: dict[str, bytes]) -> None:
+    files = f"{FILES}/variants"
+    listings = []
+    for shipped in wheels:
+        listing, content = variants.convert(shipped)
+        listings.append(listing)
+        fixed[f"{files}/{listing.filename}"] = content
+        fixed[f"{files}/{listing.filename}{simple.METADATA_SUFFIX}"] = listing.core
+    changing |= simple.render(listings, root="variants/simple", files=files)
+    changing |= {f"variants/simple/{path}": content for path, content in variants.index_files(wheels).items()}
+
+
+def _check_names(wheels: Sequence[Shipped]) -> None:
+    spelled: dict[str, str] = {}
+    for shipped in wheels:
+        other = spelled.setdefault(shipped.wheel.name, shipped.kernel)
+        if other != shipped.kernel:
+            raise BuilderError(
+                f"'{other}' and '{shipped.kernel}' are one name to an installer: '{shipped.wheel.name}'",
+                help="rename one of the kernels, or give each an index of its own",
+            )
+
+
+def _check_variants(wheels: Sequence[Shipped]) -> None:
+    """Refuse files between which an installer would choose by the platform tag alone, and a person not at all."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for shipped in wheels:
+        key = (shipped.wheel.name, str(shipped.wheel.version), str(shipped.variant))
+        found.setdefault(key, []).append(str(shipped.wheel.path))
+    double = "".join(
+        f"\n  {name} {version}, {variant}: {', '.join(paths)}"
+        for (name, version, variant), paths in sorted(found.items())
+        if len(paths) > 1
+    )
+    if double:
+        raise BuilderError(
+            f"two wheels are of one version and variant{double}",
+            help="keep the one you mean, or build it with another --wheel-version",
+        )
+
+
+def _landing(wheels: Sequence[Shipped], environments: tuple[str, ...], *, base_url: str | None) -> dict[str, bytes]:
+    base = "URL" if base_url is None else base_url.rstrip("/")
+    kernels: dict[str, list[Shipped]] = {}
+    for shipped in wheels:
+        kernels.setdefault(shipped.wheel.name, []).append(shipped)
+    result = {}
+    summaries = []
+    for name, own in sorted(kernels.items()):
+        grids = grid.grids(own, files=f"../../{FILES}")
+        newest = max(own, key=lambda shipped: (shipped.wheel.version, shipped.wheel.path.name))
+        result[f"kernels/{name}/index.html"] = pages.render(
+            "kernel.html.j2",
+            name=name,
+            module=newest.module,
+            metadata=newest.metadata,
+            links=_links(newest),
+            requires=_requires(newest),
+            grids=grids,
+            torches=_by_torch(choice.by_environment(own)),
+            base=base,
+            base_known=base_url is not None,
+        )
+        summaries.append({"name": name, "version": grids[0].version, "count": len(own)})
+    result["index.html"] = pages.render(
+        "index.html.j2", kernels=summaries, environments=environments, base=base, base_known=base_url is not None
+    )
+    return result
+
+
+def _by_torch(environments: Iterable[str]) -> Mapping[str, list[str]]:
+    """Group the names of environments by PyTorch, in their order."""
+    found: dict[str, list[str]] = {}
+    for name in environments:
+        digits = name.partition("-")[0].removeprefix("torch")
+        found.setdefault(f"{digits[0]}.{digits[1:]}", []).append(name)
+    return found
+
+
+def _requires(shipped: Shipped) -> tuple[str, ...]:
+    """Return what must be installed beside the framework; that one differs from wheel to wheel."""
+    return tuple(
+        requirement for requirement in shipped.fields.get_all("Requires-Dist", []) if not _FRAMEWORK.match(requirement)
+    )
+
+
+def _links(shipped: Shipped) -> tuple[tuple[str, str], ...]:
+    urls = ((label, shipped.metadata.get(label)) for label in ("source", "upstream"))
+    return tuple((label, str(url)) for label, url in urls if str(url).startswith(("https://", "http://")))
+
+
+def _manifest(wheels: Sequence[Shipped], files: Mapping[str, bytes | Path]) -> bytes:
+    """Name every file of the site: the wheels, and what is made of them. Nothing else is published."""
+    names = {shipped.wheel.path.name: shipped.sha256 for shipped in wheels}
+    made = {path: hashlib.sha256(content).hexdigest() for path, content in files.items() if isinstance(content, bytes)}
+    table = {"builder-index": _FORMAT, "files": dict(sorted(names.items())), "made": dict(sorted(made.items()))}
+    return (json.dumps(table, indent=1) + "\n").encode()

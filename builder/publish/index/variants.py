@@ -1,0 +1,85 @@
+"""Wheel variants, as PEP 817 and 825 draft them: the same wheels, with a label that an installer understands."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from builder.config import Framework
+from builder.matrix.variant import Variant
+from builder.publish.index.simple import Listing
+from builder.variant_provider import ABI, COMPUTE, NAMESPACE
+from builder.wheel.archive import Bytes, pack
+from builder.wheel.kernel_wheel import Shipped
+
+SCHEMA = "https://variants-schema.wheelnext.dev/v0.2.0.json"
+_FILE = "variant.json"
+_PROVIDER = {
+    "plugin-api": "builder.variant_provider:TorchKernelProvider",
+    "requires": ["kernel-wheel-builder"],
+}
+
+
+def convert(shipped: Shipped) -> tuple[Listing, bytes]:
+    """Return a wheel as a variant: its label is at the end of its name, and its version has none."""
+    wheel = shipped.wheel
+    version = wheel.version.public
+    distribution, _version, *tags = wheel.path.name.removesuffix(".whl").split("-")
+    old, new = wheel.dist_info, f"{distribution}-{version}.dist-info"
+    label = shipped.variant.label
+    core = shipped.core.replace(f"\nVersion: {wheel.version}\n".encode(), f"\nVersion: {version}\n".encode(), 1)
+    members = {
+        name.replace(f"{old}/", f"{new}/", 1) if name.startswith(f"{old}/") else name: Bytes(
+            member.read(), mode=member.mode
+        )
+        for name, member in wheel.members.items()
+        if name != f"{old}/RECORD"
+    }
+    members[f"{new}/METADATA"] = Bytes(core)
+    members[f"{new}/{_FILE}"] = Bytes(_json(_table({label: properties(shipped.variant)})))
+    content = pack(members, dist_info=new)
+    listing = Listing(
+        project=wheel.name,
+        version=version,
+        filename="-".join([distribution, version, *tags, label]) + ".whl",
+        sha256=hashlib.sha256(content).hexdigest(),
+        size=len(content),
+        core=core,
+    )
+    return listing, content
+
+
+def index_files(wheels: Sequence[Shipped]) -> Mapping[str, bytes]:
+    """Return `<name>-<version>-variants.json` for each version of each kernel."""
+    found: dict[str, dict[str, Any]] = {}
+    for shipped in wheels:
+        distribution = shipped.wheel.path.name.split("-")[0]
+        name = f"{shipped.wheel.name}/{distribution}-{shipped.wheel.version.public}-variants.json"
+        found.setdefault(name, {})[shipped.variant.label] = properties(shipped.variant)
+    return {name: _json(_table(found[name])) for name in sorted(found)}
+
+
+def properties(variant: Variant) -> dict[str, dict[str, list[str]]]:
+    """Return what a wheel needs: an ABI, and a compute platform that PyTorch must have been built for."""
+    version = "" if variant.version is None else f"{variant.version.major}{variant.version.minor}"
+    match variant.framework:
+        case Framework.TORCH:
+            needs = {ABI: f"stable{version}" if variant.stable else f"torch{version}", COMPUTE: variant.compute}
+        case Framework.TORCH_NOARCH:
+            needs = {ABI: "any", COMPUTE: variant.backend.value}
+        case Framework.TVM_FFI:
+            needs = {ABI: "any", COMPUTE: variant.compute}
+    return {NAMESPACE: {feature: [value] for feature, value in needs.items()}}
+
+
+def _table(labels: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "$schema": SCHEMA,
+        "default-priorities": {"namespace": [NAMESPACE]},
+        "providers": {NAMESPACE: _PROVIDER},
+        "variants": dict(labels),
+    }
+
+
+def _json(value: object) -> bytes:
+    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()

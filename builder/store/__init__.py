@@ -1,0 +1,395 @@
+"""The content-addressed store: an entry is complete or absent, locked while it is made, verified when it is used."""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from builder.errors import BuilderError
+from builder.files import sha256_of, write_atomic
+from builder.store import scratch
+
+_ENTRY = "entry.json"
+_FOLDERS = ("wheels", "environments", "partial", "locks", "logs", "last", "notes", "scratch")
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+_SURELY_DEAD = 3600.0
+"""Seconds after which nobody is still writing a file of a few kilobytes."""
+_LARGEST = 64 << 20
+"""Bytes that a JSON file of a store may have."""
+_SETTLED_NS = 2_000_000_000
+_TURN = 0.05
+"""Seconds between two looks at a lock."""
+
+
+class StoreError(BuilderError):
+    """The store cannot be used."""
+
+    exit_code = 4
+
+
+class StoppedError(BuilderError):
+    """A build was stopped by its time limit; what is finished is kept, and the next one goes on."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A built wheel in the store."""
+
+    key: str
+    wheel: Path
+    sha256: str
+    record: Mapping[str, Any]
+    """The build record whose digest is the key."""
+    report: Mapping[str, Any]
+    """What is worth knowing of the build and decides no bit: seconds, architectures, audit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damaged:
+    """An entry that was found damaged and taken out."""
+
+    key: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A directory that many processes and hosts share."""
+
+    root: Path
+
+    def prepare(self) -> bool:
+        """Make the directories and drop what dead processes left; return whether the store can be written."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            for name in _FOLDERS:
+                self._make_folder(self.root / name)
+            with tempfile.TemporaryFile(dir=self.root):
+                pass
+        except OSError as error:
+            if error.errno in _READ_ONLY and (self.root / "wheels").is_dir():
+                return False
+            raise StoreError(
+                f"cannot make a store at '{self.root}': {error.strerror}",
+                help="free the disk, or name another place with --store or BUILDER_STORE",
+            ) from error
+        if not all(os.access(self.root / name, os.W_OK | os.X_OK) for name in _FOLDERS):
+            return False  # another user made it for himself
+        scratch.sweep(self.root / "scratch")
+        self._drop_leftovers()
+        return True
+
+    def _make_folder(self, folder: Path) -> None:
+        """Make a folder, which whoever may write into the store may write into, too."""
+        if folder.is_dir():
+            return
+        folder.mkdir(exist_ok=True)
+        mode = stat.S_IMODE(self.root.stat().st_mode)
+        if mode & (stat.S_IWGRP | stat.S_IWOTH):
+            folder.chmod(mode)
+
+    @property
+    def shared(self) -> bool:
+        """Whether the store is of a group: whoever is in it may write, and is believed."""
+        mode = self.root.stat().st_mode
+        return bool(mode & stat.S_IWGRP) and not mode & stat.S_IWOTH
+
+    def stranger(self, path: Path) -> str | None:
+        """Say whose `path` is, where it is nobody's whom this store believes: not the user, its owner, its group, root.
+
+        What a digest beside a file proves, its writer has proved to himself.
+        """
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            return "it is a symbolic link"
+        if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
+            return "anybody may write into it"
+        if status.st_uid in (os.geteuid(), 0, self.root.stat().st_uid) or self.shared:
+            return None
+        return f"it belongs to the user {status.st_uid}, whom this store does not believe"
+
+    def _drop_leftovers(self) -> None:
+        """Remove the halves of entries that killed processes left: nobody holds the lock of their key."""
+        for path in (self.root / "wheels").glob(".*"):
+            key = path.name[1:].partition("-")[0]
+            with contextlib.ExitStack() as stack, contextlib.suppress(OSError):  # no name of ours, or not our lock
+                if key == "" or stack.enter_context(self.lock(key, wait=False)):
+                    shutil.rmtree(path, ignore_errors=True)
+        for folder in ("last", "notes"):
+            for path in (self.root / folder).glob(".*.part"):
+                with contextlib.suppress(OSError):
+                    if time.time() - path.stat().st_mtime > _SURELY_DEAD:
+                        path.unlink()
+
+    def find(self, key: str) -> Entry | Damaged | None:
+        """Return the entry of `key` if it is there and its wheel is what it was; a damaged one is said."""
+        folder = self.root / "wheels" / key
+        if not os.path.lexists(folder):
+            return None
+        try:
+            why = self.stranger(folder)
+            return _read(folder) if why is None else Damaged(key=key, why=why)
+        except FileNotFoundError:
+            # Removed in between, or not whole.
+            return Damaged(key=key, why="it is not whole") if os.path.lexists(folder) else None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            return Damaged(key=key, why=str(error))
+
+    def put(self, key: str, wheel: tuple[str, bytes], *, record: Mapping[str, Any], report: Mapping[str, Any]) -> Entry:
+        """Add a wheel (file name, content) under `key`, replacing a damaged entry; all or nothing.
+
+        The caller holds the lock of the key.
+        """
+        name, content = wheel
+        aside = self._aside(key)
+        target = self.root / "wheels" / key
+        try:
+            write_atomic(aside / name, content)
+            digest = hashlib.sha256(content).hexdigest()
+            entry = {"wheel": name, "sha256": digest, "record": record, "report": report}
+            write_atomic(aside / _ENTRY, json.dumps(entry, sort_keys=True, indent=1).encode())
+            aside.chmod(0o775 if self.shared else 0o755)
+            _flush(aside)
+            if os.path.lexists(target):
+                self.remove(key)
+            aside.rename(target)
+            _flush(target.parent)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+        return _read(target)
+
+    def remove(self, key: str) -> None:
+        """Take an entry out: renamed first, so that no reader sees half of it. The caller holds the lock of the key."""
+        aside = self._aside(key)
+        with contextlib.suppress(FileNotFoundError):
+            (self.root / "wheels" / key).rename(aside / "entry")
+        shutil.rmtree(aside, ignore_errors=True)
+
+    def _aside(self, key: str) -> Path:
+        """Make a folder that tells whose it is: when the lock of its key is free, its maker is dead."""
+        return Path(tempfile.mkdtemp(prefix=f".{key}-", dir=self.root / "wheels"))
+
+    def entries(self) -> Iterator[Entry | Damaged]:
+        """Yield every entry, by key."""
+        folder = self.root / "wheels"
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if not path.name.startswith("."):
+                found = self.find(path.name)
+                if found is not None:
+                    yield found
+
+    @contextlib.contextmanager
+    def use(self, name: str) -> Iterator[None]:
+        """Keep what `name` locks from being removed while it is used; others may use it too."""
+        try:
+            descriptor = _open_lock(self.root / "locks" / name)
+        except OSError as error:
+            raise StoreError(
+                f"cannot lock '{name}' in '{self.root}', so that it may be removed while it is used: {error.strerror}",
+                help="name a store of your own with --store or BUILDER_STORE",
+            ) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def lock(self, name: str, *, wait: bool = True, give_up: Callable[[], bool] | None = None) -> Iterator[bool]:
+        """Hold the lock `name`; yields whether it is held.
+
+        The kernel drops it when a process dies, on this host or another: no lock is ever stale. One that waits
+        looks now and then whether it should `give_up`: a thread that sleeps in the kernel hears no Ctrl-C.
+
+        Raises:
+            StoppedError: it gave up.
+        """
+        descriptor = _open_lock(self.root / "locks" / name)
+        try:
+            try:
+                _take(descriptor, wait=wait, give_up=give_up)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Give a private directory that is gone afterwards, also when this process is killed."""
+        try:
+            given = scratch.make(self.root / "scratch")
+        except OSError as error:
+            if error.errno not in _READ_ONLY:
+                raise
+            with tempfile.TemporaryDirectory(prefix="builder-") as folder:
+                yield Path(folder)
+            return
+        with given as folder:
+            yield folder
+
+    @contextlib.contextmanager
+    def partial(self, key: str) -> Iterator[Path]:
+        """Give the directory of a build that may be stopped and go on later; its caller holds the lock of `key`.
+
+        It stays when the build is stopped, with all that the compilers finished, and goes when the build ends.
+        """
+        folder = self.root / "partial" / key
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            yield folder
+        except StoppedError:
+            raise
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def has_partial(self, key: str) -> bool:
+        """Whether a build of `key` was stopped and can go on."""
+        return (self.root / "partial" / key).is_dir()
+
+    def set_peak(self, kernel: str, variant: str, size: int) -> None:
+        """Remember how many bytes the largest compiler of a cell took; the next build is admitted by it."""
+        with contextlib.suppress(OSError):
+            write_atomic(self.root / "last" / f"{kernel}-{variant}.peak", f"{size}\n".encode())
+
+    def peak(self, kernel: str, variant: str) -> int | None:
+        """Return the bytes that the largest compiler of a cell took, if a build has measured it."""
+        try:
+            return int(_content(self.root / "last" / f"{kernel}-{variant}.peak"))
+        except (OSError, ValueError):
+            return None
+
+    def set_last(self, kernel: str, variant: str, *, key: str, record: Mapping[str, Any]) -> None:
+        """Remember what the last build of a cell was made of."""
+        path = self.root / "last" / f"{kernel}-{variant}.json"
+        write_atomic(path, json.dumps({"key": key, "record": record}, sort_keys=True, indent=1).encode())
+
+    def last(self, kernel: str, variant: str) -> Mapping[str, Any] | None:
+        """Return the record of the last build of a cell, if one is known."""
+        path = self.root / "last" / f"{kernel}-{variant}.json"
+        try:
+            found = _json(path)["record"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def touch(self, key: str) -> None:
+        """Note that an entry was used, for those who remove the least recently used first."""
+        with contextlib.suppress(OSError):
+            os.utime(self.root / "wheels" / key / _ENTRY)
+
+    def log(self, kernel: str, variant: str) -> Path:
+        """Return where the log of a cell's newest build is."""
+        return self.root / "logs" / f"{kernel}-{variant}.log"
+
+    def digest(self, path: Path) -> str:
+        """Return the sha256 of a tool, remembered as long as its inode, size and times stay."""
+        status = path.stat()
+        seen = f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
+        name = f"digest-{status.st_dev}-{status.st_ino}"
+        known = self.note(name)
+        if known is not None and known.get("seen") == seen:
+            return str(known["sha256"])
+        value = sha256_of(path)
+        # What changed just now may change again within one tick of the clock, and look the same.
+        if time.time_ns() - status.st_ctime_ns > _SETTLED_NS:
+            self.set_note(name, {"seen": seen, "sha256": value})
+        return value
+
+    def note(self, name: str) -> Mapping[str, Any] | None:
+        """Return what is remembered under `name`; what is damaged is forgotten."""
+        try:
+            found = _json(self.root / "notes" / f"{name}.json")
+            value, digest = found["value"], found["sha256"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+        return value if isinstance(value, dict) and digest == _digest_of(value) else None
+
+    def set_note(self, name: str, value: Mapping[str, Any]) -> None:
+        """Remember something that is only a shortcut; a store that cannot be written remembers nothing."""
+        text = json.dumps({"value": value, "sha256": _digest_of(value)}, sort_keys=True)
+        with contextlib.suppress(OSError):
+            write_atomic(self.root / "notes" / f"{name}.json", text.encode())
+
+
+def _open_lock(path: Path) -> int:
+    """Open a lock for writing, which NFS wants, or for reading where it is another user's: `flock` takes both."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if error.errno not in _READ_ONLY:
+            raise
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if os.fstat(descriptor).st_uid == os.geteuid():
+        with contextlib.suppress(OSError):
+            os.fchmod(descriptor, 0o666)  # whatever the umask: a lock says nothing, and others must wait for it, too
+    return descriptor
+
+
+def _content(path: Path) -> bytes:
+    """Read a file of the store, in whose place there may be anything."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError(f"'{path.name}' is not a file")
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise ValueError(f"'{path.name}' is larger than any that was stored")
+    return content
+
+
+def _json(path: Path) -> Any:
+    return json.loads(_content(path).decode("utf-8"))
+
+
+def _take(descriptor: int, *, wait: bool, give_up: Callable[[], bool] | None) -> None:
+    while wait and give_up is not None:
+        with contextlib.suppress(BlockingIOError):
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if give_up():
+            raise StoppedError("stopped while another process held a lock")
+        time.sleep(_TURN)
+    return fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+def _digest_of(value: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _flush(folder: Path) -> None:
+    """Bring the names in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read(folder: Path) -> Entry:
+    entry = _json(folder / _ENTRY)
+    name = str(entry["wheel"])
+    wheel = folder / name
+    if "/" in name or name in ("", ".", ".."):
+        raise ValueError(f"the name of its wheel is '{name}'")
+    if not wheel.is_file() or wheel.is_symlink():
+        raise ValueError("its wheel is not there, or is not a file")
+    found = sha256_of(wheel)
+    if found != entry["sha256"]:
+        raise ValueError(f"the wheel is not the one that was stored: sha256 {found}, expected {entry['sha256']}")
+    return Entry(key=folder.name, wheel=wheel, sha256=found, record=entry["record"], report=entry["report"])

@@ -1,0 +1,77 @@
+"""The tools of this machine: found, never assumed, and told apart by what they are and not by where."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.config import Backend
+from builder.files import sha256_of
+from builder.toolchain import cuda, cxx, metal, oneapi, rocm
+from builder.toolchain.tool import Digest, Search, Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolchain:
+    """The compilers that a cell needs."""
+
+    cxx: Tool
+    """For XPU that of oneAPI, which compiles for the device, too."""
+    cc: Tool
+    cuda: Tool | None = None
+    """nvcc; its toolkit is two folders above."""
+    hip: Tool | None = None
+    """hipcc; its ROCm is two folders above."""
+    metal: Tool | None = None
+    ocloc: Path | None = None
+    """What oneAPI's compiler calls for machine code of GPUs, by its name: its folder must be on PATH."""
+    ccache: Path | None = None
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What the tools are, without their paths; ccache changes no bit and is not in it."""
+        tools = {"cxx": self.cxx, "cc": self.cc, "cuda": self.cuda, "hip": self.hip, "metal": self.metal}
+        return {
+            f"{name}-{fact}": value
+            for name, tool in tools.items()
+            if tool is not None
+            for fact, value in (("version", tool.version), ("digest", tool.digest))
+        }
+
+
+def system() -> str:
+    """Return this machine's system, such as `x86_64-linux`."""
+    machine = os.uname().machine
+    return f"{'aarch64' if machine == 'arm64' else machine}-{'darwin' if sys.platform == 'darwin' else 'linux'}"
+
+
+def find(
+    backend: Backend,
+    *,
+    environ: Mapping[str, str],
+    toolkit: str | None = None,
+    toolkit_root: Path | None = None,
+    digest: Digest | None = None,
+) -> Toolchain:
+    """Return the tools for `backend`; `toolkit_root` is a toolkit that came as pinned wheels.
+
+    Raises:
+        NotHereError: a tool is missing or of another release; the message says how to get it.
+        ToolError: a tool is there and does not work.
+    """
+    search = Search(environ=environ, digest=digest or sha256_of)
+    xpu = backend is Backend.XPU
+    host = oneapi.find(search, toolkit=toolkit) if xpu else cxx.find(search)
+    ocloc = oneapi.ocloc(search) if xpu else None
+    parts = {"programs": oneapi.PROGRAMS, "files": oneapi.FILES} if xpu else {}
+    ccache = search.which("ccache")
+    return Toolchain(
+        cxx=cxx.identify(search, host, calls=ocloc, **parts),
+        cc=cxx.identify(search, cxx.c_compiler(search, host)),
+        cuda=cuda.find(search, toolkit=toolkit, root=toolkit_root) if backend is Backend.CUDA else None,
+        hip=rocm.find(search, toolkit=toolkit) if backend is Backend.ROCM else None,
+        metal=metal.find(search) if backend is Backend.METAL else None,
+        ocloc=ocloc,
+        ccache=None if ccache is None or environ.get("CCACHE_DISABLE") else ccache,
+    )

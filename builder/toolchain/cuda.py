@@ -1,0 +1,50 @@
+"""nvcc and its toolkit."""
+
+import os
+import re
+from pathlib import Path
+
+from builder.errors import NotHereError, ToolError
+from builder.toolchain.tool import Search, Tool, require_release
+
+_SYSTEM_CUDA = Path("/usr/local/cuda")
+_CUDA_PARTS = (
+    *("bin/ptxas", "bin/fatbinary", "bin/cudafe++", "bin/nvlink", "nvvm/bin/cicc", "bin/nvcc.profile"),
+    *("nvvm/libdevice/libdevice.10.bc", "include/cuda_runtime_api.h", "include/cuda_fp16.hpp"),
+)
+
+
+def find(search: Search, *, toolkit: str | None, root: Path | None) -> Tool:
+    """Return the nvcc of `root`, of CUDA_HOME, of PATH or of the system."""
+    nvcc = _nvcc(search, root)
+    if nvcc is None:
+        raise NotHereError(
+            "no CUDA toolkit: looked at CUDA_HOME, CUDA_PATH, nvcc on PATH and /usr/local/cuda",
+            help="CUDA 13 and newer come as pinned wheels by themselves; for older ones set CUDA_HOME",
+        )
+    match = re.search(r"release ([0-9]+\.[0-9]+), V([0-9.]+)", search.run(nvcc, "--version"))
+    if match is None:
+        raise ToolError(f"'{nvcc}' does not say its version", help="set CUDA_HOME to a CUDA toolkit")
+    base = nvcc.parent.parent
+    require_release("the CUDA toolkit", base, found=match[1], toolkit=toolkit, remedy="set CUDA_HOME to CUDA")
+    parts = [nvcc, *(base / name for name in _CUDA_PARTS)]
+    return Tool(path=nvcc, version=match[2], digest=search.digest_all(part for part in parts if part.is_file()))
+
+
+def _nvcc(search: Search, root: Path | None) -> Path | None:
+    homes = [root, *(Path(search.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if search.environ.get(name))]
+    for home in homes:
+        if home is not None and (home / "bin/nvcc").is_file():
+            return home / "bin/nvcc"
+    found = search.which("nvcc")
+    candidates = [None if found is None else _real_nvcc(search, found), _SYSTEM_CUDA / "bin/nvcc"]
+    return next((nvcc for nvcc in candidates if nvcc is not None and nvcc.is_file()), None)
+
+
+def _real_nvcc(search: Search, nvcc: Path) -> Path | None:
+    """Return the nvcc behind a wrapper script: a wrapper's folder is no toolkit and misleads CMake."""
+    if (nvcc.resolve().parent.parent / "nvvm").is_dir():
+        return nvcc.resolve()
+    text = search.run(nvcc, "--dryrun", "-x", "cu", "-E", os.devnull)
+    top = re.search(r"^#\$ TOP=(.*)$", text, re.MULTILINE)
+    return None if top is None else Path(top[1].strip()).resolve() / "bin/nvcc"

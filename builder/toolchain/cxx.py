@@ -1,0 +1,52 @@
+"""The C++ and C compilers of the host."""
+
+from pathlib import Path
+
+from builder.errors import NotHereError
+from builder.toolchain import distribution
+from builder.toolchain.tool import Search, Tool
+
+CXX_NAMES = ("c++", "g++", "clang++")
+_COMPILER_PARTS = ("cc1plus", "as", "ld")
+_COMPILER_FILES = ("libstdc++.so", "libgcc.a", "crt1.o", "libc.so.6", "libc_nonshared.a", "libm.so.6")
+
+
+def find(search: Search) -> Path:
+    """Return the C++ compiler that CXX names, or the first that is on PATH."""
+    wanted = search.environ.get("CXX")
+    for name in (wanted,) if wanted else CXX_NAMES:
+        found = search.which(name)
+        if found is not None:
+            return found.resolve()
+    if wanted:
+        raise NotHereError(f"CXX names '{wanted}', which is not there", help="unset CXX, or name a C++ compiler")
+    raise NotHereError(
+        f"no C++ compiler: looked for {', '.join(CXX_NAMES)} on PATH",
+        help=f"{distribution.installing('g++')}; or set CXX",
+    )
+
+
+def c_compiler(search: Search, cxx: Path) -> Path:
+    """Return the C compiler that came with `cxx`, unless CC names one."""
+    wanted = search.environ.get("CC")
+    found = search.which(wanted) if wanted else None
+    name = cxx.name.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc").replace("icpx", "icx")
+    sibling = cxx.with_name(name)
+    return found.resolve() if found is not None else sibling if sibling.exists() else cxx
+
+
+def identify(
+    search: Search,
+    path: Path,
+    *,
+    programs: tuple[str, ...] = (),
+    files: tuple[str, ...] = (),
+    calls: Path | None = None,
+) -> Tool:
+    """Return a compiler with its version and digest; `programs` and `files` are parts that only some compilers have."""
+    version = search.first_line(path, "--version")
+    target = search.first_line(path, "-dumpmachine")
+    parts = [search.part(path, f"-print-prog-name={name}") for name in (*_COMPILER_PARTS, *programs)]
+    parts += [search.part(path, f"-print-file-name={name}") for name in (*_COMPILER_FILES, *files)]
+    found = [path, *(part for part in (*parts, calls) if part is not None)]
+    return Tool(path=path, version=f"{version} ({target})", digest=search.digest_all(found))

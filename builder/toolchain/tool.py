@@ -1,0 +1,93 @@
+"""A tool of this machine, and how it is searched for, asked for its version and digested."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.errors import NotHereError, ToolError
+
+REACHES_BUILD = ("ROCM_PATH", "ONEAPI_ROOT", "DEVELOPER_DIR", "SDKROOT")
+"""Variables of the user that tools and builds see and that can change a bit, so they are in a build's key.
+
+CFLAGS, CXXFLAGS, CPATH and their like are not among them: they are not used, and flags belong in `build.toml`.
+"""
+
+Digest = Callable[[Path], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A program, with its version and a digest of what it is."""
+
+    path: Path
+    version: str
+    digest: str
+    """sha256 over the program and the parts it runs, wherever they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Where to look for tools, and how to digest them."""
+
+    environ: Mapping[str, str]
+    digest: Digest
+
+    @property
+    def path(self) -> str:
+        """The folders of PATH."""
+        return self.environ.get("PATH", os.defpath)
+
+    def which(self, name: str) -> Path | None:
+        """Return the program of a name on PATH, or a path that is one."""
+        found = shutil.which(name, path=self.path)
+        return None if found is None else Path(found)
+
+    def part(self, compiler: Path, question: str) -> Path | None:
+        """Return a part of a compiler; one that does not know it answers with the bare name."""
+        answer = self.first_line(compiler, question)
+        found = Path(answer) if "/" in answer else self.which(answer) if answer else None
+        return found.resolve() if found is not None and found.is_file() else None
+
+    def digest_all(self, files: Iterable[Path]) -> str:
+        """Return a sha256 over the contents of `files`, in order and by name, not by place."""
+        lines = "".join(f"{path.name} {self.digest(path)}\n" for path in files)
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+    def first_line(self, program: Path, argument: str) -> str:
+        """Return the first line that a program prints for one argument; empty where it prints none."""
+        return next(iter(self.run(program, argument).splitlines()), "")
+
+    def run(self, program: Path, *arguments: str) -> str:
+        """Return what a program prints, whatever its exit status.
+
+        Raises:
+            ToolError: it cannot be started.
+        """
+        # What a build sees, its tools are asked with: xcrun and hipcc find others by these.
+        seen = {name: self.environ[name] for name in REACHES_BUILD if self.environ.get(name)}
+        try:
+            done = subprocess.run(
+                [program, *arguments],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                stdin=subprocess.DEVNULL,
+                env={"PATH": self.path, "LC_ALL": "C", **seen},
+            )
+        except OSError as error:
+            raise ToolError(f"cannot run '{program}': {error.strerror}") from error
+        return done.stdout + done.stderr
+
+
+def require_release(what: str, path: Path, *, found: str, toolkit: str | None, remedy: str) -> None:
+    """Refuse a toolkit of another release than the cell is for: its wheel would not be what its name says."""
+    if toolkit is not None and found != ".".join(toolkit.split(".")[:2]):
+        raise NotHereError(
+            f"{what} at '{path}' is {found}; this cell needs {toolkit}",
+            help=f"{remedy} {toolkit}, or name a cell of {found}, if there is one",
+        )
