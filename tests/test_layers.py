@@ -71,7 +71,7 @@ def place(module):
 
 def test_everything_has_its_place_in_the_flow():
     there = {
-        path.stem for path in ROOT.iterdir() if path.suffix == ".py" or any(path.glob("*.py")) and path.name != "nix"
+        path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (any(path.glob("*.py")) and path.name != "nix")
     }
     assert there - {"__init__"} == set(FLOW)
 

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from builder import __version__, kernel, render, terminal, toolchain
+from builder import kernel, render, terminal, toolchain
 from builder.binary.manylinux import MANYLINUX
-from builder.build import reproducible, sandbox
+from builder.build import own_code, reproducible, sandbox
 from builder.build.cell import build
 from builder.build.framework import torch_identity, tvm_ffi_identity
 from builder.build.job import Beside, Job
@@ -201,7 +201,7 @@ def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[Job, BuildRecord]:
         path=tuple(Path(folder) for folder in environ["PATH"].split(os.pathsep) if folder not in _SYSTEM),
     )
     record = BuildRecord(
-        builder=__version__,
+        builder=own_code.identity(),
         variant=cell.variant,
         wheel={"version": spec.wheel_version or "", "label": str(spec.label), "policy": spec.policy},
         project=file_digests(project.files),

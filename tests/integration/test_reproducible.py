@@ -186,7 +186,7 @@ def test_without_a_seed_sections_have_random_names(tmp_path):
 
 
 def test_every_rule_has_a_test_here_or_beside_its_module():
-    # A glob's order is that of tests/test_sources.py.
+    # A glob's order is that of tests/kernel/test_source_set.py.
     text = Path(__file__).read_text(encoding="utf-8")
     assert [name for name in reproducible.NAMES if name not in text.split("def test_every_rule")[0]] == [
         "sorted-inputs"

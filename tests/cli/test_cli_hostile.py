@@ -1,0 +1,133 @@
+"""What a machine may do to a command: full disks, closed streams, odd files and numbers; each is said in a line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from builder import cli
+from builder.matrix.variant import Variant
+from tests.paths import ROOT
+from tests.wheels import make
+
+RELU = ROOT / "examples" / "relu"
+CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
+ALL = (
+    ("--help",), ("--version",), (), *((name, "--help") for name in cli.COMMANDS),
+    ("check", str(RELU)), ("check", str(RELU), "--format", "json"), ("check", "--explain", "B120"),
+    ("schema",), ("schema", "--format", "markdown"), ("matrix", str(RELU)), ("matrix", str(RELU), "--format", "json"),
+    ("matrix", str(RELU), "--explain"), ("render", str(RELU), "--backend", "cpu"), ("completion", "bash"),
+    ("pins", "check"),
+)  # fmt: skip
+
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+
+
+def builder(*arguments, **options):
+    argv = [sys.executable, "-m", "builder", *arguments]
+    return subprocess.run(argv, check=False, stderr=subprocess.PIPE, **options)
+
+
+@needs_full
+@pytest.mark.parametrize("arguments", ALL, ids=" ".join)
+def test_a_stdout_without_room_is_said(arguments):
+    with Path("/dev/full").open("wb") as full:
+        done = builder(*arguments, stdout=full)
+    assert done.returncode == 4, done.stderr
+    assert b"No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b"Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("schema",), ("check", str(RELU))], ids=" ".join)
+def test_a_stdout_that_is_closed_is_said(arguments):
+    script = 'exec "$@" >&-'
+    argv = ["sh", "-c", script, "sh", sys.executable, "-m", "builder", *arguments]
+    done = subprocess.run(argv, check=False, stderr=subprocess.PIPE)
+    assert done.returncode in (0, 4), done.stderr
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 0 or b"closed" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("check", "--help"), ("schema",)], ids=" ".join)
+def test_a_reader_that_leaves_is_no_error(arguments):
+    read, write = os.pipe()
+    os.close(read)
+    done = builder(*arguments, stdout=write)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@needs_full
+def test_a_stderr_without_room_changes_no_exit_code():
+    argv = [sys.executable, "-m", "builder", "check", "/nowhere"]
+    with Path("/dev/full").open("wb") as full:
+        assert subprocess.run(argv, check=False, stdout=subprocess.DEVNULL, stderr=full).returncode == 2
+
+
+def test_a_statement_that_cannot_be_written_is_said(tmp_path, capsys):
+    wheel = make(tmp_path, "relu", CPU)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert cli.run(["attest", str(wheel), "--output", str(tmp_path / "file")]) == 4
+    assert cli.run(["attest", str(wheel), "--output", "/proc/none"]) == 4
+    assert "error: cannot" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("store", "gc", "--max-size", "9" * 400),
+        ("store", "gc", "--max-age", "9" * 400 + "d"),
+        ("store", "gc", "--max-size", "9" * 5000),
+        ("store", "gc", "--max-age", "9" * 5000 + "d"),
+        ("store", "gc", "--max-size", "²"),
+        ("build", str(RELU), "--memory", "9" * 5000),
+        ("build", str(RELU), "--time-limit", "9" * 5000 + "s"),
+        ("build", str(RELU), "--jobs", "9" * 5000),
+    ],
+    ids=lambda arguments: " ".join(arguments)[:40],
+)
+def test_a_number_that_is_none_of_this_world_is_refused(arguments, tmp_path, capsys):
+    assert cli.run([*arguments, "--store", str(tmp_path / "store")]) == 2
+    assert "Error" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [("store", "list"), ("store", "verify"), ("store", "gc", "--max-age", "1d")])
+def test_a_store_that_is_none_is_said(command, tmp_path, capsys):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    for place in (tmp_path / "file", tmp_path / "file" / "store", tmp_path / ("a" * 300), tmp_path / "loop"):
+        (tmp_path / "loop").is_symlink() or (tmp_path / "loop").symlink_to("loop")
+        assert cli.run([*command, "--store", str(place)]) in (0, 2, 4)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="root becomes a user who may not read")
+@pytest.mark.parametrize("command", [("store", "list"), ("store", "verify"), ("store", "gc", "--max-age", "1d")])
+def test_a_store_that_cannot_be_read_is_said(command, tmp_path):
+    store = tmp_path / "store"
+    assert cli.run(["store", "gc", "--max-age", "1d", "--store", str(store)]) == 0
+    for path in (store / "wheels", store):
+        path.chmod(0)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:  # everything is imported: another user may not reach this folder
+        os.setuid(54321)
+        os.dup2(write, 2)
+        code = 99
+        try:
+            code = cli.run([*command, "--store", str(store)])
+        finally:
+            os._exit(code)
+    os.close(write)
+    _, status = os.waitpid(child, 0)
+    os.close(read)
+    assert os.waitstatus_to_exitcode(status) in (2, 4)
+
+
+@pytest.mark.parametrize("make_it", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_a_pin_file_that_is_none_is_said_at_once(make_it, tmp_path, capsys):
+    make_it(tmp_path / "pins.toml")
+    assert cli.run(["pins", "check", "--file", str(tmp_path / "pins.toml")]) in (2, 4)
+    assert "error" in capsys.readouterr().err.lower()

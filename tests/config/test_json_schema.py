@@ -1,0 +1,144 @@
+"""The JSON Schema says what the parser says, as far as a schema can, and the reference page is up to date."""
+
+import json
+import re
+
+import jsonschema
+import pytest
+
+from builder import toml
+from builder.cli import run
+from builder.config import read, reference
+from builder.config.json_schema import json_schema
+from builder.config.text import Source
+from builder.errors import ConfigError
+from tests.paths import ROOT, TESTS
+
+DATA = TESTS / "data" / "config"
+SCHEMA = json_schema()
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+FIRST = {
+    "general": {"name": "relu", "version": 1, "edition": 5, "license": "MIT", "backends": ["cpu"]},
+    "tvm-ffi": {"src": []},
+    "kernel.k": {"backend": "cpu", "depends": [], "src": []},
+}
+FRAMEWORKS = ("torch", "torch-noarch", "tvm-ffi")
+
+
+def refusal(document):
+    return next(iter(VALIDATOR.iter_errors(document)), None)
+
+
+def documents():
+    """Yield a config of edition 5 for each value of the table of differences that is TOML, and how to name it."""
+    table_of = toml.loads((DATA / "differential.toml").read_text(encoding="utf-8"))["edition-5"]
+    for table, keys in table_of.items():
+        for key, verdicts in keys.items():
+            for value in (value for values in verdicts.values() for value in values):
+                text = document(table, key, value)
+                if text is not None:
+                    yield text, f"{table}.{key} = {value}"
+
+
+def document(table, key, value):
+    framework = table if table in FRAMEWORKS else "torch"
+    names = dict.fromkeys(["general", framework, *([table] if table else [])])
+    tables = {name: dict(FIRST.get(name, {})) for name in names}
+    if table.startswith("kernel."):
+        backend = table.removeprefix("kernel.")
+        own = FIRST["kernel.k"]
+        tables[table] = {**own, "backend": backend if backend in ("cuda", "rocm", "xpu", "metal") else "cpu"}
+    if table == "":
+        tables.pop(key, None)
+    else:
+        tables[table].pop(key, None)
+    lines = [f"{key} = {value}"] if table == "" else []
+    for name, entries in tables.items():
+        lines.append(f"[{name}]")
+        lines += [f"{entry} = {json.dumps(content)}" for entry, content in entries.items()]
+        lines += [f"{key} = {value}"] if name == table else []
+    text = "\n".join(lines) + "\n"
+    try:
+        toml.loads(text)
+    except ValueError:
+        return None
+    return text
+
+
+def is_accepted(text):
+    try:
+        read(Source(name="build.toml", text=text))
+    except ConfigError:
+        return False
+    return True
+
+
+CASES = list(documents())
+
+
+def test_the_schema_is_a_valid_schema_of_draft_2020_12():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+def test_the_command_prints_it(capsys):
+    assert run(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == SCHEMA
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*/build.toml")), ids=lambda path: path.parent.name)
+def test_every_example_validates(path):
+    assert refusal(toml.loads(path.read_text(encoding="utf-8"))) is None
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "valid").glob("v5-*.toml")), ids=lambda path: path.stem)
+def test_every_valid_config_of_edition_5_validates(path):
+    assert refusal(toml.loads(path.read_text(encoding="utf-8"))) is None
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for text, name in CASES if is_accepted(text)])
+def test_what_the_parser_accepts_validates(text):
+    assert refusal(toml.loads(text)) is None
+
+
+def test_what_the_parser_refuses_does_not_validate_where_a_schema_can_say_so():
+    passed = {name for text, name in CASES if not is_accepted(text) and refusal(toml.loads(text)) is None}
+    unexpected = {name for name in passed if not name.split(" = ")[0].endswith(INEXPRESSIBLE) and not is_json(name)}
+    assert unexpected == set()
+    assert len(passed) < len(CASES) / 10
+
+
+INEXPRESSIBLE = ("upstream", "source", "src", "include")
+"""Keys whose rules no regular expression has: what a URL is, and that a path stays inside the project."""
+
+
+def is_json(name):
+    """In JSON, 1.0 is an integer, and integers have no largest; Python's `$` matches before a line end, too."""
+    value = name.split(" = ", 1)[1]
+    return re.search(r"\d\.0\b|e[01]\b|\d{19}", value) is not None or value.endswith('\\n"')
+
+
+def test_every_key_has_a_description():
+    without = [
+        f"{name}.{key}"
+        for name, definition in [("", SCHEMA), *SCHEMA["$defs"].items()]
+        for key, value in definition.get("properties", {}).items()
+        if name != "Matrix" and "description" not in value
+    ]
+    assert without == []
+
+
+def test_the_reference_page_is_up_to_date():
+    assert (ROOT / "docs" / "config.md").read_text(encoding="utf-8") == reference.page()
+
+
+def test_the_reference_page_names_every_key(capsys):
+    assert run(["schema", "--format", "markdown"]) == 0
+    page = capsys.readouterr().out
+    keys = {key for definition in SCHEMA["$defs"].values() for key in definition.get("properties", {})}
+    deprecated = {"cuda-capabilities", "rocm-archs"}
+    backends = set(SCHEMA["$defs"]["Backend"]["enum"])
+    tables = {"cuda", "neuron", "tpu", "xpu", "hub"}
+    assert [key for key in sorted(keys - deprecated - backends - tables) if f"`{key}`" not in page] == []
+    assert all(f"## `[general.{table}]`" in page for table in tables)

@@ -1,0 +1,121 @@
+"""What reaches a build when everything is varied at once: no variation may undo another; no compiler is needed."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from builder.repro.preload import Preload
+from builder.repro.variations import VARIATIONS, Bench, Setting
+from tests import needs
+from tests.paths import TESTS
+
+TINY = TESTS / "data/kernels/tiny"
+OLD = 1_000_000_007
+SHM = Path("/dev/shm")
+
+pytestmark = needs.only_with("git")
+
+
+@pytest.fixture
+def varied(tmp_path):
+    """A function that applies all variations of a round, as `builder repro` does."""
+    (tmp_path / "store/environments").mkdir(parents=True)
+    (tmp_path / "store/uv").mkdir()
+    bench = None
+
+    def apply(number):
+        nonlocal bench
+        library = Preload(library=tmp_path / "preload.so")
+        bench = Bench(folder=tmp_path / tmp_path.name / "bench", preload=library, round=number)
+        setting = Setting(kernel=shutil.copytree(TINY, tmp_path / "kernel"), store=tmp_path / "store", cwd=tmp_path)
+        for variation in VARIATIONS:
+            setting = variation.apply(setting, bench)
+        return setting
+
+    yield apply
+    if bench is not None:
+        shutil.rmtree(bench.elsewhere, ignore_errors=True)
+
+
+def files(folder):
+    return {
+        str(path.relative_to(folder)): path
+        for path in sorted(folder.rglob("*"))
+        if ".git" not in path.relative_to(folder).parts
+    }
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_kernel_that_is_built_has_all_files_with_other_times_and_modes(varied, number):
+    kernel = varied(number).kernel
+    assert list(files(kernel)) == list(files(TINY))
+    assert {int(path.stat().st_mtime) for path in files(kernel).values()} == {OLD}
+    modes = {path.stat().st_mode & 0o777 for path in files(kernel).values() if path.is_file()}
+    assert modes == {0o755 if number % 2 else 0o400}
+    assert all(
+        path.read_bytes() == (TINY / name).read_bytes() for name, path in files(kernel).items() if path.is_file()
+    )
+
+
+def test_the_first_round_is_a_clean_clone_in_a_deep_folder_with_a_space(varied):
+    kernel = varied(1).kernel
+    assert "a folder with a space" in str(kernel)
+    assert len(kernel.parts) > 12
+    clean = subprocess.run(["git", "-C", kernel, "-c", "core.fileMode=false", "diff", "--quiet"], check=False)
+    assert clean.returncode == 0
+
+
+def test_the_second_round_is_a_tarball_through_a_link(varied):
+    kernel = varied(2).kernel
+    assert kernel.is_symlink()
+    assert not (kernel / ".git").exists()
+
+
+@pytest.mark.skipif(not SHM.is_dir(), reason="no other file system that everybody may write to")
+def test_the_third_round_is_on_another_file_system(varied):
+    assert varied(3).kernel.is_relative_to(SHM)
+
+
+def test_files_are_made_from_the_last_to_the_first(varied, monkeypatch):
+    """The order of creation, which is the order of listing on file systems that keep it."""
+    made = []
+    original = shutil.copy2
+
+    def copy2(source, target, **options):
+        made.append(Path(target))
+        return original(source, target, **options)
+
+    monkeypatch.setattr(shutil, "copy2", copy2)
+    kernel = varied(1).kernel
+    last = [path.relative_to(kernel) for path in made if path.is_relative_to(kernel) and ".git" not in path.parts]
+    assert last
+    folders = {path.parent for path in last}
+    for folder in folders:
+        names = [path.name for path in last if path.parent == folder]
+        assert names == sorted(names, reverse=True)
+
+
+@pytest.mark.parametrize(("number", "off"), [(1, False), (2, False), (3, True)], ids=["cold", "warm", "absent"])
+def test_a_cache_of_compilers_is_used_where_it_is_varied(varied, number, off):
+    """`builder repro` switches it off for the build that others are compared with."""
+    seen = {"CCACHE_DISABLE": "1", **varied(number).environ}
+    assert bool(seen["CCACHE_DISABLE"]) is off
+    assert off or Path(seen["CCACHE_DIR"]).is_dir()
+
+
+def test_no_build_sees_what_another_left_in_a_cache_but_that_of_the_first_round(tmp_path):
+    (varies,) = (each for each in VARIATIONS if each.name == "ccache")
+
+    def cache(number):
+        bench = Bench(folder=tmp_path / "bench", preload=None, round=number)
+        found = varies.apply(Setting(kernel=TINY, store=tmp_path, cwd=tmp_path), bench)
+        return Path(found.environ["CCACHE_DIR"])
+
+    first = cache(1)
+    (first / "object").write_text("of the first round")
+    again, warm = cache(1), cache(2)
+    assert list(again.iterdir()) == []
+    assert [path.name for path in warm.iterdir()] == ["object"]
+    assert len({first, again, warm}) == 3
