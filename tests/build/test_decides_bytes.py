@@ -112,9 +112,10 @@ def test_rendering_opens_exactly_the_templates_and_the_cmake_of_the_list(tmp_pat
     package = tmp_path / "torch-ext/rare"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    kernels = [tmp_path, 
+    kernels = [
         path.parent for folder in ("examples", "tests/data/kernels") for path in ROOT.glob(f"{folder}/*/build.toml")
     ]
+    kernels.append(tmp_path)
     opened = {path for path in fresh(RENDER, *kernels) if path.startswith(("cmake/", "templates/", "builder/data/"))}
     assert opened <= LISTED
     assert {name for name in LISTED if name.startswith(("cmake/", "templates/"))} <= opened
