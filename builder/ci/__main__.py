@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from builder import terminal
-from builder.ci import template
+from builder.ci.pipeline import template
 from builder.ci.summary import markdown, read
 from builder.errors import BuilderError
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-from builder.ci import Service
 from builder.ci.origin import Home, find
+from builder.ci.pipeline import Service
 from builder.config.values import Backend, Framework, InvalidValueError, KernelName
 from builder.errors import BuilderError
 from builder.matrix import NOARCH_ONLY, rows

@@ -9,8 +9,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from packaging.utils import canonicalize_name
 
 from builder import resources
-from builder.ci import PLACEHOLDER, caller
 from builder.ci.origin import DISTRIBUTION
+from builder.ci.pipeline import PLACEHOLDER, caller
 from builder.config.values import Backend, Framework
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import write_atomic

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from builder import __version__
-from builder.ci import SERVICES, caller, template
 from builder.ci.origin import Home
+from builder.ci.pipeline import SERVICES, caller, template
 from tests.paths import ROOT
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
