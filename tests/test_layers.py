@@ -49,6 +49,8 @@ FLOW = (
 """Every module and package of `builder/`: one imports only from those before it."""
 LOOSE = 10
 """The most modules that lie beside the packages, with `__init__` and `__main__` not counted."""
+LONGEST_TEST = 400
+"""The most lines of a test file; a longer one has two subjects."""
 
 
 def imports(module):
@@ -74,6 +76,11 @@ def test_everything_has_its_place_in_the_flow():
         path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (any(path.glob("*.py")) and path.name != "nix")
     }
     assert there - {"__init__"} == set(FLOW)
+
+
+def test_no_test_file_is_long():
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in Path(__file__).parent.rglob("*.py")}
+    assert {str(path): count for path, count in lines.items() if count > LONGEST_TEST} == {}
 
 
 def test_few_modules_lie_beside_the_packages():

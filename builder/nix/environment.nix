@@ -105,7 +105,7 @@ in
       PATH = concatStringsSep ":" set.path;
       PYTHONHASHSEED = "0";
       SOURCE_DATE_EPOCH = "315532800";
-      toolkit = script ../toolkit.py "toolkit.py";
+      toolkit = script ../toolchain/cuda_wheels.py "cuda_wheels.py";
       fixup = set.fixup or "";
       wheels = toJSON (
         map (pinned: {

@@ -1,5 +1,5 @@
 /**
-  The pin file: which wheels the environment of a cell is made of. The rules are those of `builder/pins.py`.
+  The pin file: which wheels the environment of a cell is made of. The rules are those of `builder/pins/__init__.py`.
 */
 { util }:
 let

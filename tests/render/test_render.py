@@ -1,6 +1,5 @@
 """A kernel becomes a project: complete, deterministic, and safe whatever its config says."""
 
-import ast
 import json
 import os
 import re
@@ -9,16 +8,15 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from builder import toml
 from builder.config import Backend
-from builder.errors import BuilderError, ConfigError
+from builder.errors import BuilderError
 from builder.kernel import load
-from builder.render import backends, is_noarch, quoting, render
+from builder.render import backends, is_noarch, render
 from builder.resources import DATA
 from tests.paths import ROOT
+from tests.render.small import kernel, write
 
 EXAMPLES = ROOT / "examples"
 CUTLASS_4_0 = "dc4817921edda44a549197ff3a9dcf5df0636e7b"
@@ -28,42 +26,6 @@ CASES = [
     for path in sorted(EXAMPLES.glob("*/build.toml"))
     for backend in backends(load(path.parent))
 ]
-
-
-def write(root, files):
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, encoding="utf-8")
-    return load(root)
-
-
-def kernel(root, *, general="", torch="", component="", backend="cpu", framework="torch", extra="", files=None):
-    """Write a small kernel whose tables have the given lines in them, and load it."""
-    package = "tvm-ffi-ext" if framework == "tvm-ffi" else "torch-ext"
-    source = f"{package}/binding.cpp"
-    config = f"""
-[general]
-name = "tiny"
-version = 3
-edition = 5
-license = "Apache-2.0"
-backends = ["{backend}"]
-{general}
-
-[{framework}]
-{"" if framework == "torch-noarch" else f'src = ["{source}"]'}
-{torch}
-"""
-    if framework != "torch-noarch":
-        config += f"""
-[kernel.one]
-backend = "{backend}"
-depends = []
-src = ["one.cpp"]
-{component}
-"""
-    standard = {f"{package}/tiny/__init__.py": "", source: "", "one.cpp": "", "build.toml": config + extra}
-    return write(root, {**standard, **(files or {})})
 
 
 @pytest.mark.parametrize(("example", "backend"), CASES)
@@ -289,189 +251,3 @@ def test_headers_come_along_whoever_lists_them(tmp_path):
     files = render(loaded, Backend.CPU).files
     assert {"inc/deep/a.cuh", "csrc/b.h"} <= set(files)
     assert "inc/note.md" not in files
-
-
-@pytest.mark.parametrize(
-    ("name", "backend"),
-    [("a.cu", "cpu"), ("a.hip", "cuda"), ("a.metal", "cpu"), ("a.mm", "xpu"), ("a.cu", "xpu"), ("a.metal", "rocm")],
-)
-def test_a_source_of_another_backend_is_refused_where_it_is_listed(tmp_path, name, backend):
-    extra = f'\n[kernel.two]\nbackend = "{backend}"\ndepends = []\nsrc = [\n  "one.cpp",\n  "{name}",\n]\n'
-    loaded = kernel(tmp_path, backend=backend, extra=extra, files={name: ""})
-    with pytest.raises(ConfigError) as caught:
-        render(loaded, Backend(backend))
-    (problem,) = caught.value.problems
-    assert (problem.code, problem.key) == ("B062", ("kernel", "two", "src", 1))
-    assert problem.span is not None
-
-
-UNREPRESENTABLE = ["a;b", "$<CONFIG>", "[", "end\\", "", "SOURCES", "SHELL:-a"]
-
-
-@pytest.mark.parametrize("text", UNREPRESENTABLE)
-@pytest.mark.parametrize("key", ["cxx-flags", "include"])
-def test_what_cmake_cannot_hold_is_refused_with_its_position(tmp_path, key, text):
-    if key == "include" and text == "":
-        pytest.skip("not a path")
-    lines = f'{key} = ["-O1", {quoting.toml(text)}]'
-    loaded = kernel(tmp_path, component=lines)
-    with pytest.raises(ConfigError) as caught:
-        render(loaded, Backend.CPU)
-    (problem,) = caught.value.problems
-    assert (problem.code, problem.key) == ("B060", ("kernel", "one", key, 1))
-    assert problem.span.line == (tmp_path / "build.toml").read_text().splitlines().index(lines) + 1
-
-
-def test_a_file_that_a_glob_finds_is_refused_at_the_glob(tmp_path):
-    loaded = kernel(
-        tmp_path, extra='\n[kernel.two]\nbackend = "cpu"\ndepends = []\nsrc = ["x/*.cpp"]\n', files={"x/a;b.cpp": ""}
-    )
-    with pytest.raises(ConfigError, match="separates") as caught:
-        render(loaded, Backend.CPU)
-    assert caught.value.problems[0].key == ("kernel", "two", "src", 0)
-
-
-def test_every_problem_is_reported_in_one_run(tmp_path):
-    loaded = kernel(tmp_path, component='cxx-flags = ["a;b", "-fplugin=x", "c;d"]')
-    with pytest.raises(ConfigError) as caught:
-        render(loaded, Backend.CPU)
-    assert [problem.code for problem in caught.value.problems] == ["B060", "B061", "B060"]
-
-
-UNSAFE = [
-    "-fplugin=evil.so",
-    "-fplugin-arg-x-y=z",
-    "-fpass-plugin=evil.so",
-    "-wrapper",
-    "@flags.txt",
-    "-B/tmp/evil",
-    "-B",
-    "-specs=evil.specs",
-    "--specs=evil",
-    "--compiler-bindir=/tmp",
-    "-ccbin",
-    "-ccbin=/tmp/evil",
-    "--options-file",
-    "-optf",
-    "-Xcompiler=-fplugin=evil.so",
-    "-Xcompiler=-O2,-fplugin=evil.so",
-    "-Wl,-plugin,evil.so",
-    "-Wl,@file",
-    "-Xclang=-load",
-    "--config=x.cfg",
-    "--gcc-toolchain=/tmp",
-    "-fuse-ld=/tmp/evil",
-    "--ld-path=/tmp/evil",
-    "--cuda-path=/tmp",
-    "--rocm-path=/tmp",
-    "-Xcompiler='-fplugin=x'",
-]
-
-
-@pytest.mark.parametrize("flag", UNSAFE)
-@pytest.mark.parametrize(
-    ("backend", "key"), [("cpu", "cxx-flags"), ("cuda", "cuda-flags"), ("rocm", "hip-flags"), ("xpu", "sycl-flags")]
-)
-def test_a_flag_that_loads_code_is_refused_unless_it_is_allowed(tmp_path, backend, key, flag):
-    loaded = kernel(tmp_path, backend=backend, component=f"{key} = [{quoting.toml(flag)}]")
-    with pytest.raises(ConfigError, match="--allow-unsafe-flags") as caught:
-        render(loaded, Backend(backend))
-    assert caught.value.problems[0].key == ("kernel", "one", key, 0)
-    assert quoting.cmake(flag) in render(loaded, Backend(backend), allow_unsafe_flags=True)["CMakeLists.txt"]
-
-
-@pytest.mark.parametrize(
-    "flags", [["-Xcompiler", "-fplugin=evil.so"], ["-Xclang", "-load", "-Xclang", "evil.so"], ["-Xlinker", "@x"]]
-)
-def test_what_a_flag_hands_on_is_judged_too(tmp_path, flags):
-    loaded = kernel(tmp_path, component=f"cxx-flags = {quoting.toml(flags)}")
-    with pytest.raises(ConfigError, match="B061"):
-        render(loaded, Backend.CPU)
-
-
-SAFE = [
-    "-O3",
-    "-DX=@Y@",
-    "-fopenmp-simd",
-    "-std=c++17",
-    "--use_fast_math",
-    "-Xcompiler=-fopenmp",
-    "-lineinfo",
-    "-Wno-unused",
-    "-DBUILD=1",
-    "-march=armv8-a",
-    "--ptxas-options=-v",
-    "-diag-suppress=177",
-    "-include",
-    "--expt-extended-lambda",
-    "-static-global-template-stub=false",
-    "-fPIC",
-    "--default-stream=per-thread",
-]
-
-
-@pytest.mark.parametrize("flag", SAFE)
-def test_a_common_flag_is_not_refused(tmp_path, flag):
-    loaded = kernel(tmp_path, component=f"cxx-flags = [{quoting.toml(flag)}]")
-    assert quoting.cmake(flag) in render(loaded, Backend.CPU)["CMakeLists.txt"]
-
-
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
-HOSTILE = st.one_of(
-    TEXT,
-    st.sampled_from(
-        [
-            '"',
-            "')",
-            "${HOME}",
-            "$ENV{HOME}",
-            "@X@",
-            "#[[",
-            "]]",
-            '"""',
-            "\\",
-            "{{ x }}",
-            "{% x %}",
-            ")\nfoo(",
-            "x" * 5000,
-        ]
-    ),
-    st.lists(st.sampled_from(list("\"'$;)(\n[]{}@#\\<>%` x")), min_size=1, max_size=20).map("".join),
-)
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(license_=HOSTILE, flag=HOSTILE, include=HOSTILE, hub=HOSTILE, revision=HOSTILE)
-def test_no_string_of_a_config_becomes_syntax(tmp_path, license_, flag, include, hub, revision):  # noqa: PLR0917
-    general = f"kernel-depends = [{{ repo-id = {quoting.toml(hub)}, revision = {quoting.toml(revision)} }}]\n"
-    component = f"cxx-flags = [{quoting.toml(flag)}]\ninclude = [{quoting.toml(include)}]\n"
-    try:
-        loaded = kernel(tmp_path, general=general, component=component)
-        config = (tmp_path / "build.toml").read_text(encoding="utf-8")
-        loaded = write(
-            tmp_path, {"build.toml": config.replace('license = "Apache-2.0"', f"license = {quoting.toml(license_)}", 1)}
-        )
-        project = render(loaded, Backend.CPU, unique_id="x", allow_unsafe_flags=True)
-    except ConfigError as error:
-        assert all(problem.span is not None for problem in error.problems)  # noqa: PT017  not every example is refused
-        return
-    table = toml.loads(project["pyproject.toml"])
-    found = table["project"]["license"]
-    assert found == {"text": license_} or (
-        isinstance(found, str) and found.lower() == " ".join(license_.split()).lower()
-    )
-    assert table["tool"]["scikit-build"]["wheel"]["py-api"] == "py3"
-    metadata = json.loads(project["torch-ext/tiny/metadata.json"])
-    assert metadata["license"] == license_
-    assert metadata["kernel-depends"] == [{"repo-id": hub, "revision": revision}]
-    ast.parse(project["torch-ext/tiny/_ops.py"])
-    lists = project["CMakeLists.txt"]
-    plain = render(
-        kernel(tmp_path / "plain", component='cxx-flags = ["F"]\ninclude = ["I"]'), Backend.CPU, unique_id="x"
-    )
-    expected = (
-        plain["CMakeLists.txt"]
-        .replace("    F\n", f"    {quoting.cmake(flag)}\n")
-        .replace("    I\n", f"    {quoting.cmake(include)}\n")
-    )
-    assert lists == expected

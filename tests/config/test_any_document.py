@@ -1,0 +1,108 @@
+"""Any document is decoded or refused, soon and briefly."""
+
+import datetime as dt
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from builder.config import read
+from builder.config.text import Source
+from builder.errors import ConfigError
+from tests.config.texts import GENERAL, LICENSE, problems_of, source
+
+
+def error_of(action):
+    try:
+        action()
+    except ConfigError as error:
+        return error
+    return None
+
+
+SCALARS = st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just(dt.date(2020, 1, 1)))
+
+
+class Given(Source):
+    """A source whose document is given: the decoder must stand anything a parser returns."""
+
+    __slots__ = ("document",)
+
+    def __init__(self, document):
+        super().__init__(name="build.toml", text="")
+        object.__setattr__(self, "document", document)
+
+    def table(self):
+        return self.document
+
+
+NAMES = st.sampled_from(
+    [
+        "general", "torch", "kernel", "matrix", "torch-noarch", "name", "version", "edition", "backends", "src", "cuda",
+        "stable-abi", "backend", "depends", "kernel-depends", "systems", "universal", "language", "", "x", "\ud800",
+    ]
+)  # fmt: skip
+ANY = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=4)),
+    max_leaves=25,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(document=st.dictionaries(NAMES, ANY, max_size=5))
+def test_any_document_is_decoded_or_refused(document):
+    error = error_of(lambda: read(Given(document), license=LICENSE))
+    assert error is None or (error.problems and str(error).encode("utf-8"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("minverr{} = 1", id="unknown keys that look like others"),
+        pytest.param("x{} = 1", id="unknown keys"),
+        pytest.param("[kernel.k{}]", id="missing keys"),
+    ],
+)
+def test_ten_thousand_mistakes_are_reported_in_two_seconds(line):
+    lines = "\n".join(line.format(number) for number in range(10_000))
+    start = time.process_time()
+    problems = problems_of(f"{GENERAL}[torch]\n{lines}\n")
+    assert time.process_time() - start < 2
+    assert len(problems) >= 10_000
+
+
+def test_ten_thousand_bad_values_are_reported_in_two_seconds():
+    values = "\n".join(f"{number}," for number in range(10_000))
+    start = time.process_time()
+    problems = problems_of(f"{GENERAL}[torch]\nsrc = [\n{values}\n]\n")
+    assert time.process_time() - start < 2
+    assert [problem.span.line for problem in problems] == list(range(9, 10_009))
+
+
+LONG = 1_000_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a" * LONG + " = 1\n[torch]\n", id="a bare key"),
+        pytest.param('"' + "é" * (LONG // 2) + '" = 1\n[torch]\n', id="a quoted key"),
+        pytest.param('upstream = "https://' + "é." * (LONG // 3) + '"\n[torch]\n', id="an international host"),
+        pytest.param('upstream = "https://xn--' + "9" * LONG + '"\n[torch]\n', id="a Punycode host"),
+        pytest.param('upstream = "https://' + "9" * LONG + '"\n[torch]\n', id="a numeric host"),
+        pytest.param('[torch]\nminver = "' + "1" * LONG + '.1"\n', id="a version"),
+        pytest.param('[torch-noarch]\ncuda_capabilities = ["sm_' + "9" * LONG + '"]\n', id="a capability"),
+        pytest.param('[torch]\nsrc = ["' + "x/" * (LONG // 2) + '/../../../y\\u0000"]\n', id="a path"),
+        pytest.param("[torch]\n[kernel." + "k" * LONG + "]\nsrc = 1\n", id="a component"),
+    ],
+)
+def test_a_megabyte_in_one_place_is_reported_briefly(text):
+    start = time.process_time()
+    problems = problems_of(GENERAL + text)
+    assert time.process_time() - start < 3
+    assert all(len(problem.message) < 500 for problem in problems)
+    with pytest.raises(ConfigError) as raised:
+        read(source(GENERAL + text))
+    assert len(str(raised.value)) < 5_000

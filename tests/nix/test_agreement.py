@@ -1,0 +1,180 @@
+"""Nix says what Python says: cells, pins, and what lies beside a load test."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import tomlkit
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from builder import kernel, pins
+from builder.build.loadtest import beside
+from builder.config import parse
+from builder.config.text import Source
+from builder.matrix import SETS, rows, select
+from tests import needs
+from tests.nix.evaluating import EXAMPLES, KNOWN, NIX, evaluate, library
+from tests.paths import TESTS
+
+pytestmark = [pytest.mark.nix, needs.only_with("nix-instantiate")]
+CASES = TESTS / "data/select"
+
+
+def test_every_shared_case_of_the_matrix_agrees():
+    found = evaluate(NIX / "select.nix")
+    assert sorted(found) == sorted(path.name for path in CASES.glob("*.toml"))
+    assert [name for name, case in found.items() if not case["agrees"]] == []
+
+
+VERSIONS = ("2.9", "2.11", "2.12", "2.13", "2.14", "2.20")
+TOOLKITS = ("11.8", "12.6", "13.0", "13.2", "2025.3", "14.0")
+COMPILED = ("cpu", "cuda", "metal", "rocm", "xpu")
+SYSTEMS = ("x86_64-linux", "aarch64-linux", "aarch64-darwin")
+
+
+def maybe(strategy):
+    return st.one_of(st.none(), strategy)
+
+
+def table(**values):
+    return {name.replace("_", "-"): value for name, value in values.items() if value not in (None, {})}
+
+
+@st.composite
+def cases(draw):
+    """Return a config as its file has it, in either schema, with what is asked of the matrix."""
+    backends = draw(st.lists(st.sampled_from((*COMPILED, "tpu")), min_size=1, unique=True))
+    framework = draw(st.sampled_from(("torch", "torch-noarch", "tvm-ffi")))
+    current = draw(st.booleans())
+    compiled = [backend for backend in backends if backend in COMPILED]
+    parts = draw(st.lists(st.sampled_from(compiled), unique=True)) if compiled and framework != "torch-noarch" else []
+    bounds = st.sampled_from(VERSIONS)
+    tables = st.dictionaries(st.sampled_from(backends), bounds, max_size=3)
+    frameworks = {
+        "torch": table(
+            minver=draw(maybe(bounds)),
+            maxver=draw(maybe(bounds)),
+            stable_abi=draw(maybe(st.one_of(bounds, tables) if current else bounds)),
+        ),
+        "torch-noarch": {},
+        "tvm-ffi": {"src": ["binding.cpp"]},
+    }
+    toolkits = st.sampled_from(TOOLKITS)
+    cuda = table(minver=draw(maybe(toolkits)), maxver=draw(maybe(toolkits))) if draw(st.booleans()) else None
+    general = {"name": "case", "version": 1, "license": "MIT", "backends": backends} | table(cuda=cuda)
+    config = {"general": general, framework: frameworks[framework]}
+    if current:
+        general["edition"] = 5
+        config |= table(matrix=draw(maybe(matrices(backends))))
+    config["kernel"] = {f"{name}-part": {"backend": name, "depends": [], "src": ["part.cpp"]} for name in parts}
+    chosen = draw(st.lists(st.sampled_from(SETS), min_size=1, unique=True))
+    return {"config": config, "all": draw(st.booleans()), "sets": [name for name in SETS if name in chosen]}
+
+
+@st.composite
+def matrices(draw, backends):
+    systems = st.lists(st.sampled_from(SYSTEMS), min_size=1, unique=True)
+    toolkits = st.lists(st.sampled_from(TOOLKITS), min_size=1, unique=True)
+    own = {
+        backend: found
+        for backend in draw(st.lists(st.sampled_from(backends), unique=True))
+        if (found := table(systems=draw(maybe(systems)), toolkits=draw(maybe(toolkits))))
+    }
+    return table(systems=draw(maybe(systems))) | own
+
+
+def selected(case):
+    config = parse(Source(name="build.toml", text=tomlkit.dumps(case["config"])))
+    among = [row for row in rows() if row.set in case["sets"]]
+    cells = select(config, among, unbundled=case["all"])
+    return [[cell.variant, cell.system, str(cell.torch)] for cell in cells]
+
+
+# Many cases in each call: starting Nix takes longer than a hundred of them.
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(cases(), min_size=40, max_size=40))
+def test_nix_selects_what_python_selects(batch):
+    found = library("selected", cases=batch)
+    for case, cells in zip(batch, found, strict=True):
+        assert cells == selected(case), json.dumps(case)
+
+
+def test_nix_finds_the_pins_that_python_finds_for_every_cell_and_python():
+    needs, expected = [], []
+    seen = {}
+    for path in EXAMPLES:
+        for cell in select(kernel.load(path).config, rows(), unbundled=True):
+            requirement = pins.Requirement.of(cell, "")
+            seen[requirement] = cell
+    for requirement in seen:
+        for python in KNOWN.pythons:
+            wanted = replace(requirement, python=python)
+            needs.append(
+                {
+                    "recipe": wanted.recipe,
+                    "version": wanted.version,
+                    "compute": wanted.compute,
+                    "system": wanted.system,
+                    "python": python,
+                }
+            )
+            try:
+                wheels = KNOWN.environment(wanted).wheels
+                expected.append([[wheel.file, wheel.sha256, wheel.index] for wheel in wheels])
+            except pins.MissingPinsError:
+                expected.append(None)
+    assert library("pinned", needs=needs) == expected
+    assert any(found is None for found in expected)
+    assert any(found is not None for found in expected)
+
+
+def as_nix_has_it(cell):
+    """Return what of a cell the pins ask for, as JSON."""
+    values = {"stable_abi": cell.stable_abi, "tvm_ffi": cell.tvm_ffi, "torch": cell.torch}
+    known = {name.replace("_", "-"): None if value is None else str(value) for name, value in values.items()}
+    names = {"framework": cell.framework.value, "backend": cell.backend.value}
+    return {**known, **names, "compute": cell.compute, "system": cell.system}
+
+
+STRANGER = """
+[general]
+name = "stranger"
+version = 1
+edition = 5
+license = "MIT"
+backends = ["cpu", "cuda", "rocm", "xpu"]
+python-depends = ["helion", "einops"]
+
+[general.cuda]
+python-depends = ["nvidia-cutlass-dsl"]
+
+[{framework}]
+src = ["binding.cpp"]
+"""
+
+
+@pytest.mark.parametrize("framework", ["torch", "torch-noarch", "tvm-ffi"])
+@pytest.mark.parametrize("text", ["import triton.language as tl\n", "import torch\n"], ids=["triton", "no triton"])
+def test_the_load_test_has_the_same_beside_it_in_both_engines(tmp_path, framework, text):
+    config = STRANGER.format(framework=framework)
+    (tmp_path / "build.toml").write_text(config if framework != "torch-noarch" else config.rpartition("src")[0])
+    package = tmp_path / ("tvm-ffi-ext" if framework == "tvm-ffi" else "torch-ext") / "stranger/sub"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").write_text("from .sub import part\n")
+    (package / "part.py").write_text(text)
+    loaded = kernel.load(tmp_path)
+    cells = [cell for cell in select(loaded.config, rows(), unbundled=True) if cell.system == "x86_64-linux"]
+    expected = []
+    for cell in cells:
+        names = beside.parts(beside.wanted(loaded, cell))
+        requirement = replace(pins.Requirement.of(cell, ""), python="cp312")
+        try:
+            base = KNOWN.environment(requirement)
+            wheels = [wheel.file for wheel in KNOWN.beside(names, requirement, base=base).wheels]
+        except pins.MissingPinsError:
+            wheels = None
+        expected.append({"parts": list(names), "wheels": wheels})
+    found = library("beside", kernel=str(tmp_path), cells=[as_nix_has_it(cell) for cell in cells], python="cp312")
+    assert found == expected
+    assert any(each["wheels"] for each in found)

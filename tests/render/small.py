@@ -1,0 +1,39 @@
+"""A small kernel for tests of rendering."""
+
+from builder.kernel import load
+
+
+def write(root, files):
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    return load(root)
+
+
+def kernel(root, *, general="", torch="", component="", backend="cpu", framework="torch", extra="", files=None):
+    """Write a small kernel whose tables have the given lines in them, and load it."""
+    package = "tvm-ffi-ext" if framework == "tvm-ffi" else "torch-ext"
+    source = f"{package}/binding.cpp"
+    config = f"""
+[general]
+name = "tiny"
+version = 3
+edition = 5
+license = "Apache-2.0"
+backends = ["{backend}"]
+{general}
+
+[{framework}]
+{"" if framework == "torch-noarch" else f'src = ["{source}"]'}
+{torch}
+"""
+    if framework != "torch-noarch":
+        config += f"""
+[kernel.one]
+backend = "{backend}"
+depends = []
+src = ["one.cpp"]
+{component}
+"""
+    standard = {f"{package}/tiny/__init__.py": "", source: "", "one.cpp": "", "build.toml": config + extra}
+    return write(root, {**standard, **(files or {})})
