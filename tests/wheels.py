@@ -7,6 +7,7 @@ from packaging.utils import canonicalize_name
 
 from builder.wheel import metadata
 from builder.wheel.archive import Bytes, pack
+from builder.wheel.digest import METADATA_FILE
 
 
 def package(name, variant, *, content="answer = 42\n", version=1, archs=None):
@@ -25,7 +26,7 @@ def package(name, variant, *, content="answer = 42\n", version=1, archs=None):
         "python-depends": [],
         "backend": backend,
     }
-    files[metadata.METADATA_FILE] = Bytes(
+    files[METADATA_FILE] = Bytes(
         metadata.client_metadata(json.dumps(table).encode(), package=files, archs=None, build={})
     )
     return files

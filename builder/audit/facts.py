@@ -12,12 +12,7 @@ from builder.config.values import Backend, Framework, Version
 from builder.matrix.variant import Variant
 from builder.untrusted import UntrustedError
 
-_STABLE = re.compile(r"torch\.stable([0-9]{2,})\.([a-z0-9]+)", re.ASCII)
-_CLASSIC = re.compile(r"torch([0-9]{2,})(\.cxx11)?\.([a-z0-9]+)", re.ASCII)
-_TVM_FFI = re.compile(r"tvmffi([0-9]{2,})\.([a-z0-9]+)", re.ASCII)
 _LONGEST_REQUIREMENT = 1000
-_CPUS = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64", "amd64": "x86_64"}
-_SYSTEMS = {"linux": "linux", "manylinux": "linux", "musllinux": "linux", "macosx": "darwin", "win": "windows"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,27 +40,12 @@ class Facts:
         return cls(framework=variant.framework, backend=variant.backend, version=variant.version, stable=variant.stable)
 
 
-def variant_of(label: str, system: str | None) -> Variant | None:
-    """Return the variant that a wheel's label and system mean, or None if it is no such label."""
-    if match := _STABLE.fullmatch(label):
-        name = f"torch-stable-abi{match[1]}-{match[2]}-{system}"
-    elif match := _CLASSIC.fullmatch(label):
-        name = f"torch{match[1]}{'-cxx11' if match[2] else ''}-{match[3]}-{system}"
-    elif match := _TVM_FFI.fullmatch(label):
-        name = f"tvm-ffi{match[1]}-{match[2]}-{system}"
-    else:
-        name = label.replace(".", "-")
+def of_label(label: str, platform: str) -> Facts | None:
+    """Return the facts of a wheel with a label, or None where label and platform are of no variant."""
     try:
-        return Variant.parse(name)
+        return Facts.of(Variant.of_wheel(label, platform))
     except ValueError:
         return None
-
-
-def system_of(platform: str) -> str | None:
-    """Return `<cpu>-<os>` for a platform tag such as `manylinux_2_28_x86_64`; None for `any`."""
-    os = next((os for start, os in _SYSTEMS.items() if platform.startswith(start)), None)
-    cpu = next((cpu for end, cpu in _CPUS.items() if platform.endswith(end)), None)
-    return f"{cpu}-{os}" if cpu and os else None
 
 
 def headers(content: bytes) -> Message:

@@ -12,6 +12,7 @@ from builder.audit.report import Finding
 from builder.audit.subject import Subject
 from builder.config.values import Framework
 from builder.untrusted import UntrustedError
+from builder.wheel.digest import is_digested
 
 RULE = "layout"
 
@@ -24,7 +25,6 @@ _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}", re.ASCII)
 _ARCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+:-]{0,63}", re.ASCII)
 _LONGEST_NUMBER = 9
 _SHOWN = 80
-_NOT_DIGESTED = ("metadata.json", "metadata.json.sigstore")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -130,7 +130,7 @@ def _digest(path: str, values: Mapping[str, object], subject: Subject) -> Iterat
     expected = {
         name.removeprefix(f"{subject.module}/"): file.sha256
         for name, file in subject.files.items()
-        if name.startswith(f"{subject.module}/") and not _skipped(name.removeprefix(f"{subject.module}/"))
+        if name.startswith(f"{subject.module}/") and is_digested(name.removeprefix(f"{subject.module}/"))
     }
     for name in sorted(expected.keys() - files.keys()):
         yield _finding(path, name, "the digest does not name this file")
@@ -139,10 +139,6 @@ def _digest(path: str, values: Mapping[str, object], subject: Subject) -> Iterat
     for name in sorted(expected.keys() & files.keys()):
         if _decode(files[name]) != expected[name]:
             yield _finding(path, name, "the digest's hash is not that of the file")
-
-
-def _skipped(name: str) -> bool:
-    return name in _NOT_DIGESTED or name.endswith(".pyc") or "__pycache__" in name.split("/")
 
 
 def _decode(value: object) -> bytes | None:

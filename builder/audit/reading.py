@@ -153,8 +153,7 @@ def _facts(wheel: Wheel, *, package: str, texts: Mapping[str, bytes], plan: Plan
         return Facts.of(plan.variant)
     platform = min(tag.platform for tag in wheel.tags)
     if wheel.label is not None:
-        variant = facts.variant_of(wheel.label, facts.system_of(platform))
-        return None if variant is None else Facts.of(variant)
+        return facts.of_label(wheel.label, platform)
     metadata = parse_object(texts.get(f"{package}/metadata.json", b"")) or {}
     backend = metadata.get("backend")
     return facts.from_contents(

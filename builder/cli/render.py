@@ -13,6 +13,7 @@ from builder.cli.arguments import ALL, BackendsType
 from builder.config.values import Backend
 from builder.errors import BuilderError, DifferenceError
 from builder.kernel import Kernel
+from builder.matrix import is_noarch
 from builder.render.project import Project
 from builder.wording import listed
 
@@ -129,7 +130,7 @@ def _refuse_quote(project: Project, output: Path) -> None:
 
 def _backends(kernel: Kernel) -> str:
     return "".join(
-        f"{backend}\t{'noarch' if rendering.is_noarch(kernel, backend) else kernel.config.framework}\n"
+        f"{backend}\t{'noarch' if is_noarch(kernel.config, backend) else kernel.config.framework}\n"
         for backend in rendering.backends(kernel)
     )
 

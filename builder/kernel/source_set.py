@@ -67,12 +67,13 @@ def expand(kernel: Kernel, entries: Sequence[str], *, tree: Tree | None = None) 
     """Return the files that the entries of a `src` name: globs expanded, each file once, in the order of the entries.
 
     Raises:
-        ConfigError: an entry names no file, or one outside the project.
+        ConfigError: an entry names no file, or one outside the project; every such entry of the kernel is reported.
     """
+    tree = tree or Tree.of(kernel.root)
     problems: list[Problem] = []
-    path = next((path for path, known in _lists(kernel.config) if known == tuple(entries)), ())
-    found = tuple(dict.fromkeys(_expand(kernel, tree or Tree.of(kernel.root), path, entries, problems)))
+    found = tuple(dict.fromkeys(_expand(kernel, tree, (), entries, problems)))
     if problems:
+        source_set(kernel, tree=tree)  # the same problems, each at its key
         raise kernel.source.error(*problems)
     return found
 

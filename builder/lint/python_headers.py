@@ -7,7 +7,8 @@ from builder.config import Framework
 from builder.errors import BuilderError, Problem, Span
 from builder.kernel import Kernel
 from builder.lint.report import Located, locate
-from builder.render import is_noarch, needs_python, python_api
+from builder.matrix import is_noarch
+from builder.render import needs_python, python_api
 
 
 def check(kernel: Kernel) -> Iterator[Located]:
@@ -15,7 +16,7 @@ def check(kernel: Kernel) -> Iterator[Located]:
     if kernel.config.framework is not Framework.TORCH:
         return
     for backend in dict.fromkeys(kernel.config.general.backends):
-        if is_noarch(kernel, backend):
+        if is_noarch(kernel.config, backend):
             continue
         try:
             use = needs_python(kernel, backend)

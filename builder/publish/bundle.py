@@ -18,8 +18,8 @@ from builder.kernel.git import Checkout
 from builder.matrix.variant import Variant
 from builder.publish.card import NAME as CARD
 from builder.wheel.archive import Bytes, Member
+from builder.wheel.digest import METADATA_FILE
 from builder.wheel.kernel_wheel import Shipped, one_kernel
-from builder.wheel.metadata import METADATA_FILE
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 

@@ -12,7 +12,7 @@ from builder.errors import NothingToDoError, PublishError, ToolError
 from builder.publish import card
 from builder.publish.bundle import variants_in
 from builder.publish.targets import is_own
-from builder.wheel.metadata import METADATA_FILE, is_digested
+from builder.wheel.digest import METADATA_FILE, is_digested
 
 README = "README.md"
 _REPO_TYPE = "kernel"

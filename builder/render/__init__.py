@@ -7,17 +7,18 @@ from typing import cast
 
 from builder.config import Backend, Framework
 from builder.config.values import ProjectPath
-from builder.errors import BuilderError, ConfigError
+from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.kernel.source_set import HEADERS, SourceSet, expand, package_directory, source_set
 from builder.kernel.tree import Tree
+from builder.matrix import is_noarch
 from builder.render import python_api, refusals, values
 from builder.render.modules import modules
 from builder.render.project import Project
 from builder.render.template import environment
 from builder.wording import listed, quoted
 
-__all__ = ["backends", "is_noarch", "needs_python", "render"]
+__all__ = ["backends", "needs_python", "render"]
 
 _ID_DIGITS = 7
 _ID = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
@@ -26,11 +27,6 @@ _ID = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
 def backends(kernel: Kernel) -> tuple[Backend, ...]:
     """Return the backends that the kernel can be rendered for, in the config's order."""
     return tuple(dict.fromkeys(kernel.config.general.backends))
-
-
-def is_noarch(kernel: Kernel, backend: Backend) -> bool:
-    """Whether the project for `backend` has nothing to compile."""
-    return kernel.config.framework is Framework.TORCH_NOARCH or not kernel.config.components(backend)
 
 
 def render(
@@ -78,7 +74,7 @@ def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping
 
 
 def _python(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> python_api.Use | None:
-    if kernel.config.framework is not Framework.TORCH or is_noarch(kernel, backend):
+    if kernel.config.framework is not Framework.TORCH or is_noarch(kernel.config, backend):
         return None
     sources = (path for entries in values.source_lists(kernel, backend) for path in entries)
     return python_api.find(sources, copied, directories=python_api.directories(kernel.config, backend))
@@ -97,18 +93,14 @@ def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
 
 
 def _files(kernel: Kernel, tree: Tree, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
-    try:
-        # A file that a glob finds is in the project, whatever characters its name has.
-        return cast("tuple[ProjectPath, ...]", expand(kernel, entries, tree=tree))
-    except ConfigError:
-        source_set(kernel, tree=tree)  # names what is missing elsewhere, too
-        raise
+    # A file that a glob finds is in the project, whatever characters its name has.
+    return cast("tuple[ProjectPath, ...]", expand(kernel, entries, tree=tree))
 
 
 def _project(
     kernel: Kernel, backend: Backend, copied: Mapping[str, bytes], unique_id: str, python: python_api.Use | None
 ) -> Project:
-    given = values.of(kernel, backend, unique_id=unique_id, noarch=is_noarch(kernel, backend), python=python)
+    given = values.of(kernel, backend, unique_id=unique_id, noarch=is_noarch(kernel.config, backend), python=python)
     rendered = {
         path: environment().get_template(name).render(given).encode("utf-8")
         for path, name in _templates(kernel, backend).items()
@@ -122,7 +114,7 @@ def _templates(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
     """Return the rendered files, path -> template."""
     package = package_directory(kernel.config)
     shared = {"pyproject.toml": "_shared/pyproject.toml.j2"}
-    if is_noarch(kernel, backend):
+    if is_noarch(kernel.config, backend):
         return {**shared, f"{package}/_ops.py": "noarch/_ops.py.j2"}
     framework = kernel.config.framework
     own = {
@@ -142,7 +134,7 @@ def _copied(kernel: Kernel, backend: Backend, files: SourceSet) -> Iterator[str]
     Headers may be anyone's, since sources include what is not listed; other sources are those of the backend.
     """
     package = f"{package_directory(kernel.config)}/"
-    noarch = is_noarch(kernel, backend)
+    noarch = is_noarch(kernel.config, backend)
     compiled = set() if noarch else {path for entries in values.source_lists(kernel, backend) for path in entries}
     for path in files.paths:
         if path.startswith(package) or (not noarch and (path in compiled or path.endswith(HEADERS))):

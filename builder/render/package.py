@@ -5,7 +5,7 @@ from typing import Any
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-from builder.config import Backend, Config, dependencies
+from builder.config import Backend, Config, Framework, Version, dependencies
 from builder.config.v5 import KernelDependency
 from builder.render import quoting
 
@@ -13,8 +13,8 @@ ARCHS = "@KERNEL_ARCHITECTURES@"
 """What CMake replaces by the architectures that it compiled."""
 
 
-def client(config: Config, backend: Backend, *, ops: str, archs: bool) -> str:
-    """Return metadata.json; with `archs`, a template of it that CMake completes."""
+def client(config: Config, backend: Backend, *, ops: str, completed: bool) -> str:
+    """Return metadata.json, or a template of it that is completed by CMake."""
     general = config.general
     table: dict[str, Any] = {
         "name": str(general.name),
@@ -28,11 +28,21 @@ def client(config: Config, backend: Backend, *, ops: str, archs: bool) -> str:
     if kernels:
         table["kernel-depends"] = kernels
     table["backend"] = {"type": str(backend)}
-    if not archs:
+    if not completed:
         return _json(table)
     # No text of the config has an '@' left, so CMake replaces this one alone.
     table["backend"]["archs"] = []
     return _json(table).replace("@", "\\u0040").replace('"archs": []', f'"archs": {ARCHS}')
+
+
+def framework_requirement(framework: Framework, *, noarch: bool, stable_abi: Version | None) -> str | None:
+    """Return what a wheel asks for of its framework; None where the version that it is built with decides.
+
+    What decides then is `requirement.py` in a project, and `metadata.requirements` in a build of `builder`.
+    """
+    if noarch:
+        return "torch"  # what finds the backend when the package is imported, whatever the framework of others
+    return None if stable_abi is None or framework is Framework.TVM_FFI else f"torch>={stable_abi}"
 
 
 def license_field(text: str) -> str:

@@ -34,19 +34,18 @@ def of(
     module = config.general.name.module
     stable_abi = config.stable_abi(backend)
     framework = _DISTRIBUTIONS[config.framework]
-    tvm_ffi = config.framework is Framework.TVM_FFI
-    exact = not noarch and stable_abi is None
-    requirement = framework if stable_abi is None or noarch else f"{framework}>={stable_abi}"
+    requirement = package_metadata.framework_requirement(config.framework, noarch=noarch, stable_abi=stable_abi)
     ops = f"_{module}_{backend}_{unique_id}"
     return {
-        "archs": not noarch and backend in {Backend.CUDA, Backend.ROCM},
+        "at_least": dependencies.at_least("tvm-ffi") if config.framework is Framework.TVM_FFI else None,
         "backend": str(backend),
         "binding": {} if noarch else arguments.binding(kernel),
         "build_requires": [_BACKEND_TOOL] if noarch else [_BACKEND_TOOL, _bounded(config, framework, stable_abi)],
+        "built_with": framework if requirement is None else None,
         "components": [] if noarch else _components(kernel, backend),
         "config": config,
-        "dependencies": [*([] if exact else [requirement]), *package_metadata.python_depends(config, backend)],
-        "exact": framework if exact else None,
+        "dependencies": [*filter(None, [requirement]), *package_metadata.python_depends(config, backend)],
+        "device_code": not noarch and backend in {Backend.CUDA, Backend.ROCM},
         "facts": architectures.facts(),
         "headers": () if noarch else libraries.of(config, backend),
         "id": unique_id,
@@ -55,8 +54,6 @@ def of(
         "license": package_metadata.license_field(config.general.license),
         "module": module,
         "name": str(config.general.name),
-        "at_least": dependencies.at_least("tvm-ffi") if tvm_ffi else None,
-        "newer": tvm_ffi,
         "noarch": noarch,
         "ops": ops,
         "package": package_directory(config),
@@ -71,8 +68,10 @@ def of(
 
 def metadata(given: Mapping[str, Any]) -> dict[str, bytes]:
     """Return the client's metadata.json, or what CMake makes it of."""
-    text = package_metadata.client(given["config"], Backend(given["backend"]), ops=given["ops"], archs=given["archs"])
-    path = "metadata.json.in" if given["archs"] else f"{given['package']}/metadata.json"
+    text = package_metadata.client(
+        given["config"], Backend(given["backend"]), ops=given["ops"], completed=given["device_code"]
+    )
+    path = "metadata.json.in" if given["device_code"] else f"{given['package']}/metadata.json"
     return {path: text.encode("utf-8")}
 
 

@@ -17,6 +17,7 @@ from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.wheel import metadata, provenance
 from builder.wheel.archive import Bytes, Wheel, pack
+from builder.wheel.digest import METADATA_FILE
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
 _OF_PYTHON = ".abi3.so"
@@ -62,8 +63,8 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: Facts) -> Finished:
     package = _package(raw, module)
     version = wheel_version(config, cell, asked=facts.version, label=facts.label)
     tag = _tag(cell, package, accepted=facts.policy)
-    rendered = package.pop(metadata.METADATA_FILE)
-    package[metadata.METADATA_FILE] = Bytes(
+    rendered = package.pop(METADATA_FILE)
+    package[METADATA_FILE] = Bytes(
         metadata.client_metadata(rendered.content, package=package, archs=facts.archs, build=facts.build)
     )
     distribution = canonicalize_name(config.general.name).replace("-", "_")
@@ -114,8 +115,8 @@ def _package(raw: Wheel, module: str) -> dict[str, Bytes]:
         for name, member in raw.members.items()
         if name.startswith(prefix)
     }
-    if metadata.METADATA_FILE not in package:
-        raise BuilderError(f"the build of '{raw.name}' left no {prefix}{metadata.METADATA_FILE}")
+    if METADATA_FILE not in package:
+        raise BuilderError(f"the build of '{raw.name}' left no {prefix}{METADATA_FILE}")
     return package
 
 

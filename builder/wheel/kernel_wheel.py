@@ -19,7 +19,7 @@ from builder.errors import BuilderError
 from builder.matrix.variant import Variant
 from builder.untrusted import LARGEST_TEXT, UntrustedError
 from builder.wheel.archive import MAX_MEMBERS, Member, Wheel, WheelError
-from builder.wheel.metadata import METADATA_FILE, is_digested
+from builder.wheel.digest import METADATA_FILE, is_digested
 
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _REQUIRED = ("name", "backend", "digest")

@@ -1,7 +1,5 @@
 """What a wheel says of itself: METADATA, WHEEL and the client's metadata.json."""
 
-import base64
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -10,13 +8,11 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 from packaging.version import Version
 
 from builder import __version__
-from builder.config import Config, Framework, dependencies
+from builder.config import Config, dependencies
 from builder.matrix import Cell
-from builder.render.package import urls
+from builder.render.package import framework_requirement, urls
 from builder.wheel.archive import Bytes
-
-METADATA_FILE = "metadata.json"
-_NOT_DIGESTED = (METADATA_FILE, "metadata.json.sigstore")
+from builder.wheel.digest import digests
 
 
 def core_metadata(config: Config, cell: Cell, *, version: str, framework_version: str) -> str:
@@ -49,13 +45,14 @@ def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[st
 
 
 def _framework_requirement(cell: Cell, framework_version: str) -> str:
-    if cell.framework is Framework.TVM_FFI and cell.tvm_ffi is not None:
+    known = framework_requirement(cell.framework, noarch=cell.noarch, stable_abi=cell.stable_abi)
+    if known is not None:
+        return known
+    if cell.tvm_ffi is not None:
         # Within a minor version tvm-ffi only adds to its C ABI: an older one may lack what was used.
         least = max(framework_version, dependencies.at_least("tvm-ffi") or framework_version, key=Version)
         return f"apache-tvm-ffi>={least},<{cell.tvm_ffi.major}.{cell.tvm_ffi.minor + 1}"
-    if cell.stable_abi is not None:
-        return f"torch>={cell.stable_abi}"
-    return "torch" if cell.noarch else f"torch=={cell.torch}.*"
+    return f"torch=={cell.torch}.*"
 
 
 def wheel_file(*, tag: str, pure: bool) -> str:
@@ -84,17 +81,3 @@ def client_metadata(
     table["provenance"] = {"kernel-builder": {"version": __version__}}
     table["build"] = build
     return (json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-def is_digested(name: str) -> bool:
-    """Whether the digest of a package has a file: not what holds or signs it, and no bytecode."""
-    return name not in _NOT_DIGESTED and not name.endswith((".pyc", ".pyo"))
-
-
-def digests(package: Mapping[str, Bytes]) -> dict[str, str]:
-    """Return the base64 sha256 of every file that the client verifies."""
-    return {
-        name: base64.b64encode(hashlib.sha256(package[name].content).digest()).decode()
-        for name in sorted(package)
-        if is_digested(name)
-    }

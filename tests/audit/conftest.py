@@ -30,7 +30,7 @@ LINK = ("-Wl,--no-as-needed", "-ltorch_cpu", "-Wl,--as-needed")
 
 
 def digest(files):
-    digested = {name: content for name, content in files.items() if not name.endswith(".pyc")}
+    digested = {name: content for name, content in files.items() if not name.endswith((".pyc", ".pyo"))}
     return {
         "algorithm": "sha256",
         "files": {

@@ -6,6 +6,7 @@ import pytest
 
 from builder import audit
 from builder.wheel.archive import Bytes, Wheel, pack
+from builder.wheel.digest import is_digested
 
 NOARCH = {"label": "torch.cpu", "tag": "py3-none-any", "requires": "torch"}
 
@@ -135,6 +136,13 @@ def test_only_layout_finds(make_wheel, changes, symbol):
 def test_metadata_that_is_no_object_is_found(make_wheel, content):
     path = make_wheel(**NOARCH, edit=lambda members: members | {"demo/metadata.json": Bytes(content)})
     assert findings(path) == {("layout", "metadata.json")}
+
+
+@pytest.mark.parametrize("name", ["a.pyc", "a.pyo"])
+def test_a_digest_leaves_out_what_the_builder_leaves_out(make_wheel, name):
+    assert not is_digested(name)
+    found = audit.run(Wheel.read(make_wheel(**NOARCH, package={name: b""}))).findings
+    assert [each.why for each in found if each.symbol == name and "digest" in each.why] == []
 
 
 def test_a_digest_of_another_file_is_found(make_wheel):

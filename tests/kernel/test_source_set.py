@@ -8,6 +8,7 @@ from builder import cli
 from builder.config import Backend
 from builder.errors import ConfigError
 from builder.kernel import load, source_set, tree
+from builder.render import render
 
 GENERAL = '[general]\nname = "my-relu"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cpu", "cuda"]\n'
 CPU = '[kernel.cpu]\nbackend = "cpu"\ndepends = ["torch"]\n'
@@ -297,6 +298,26 @@ def test_a_component_that_an_upgrade_doubled_is_reported_once(tmp_path):
     made = load(tmp_path, license="MIT")
     assert len(made.config.kernel) == 2
     assert len(problems(made)) == 1
+
+
+def test_a_component_with_the_sources_of_another_has_its_problems_at_its_own_key(kernel):
+    text = (
+        "[torch]\n"
+        + CPU
+        + 'src = ["gone/*.cpp"]\n[kernel.again]\nbackend = "cpu"\ndepends = []\nsrc = ["gone/*.cpp"]\n'
+    )
+    made = kernel(text)
+    with pytest.raises(ConfigError) as raised:
+        source_set.expand(made, made.config.kernel["again"].src)
+    keys = [problem.key for problem in raised.value.problems]
+    assert keys == [("kernel", "cpu", "src", 0), ("kernel", "again", "src", 0)]
+
+
+def test_a_glob_beside_another_has_its_problem_at_its_own_key(kernel):
+    made = kernel("[torch]\n" + CPU + 'src = ["a/*.cpp", "gone/*.cpp"]\n', "a/b.cpp")
+    with pytest.raises(ConfigError) as raised:
+        render(made, Backend.CPU)
+    assert [problem.key for problem in raised.value.problems] == [("kernel", "cpu", "src", 1)]
 
 
 def test_an_entry_that_names_no_file_is_refused_when_expanded(kernel):

@@ -13,7 +13,8 @@ from builder import toml
 from builder.config import Backend
 from builder.errors import BuilderError
 from builder.kernel import load
-from builder.render import backends, is_noarch, render
+from builder.matrix import is_noarch
+from builder.render import backends, render
 from builder.resources import DATA
 from tests.paths import ROOT
 from tests.render.small import kernel, write
@@ -60,6 +61,7 @@ import sys
 from pathlib import Path
 from builder.config import Backend
 from builder.kernel import load
+from builder.matrix import is_noarch
 from builder.render import backends, render
 for path in sorted(Path(sys.argv[1]).glob("*/build.toml")):
     kernel = load(path.parent)
@@ -128,7 +130,7 @@ def test_a_backend_without_components_is_noarch(tmp_path):
     loaded = kernel(tmp_path)
     config = (tmp_path / "build.toml").read_text().replace('["cpu"]', '["cpu", "tpu"]')
     loaded = write(tmp_path, {"build.toml": config})
-    assert [is_noarch(loaded, backend) for backend in backends(loaded)] == [False, True]
+    assert [is_noarch(loaded.config, backend) for backend in backends(loaded)] == [False, True]
     project = render(loaded, Backend.TPU)
     assert sorted(project.files) == [
         "pyproject.toml",

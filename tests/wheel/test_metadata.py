@@ -1,9 +1,14 @@
+from dataclasses import replace
+
 import pytest
 from packaging.requirements import Requirement
 
-from builder import matrix
-from builder.config import dependencies, read
+from builder import matrix, toml
+from builder.config import Framework, Version, dependencies, read
 from builder.config.text import Source
+from builder.kernel import Kernel
+from builder.render import values
+from builder.render.template import environment
 from builder.wheel import metadata
 
 TEXT = """
@@ -62,6 +67,33 @@ def test_a_torch_kernel_that_uses_tvm_ffi_asks_for_a_safe_one_too():
     config, found = cells(framework='[torch]\nsrc = ["b.cpp"]', general='python-depends = ["tvm-ffi"]')
     cell = found["torch213-cxx11-cpu-x86_64-linux"]
     assert "apache-tvm-ffi>=0.1.13" in metadata.requirements(config, cell, "2.13.0+cpu")
+
+
+@pytest.mark.parametrize("built_with", ["2.13.0+cu130", "2.13.1", "2.9.0rc1", "0.1.15.post2", "0.1.13", "0.1.10"])
+def test_a_project_that_is_built_without_builder_asks_for_the_same_framework(tmp_path, monkeypatch, built_with):
+    tvm_ffi = built_with.startswith("0.")
+    config, found = cells(framework=f'[{"tvm-ffi" if tvm_ffi else "torch"}]\nsrc = ["b.cpp"]')
+    torch = Version(".".join(built_with.split(".")[:2]))
+    cell = next(cell for cell in found.values() if tvm_ffi or cell.torch == torch or torch == Version("2.9"))
+    cell = replace(cell, torch=torch)
+    kernel = Kernel(root=tmp_path, source=Source(name="build.toml", text=""), config=config, schema=5)
+    given = values.of(kernel, cell.backend, unique_id="abc", noarch=False)
+    settings = toml.loads(environment().get_template("_shared/pyproject.toml.j2").render(given))
+    (settings,) = settings["tool"]["dynamic-metadata"]
+    own = {}
+    exec(environment().get_template("_shared/requirement.py.j2").render(given), own)
+    monkeypatch.setitem(own, "version", {settings["package"]: built_with}.__getitem__)
+    (asked,) = own["dynamic_metadata"](settings, {})["dependencies"]
+    assert asked == metadata.requirements(config, cell, built_with)[0]
+
+
+def test_a_backend_of_python_alone_asks_for_torch_whatever_the_framework_of_the_others(tmp_path):
+    config, found = cells(framework='[tvm-ffi]\nsrc = ["b.cpp"]')
+    config = replace(config, kernel={})
+    cell = replace(found["tvm-ffi01-cpu-x86_64-linux"], framework=Framework.TORCH_NOARCH, tvm_ffi=None)
+    kernel = Kernel(root=tmp_path, source=Source(name="build.toml", text=""), config=config, schema=5)
+    given = values.of(kernel, cell.backend, unique_id="abc", noarch=True)
+    assert given["dependencies"] == list(metadata.requirements(config, cell, "")) == ["torch"]
 
 
 def test_a_dependency_without_a_floor_is_named_alone():

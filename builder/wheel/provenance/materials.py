@@ -86,12 +86,10 @@ def _imports(config: Config, cell: Cell) -> Iterator[Material]:
 
 
 def _kernels(config: Config, cell: Cell) -> Iterator[Material]:
-    tables = (config.general, getattr(config.general, cell.backend.value, None))
-    for table in tables:
-        for kernel in getattr(table, "kernel_depends", ()):
-            version = kernel.revision if kernel.version is None else f"v{kernel.version}"
-            fact = {"name": kernel.repo_id, "purl": f"pkg:huggingface/{quote(kernel.repo_id)}"}
-            yield _material(fact | {"description": "loaded from the hub"}, version=version)
+    for kernel in config.kernel_depends(cell.backend):
+        version = kernel.revision if kernel.version is None else f"v{kernel.version}"
+        fact = {"name": kernel.repo_id, "purl": f"pkg:huggingface/{quote(kernel.repo_id)}"}
+        yield _material(fact | {"description": "loaded from the hub"}, version=version)
 
 
 def _material(fact: dict[str, Any], *, version: str | None) -> Material:

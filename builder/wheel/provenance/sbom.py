@@ -14,7 +14,7 @@ from builder import __version__
 from builder.config import Config
 from builder.matrix import Cell
 from builder.wheel.archive import Bytes
-from builder.wheel.metadata import METADATA_FILE
+from builder.wheel.digest import METADATA_FILE
 from builder.wheel.provenance import materials
 
 SPEC_VERSION = "1.6"
