@@ -15,13 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from builder import kernel as kernels
-from builder.ci.plan import Job, Plan, Scope, documents, make, savings, without_stored
+from builder.ci.plan import Job, Plan, documents, make, savings, without_stored
 from builder.ci.plan.changes import changed_since
 from builder.ci.plan.costs import Costs
 from builder.ci.plan.runners import Runners
 from builder.ci.plan.shards import MOST_JOBS, jobs
 from builder.config import Config, Version
 from builder.matrix import Row, rows
+from builder.matrix.selection import Scope
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 RELEASE = Scope()

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from builder.cli import completing
 from builder.config.values import Backend, LoadTestRule
+from builder.wording import listed, nearest, quoted
 
 kernel_argument = click.argument(
     "kernel", metavar="[DIR]", default=".", type=click.Path(path_type=Path), shell_complete=completing.kernels
@@ -16,13 +18,41 @@ kernel_argument = click.argument(
 """The kernel's directory, the current one by default."""
 
 
-class BackendType(click.Choice[str]):
+class Name(click.ParamType[str]):
+    """One of several names; the nearest is named where one is misspelled."""
+
+    def __init__(self, name: str, choices: tuple[str, ...]) -> None:
+        self.name = name
+        self.choices = choices
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return `value` if it is one of the names."""
+        name = str(value)
+        if name not in self.choices:
+            guess = nearest(name, self.choices)
+            hint = f"did you mean '{guess}'?" if guess else f"choose from {listed(self.choices)}"
+            self.fail(f"{quoted(name)} is not a known {self.name}: {hint}", param, ctx)
+        return name
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002  click's signature
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Return the names that begin so."""
+        return [CompletionItem(name) for name in self.choices if name.startswith(incomplete)]
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002  click's signature
+        """Return the word that stands for the value in a help text."""
+        return f"[{'|'.join(self.choices)}]"
+
+
+class BackendType(Name):
     """The name of a backend, as a `Backend`."""
 
-    name = "backend"
-
     def __init__(self) -> None:
-        super().__init__([backend.value for backend in Backend])
+        super().__init__("backend", tuple(backend.value for backend in Backend))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the backend that `value` names."""
@@ -34,13 +64,11 @@ class BackendType(click.Choice[str]):
 ALL = "all"
 
 
-class BackendsType(click.Choice[str]):
+class BackendsType(Name):
     """The name of a backend, or `all`."""
 
-    name = "backend"
-
     def __init__(self) -> None:
-        super().__init__([*(backend.value for backend in Backend), ALL])
+        super().__init__("backend", (*(backend.value for backend in Backend), ALL))
 
 
 def default_store() -> Path:

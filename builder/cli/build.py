@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -11,11 +11,12 @@ from types import FrameType
 import click
 
 from builder import kernel as kernels
-from builder import matrix, terminal, toolchain
+from builder import terminal
 from builder.binary.manylinux import MANYLINUX
 from builder.build.reproducible import Experiment
-from builder.cli import completing, view
-from builder.cli.arguments import Age, BackendType, Size, kernel_argument, load_test_option, store_option
+from builder.cli import selecting, view
+from builder.cli.arguments import Age, Size, kernel_argument, load_test_option, store_option
+from builder.cli.selecting import backends_option, sets_option, unbundled_option, variants_option
 from builder.config import Backend, LoadTestRule
 from builder.engine import budget, decision, local
 from builder.engine.options import Options
@@ -23,29 +24,16 @@ from builder.engine.outcome import Event, Listen, Outcome
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.files import write_atomic
 from builder.matrix import Cell
+from builder.matrix.selection import Scope
 from builder.store import StoppedError, Store
 
 
 @click.command()
 @kernel_argument
-@click.option(
-    "--variant",
-    "variants",
-    multiple=True,
-    metavar="V",
-    shell_complete=completing.variants,
-    help="Cell to build; may be repeated.",
-)
-@click.option(
-    "--backend",
-    "backends",
-    multiple=True,
-    type=BackendType(),
-    shell_complete=completing.backends,
-    help="Backend to build; may be repeated.",
-)
-@click.option("--set", "name", type=click.Choice([*matrix.SETS, "all"]), default="release", show_default=True)
-@click.option("--all", "unbundled", is_flag=True, help="Also cells that are not part of a release.")
+@variants_option("Cell to build")
+@backends_option
+@sets_option
+@unbundled_option
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=Path("dist"), show_default=True)
 @click.option("--jobs", type=click.IntRange(min=1), help="Most compilers at once. Default: the cores there are.")
 @click.option("--memory", type=Size(), help="Most memory for compilers. Default: what the machine and its cgroup have.")
@@ -82,7 +70,7 @@ def command(
     kernel: Path,
     variants: tuple[str, ...],
     backends: tuple[Backend, ...],
-    name: str,
+    sets: tuple[str, ...],
     unbundled: bool,
     output: Path,
     jobs: int | None,
@@ -113,7 +101,8 @@ def command(
     """
     loaded = kernels.load(kernel)
     named = bool(variants)
-    cells = choose(loaded, variants=variants, backends=backends, sets=name, unbundled=unbundled or named)
+    scope = Scope(sets=sets, backends=backends, unbundled=unbundled)
+    cells = selecting.cells(loaded, scope, variants=variants)
     limits = budget.machine()
     options = Options(
         store=Store(store),
@@ -193,76 +182,6 @@ def _check_for_nix(*, no_isolation: bool, dry_run: bool) -> None:
     if dry_run:
         remedy = "leave out --engine nix, or ask Nix: nix build --dry-run"
         raise BuilderError("--dry-run asks the store of the local engine", help=remedy)
-
-
-def choose(
-    kernel: kernels.Kernel, *, variants: Sequence[str], backends: Sequence[Backend], sets: str, unbundled: bool
-) -> tuple[Cell, ...]:
-    """Return the cells that the options name.
-
-    Raises:
-        NothingToDoError: there is none; the reasons are given.
-    """
-    _check_backends(kernel, backends)
-    cells = _cells(kernel, sets, unbundled=unbundled)
-    if backends:
-        cells = tuple(cell for cell in cells if cell.backend in backends)
-    if variants:
-        # A cell of another set may be named; the one of the set that is asked for comes first.
-        others = [cell for name in matrix.SETS if name != sets for cell in _cells(kernel, name, unbundled=unbundled)]
-        by_name = _by_name([*others, *cells])
-        unknown = [variant for variant in variants if variant not in by_name]
-        if unknown:
-            raise _unknown(unknown, tuple(by_name))
-        cells = tuple(by_name[variant] for variant in dict.fromkeys(variants))
-    # One noarch wheel serves every system: it is built once, by the cell of this one.
-    cells = tuple(cell for cell in cells if not cell.noarch or _by_name(cells)[cell.variant] == cell)
-    if not cells:
-        raise NothingToDoError(
-            f"no cell of '{kernel.config.general.name}' is selected", help=_why_no_cell(kernel, backends, sets)
-        )
-    return cells
-
-
-def _why_no_cell(kernel: kernels.Kernel, backends: Sequence[Backend], sets: str) -> str:
-    """Return what to do where nothing is selected: what is asked for is not of a release, or of no row at all."""
-    elsewhere = {cell.backend for cell in _cells(kernel, sets, unbundled=True)}
-    asked = backends or kernel.config.general.backends
-    if any(backend in elsewhere for backend in asked):
-        return "its cells are not part of a release: pass --all"
-    rowless = [how for backend in asked if (how := matrix.without_rows(backend))]
-    return "; ".join(rowless) or "builder matrix --explain says what became of each row"
-
-
-def _cells(kernel: kernels.Kernel, sets: str, *, unbundled: bool) -> tuple[Cell, ...]:
-    rows = [row for row in matrix.rows() if sets in (row.set, "all")]
-    return matrix.select(kernel.config, rows, unbundled=unbundled)
-
-
-def _by_name(cells: Sequence[Cell]) -> Mapping[str, Cell]:
-    """Return the cells by variant, a later one first; of a noarch variant the cell of this machine."""
-    here = toolchain.system()
-    ordered = sorted(cells, key=lambda cell: cell.noarch and cell.system == here)
-    return {cell.variant: cell for cell in ordered}
-
-
-def _unknown(variants: Sequence[str], known: Sequence[str]) -> BuilderError:
-    import difflib  # noqa: PLC0415  only a mistake needs it
-
-    near = [name for variant in variants for name in difflib.get_close_matches(variant, known, n=2)]
-    remedy = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else f"there are: {', '.join(known)}"
-    named = ", ".join(f"'{variant}'" for variant in variants)
-    return NothingToDoError(f"{named}: no such cell of this kernel", help=remedy)
-
-
-def _check_backends(kernel: kernels.Kernel, backends: Sequence[Backend]) -> None:
-    has = kernel.config.general.backends
-    missing = [backend for backend in backends if backend not in has]
-    if missing:
-        raise BuilderError(
-            f"'{kernel.config.general.name}' has no backend '{missing[0]}'",
-            help=f"it has {', '.join(map(str, has))}: see general.backends",
-        )
 
 
 def _show_plan(kernel: kernels.Kernel, cells: Sequence[Cell], options: Options, *, as_json: bool) -> int:

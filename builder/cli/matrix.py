@@ -3,69 +3,30 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from builder import kernel as kernels
 from builder import matrix, terminal
-from builder.ci.plan import Job, Plan, Scope, make, require_cells, text, without_stored
+from builder.ci.plan import Job, Plan, make, text, without_stored
 from builder.ci.plan.runners import Runners, parse
-from builder.cli import completing
-from builder.cli.arguments import kernel_argument, store_option
+from builder.cli.arguments import Name, kernel_argument, store_option
+from builder.cli.selecting import backends_option, sets_option, unbundled_option
 from builder.config.values import Backend
 from builder.matrix import Cell
+from builder.matrix.selection import Scope, require_cells
 from builder.matrix.variant import SYSTEMS
-from builder.wording import listed, nearest, quoted
 
 FORMATS = ("table", "names", "json", "github", "gitlab")
 
 
-class _Name(click.ParamType[str]):
-    """One of several names; a misspelled one is told its nearest."""
-
-    def __init__(self, name: str, among: tuple[str, ...]) -> None:
-        self.name = name
-        self.among = among
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return `value` if it is one of the names."""
-        name = str(value)
-        if name not in self.among:
-            guess = nearest(name, self.among)
-            hint = f"did you mean '{guess}'?" if guess else f"choose from {listed(self.among)}"
-            self.fail(f"{quoted(name)} is not a known {self.name}: {hint}", param, ctx)
-        return name
-
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002  click's signature
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        return [CompletionItem(name) for name in self.among if name.startswith(incomplete)]
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002  click's signature
-        return self.name.upper()
-
-
 @click.command()
 @kernel_argument
-@click.option("--format", "form", type=_Name("format", FORMATS), default="table", help="One of " + ", ".join(FORMATS))
-@click.option("--all", "unbundled", is_flag=True, help="Also cells that are not part of a release.")
-@click.option(
-    "--set", "sets", type=_Name("set", (*matrix.SETS, "all")), multiple=True, help="release (default), preview or all."
-)
-@click.option("--system", "systems", type=_Name("system", SYSTEMS), multiple=True, help="Only cells of this system.")
-@click.option(
-    "--backend",
-    "backends",
-    type=_Name("backend", tuple(backend.value for backend in Backend)),
-    shell_complete=completing.backends,
-    multiple=True,
-    help="Only cells of this backend.",
-)
+@click.option("--format", "form", type=Name("format", FORMATS), default="table", help="How to show them.")
+@unbundled_option
+@sets_option
+@click.option("--system", "systems", type=Name("system", SYSTEMS), multiple=True, help="Only cells of this system.")
+@backends_option
 @click.option("--explain", is_flag=True, help="What becomes of every row of the matrix, why, and what would change it.")
 @click.option("--savings", "show_savings", is_flag=True, help="Wheels and compile seconds that the stable ABI saves.")
 @click.option("--shards", type=int, help="Split the cells over up to this many jobs of like cost.")
@@ -80,7 +41,7 @@ def command(
     unbundled: bool,
     sets: tuple[str, ...],
     systems: tuple[str, ...],
-    backends: tuple[str, ...],
+    backends: tuple[Backend, ...],
     explain: bool,
     show_savings: bool,
     shards: int | None,
@@ -93,8 +54,7 @@ def command(
     if (explain or show_savings) and form != "table":
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
     places = parse(runners, gitlab=form == "gitlab")
-    names = matrix.SETS if "all" in sets else sets or Scope().sets
-    scope = Scope(sets=names, systems=systems, backends=tuple(map(Backend, backends)), unbundled=unbundled)
+    scope = Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled)
     selected = plan = make(kernels.load(kernel), matrix.rows(), scope)
     if changed_since is not None:
         from builder.ci.plan.changes import changed_since as since  # noqa: PLC0415  start-up time

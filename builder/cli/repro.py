@@ -11,11 +11,11 @@ import click
 from builder import kernel as kernels
 from builder import terminal
 from builder.build import reproducible
-from builder.cli import completing
+from builder.cli import completing, selecting
 from builder.cli.arguments import kernel_argument, load_test_option, store_option
-from builder.cli.build import choose
 from builder.config import LoadTestRule
 from builder.errors import BuilderError, DifferenceError
+from builder.matrix.selection import Scope
 from builder.repro import Result, difference, diffoscope, inputs, preload, repeat
 from builder.repro.builds import Builder
 from builder.repro.variations import NAMES, VARIATIONS, Bench, Setting, Variation
@@ -116,7 +116,7 @@ def _cell(kernel: Path, variant: str | None) -> str:
     loaded = kernels.load(kernel)
     if variant is None:
         raise BuilderError("no cell is named", help="name one with --variant; builder matrix --format names lists them")
-    (cell,) = choose(loaded, variants=(variant,), backends=(), sets="release", unbundled=True)
+    (cell,) = selecting.cells(loaded, Scope(), variants=(variant,))
     return cell.variant
 
 

@@ -9,12 +9,14 @@ import click
 
 from builder import kernel as kernels
 from builder import terminal
-from builder.cli import completing, view
+from builder.cli import selecting, view
 from builder.cli.arguments import kernel_argument, load_test_option, store_option
-from builder.cli.build import choose
+from builder.cli.selecting import variants_option
 from builder.config import LoadTestRule
 from builder.engine import budget, decision, kernel_tests, local
 from builder.engine.options import Options
+from builder.matrix import SETS
+from builder.matrix.selection import Scope
 from builder.store import Store
 from builder.toolchain import installed
 
@@ -35,14 +37,7 @@ class _ArgumentsForPytest(click.Command):
 
 @click.command(cls=_ArgumentsForPytest)
 @kernel_argument
-@click.option(
-    "--variant",
-    "variants",
-    multiple=True,
-    metavar="V",
-    shell_complete=completing.variants,
-    help="Cell to test; may be repeated.",
-)
+@variants_option("Cell to test")
 @click.option("--python", type=click.Path(path_type=Path), help="Python whose torch and pytest are used.")
 @load_test_option
 @store_option
@@ -62,9 +57,9 @@ def command(
     The tests run in a folder of their own, where the wheel is what they import and never the sources.
     """
     loaded = kernels.load(kernel)
+    cells = selecting.cells(loaded, Scope(sets=SETS, unbundled=True), variants=variants)
     tests = kernel_tests.tests_of(loaded.root)
     found = installed.look(python)
-    cells = choose(loaded, variants=variants, backends=(), sets="all", unbundled=True)
     kernel_tests.require(cells, found)
     options = Options(
         store=Store(store),

@@ -8,31 +8,28 @@ import click
 
 from builder import kernel as kernels
 from builder import terminal
-from builder.cli import completing
+from builder.cli import selecting
 from builder.cli.arguments import kernel_argument, store_option
-from builder.cli.build import choose
+from builder.cli.selecting import unbundled_option, variants_option
 from builder.engine import budget, decision
 from builder.engine.options import Options
+from builder.matrix.selection import Scope
 from builder.store import Store
 
 
 @click.command()
 @kernel_argument
-@click.option(
-    "--variant",
-    "variants",
-    multiple=True,
-    metavar="V",
-    shell_complete=completing.variants,
-    help="Cell to explain; may be repeated.",
-)
+@variants_option("Cell to explain")
+@unbundled_option
 @store_option
 @click.option("--no-isolation", is_flag=True, help="As for a build against the torch of the current environment.")
 @click.option("--json", "as_json", is_flag=True, help="The differences as JSON.")
-def command(kernel: Path, variants: tuple[str, ...], store: Path, no_isolation: bool, as_json: bool) -> None:
+def command(
+    kernel: Path, variants: tuple[str, ...], unbundled: bool, store: Path, no_isolation: bool, as_json: bool
+) -> None:
     """Say what changed since a cell was last built: a field of its build record on each line."""
     loaded = kernels.load(kernel)
-    cells = choose(loaded, variants=variants, backends=(), sets="release", unbundled=bool(variants))
+    cells = selecting.cells(loaded, Scope(unbundled=unbundled), variants=variants)
     options = Options(
         store=Store(store),
         output=Path(),

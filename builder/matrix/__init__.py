@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from builder.config import Backend, Config, Framework, Version
+from builder.errors import BuilderError
 from builder.matrix.rules import SETS, KeyPath, Row, Why, Wish, is_noarch, left_out, minor, rows
 from builder.matrix.variant import Variant, noarch_name
+from builder.wording import nearest
 
 __all__ = [
     "NOARCH_ONLY",
@@ -17,6 +19,7 @@ __all__ = [
     "absent_components",
     "decide",
     "is_noarch",
+    "require_backends",
     "rows",
     "select",
     "without_rows",
@@ -34,6 +37,23 @@ def without_rows(backend: Backend) -> str | None:
         f"`builder render --backend {backend} --output PROJECT` and `pip wheel PROJECT` make its wheel, "
         "which is of Python alone"
     )
+
+
+def require_backends(config: Config, named: Iterable[Backend]) -> None:
+    """Refuse backends that a kernel does not have.
+
+    Raises:
+        BuilderError: naming the first of them, and those that it has.
+    """
+    own = [backend.value for backend in dict.fromkeys(config.general.backends)]
+    for backend in named:
+        if backend.value in own:
+            continue
+        guess = nearest(backend.value, own)
+        remedy = f"did you mean '{guess}'?" if guess else f"add \"{backend}\" to 'general.backends', or name one it has"
+        raise BuilderError(
+            f"'{config.general.name}' has no backend '{backend}': it has {', '.join(own) or 'none'}", help=remedy
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

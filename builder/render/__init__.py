@@ -11,12 +11,12 @@ from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.kernel.source_set import HEADERS, SourceSet, expand, package_directory, source_set
 from builder.kernel.tree import Tree
-from builder.matrix import is_noarch
+from builder.matrix import is_noarch, require_backends
 from builder.render import python_api, refusals, values
 from builder.render.modules import modules
 from builder.render.project import Project
 from builder.render.template import environment
-from builder.wording import listed, quoted
+from builder.wording import quoted
 
 __all__ = ["backends", "needs_python", "render"]
 
@@ -38,11 +38,7 @@ def render(
         ConfigError: a file is missing, or a value cannot be rendered; all of them are reported.
         BuilderError: the kernel is not for `backend`, or `unique_id` cannot be part of a name.
     """
-    if backend not in backends(kernel):
-        raise BuilderError(
-            f"{quoted(kernel.config.general.name)} has no backend '{backend}'",
-            help=f"choose one of {listed(backends(kernel))}, or add it to 'general.backends'",
-        )
+    require_backends(kernel.config, (backend,))
     if unique_id is not None and _ID.fullmatch(unique_id) is None:
         raise BuilderError(
             f"{quoted(unique_id)} cannot be the id of a build", help="use letters, digits and underscores"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder import resources
-from builder.ci.plan import Place, Scope, documents, leave_out, make, require_cells, text, without_stored
+from builder.ci.plan import Place, documents, leave_out, make, text, without_stored
 from builder.ci.plan import savings as saving
 from builder.ci.plan.costs import Costs
 from builder.ci.plan.runners import Runners, data
@@ -23,6 +23,7 @@ from builder.config.text import Source
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import Kernel
 from builder.matrix import Cell, rows
+from builder.matrix.selection import Scope, require_cells
 
 GENERAL = '[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = '
 SCHEMA = json.loads((resources.DATA / "matrix.schema.json").read_text(encoding="utf-8"))

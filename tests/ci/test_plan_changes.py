@@ -6,10 +6,11 @@ import subprocess
 import pytest
 
 from builder import kernel as kernels
-from builder.ci.plan import Scope, make
+from builder.ci.plan import make
 from builder.ci.plan.changes import changed_since
 from builder.errors import BuilderError
 from builder.matrix import rows
+from builder.matrix.selection import Scope
 
 CONFIG = """\
 [general]

@@ -101,7 +101,7 @@ def test_savings_are_printed_for_each_backend(capsys):
         pytest.param(("--runner", "linux=x"), 2, "is not SYSTEM=LABEL of a known runner", id="runner"),
         pytest.param(("--changed-since", "no such"), 2, "no commit 'no such'", id="revision"),
         pytest.param(("--explain", "--format", "json"), 2, "--explain and --savings are tables", id="explain as json"),
-        pytest.param(("--system", "x86_64-windows"), 3, "no cell is selected", id="nothing selected"),
+        pytest.param(("--system", "x86_64-windows"), 3, "no cell of 'relu' is selected", id="nothing selected"),
         pytest.param(("--backend", "metal", "--system", "x86_64-linux"), 3, "metal: this part", id="no row"),
     ],
 )
@@ -137,7 +137,7 @@ def test_explain_of_an_empty_plan_still_exits_with_nothing_to_do(tmp_path, capsy
     out, err = capsys.readouterr()
     assert out.count("left out [torch]") == 27
     assert "to change it: lower 'torch.minver' to 2.13" in out
-    assert "error: no cell is selected" in err
+    assert "error: no cell of 'relu' is selected" in err
 
 
 def test_a_reader_that_leaves_early_gets_no_traceback():

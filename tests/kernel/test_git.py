@@ -6,12 +6,13 @@ import subprocess
 
 import pytest
 
-from builder.ci.plan import Scope, make
+from builder.ci.plan import make
 from builder.ci.plan.changes import changed_since
 from builder.errors import ToolError
 from builder.kernel import load
 from builder.kernel.git import Checkout
 from builder.matrix import rows
+from builder.matrix.selection import Scope
 from builder.publish import bundle
 from builder.repro import checkout as copies
 from tests.paths import ROOT

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from builder import matrix, toolchain
-from builder.ci.plan import Scope, documents, make, text
+from builder.ci.plan import documents, make, text
 from builder.ci.plan.runners import Runners
 from builder.cli import group
 from builder.config import Backend, parse
@@ -16,6 +16,7 @@ from builder.config.text import Source
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.matrix import coverage
+from builder.matrix.selection import Scope
 from builder.resources import DATA
 from tests.paths import ROOT
 

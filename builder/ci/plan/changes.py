@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder import kernel as kernels
-from builder.ci.plan import Plan, Scope, leave_out
+from builder.ci.plan import Plan, leave_out
 from builder.config import Backend, Config
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.kernel.git import Checkout
 from builder.kernel.source_set import source_set
 from builder.matrix import Cell, Row, select
+from builder.matrix.selection import Scope
 from builder.wording import quoted
 
 

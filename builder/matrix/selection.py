@@ -1,0 +1,168 @@
+"""Which cells are asked for, what becomes of every other row, and what to say where nothing is left."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from builder.config import Backend
+from builder.config.text import dotted
+from builder.errors import NothingToDoError
+from builder.kernel import CONFIG, Kernel
+from builder.matrix import SETS, Cell, Decision, KeyPath, Row, decide, is_noarch, require_backends, rows, without_rows
+from builder.wording import listed, nearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The part of the matrix that is asked for; an empty tuple restricts nothing."""
+
+    sets: tuple[str, ...] = ("release",)
+    systems: tuple[str, ...] = ()
+    backends: tuple[Backend, ...] = ()
+    unbundled: bool = False
+
+    def candidates(self, among: Iterable[Row]) -> tuple[Row, ...]:
+        """Return the rows in scope."""
+        return tuple(
+            row
+            for row in among
+            if row.set in self.sets
+            and (not self.systems or row.system in self.systems)
+            and (not self.backends or row.backend in self.backends)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The cells of a kernel that are asked for, and the reason for every row that gives none."""
+
+    kernel: Kernel
+    scope: Scope
+    decisions: tuple[Decision, ...]
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells to build, in matrix order."""
+        return tuple(decision.cell for decision in self.decisions if decision.cell is not None)
+
+    @property
+    def skipped(self) -> tuple[Decision, ...]:
+        """What becomes of every other row."""
+        return tuple(decision for decision in self.decisions if decision.cell is None)
+
+    @property
+    def rowless(self) -> tuple[Backend, ...]:
+        """Backends in scope for which the matrix has no row."""
+        found = {decision.row.backend for decision in self.decisions}
+        wanted = self.scope.backends or self.kernel.config.general.backends
+        return tuple(backend for backend in dict.fromkeys(wanted) if backend not in found)
+
+    def about_rowless(self, backend: Backend) -> str:
+        """Return what to know of a backend without a row."""
+        how = self.made_without_rows(backend)
+        return _rowless(backend) if how is None else f"{_rowless(backend)}; {how}"
+
+    def made_without_rows(self, backend: Backend) -> str | None:
+        """Return how the wheel of a backend without a row is made, which needs no compiler; None where it has one."""
+        return without_rows(backend) if is_noarch(self.kernel.config, backend) else None
+
+    def line(self, key: KeyPath, backend: Backend | None = None) -> int | None:
+        """Return the line of `build.toml` with the entry of `key` for `backend`, or with what is closest to it."""
+        if not key:
+            return None
+        span = self.kernel.source.span(self._exact(key, backend))
+        return None if span is None else span.line
+
+    def where(self, decision: Decision) -> str:
+        """Return the place in `build.toml` that decided, to read; empty where none did."""
+        line = self.line(decision.key, decision.row.backend)
+        if line is None:
+            return ""
+        return f"{CONFIG}:{line} ({dotted(self._exact(decision.key, decision.row.backend))})"
+
+    def _exact(self, key: KeyPath, backend: Backend | None) -> KeyPath:
+        exact = key if backend is None else (*key, backend.value)
+        return exact if self.kernel.source.has(exact) else key
+
+
+def ask(kernel: Kernel, scope: Scope, among: Iterable[Row] | None = None) -> Selection:
+    """Decide about every row in scope, of the whole matrix by default.
+
+    Raises:
+        BuilderError: the scope names a backend that the kernel does not have.
+    """
+    require_backends(kernel.config, scope.backends)
+    candidates = scope.candidates(rows() if among is None else among)
+    decisions = decide(kernel.config, candidates, unbundled=scope.unbundled)
+    return Selection(kernel=kernel, scope=scope, decisions=decisions)
+
+
+def require_cells(selection: Selection) -> None:
+    """Refuse a selection that is empty.
+
+    Raises:
+        NothingToDoError: with the reason for every row of the kernel's backends.
+    """
+    if selection.cells:
+        return
+    general = selection.kernel.config.general
+    wanted = [decision for decision in selection.decisions if decision.row.backend in general.backends]
+    reasons = [f"  {decision.row}: {decision.message}{_at(selection, decision)}" for decision in wanted]
+    reasons += [f"  {_rowless(backend)}" for backend in selection.rowless]
+    first = f"no cell of '{general.name}' is selected: there is nothing to build"
+    raise NothingToDoError("\n".join([first, *reasons]), help=_remedy(selection, wanted))
+
+
+def to_build(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = (), here: str) -> tuple[Cell, ...]:
+    """Return the cells in scope, or those that are named, of noarch wheels the one of the system `here`.
+
+    Raises:
+        BuilderError: the scope names a backend that the kernel does not have.
+        NothingToDoError: there is no cell; the reasons are given.
+    """
+    if variants:
+        cells = _named(kernel, scope, variants, here=here)
+    else:
+        selection = ask(kernel, scope)
+        require_cells(selection)
+        cells = selection.cells
+    # One noarch wheel serves every system: it is built once.
+    by_name = _by_name(cells, here=here)
+    return tuple(cell for cell in cells if not cell.noarch or by_name[cell.variant] == cell)
+
+
+def _named(kernel: Kernel, scope: Scope, variants: Sequence[str], *, here: str) -> tuple[Cell, ...]:
+    """Return the cells of these names: any of the kernel, and first of all those of the sets in scope."""
+    whole = ask(kernel, replace(scope, sets=SETS, unbundled=True))
+    require_cells(whole)
+    by_name = _by_name(sorted(whole.cells, key=lambda cell: cell.set in scope.sets), here=here)
+    unknown = [variant for variant in variants if variant not in by_name]
+    if unknown:
+        near = dict.fromkeys(name for variant in unknown if (name := nearest(variant, by_name)) is not None)
+        remedy = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(by_name)}"
+        raise NothingToDoError(f"{listed(unknown)}: no such cell of this kernel", help=remedy)
+    return tuple(by_name[variant] for variant in dict.fromkeys(variants))
+
+
+def _by_name(cells: Sequence[Cell], *, here: str) -> Mapping[str, Cell]:
+    """Return the cells by variant, a later one first; of a noarch variant the cell of this machine."""
+    ordered = sorted(cells, key=lambda cell: cell.noarch and cell.system == here)
+    return {cell.variant: cell for cell in ordered}
+
+
+def _at(selection: Selection, decision: Decision) -> str:
+    where = selection.where(decision)
+    return f", {where}" if where else ""
+
+
+def _rowless(backend: Backend) -> str:
+    return f"{backend}: this part of the matrix has no row for it"
+
+
+def _remedy(selection: Selection, wanted: Sequence[Decision]) -> str:
+    """Return what to do about rows that give no cell, and about backends without rows."""
+    remedies = [how for backend in selection.rowless if (how := selection.made_without_rows(backend)) is not None]
+    if any(decision.rule == "bundle" for decision in wanted):
+        remedies.append("its cells are not part of a release: pass --all")
+    elif wanted:
+        remedies.append("widen what leaves the rows out; `builder matrix --explain` says what would change each")
+    return "; ".join(remedies) or "`builder matrix --set all --all` shows what the whole matrix has"

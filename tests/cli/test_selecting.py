@@ -1,0 +1,112 @@
+"""What cells a command is about: every command that takes cells is asked the same, and gives the same answer."""
+
+import pytest
+
+from builder import kernel as kernels
+from builder import toolchain
+from builder.cli import run, selecting
+from builder.matrix.selection import Scope
+from tests.paths import ROOT
+
+EXAMPLES = ROOT / "examples"
+STABLE = str(EXAMPLES / "rmsnorm-stable")
+
+
+def noarch(folder, *backends):
+    """Write a kernel of Python alone, and return its folder."""
+    (folder / "torch-ext/noarch").mkdir(parents=True)
+    (folder / "torch-ext/noarch/__init__.py").write_text("", encoding="utf-8")
+    (folder / "build.toml").write_text(
+        '[general]\nname = "noarch"\nversion = 1\nedition = 5\nlicense = "Apache-2.0"\n'
+        f"backends = {list(backends)}\n[torch-noarch]\n",
+        encoding="utf-8",
+    )
+    return str(folder)
+
+
+def answers(commands, kernel, *arguments, capsys):
+    """Return the exit codes and errors of several commands, which should be one."""
+    found = {(run([*command.split(), kernel, *arguments]), capsys.readouterr().err) for command in commands}
+    assert len(found) == 1, found
+    return found.pop()
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        pytest.param(["build", "why", "test", "matrix", "matrix --format github", "matrix --format gitlab"], id="all"),
+        pytest.param([f"{name} --variant torch-neuron" for name in ("build", "why", "test", "repro")], id="by name"),
+        pytest.param(["build --engine nix", "build --all", "matrix --all", "why --all"], id="with --all"),
+    ],
+)
+def test_commands_agree_about_a_kernel_whose_backends_have_no_row(commands, tmp_path, capsys):
+    code, said = answers([*commands, "matrix"], noarch(tmp_path, "neuron"), capsys=capsys)
+    assert code == 3
+    assert said.startswith("error: no cell of 'noarch' is selected: there is nothing to build\n  neuron: this part")
+    assert "help: `builder render --backend neuron --output PROJECT` and `pip wheel PROJECT` make its wheel" in said
+
+
+@pytest.mark.parametrize("backend", ["cann", "neuron"])
+def test_commands_agree_about_a_backend_without_a_row(backend, tmp_path, capsys):
+    kernel = noarch(tmp_path, "cann", "cpu", "neuron", "tpu")
+    code, said = answers(
+        ["build", "matrix", "build --set all", "matrix --set all"], kernel, "--backend", backend, capsys=capsys
+    )
+    assert code == 3
+    how = f"`builder render --backend {backend} --output PROJECT` and `pip wheel PROJECT` make its wheel"
+    assert how in said
+    run(["check", kernel])
+    assert how in capsys.readouterr().out
+    assert run(["render", kernel, "--backend", backend, "--output", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out/pyproject.toml").is_file()
+
+
+def test_commands_agree_about_a_backend_that_the_kernel_lacks(capsys):
+    code, said = answers(["build", "matrix", "render"], STABLE, "--backend", "metal", capsys=capsys)
+    assert code == 2
+    assert said.startswith("error: 'rmsnorm-stable' has no backend 'metal': it has cpu, cuda")
+
+
+def test_commands_agree_about_a_backend_that_nobody_knows(capsys):
+    run(["build", STABLE, "--backend", "cude"])
+    assert "did you mean 'cuda'?" in capsys.readouterr().err
+    run(["matrix", STABLE, "--backend", "cude"])
+    assert "did you mean 'cuda'?" in capsys.readouterr().err
+
+
+def test_commands_agree_about_a_variant_that_the_kernel_lacks(capsys):
+    wrong = "torch-stable-abi210-cpu-x86_64-linx"
+    code, said = answers(["build", "why", "test", "repro"], STABLE, "--variant", wrong, capsys=capsys)
+    assert code == 3
+    assert said == (
+        f"error: '{wrong}': no such cell of this kernel\n  help: did you mean 'torch-stable-abi210-cpu-x86_64-linux'?\n"
+    )
+
+
+def test_commands_agree_that_cells_out_of_bounds_are_none(tmp_path, capsys):
+    text = (EXAMPLES / "relu/build.toml").read_text(encoding="utf-8")
+    (tmp_path / "build.toml").write_text(text.replace("[torch]", '[torch]\nminver = "2.20"'), encoding="utf-8")
+    code, said = answers(["build", "why", "matrix"], str(tmp_path), capsys=capsys)
+    assert code == 3
+    assert "torch 2.13, cpu, x86_64-linux: torch 2.13 is below minver 2.20, build.toml:" in said
+
+
+def test_a_backend_whose_cells_are_not_of_a_release_is_built_with_all(tmp_path, capsys):
+    kernel = noarch(tmp_path, "cann", "cpu", "tpu")
+    code, said = answers(["build", "matrix"], kernel, "--backend", "tpu", capsys=capsys)
+    assert code == 3
+    assert "its cells are not part of a release: pass --all" in said
+    assert run(["build", kernel, "--backend", "tpu", "--all", "--dry-run"]) == 0
+    assert capsys.readouterr().out.startswith("torch-tpu: ")
+
+
+def test_a_noarch_wheel_is_built_once_and_not_for_each_system():
+    cells = selecting.cells(kernels.load(EXAMPLES / "silu-and-mul"), Scope())
+    assert len({cell.variant for cell in cells}) == len(cells) == 4
+    assert next(cell for cell in cells if cell.variant == "torch-cpu").system == toolchain.system()
+
+
+def test_a_cell_of_another_set_may_be_named():
+    kernel = kernels.load(EXAMPLES / "relu")
+    (preview,) = selecting.cells(kernel, Scope(sets=("preview",)))[:1]
+    assert selecting.cells(kernel, Scope(), variants=(preview.variant,)) == (preview,)
