@@ -83,6 +83,11 @@ def attribute(text: str) -> str:
     return data(text).replace(":", "%3A").replace(",", "%2C")
 
 
+def interactive() -> bool:
+    """Whether a person sits at both ends: standard input and output are a terminal."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
 def _safe_but_styles(text: str) -> str:
     return "".join(part if _STYLE.fullmatch(part) else safe(part) for part in _STYLE.split(text))
 

@@ -9,6 +9,8 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from builder import run as tools
+from builder import terminal
 from builder.build.framework import torch_identity
 from builder.config import Backend, Framework
 from builder.engine.decision import Plan
@@ -100,7 +102,9 @@ def choose(plans: Iterable[Plan], order: Sequence[Backend]) -> Plan:
 def run(
     wheel: Path, *, root: Path, tests: Path, python: Path, arguments: Sequence[str], environ: Mapping[str, str]
 ) -> int:
-    """Run the tests of the kernel in `root` with what is in `wheel`; pytest writes to this process's own output.
+    """Run the tests of the kernel in `root` with what is in `wheel`.
+
+    On a terminal pytest has it to itself, so that its debugger works; in a log nothing that a test prints is a command.
 
     Returns:
         0 when all passed, 1 when some failed.
@@ -122,12 +126,18 @@ def run(
         env = {**environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
         _require_from(site, packed.name.replace("-", "_"), python=python, env=env)
         command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", TESTS, *arguments]
-        done = subprocess.run(command, cwd=folder, env=env, check=False)
-    if done.returncode == _NO_TESTS:
+        code = _pytest(command, folder=folder, env=env)
+    if code == _NO_TESTS:
         raise NoTestsError(f"pytest ran no test of '{tests}'", help="look at the names and arguments given to pytest")
-    if done.returncode not in (0, *_FAILED):
-        raise ToolError(f"pytest ended with {done.returncode}", help="what it wrote is above")
-    return min(done.returncode, 1)
+    if code not in (0, *_FAILED):
+        raise ToolError(f"pytest ended with {code}", help="what it wrote is above")
+    return min(code, 1)
+
+
+def _pytest(command: Sequence[str], *, folder: Path, env: Mapping[str, str]) -> int:
+    if terminal.interactive():
+        return subprocess.run(command, cwd=folder, env=env, check=False).returncode
+    return tools.run(command, cwd=folder, env=env, on_line=lambda line: terminal.out(line, styled=True)).returncode
 
 
 def _require_from(site: Path, module: str, *, python: Path, env: Mapping[str, str]) -> None:

@@ -67,6 +67,17 @@ def test_a_test_that_fails_is_exit_code_1(test, kernel):
     assert "assert 1 == 2" in done.stdout
 
 
+def test_what_a_test_prints_is_no_command_of_the_log(test, kernel):
+    (kernel / "tests/test_tiny.py").write_text(
+        "def test_wrong():\n    print('::add-mask::x\\x1b[2J')\n    assert 1 == 2\n"
+    )
+    done = test("--", "-q")
+    assert done.returncode == 1
+    assert "add-mask" in done.stdout
+    assert "\n::add-mask" not in done.stdout
+    assert "\x1b[2J" not in done.stdout
+
+
 def test_a_test_module_that_cannot_be_imported_has_failed(test, kernel):
     (kernel / "tests/test_tiny.py").write_text("import nothing_of_this_name\n")
     assert test().returncode == 1
