@@ -100,6 +100,8 @@ def _is_file(stream: TextIO | None) -> bool:
 
 
 def _write(stream: TextIO | None, text: str) -> None:
+    if not text:
+        return
     name = "stderr" if stream is sys.stderr else "stdout"
     if stream is None:
         raise OutputError(f"cannot write to {name}: it is closed", help="leave it open, or send it to a file")

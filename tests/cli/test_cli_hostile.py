@@ -21,6 +21,7 @@ ALL = (
     ("matrix", str(RELU), "--explain"), ("render", str(RELU), "--backend", "cpu"), ("completion", "bash"),
     ("pins", "check"),
 )  # fmt: skip
+OLD = '[general]\nname = "old"\nbackends = ["cpu"]\nlicense = "MIT"\nversion = 1\n[torch]\nsrc = []\n'
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
 
@@ -39,6 +40,42 @@ def test_a_stdout_without_room_is_said(arguments):
     assert b"No space left on device" in done.stderr
     assert b"Traceback" not in done.stderr
     assert b"Exception ignored" not in done.stderr
+
+
+@needs_full
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("audit", "{wheel}"), ("attest", "{wheel}", "--output", "{new}"), ("bundle", "{wheel}", "--output", "{new}"),
+        ("index", "{wheels}", "--output", "{new}"), ("doctor", "--store", "{store}"), ("init", "{new}"),
+        ("build", str(RELU), "--dry-run", "--store", "{store}"), ("why", str(RELU), "--store", "{store}"),
+        ("matrix", str(RELU), "--format", "github"), ("publish", "{site}", "{new}", "--dry-run"),
+        ("store", "list", "--store", "{old-store}"), ("update", "{old}", "--diff"),
+    ],
+    ids=lambda arguments: arguments[0],
+)  # fmt: skip
+def test_a_result_for_which_there_is_no_room_is_said(arguments, tmp_path):
+    (tmp_path / "wheels").mkdir()
+    wheel = make(tmp_path / "wheels", "relu", CPU)
+    places = {"wheel": wheel, "wheels": wheel.parent, "new": tmp_path / "new", "store": tmp_path / "store"}
+    places |= {"site": tmp_path / "site", "old": tmp_path / "old", "old-store": tmp_path / "old-store"}
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/build.toml").write_text(OLD, encoding="utf-8")
+    (tmp_path / "old-store/logs").mkdir(parents=True)
+    (tmp_path / "old-store/logs/relu.log").touch()
+    if "{site}" in arguments:
+        assert cli.run(["index", str(wheel.parent), "--output", str(tmp_path / "site")]) == 0
+    with Path("/dev/full").open("wb") as full:
+        done = builder(*(each.format(**places) for each in arguments), stdout=full)
+    assert done.returncode == 4, done.stderr
+    assert b"cannot write to stdout: No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@needs_full
+def test_nothing_to_say_needs_no_room():
+    with Path("/dev/full").open("wb") as full:
+        assert builder("update", str(RELU), "--diff", stdout=full).returncode == 0
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("schema",), ("check", str(RELU))], ids=" ".join)
