@@ -3,26 +3,31 @@
 import os
 import re
 import stat
-import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from builder import toml
-from builder.config import _positions
+from builder.config import _positions, snippet
 from builder.config._positions import KeyPath
 from builder.config._syntax import explain
 from builder.errors import ConfigError, Problem, Severity, Span
-from builder.wording import escaped, quoted, visible
+from builder.wording import escaped, quoted
 
 __all__ = ["LARGEST", "KeyPath", "Source"]
 
 LARGEST = 2 * 1024 * 1024
 """Bytes that a config may have; the largest public one has 200,000."""
 
-_WIDEST = 120
+Paint = Callable[[str, str], str]
+"""Colors a part of what is shown, by the role of the part: a severity, `message`, `place` or `help`."""
+
+
+def plain(text: str, role: str) -> str:  # noqa: ARG001  what colors looks at it
+    """Color nothing."""
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,32 +143,8 @@ class Source:
 
     def render(self, problems: Sequence[Problem]) -> str:
         """Return problems as text: what, where, the quoted line with a caret, and the remedy."""
-        return "\n".join(self._render(problem) for problem in problems)
-
-    def _render(self, problem: Problem) -> str:
-        where = f"({dotted(problem.key)})" if problem.key else ""
-        lines = [f"{problem.severity}[{problem.code}]: {problem.message}"]
-        if problem.span is None:
-            lines.append(f"  --> {self.name} {where}".rstrip())
-        else:
-            lines.append(f"  --> {self.name}:{problem.span.line}:{problem.span.column} {where}".rstrip())
-            lines.extend(self._quote(problem.span))
-        if problem.help is not None:
-            lines.append(f"  help: {problem.help}")
-        return "\n".join(lines)
-
-    def _quote(self, span: Span) -> list[str]:
-        line = self.line(span.line)
-        start = span.column - 1
-        end = span.end_column - 1 if span.end_line == span.line else len(line)
-        cut = max(0, start - _WIDEST // 3) if len(line) > _WIDEST else 0
-        before, marked = line[cut:start], line[start : min(end, cut + _WIDEST)]
-        text = "\t".join(map(escaped, line[cut : cut + _WIDEST].split("\t")))
-        head, tail = ("…" if cut else ""), ("…" if len(line) > cut + _WIDEST else "")
-        indent = " " * len(head) + "\t".join(" " * _width(part) for part in before.split("\t"))
-        carets = "^" * max(1, _width(marked))
-        number = str(span.line)
-        return [f"  {number} | {head}{text}{tail}", f"  {' ' * len(number)} | {indent}{carets}"]
+        lines = ((problem, self.line(problem.span.line) if problem.span else None) for problem in problems)
+        return "\n".join(shown(problem, file=self.name, line=line) for problem, line in lines)
 
     def line(self, number: int) -> str:
         """Return line `number`, counted from 1, without its end."""
@@ -197,19 +178,36 @@ def dotted(path: KeyPath) -> str:
     return text
 
 
+def shown(problem: Problem, *, file: str, line: str | None, paint: Paint = plain) -> str:
+    """Return a problem as text: what, where, `line` with a caret under the place, and the remedy."""
+    return "\n".join(_shown(problem, file=snippet.name(file), line=line, paint=paint))
+
+
+def _shown(problem: Problem, *, file: str, line: str | None, paint: Paint) -> Iterator[str]:
+    first, *rest = snippet.short(problem.message).split("\n")
+    yield f"{paint(f'{problem.severity}[{problem.code}]', problem.severity)}: {paint(first, 'message')}"
+    place = file if problem.span is None else f"{file}:{problem.span.line}:{problem.span.column}"
+    key = f" ({dotted(problem.key)})" if problem.key else ""
+    yield f"  {paint('-->', 'place')} {place}{key}"
+    if problem.span is not None and line is not None:
+        yield from _quoted(problem, problem.span, line, paint=paint)
+    yield from (f"  {more}" for more in rest)
+    if problem.help is not None:
+        first, *rest = snippet.short(problem.help).split("\n")
+        yield f"  {paint('help:', 'help')} {first}"
+        yield from (f"        {more}" for more in rest)
+
+
+def _quoted(problem: Problem, span: Span, line: str, *, paint: Paint) -> Iterator[str]:
+    end = span.end_column if span.end_line == span.line else len(line) + 1
+    text, carets = snippet.underline(line, span.column, end)
+    number, bar = str(span.line), paint("|", "place")
+    yield f"  {paint(number, 'place')} {bar} {text}"
+    yield f"  {' ' * len(number)} {bar} {paint(carets, problem.severity)}"
+
+
 def _order(span: Span | None) -> tuple[int, int]:
     return (0, 0) if span is None else (span.line, span.column)
-
-
-def _width(text: str) -> int:
-    """Return the columns of a terminal that a text takes."""
-    return len(text) if text.isascii() and text.isprintable() else sum(map(_columns, text))
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else len(visible(character))
 
 
 def _read(path: Path, shown: str) -> bytes:

@@ -9,6 +9,8 @@ from builder import toml as tomllib
 from builder.config.text import LARGEST, Source, dotted
 from builder.errors import ConfigError, Problem
 from builder.kernel import load
+from builder.lint.report import locate
+from builder.lint.report import text as report
 
 
 def source(text):
@@ -254,7 +256,22 @@ def test_the_caret_stands_under_the_value():
     span = source(text).span_of(8, 13)
     shown = source(text).render([Problem(code="B001", severity="error", message="what", span=span)])
     assert problem.span is None
-    assert shown.splitlines()[2:] == ['  1 | \tname = "漢字é", 1', "    | \t       ^^^^^^^"]
+    assert shown.splitlines()[2:] == ['  1 |     name = "漢字é", 1', "    |            ^^^^^^^"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('key = "' + "x" * 500 + '"', id="a long line"),
+        pytest.param('\tkey = "a"', id="a tab"),
+        pytest.param('key = "日本\x1b"', id="wide and hidden"),
+        pytest.param('key = """\na"""', id="several lines"),
+    ],
+)
+def test_a_build_shows_a_problem_as_a_check_does(text):
+    made = source(text)
+    problem = made.problem("B012", "first\nsecond", path=("key",), help="one\ntwo")
+    assert made.render([problem]) == report.problem(locate(made.name, problem, text.split("\n")))
 
 
 def test_a_long_line_is_cut_around_the_caret():

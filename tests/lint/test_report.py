@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builder.config.snippet import underline
 from builder.errors import Problem, Span
 from builder.lint.report import Located, Report, github, locate, sarif, text
 from builder.lint.report import json as json_format
-from builder.lint.report.snippet import underline
 from tests import needs
 
 

@@ -1,8 +1,8 @@
 """Workflow commands that GitHub shows as annotations on a change."""
 
+from builder.config.snippet import short
 from builder.errors import Severity
 from builder.lint.report import Located, Report
-from builder.lint.report.snippet import short
 from builder.terminal import attribute, data
 
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
