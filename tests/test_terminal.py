@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder import cli, run, terminal
-from builder.audit.report import Finding, Report
+from builder.audit.report import AuditReport, Finding
 from builder.cli import view
 from builder.engine.outcome import Event, Outcome
 from builder.errors import ToolError
@@ -67,10 +67,10 @@ def finding(text):
 
 
 def test_the_names_of_a_stranger_make_no_line_of_their_own():
-    shown = Report(wheel="a.whl", rules=("layout",), findings=(finding("x\nerror: all good"),)).to_text()
+    shown = AuditReport(wheel="a.whl", rules=("layout",), findings=(finding("x\nerror: all good"),)).to_text()
     assert [line.lstrip().partition(":")[0] for line in shown.splitlines()] == ["a.whl", "error", "why", "help"]
-    assert json.loads(Report(wheel="a.whl", rules=(), findings=(finding(EVIL),)).to_json())
-    assert Report(wheel="a.whl", rules=(), findings=(finding(EVIL),)).to_json().isascii()
+    assert json.loads(AuditReport(wheel="a.whl", rules=(), findings=(finding(EVIL),)).to_json())
+    assert AuditReport(wheel="a.whl", rules=(), findings=(finding(EVIL),)).to_json().isascii()
 
 
 @pytest.mark.parametrize("github", [False, True])

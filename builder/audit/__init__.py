@@ -14,11 +14,11 @@ from builder.audit import (
     unique_symbols,
 )
 from builder.audit.facts import Facts, Plan
-from builder.audit.report import Finding, Report
+from builder.audit.report import AuditReport, Finding
 from builder.audit.subject import Library, Subject
 from builder.wheel.archive import Wheel
 
-__all__ = ["CHECKS", "Facts", "Finding", "Library", "Plan", "Report", "Subject", "judge", "run"]
+__all__ = ["CHECKS", "AuditReport", "Facts", "Finding", "Library", "Plan", "Subject", "judge", "run"]
 
 BUDGET = "budget"
 """The rule of what costs more to read than any wheel does."""
@@ -40,13 +40,15 @@ CHECKS: Mapping[str, Check] = {
 """Rule → the check that finds what breaks it."""
 
 
-def run(wheel: Wheel, *, plan: Plan | None = None) -> Report:
+def run(wheel: Wheel, *, plan: Plan | None = None) -> AuditReport:
     """Judge a wheel, by the plan of its build where there is one, else by its own words.
 
     Raises:
         WheelError: the file is damaged.
     """
-    return Report(wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(reading.read(wheel, plan=plan or Plan())))
+    return AuditReport(
+        wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(reading.read(wheel, plan=plan or Plan()))
+    )
 
 
 def judge(subject: Subject) -> tuple[Finding, ...]:

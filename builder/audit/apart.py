@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.audit import BUDGET, CHECKS, run
-from builder.audit.report import Finding, Report
+from builder.audit.report import AuditReport, Finding
 from builder.errors import BuilderError
 from builder.wheel.archive import Wheel, WheelError
 
@@ -28,7 +28,7 @@ _BUG, _NO_MEMORY = 1, 3
 """Exit codes of the child."""
 
 
-def run_apart(path: Path) -> Report:
+def run_apart(path: Path) -> AuditReport:
     """Judge a wheel; one that costs more time or memory than its size allows has a finding.
 
     Raises:
@@ -48,7 +48,7 @@ def run_apart(path: Path) -> Report:
     if "too much" in answer:
         return _too_much(path, answer["too much"], seconds=seconds, memory=memory)
     findings = tuple(Finding(**each) for each in answer["findings"])
-    return Report(wheel=answer["wheel"], rules=tuple(answer["rules"]), findings=findings)
+    return AuditReport(wheel=answer["wheel"], rules=tuple(answer["rules"]), findings=findings)
 
 
 def _size(path: Path) -> int:
@@ -118,7 +118,7 @@ def _answer(reader: int, child: int) -> dict[str, Any]:
     return {"too much": "processor time" if code == -signal.SIGXCPU else "memory"}
 
 
-def _too_much(path: Path, what: str, *, seconds: int, memory: int) -> Report:
+def _too_much(path: Path, what: str, *, seconds: int, memory: int) -> AuditReport:
     allowed = f"{seconds} s" if what == "processor time" else f"{memory >> 20} MiB"
     finding = Finding(
         file=path.name,
@@ -127,4 +127,4 @@ def _too_much(path: Path, what: str, *, seconds: int, memory: int) -> Report:
         why=f"to judge it takes more {what} than a wheel of its size may: {allowed}",
         remedy="build it again; a wheel that was built by `builder build` takes a fraction of that",
     )
-    return Report(wheel=path.name, rules=tuple(CHECKS), findings=(finding,))
+    return AuditReport(wheel=path.name, rules=tuple(CHECKS), findings=(finding,))

@@ -21,7 +21,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class AuditReport:
     """What all checks say about one wheel."""
 
     wheel: str

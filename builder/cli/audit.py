@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from builder import terminal
-from builder.audit import Report
+from builder.audit import AuditReport
 from builder.audit.apart import run_apart
 from builder.errors import AuditError
 from builder.wheel.archive import WheelError
@@ -17,7 +17,7 @@ from builder.wheel.archive import WheelError
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(wheels: tuple[Path, ...], *, as_json: bool) -> int:
     """Check wheels: ABI, layout, architectures."""
-    reports: list[Report] = []
+    reports: list[AuditReport] = []
     unreadable: list[WheelError] = []
     for path in wheels:
         try:
@@ -30,7 +30,7 @@ def command(wheels: tuple[Path, ...], *, as_json: bool) -> int:
     return 0 if all(report.ok for report in reports) else AuditError.exit_code
 
 
-def _show(reports: list[Report], *, as_json: bool) -> None:
+def _show(reports: list[AuditReport], *, as_json: bool) -> None:
     if as_json:
         terminal.document(json.dumps({"wheels": [report.to_dict() for report in reports]}, indent=2), end="\n")
         return

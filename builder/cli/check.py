@@ -10,7 +10,7 @@ from builder import terminal
 from builder.cli import completing
 from builder.cli.arguments import kernel_argument
 from builder.kernel import CONFIG
-from builder.lint.report import Report
+from builder.lint.report import CheckReport
 
 FORMATS = ("text", "json", "sarif", "github")
 
@@ -59,7 +59,7 @@ def command(*, kernel: Path, strict: bool, format_: str) -> int:
     return 2 if report.refused else 0
 
 
-def _render(report: Report, format_: str, *, color: bool) -> str:
+def _render(report: CheckReport, format_: str, *, color: bool) -> str:
     """Import the one format that is asked for."""
     from builder.lint.report import github, json, sarif, text  # noqa: PLC0415
 

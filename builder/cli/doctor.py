@@ -22,25 +22,25 @@ def command(store: Path, name: str, as_json: bool) -> None:
     """Show what this machine has, which cells it can build, and what each other one lacks."""
     facts = list(doctor.facts(os.environ, Store(store)))
     rows = tuple(row for row in matrix.rows() if row.set == name and row.variant is not None)
-    verdicts = list(doctor.verdicts(rows, os.environ))
+    support = list(doctor.row_support(rows, os.environ))
     if as_json:
-        terminal.document(json.dumps({"facts": _facts_json(facts), "cells": _cells_json(verdicts)}, indent=2), end="\n")
+        terminal.document(json.dumps({"facts": _facts_json(facts), "cells": _cells_json(support)}, indent=2), end="\n")
         return
     for fact in facts:
         mark, text = ("ok", fact.found) if fact.found is not None else ("--", f"missing; {fact.help}")
         terminal.out(f"{mark:3} {fact.name:18} {text}")
     terminal.out()
-    for line in _cells_text(verdicts):
+    for line in _cells_text(support):
         terminal.out(line)
-    here = sum(verdict.missing is None for verdict in verdicts)
-    terminal.err(f"\n{here} of {len(verdicts)} cells of the {name} set can be built here")
+    here = sum(row.missing is None for row in support)
+    terminal.err(f"\n{here} of {len(support)} cells of the {name} set can be built here")
 
 
-def _cells_text(verdicts: Sequence[doctor.Verdict]) -> Iterator[str]:
+def _cells_text(support: Sequence[doctor.RowSupport]) -> Iterator[str]:
     """Yield the cells that can be built, then the others by what they lack: each reason once, most cells first."""
     lacks: dict[tuple[str, str], list[str]] = {}
-    for verdict in verdicts:
-        lacks.setdefault((verdict.missing or "", verdict.help or ""), []).append(verdict.row.variant or "")
+    for row in support:
+        lacks.setdefault((row.missing or "", row.help or ""), []).append(row.row.variant or "")
     here = lacks.pop(("", ""), [])
     if here:
         yield f"ok  {_count(here)} can be built here"
@@ -65,13 +65,13 @@ def _facts_json(facts: list[doctor.Fact]) -> list[dict[str, object]]:
     return [{"name": fact.name, "found": fact.found, "help": fact.help or None} for fact in facts]
 
 
-def _cells_json(verdicts: list[doctor.Verdict]) -> list[dict[str, object]]:
+def _cells_json(support: list[doctor.RowSupport]) -> list[dict[str, object]]:
     return [
         {
-            "variant": verdict.row.variant,
-            "buildable": verdict.missing is None,
-            "missing": verdict.missing,
-            "help": verdict.help,
+            "variant": row.row.variant,
+            "buildable": row.missing is None,
+            "missing": row.missing,
+            "help": row.help,
         }
-        for verdict in verdicts
+        for row in support
     ]

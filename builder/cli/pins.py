@@ -38,25 +38,25 @@ def check(*, file: Path, online: bool) -> None:
 
 def _check_online(pins: pinning.Pins) -> None:
     env = indexes.read(os.environ).env
-    verdict = resolve.verify(pins, env=env, progress=lambda release: terminal.err(f"asking for {release}"))
+    check = resolve.verify(pins, env=env, progress=lambda release: terminal.err(f"asking for {release}"))
     unknown = "".join(
-        f"\n  {wheel.file}{'' if wheel.index is None else f' at {wheel.index}'}" for wheel, _ in verdict.unknown
+        f"\n  {wheel.file}{'' if wheel.index is None else f' at {wheel.index}'}" for wheel, _ in check.unknown
     )
-    if verdict.wrong:
+    if check.wrong:
         wrong = "".join(
             f"\n  {wheel.file}\n    pinned {wheel.sha256}\n    index  {sha256 or 'does not have this file'}"
-            for wheel, sha256 in verdict.wrong
+            for wheel, sha256 in check.wrong
         )
-        rest = f"\nand {len(verdict.unknown)} could not be checked{unknown}" if unknown else ""
+        rest = f"\nand {len(check.unknown)} could not be checked{unknown}" if unknown else ""
         raise DifferenceError(
-            f"{len(verdict.wrong)} of {len(pins.wheels)} pins differ from what the index serves{wrong}{rest}",
+            f"{len(check.wrong)} of {len(pins.wheels)} pins differ from what the index serves{wrong}{rest}",
             help="a published file never changes: find out why before you run `builder pins update`",
         )
-    if verdict.unknown:
-        reasons = dict.fromkeys(line for _, said in verdict.unknown for line in said.splitlines()[-1:])
+    if check.unknown:
+        reasons = dict.fromkeys(line for _, said in check.unknown for line in said.splitlines()[-1:])
         quoted = "".join(f"\n  uv: {reason}" for reason in reasons)
         raise ToolError(
-            f"{len(verdict.unknown)} of {len(pins.wheels)} pins could not be checked, the others are right"
+            f"{len(check.unknown)} of {len(pins.wheels)} pins could not be checked, the others are right"
             f"{unknown}{quoted}",
             help="try again where these indexes can be reached",
         )
@@ -73,26 +73,26 @@ def update(*, file: Path, parts: tuple[str, ...], dry_run: bool) -> None:
     unknown = [part for part in parts if part not in names]
     if unknown:
         raise click.BadParameter(f"'{unknown[0]}' is no part; there are {', '.join(names)}", param_hint="--part")
-    todo = tuple(resolve.places(pins, parts=frozenset(parts)))
-    outcomes = resolve.resolve_all(pins, todo, env=indexes.read(os.environ).env, progress=lambda _: None)
-    failed = tuple(outcome for outcome in outcomes if outcome.error is not None)
-    for outcome in failed:
-        _tell(pins, outcome)
-    if failed and len(failed) == len(outcomes):
+    todo = tuple(resolve.targets(pins, parts=frozenset(parts)))
+    resolutions = resolve.resolve_all(pins, todo, env=indexes.read(os.environ).env, progress=lambda _: None)
+    failed = tuple(resolution for resolution in resolutions if resolution.error is not None)
+    for resolution in failed:
+        _tell(pins, resolution)
+    if failed and len(failed) == len(resolutions):
         raise ToolError(
-            f"none of {len(outcomes)} resolutions succeeded\n{failed[0].error}", help="is an index within reach?"
+            f"none of {len(resolutions)} resolutions succeeded\n{failed[0].error}", help="is an index within reach?"
         )
-    new = resolve.updated(pins, outcomes)
+    new = resolve.updated(pins, resolutions)
     _show_changes(pins, new)
     if not dry_run:
         write_atomic(file, resolve.to_toml(new).encode())
 
 
-def _tell(pins: pinning.Pins, outcome: resolve.Outcome) -> None:
-    place, part = outcome.place, pins.parts[outcome.place.part]
-    has = "keeps its pins" if part.files(place.system, place.python) is not None else "stays without pins"
-    reason = (outcome.error or "").splitlines()[-1]
-    label = " ".join((part.name, part.version or "", *part.compute, place.system, place.python))
+def _tell(pins: pinning.Pins, resolution: resolve.Resolution) -> None:
+    target, part = resolution.target, pins.parts[resolution.target.part]
+    has = "keeps its pins" if part.files(target.system, target.python) is not None else "stays without pins"
+    reason = (resolution.error or "").splitlines()[-1]
+    label = " ".join((part.name, part.version or "", *part.compute, target.system, target.python))
     terminal.err(f"{label} {has}: {reason}")
 
 

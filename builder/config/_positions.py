@@ -20,7 +20,7 @@ MOST = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Offsets:
     """Offsets of a key and of its value; for a table header, of its last part and of the whole header."""
 
     key: tuple[int, int]
@@ -33,7 +33,7 @@ class Entry:
 class Index:
     """Every key and value of a text, by its path."""
 
-    entries: dict[KeyPath, Entry] = field(default_factory=dict)
+    entries: dict[KeyPath, Offsets] = field(default_factory=dict)
     repeated: list[tuple[int, tuple[int, int]]] = field(default_factory=list)
     """Keys and tables that are given again: the offset of the first, and where the other is."""
     refused: tuple[str, int] | None = None
@@ -106,17 +106,17 @@ class _Scanner:
         path: KeyPath = ()
         for name, span in parts[:-1]:
             path = self.current((*path, name))
-            self.add(path, Entry(span, header, implicit=True))
+            self.add(path, Offsets(span, header, implicit=True))
         name, span = parts[-1]
         path = (*path, name)
         if is_array:
-            self.add(path, Entry(span, header))
+            self.add(path, Offsets(span, header))
             number = self.arrays.get(path, 0)
             self.arrays[path] = number + 1
             path = (*path, number)
         elif path in self.arrays:
             self.index.repeated.append((self.index.entries[path].key[0], span))
-        self.add(path, Entry(span, header))
+        self.add(path, Offsets(span, header))
         return path
 
     def current(self, path: KeyPath) -> KeyPath:
@@ -134,12 +134,12 @@ class _Scanner:
         last = parts[-1][1]
         for number in range(1, len(parts)):
             span = parts[number - 1][1]
-            self.add(path[: len(table) + number], Entry(span, (parts[0][1][0], last[1]), implicit=True))
+            self.add(path[: len(table) + number], Offsets(span, (parts[0][1][0], last[1]), implicit=True))
         start = self.at
         self.value(path, depth=depth + 1)
-        self.add(path, Entry(last, (start, self.at)))
+        self.add(path, Offsets(last, (start, self.at)))
 
-    def add(self, path: KeyPath, entry: Entry) -> None:
+    def add(self, path: KeyPath, entry: Offsets) -> None:
         known = self.index.entries.get(path)
         if known is None or (known.implicit and not entry.implicit):
             self.index.entries[path] = entry
@@ -207,7 +207,7 @@ class _Scanner:
             start = self.at
             item = (*path, number)
             self.value(item, depth=depth + 1)
-            self.add(item, Entry((start, self.at), (start, self.at)))
+            self.add(item, Offsets((start, self.at), (start, self.at)))
             number += 1
             self.skip(_SPACE)
             self.separator(end="]")

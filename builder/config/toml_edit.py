@@ -19,7 +19,7 @@ Value = str | int | list[str] | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _TableEntry:
     """An entry of a table: the table, and which of its entries."""
 
     table: Table | InlineTable | None
@@ -34,17 +34,17 @@ class _Place:
 
 def is_inline(text: str, path: Path) -> bool:
     """Whether a table is written in braces."""
-    return any(isinstance(place.item, InlineTable) for place in _places(tomlkit.parse(text), path))
+    return any(isinstance(entry.item, InlineTable) for entry in _entries(tomlkit.parse(text), path))
 
 
 def remove(text: str, path: Path) -> str:
     """Remove a key with the comment behind it, or a table with all that is in it."""
     document = tomlkit.parse(text)
-    for place in reversed(list(_places(document, path))):
-        if isinstance(place.table, InlineTable):
-            place.table.remove(path[-1])
+    for entry in reversed(list(_entries(document, path))):
+        if isinstance(entry.table, InlineTable):
+            entry.table.remove(path[-1])
         else:
-            del place.body[place.index]
+            del entry.body[entry.index]
     return document.as_string()
 
 
@@ -54,19 +54,19 @@ def change(text: str, path: Path, value: Value, *, key: str | None = None) -> st
     A name with a dot makes a table: `minver` in `general` renamed to `cuda.minver` is `general.cuda.minver`.
     """
     document = tomlkit.parse(text)
-    place = next(_places(document, path))
-    old_key, old = place.body[place.index]
+    entry = next(_entries(document, path))
+    old_key, old = entry.body[entry.index]
     item = _item(value)
     item.trivia.indent, item.trivia.trail = old.trivia.indent, old.trivia.trail
     item.trivia.comment, item.trivia.comment_ws = old.trivia.comment, old.trivia.comment_ws
-    place.body[place.index] = (old_key if key is None else _key(key, old_key), item)
+    entry.body[entry.index] = (old_key if key is None else _key(key, old_key), item)
     return document.as_string()
 
 
 def add(text: str, path: Path, value: Value, *, after: str) -> str:
     """Add a key behind another of the same table."""
     document = tomlkit.parse(text)
-    sibling = list(_places(document, (*path[:-1], after)))[-1]
+    sibling = list(_entries(document, (*path[:-1], after)))[-1]
     item = _item(value)
     if isinstance(sibling.table, InlineTable):
         sibling.table.append(_key(path[-1], None), item)
@@ -79,16 +79,16 @@ def add(text: str, path: Path, value: Value, *, after: str) -> str:
 def duplicate(text: str, path: Path, name: str) -> str:
     """Repeat a table behind itself under another name."""
     document = tomlkit.parse(text)
-    places = list(_places(document, path))
-    last = places[-1]
-    for number, place in enumerate(places, start=1):
-        key, item = _dotted(name) if _is_dotted(place) else _key(name, None), copy.deepcopy(place.item)
+    entries = list(_entries(document, path))
+    last = entries[-1]
+    for number, entry in enumerate(entries, start=1):
+        key, item = _dotted(name) if _is_dotted(entry) else _key(name, None), copy.deepcopy(entry.item)
         if isinstance(last.table, InlineTable):
             last.table.append(name, item)
             continue
         last.body.insert(last.index + number, (key, item))
-        if isinstance(item, Table) and isinstance(place.item, Table) and not _is_dotted(place):
-            _leave_the_rest(place.item.value.body)
+        if isinstance(item, Table) and isinstance(entry.item, Table) and not _is_dotted(entry):
+            _leave_the_rest(entry.item.value.body)
             item.trivia.indent = "\n"
             item.display_name = None
     return document.as_string()
@@ -97,14 +97,14 @@ def duplicate(text: str, path: Path, name: str) -> str:
 def rename(text: str, name: str, new: str) -> str:
     """Give a table of the root another name, wherever the text has it."""
     document = tomlkit.parse(text)
-    for place in _places(document, (name,)):
-        key, item = place.body[place.index]
-        if _is_dotted(place):
-            place.body[place.index] = (_dotted(new), item)
+    for entry in _entries(document, (name,)):
+        key, item = entry.body[entry.index]
+        if _is_dotted(entry):
+            entry.body[entry.index] = (_dotted(new), item)
             continue
         if isinstance(item, Table):
             item = Table(item.value, item.trivia, False, None, new)  # noqa: FBT003  tomlkit's signature
-        place.body[place.index] = (_key(new, key), item)
+        entry.body[entry.index] = (_key(new, key), item)
     return document.as_string()
 
 
@@ -113,23 +113,23 @@ def add_table(text: str, name: str) -> str:
     return f"{text}\n[{name}]\n"
 
 
-def _places(document: tomlkit.TOMLDocument, path: Path) -> Iterator[_Place]:
+def _entries(document: tomlkit.TOMLDocument, path: Path) -> Iterator[_TableEntry]:
     """Yield where a key, or each part of a table, stands."""
     yield from _within(None, document.body, path)
 
 
-def _within(table: Table | InlineTable | None, body: Body, path: Path) -> Iterator[_Place]:
+def _within(table: Table | InlineTable | None, body: Body, path: Path) -> Iterator[_TableEntry]:
     for index, (key, item) in enumerate(body):
         if key is None or key.key != path[0]:
             continue
         if len(path) == 1:
-            yield _Place(table=table, body=body, index=index)
+            yield _TableEntry(table=table, body=body, index=index)
         elif isinstance(item, Table | InlineTable):
             yield from _within(item, item.value.body, path[1:])
 
 
-def _is_dotted(place: _Place) -> bool:
-    key = place.body[place.index][0]
+def _is_dotted(entry: _TableEntry) -> bool:
+    key = entry.body[entry.index][0]
     return key is not None and key.is_dotted()
 
 

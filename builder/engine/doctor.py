@@ -40,7 +40,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class RowSupport:
     """Whether a row of the matrix can be built here; `missing` says what it lacks."""
 
     row: Row
@@ -177,7 +177,7 @@ def _store(store: Store) -> Fact:
     return Fact(name="store", found=found, help=f"'{folder}' cannot be written: name another with BUILDER_STORE")
 
 
-def verdicts(rows: tuple[Row, ...], environ: Mapping[str, str]) -> Iterator[Verdict]:
+def row_support(rows: tuple[Row, ...], environ: Mapping[str, str]) -> Iterator[RowSupport]:
     """Yield for each row whether a classic torch cell of it can be built here; nothing is fetched."""
     known, where = pins.load(), indexes.read(environ)
     search = functools.cache(functools.partial(interpreters.find, finders=where))
@@ -185,7 +185,9 @@ def verdicts(rows: tuple[Row, ...], environ: Mapping[str, str]) -> Iterator[Verd
     for row in rows:
         if row.system != toolchain.system():
             elsewhere = f"builder matrix --system {row.system} --format github"
-            yield Verdict(row=row, missing=f"no machine of {row.system}", help=f"build it there, or in CI: {elsewhere}")
+            yield RowSupport(
+                row=row, missing=f"no machine of {row.system}", help=f"build it there, or in CI: {elsewhere}"
+            )
             continue
         wanted = pins.Requirement(
             framework=Framework.TORCH, version=str(row.torch), compute=row.compute, python="", system=row.system
@@ -197,7 +199,7 @@ def verdicts(rows: tuple[Row, ...], environ: Mapping[str, str]) -> Iterator[Verd
             lacks.append((f"no Python {' or '.join(error.versions)}", error.help))
             tag = known.pinned_pythons(wanted)[-1]
         except BuilderError as error:
-            yield Verdict(row=row, missing=error.message, help=error.help)
+            yield RowSupport(row=row, missing=error.message, help=error.help)
             continue
         pinned = known.environment(replace(wanted, python=tag))
         # A toolkit among the pins is made when it is needed.
@@ -208,7 +210,7 @@ def verdicts(rows: tuple[Row, ...], environ: Mapping[str, str]) -> Iterator[Verd
         problem = tools[key]
         if problem is not None:
             lacks.append((problem.message, problem.help))
-        yield Verdict(
+        yield RowSupport(
             row=row,
             missing="; ".join(missing for missing, _ in lacks) or None,
             help="; ".join(remedy for _, remedy in lacks if remedy) or None,

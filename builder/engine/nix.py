@@ -13,7 +13,7 @@ from builder.build import reproducible
 from builder.build.derivation import RECORD
 from builder.build.loadtest import record as records
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
-from builder.engine.nix_log import Log, Said
+from builder.engine.nix_log import LogLine, NixLog
 from builder.engine.options import Options
 from builder.engine.outcome import Event, Listen, Outcome, Status
 from builder.environment import indexes
@@ -97,7 +97,7 @@ class _Run:
         plans = self._plan(mine)
         buildable = tuple(plan for plan in plans if plan.missing is None)
         self._add_files(buildable)
-        log = self._build(buildable) if buildable else Log()
+        log = self._build(buildable) if buildable else NixLog()
         outcomes = {plan.cell: self._outcome(plan, log) for plan in plans}
         outcomes |= settled
         for cell in cells:
@@ -154,14 +154,14 @@ class _Run:
                 self._step(plan.cell, f"adding {file}")
             self.nix.add_file(good)
 
-    def _build(self, plans: Sequence[_Planned]) -> Log:
+    def _build(self, plans: Sequence[_Planned]) -> NixLog:
         cells = {plan.drv: plan.cell for plan in plans}
-        log = Log()
+        log = NixLog()
 
         def hear(line: str) -> None:
-            said = log.take(line)
-            if said is not None:
-                self._hear(said, cells)
+            read = log.take(line)
+            if read is not None:
+                self._hear(read, cells)
 
         attributes = tuple(f'cells."{plan.cell.variant}"' for plan in plans)
         done = self.nix.build(attributes, self._request([plan.cell for plan in plans]), on_line=hear)
@@ -172,30 +172,30 @@ class _Run:
             raise self.nix.explain(done.output)
         return log
 
-    def _hear(self, said: Said, cells: Mapping[str, Cell]) -> None:
-        cell = None if said.drv is None else cells.get(said.drv)
+    def _hear(self, line: LogLine, cells: Mapping[str, Cell]) -> None:
+        cell = None if line.drv is None else cells.get(line.drv)
         if cell is None:
-            if said.started:  # what the cells wait for: an environment, a wheel
+            if line.started:  # what the cells wait for: an environment, a wheel
                 for waiting in (each for drv, each in cells.items() if drv not in self.lines):
-                    self._step(waiting, f"making {said.text}")
-            elif said.drv is not None:
-                self.lines.setdefault(said.drv, []).append(said.text)
+                    self._step(waiting, f"making {line.text}")
+            elif line.drv is not None:
+                self.lines.setdefault(line.drv, []).append(line.text)
             return
-        lines = self.lines.setdefault(said.drv or "", [])
-        self.ends[said.drv or ""] = time.monotonic()
-        if said.started:
+        lines = self.lines.setdefault(line.drv or "", [])
+        self.ends[line.drv or ""] = time.monotonic()
+        if line.started:
             self._step(cell, "building in Nix's sandbox" if self.nix.sandboxed else "building")
         else:
-            lines.append(said.text)
-            self.listen(Event(variant=cell.variant, kind="line", text=said.text))
+            lines.append(line.text)
+            self.listen(Event(variant=cell.variant, kind="line", text=line.text))
 
-    def _outcome(self, plan: _Planned, log: Log) -> Outcome:
+    def _outcome(self, plan: _Planned, log: NixLog) -> Outcome:
         outcome = self._judge(plan, log)
         path = self._log(plan.cell)
         seconds = self.ends.get(plan.drv, time.monotonic()) - self.began
         return replace(outcome, seconds=seconds, log=path if path.is_file() else None)
 
-    def _judge(self, plan: _Planned, log: Log) -> Outcome:
+    def _judge(self, plan: _Planned, log: NixLog) -> Outcome:
         if plan.missing is not None:
             error = NixError(f"{plan.cell.variant}: {plan.missing}")
             status: Status = "skipped" if self.options.only_possible else "failed"
@@ -207,7 +207,7 @@ class _Run:
         except BuilderError as error:
             return Outcome(cell=plan.cell, status="failed", reason=error.message, error=error)
 
-    def _failure(self, plan: _Planned, log: Log) -> BuilderError:
+    def _failure(self, plan: _Planned, log: NixLog) -> BuilderError:
         """Return the tool's own message, of the cell's build or of what it waited for."""
         lines = self.lines.get(plan.drv, [])
         start = next((index for index, line in enumerate(lines) if line.startswith("error: ")), None)

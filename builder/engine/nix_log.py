@@ -16,8 +16,8 @@ _CODE = re.compile(r"'(?P<drv>/[^']+\.drv)'[^\n]* failed with exit code (?P<code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One thing that a build said; without a derivation it is Nix that spoke."""
+class LogLine:
+    """A line of the log of a build; without a derivation, one of Nix itself."""
 
     drv: str | None
     text: str
@@ -26,7 +26,7 @@ class Said:
 
 
 @dataclass(slots=True, kw_only=True)
-class Log:
+class NixLog:
     """Follows one run of Nix."""
 
     errors: list[str] = field(default_factory=list)
@@ -37,10 +37,10 @@ class Log:
     """Exit codes of the builders that failed."""
     _running: dict[int, str] = field(default_factory=dict)
 
-    def take(self, line: str) -> Said | None:
+    def take(self, line: str) -> LogLine | None:
         """Take a line in; return what it says of a build."""
         if not line.startswith(_PREFIX):
-            return Said(drv=None, text=plain(line)) if line.strip() else None
+            return LogLine(drv=None, text=plain(line)) if line.strip() else None
         try:
             event = json.loads(line.removeprefix(_PREFIX))
         except ValueError:
@@ -56,22 +56,22 @@ class Log:
                 return self._message(event)
         return None
 
-    def _start(self, event: Mapping[str, object]) -> Said | None:
+    def _start(self, event: Mapping[str, object]) -> LogLine | None:
         fields = event.get("fields")
         if not isinstance(fields, list) or not fields:
             return None
         drv = str(fields[0])
         self._running[int(str(event["id"]))] = drv
         self.built.add(drv)
-        return Said(drv=drv, text=name_of(drv), started=True)
+        return LogLine(drv=drv, text=name_of(drv), started=True)
 
-    def _line(self, event: Mapping[str, object]) -> Said | None:
+    def _line(self, event: Mapping[str, object]) -> LogLine | None:
         fields, drv = event.get("fields"), self._running.get(int(str(event["id"])))
         if drv is None or not isinstance(fields, list) or not fields:
             return None
-        return Said(drv=drv, text=plain(str(fields[0])))
+        return LogLine(drv=drv, text=plain(str(fields[0])))
 
-    def _message(self, event: Mapping[str, object]) -> Said | None:
+    def _message(self, event: Mapping[str, object]) -> LogLine | None:
         text = plain(str(event.get("raw_msg") or event.get("msg") or ""))
         failed = _CODE.search(plain(str(event.get("msg") or "")))
         if failed is not None:

@@ -45,8 +45,8 @@ class UnresolvedError(ToolError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """One cell of a part's table."""
+class PinTarget:
+    """A part for one system and Python, which uv resolves at once."""
 
     part: int
     system: str
@@ -54,16 +54,16 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What became of one place: its wheels, or why it stays as it is."""
+class Resolution:
+    """What resolving one target gave: its wheels, or why it keeps what it has."""
 
-    place: Place
+    target: PinTarget
     wheels: tuple[Wheel, ...] = ()
     error: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class HashCheck:
     """What the indexes say about the pins."""
 
     wrong: tuple[tuple[Wheel, str | None], ...] = ()
@@ -72,31 +72,31 @@ class Verdict:
     """Pins that could not be checked, with the reason."""
 
 
-def places(pins: Pins, *, parts: frozenset[str] = frozenset()) -> Iterator[Place]:
-    """Yield each place to resolve; of the named parts only, when there are names."""
+def targets(pins: Pins, *, parts: frozenset[str] = frozenset()) -> Iterator[PinTarget]:
+    """Yield each target, of the named parts alone if any is named."""
     for number, part in enumerate(pins.parts):
         if part.requires and (not parts or part.name in parts):
             for system, pythons in part.wheels.items():
                 anywhere = form.ANY in pythons
                 for python in (form.ANY,) if anywhere else pins.pythons:
-                    yield Place(part=number, system=system, python=python)
+                    yield PinTarget(part=number, system=system, python=python)
 
 
 def resolve_all(
-    pins: Pins, todo: tuple[Place, ...], *, env: Mapping[str, str], progress: Callable[[Outcome], None]
-) -> tuple[Outcome, ...]:
-    """Resolve every place, several at once; an index that cannot be reached fails its places alone."""
+    pins: Pins, todo: tuple[PinTarget, ...], *, env: Mapping[str, str], progress: Callable[[Resolution], None]
+) -> tuple[Resolution, ...]:
+    """Resolve every target, several at once; where an index cannot be reached, only its targets fail."""
     uv = uv_binary()  # once: sysconfig, which it asks, is not safe in threads
 
-    def one(place: Place) -> Outcome:
-        python = pins.pythons[0] if place.python == form.ANY else place.python
+    def one(target: PinTarget) -> Resolution:
+        python = pins.pythons[0] if target.python == form.ANY else target.python
         try:
-            wheels = resolve(pins.parts[place.part], system=place.system, python=python, uv=uv, env=env)
-            outcome = Outcome(place=place, wheels=wheels)
+            wheels = resolve(pins.parts[target.part], system=target.system, python=python, uv=uv, env=env)
+            resolution = Resolution(target=target, wheels=wheels)
         except UnresolvedError as error:
-            outcome = Outcome(place=place, error=error.message)
-        progress(outcome)
-        return outcome
+            resolution = Resolution(target=target, error=error.message)
+        progress(resolution)
+        return resolution
 
     with ThreadPoolExecutor(max_workers=4) as pool:
         return tuple(pool.map(one, todo))
@@ -152,35 +152,35 @@ def _wheel(file: str, sha256: str, *, index: str | None) -> Wheel:
     return Wheel(file=file, name=form.normalized(name), version=version, sha256=sha256, index=index)
 
 
-def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None]) -> Verdict:
+def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None]) -> HashCheck:
     """Ask the indexes for the hash of every pinned file."""
     uv = uv_binary()
-    targets = _targets(pins)
+    platforms = _platforms(pins)
     releases: dict[tuple[str, str, str | None], list[Wheel]] = {}
     for wheel in pins.wheels.values():
         releases.setdefault((wheel.name, wheel.version, wheel.index), []).append(wheel)
 
-    def one(wheels: list[Wheel]) -> Verdict:
+    def one(wheels: list[Wheel]) -> HashCheck:
         progress(f"{wheels[0].name} {wheels[0].version}")
         try:
-            said = _published(wheels[0], targets[wheels[0].file], uv=uv, env=env, universal=True)
+            published = _published(wheels[0], platforms[wheels[0].file], uv=uv, env=env, universal=True)
             for wheel in wheels:  # an index that has some files of a release hides what the next one has
-                if wheel.file not in said:
-                    said |= _published(wheel, targets[wheel.file], uv=uv, env=env, universal=False)
+                if wheel.file not in published:
+                    published |= _published(wheel, platforms[wheel.file], uv=uv, env=env, universal=False)
         except UnresolvedError as error:
-            return Verdict(unknown=tuple((wheel, error.message) for wheel in wheels))
-        wrong = ((wheel, said.get(wheel.file)) for wheel in wheels)
-        return Verdict(wrong=tuple((wheel, sha256) for wheel, sha256 in wrong if sha256 != wheel.sha256))
+            return HashCheck(unknown=tuple((wheel, error.message) for wheel in wheels))
+        wrong = ((wheel, published.get(wheel.file)) for wheel in wheels)
+        return HashCheck(wrong=tuple((wheel, sha256) for wheel, sha256 in wrong if sha256 != wheel.sha256))
 
     with ThreadPoolExecutor(max_workers=4) as pool:
-        verdicts = tuple(pool.map(one, releases.values()))
-    return Verdict(
-        wrong=tuple(wrong for verdict in verdicts for wrong in verdict.wrong),
-        unknown=tuple(unknown for verdict in verdicts for unknown in verdict.unknown),
+        checks = tuple(pool.map(one, releases.values()))
+    return HashCheck(
+        wrong=tuple(wrong for check in checks for wrong in check.wrong),
+        unknown=tuple(unknown for check in checks for unknown in check.unknown),
     )
 
 
-def _targets(pins: Pins) -> dict[str, tuple[str, str]]:
+def _platforms(pins: Pins) -> dict[str, tuple[str, str]]:
     """Return for each file a system and a Python, the oldest, that it is pinned for."""
     return {
         file: (system, pins.pythons[0] if python == form.ANY else python)
@@ -196,22 +196,22 @@ def _published(
 ) -> dict[str, str]:
     """Return name and hash of the files of a release: all that one index has, or the best for one system."""
     system, python = target
-    place = ("--universal",) if universal else ("--python-platform", PLATFORMS[system])
-    options = (*place, "--no-deps", "--python-version", dotted(python))
+    platform = ("--universal",) if universal else ("--python-platform", PLATFORMS[system])
+    options = (*platform, "--no-deps", "--python-version", dotted(python))
     packages = _lock((f"{wheel.name}=={wheel.version}",), *options, index=wheel.index, uv=uv, env=env)
     return dict(file for package in packages for file in _files(package))
 
 
-def updated(pins: Pins, outcomes: tuple[Outcome, ...]) -> Pins:
-    """Return the pins with each place that was resolved replaced, and unused wheels gone."""
+def updated(pins: Pins, resolutions: tuple[Resolution, ...]) -> Pins:
+    """Return the pins with each target that was resolved replaced, and unused wheels gone."""
     wheels = dict(pins.wheels)
     tables = [{system: dict(table) for system, table in part.wheels.items()} for part in pins.parts]
-    for outcome in outcomes:
-        if outcome.error is None:
-            place = outcome.place
-            wheels |= {wheel.file: wheel for wheel in outcome.wheels}
-            files = sorted(wheel.file for wheel in outcome.wheels)
-            tables[place.part][place.system][place.python] = tuple(files)
+    for resolution in resolutions:
+        if resolution.error is None:
+            target = resolution.target
+            wheels |= {wheel.file: wheel for wheel in resolution.wheels}
+            files = sorted(wheel.file for wheel in resolution.wheels)
+            tables[target.part][target.system][target.python] = tuple(files)
     parts = tuple(replace(part, wheels=table) for part, table in zip(pins.parts, tables, strict=True))
     used = {file for part in parts for table in part.wheels.values() for files in table.values() for file in files}
     kept = {file: wheel for file, wheel in wheels.items() if file in used}

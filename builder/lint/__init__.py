@@ -14,15 +14,15 @@ from builder.lint import (
     bounds,
     capabilities,
     files,
-    license_,
     matrix,
     older_systems,
     portability,
     python_headers,
     registration,
     rendering,
+    spdx,
 )
-from builder.lint.report import Located, Report, locate
+from builder.lint.report import CheckReport, Located, locate
 
 Check = Callable[[Kernel], Iterator[Problem]]
 
@@ -31,7 +31,7 @@ CHECKS: tuple[Check, ...] = (
     bounds.check,
     capabilities.check,
     files.check,
-    license_.check,
+    spdx.check,
     matrix.check,
     portability.check,
     rendering.check,
@@ -39,13 +39,13 @@ CHECKS: tuple[Check, ...] = (
 """Each looks at the config, and at the files it names."""
 
 
-def inspect(directory: Path) -> Report:
+def inspect(directory: Path) -> CheckReport:
     """Return everything that is wrong with the kernel in `directory`, whatever it is."""
     file = str(directory / CONFIG)
     try:
         source = Source.read(directory / CONFIG, name=file)
     except ConfigError as error:
-        return Report.of(file, None, [Located(file=file, problem=problem) for problem in error.problems])
+        return CheckReport.of(file, None, [Located(file=file, problem=problem) for problem in error.problems])
     lines = source.text.split("\n")
     edition, problems, packages, kernel = _problems(directory, source)
     found = [locate(file, problem, lines) for problem in problems]
@@ -54,7 +54,7 @@ def inspect(directory: Path) -> Report:
         found += older_systems.check(kernel)
     for package in packages:
         found += registration.check(package, str(package))
-    return Report.of(file, edition, found)
+    return CheckReport.of(file, edition, found)
 
 
 def _problems(root: Path, source: Source) -> tuple[int | None, list[Problem], list[Path], Kernel | None]:

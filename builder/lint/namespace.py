@@ -11,46 +11,46 @@ PREFIXES = ("add_op_namespace_prefix", "torch_add_op_namespace_prefix")
 _DEEP = 40
 
 
-class Verdict(Enum):
+class Namespace(Enum):
     """What reading the files tells about a name."""
 
-    OURS = "in the generated namespace"
-    FOREIGN = "in a namespace of its own"
-    HIDDEN = "not to be seen here"
+    GENERATED = "in the generated namespace"
+    OTHER = "in a namespace of its own"
+    UNKNOWN = "not to be seen here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class NamespaceReader:
     """Judges expressions of one package; `modules` by dotted name."""
 
     modules: Mapping[str, Module]
-    known: dict[tuple[int, int], Verdict] = field(default_factory=dict, compare=False)
-    """Verdicts by expression and scope: names refer to each other, and each is judged once."""
-    named: dict[tuple[str, int], Verdict] = field(default_factory=dict, compare=False)
-    """Verdicts by name and scope, and by dotted name."""
-    called: dict[tuple[str, int], Verdict | None] = field(default_factory=dict, compare=False)
-    """Verdicts by the name of a function and scope."""
-    returned: dict[tuple[int, int], Verdict] = field(default_factory=dict, compare=False)
-    """Verdicts by function and scope."""
+    known: dict[tuple[int, int], Namespace] = field(default_factory=dict, compare=False)
+    """Namespaces by expression and scope: names refer to each other, and each is judged once."""
+    named: dict[tuple[str, int], Namespace] = field(default_factory=dict, compare=False)
+    """Namespaces by name and scope, and by dotted name."""
+    called: dict[tuple[str, int], Namespace | None] = field(default_factory=dict, compare=False)
+    """Namespaces by the name of a function and scope."""
+    returned: dict[tuple[int, int], Namespace] = field(default_factory=dict, compare=False)
+    """Namespaces by function and scope."""
 
-    def judge(self, expression: ast.expr, scope: Scope, depth: int = 0) -> Verdict:
+    def judge(self, expression: ast.expr, scope: Scope, depth: int = 0) -> Namespace:
         """Follow an expression to what it names."""
         key = (id(expression), id(scope))
         if key not in self.known:
-            self.known[key] = Verdict.HIDDEN  # what it is to itself, if it refers to itself
+            self.known[key] = Namespace.UNKNOWN  # what it is to itself, if it refers to itself
             self.known[key] = self._judge(expression, scope, depth)
         return self.known[key]
 
-    def _judge(self, expression: ast.expr, scope: Scope, depth: int) -> Verdict:  # noqa: PLR0911  one for each kind
+    def _judge(self, expression: ast.expr, scope: Scope, depth: int) -> Namespace:  # noqa: PLR0911  one for each kind
         if depth > _DEEP:
-            return Verdict.HIDDEN
+            return Namespace.UNKNOWN
         if self._generated(expression, scope):
-            return Verdict.OURS
+            return Namespace.GENERATED
         if "::" in _leading(expression):
-            return Verdict.FOREIGN
+            return Namespace.OTHER
         match expression:
             case ast.Constant():
-                return Verdict.FOREIGN
+                return Namespace.OTHER
             case ast.Name(id=name):
                 bindings, where = scope.lookup(name)
                 return self._once((name, id(where)), bindings, where, depth + 1)
@@ -62,7 +62,7 @@ class Judge:
                 return self._call(expression, scope, depth + 1)
             case ast.Attribute():
                 known = (qualified(expression, scope) or "").startswith("torch.ops.")
-                return Verdict.FOREIGN if known else self._dotted(qualified(expression, scope), depth + 1)
+                return Namespace.OTHER if known else self._dotted(qualified(expression, scope), depth + 1)
         return self._parts(ast.iter_child_nodes(expression), scope, depth + 1)
 
     def _generated(self, expression: ast.expr, scope: Scope) -> bool:
@@ -71,26 +71,26 @@ class Judge:
             return is_prefix(qualified(expression.func, scope))
         return is_generated(qualified(expression, scope))
 
-    def _call(self, call: ast.Call, scope: Scope, depth: int) -> Verdict:
+    def _call(self, call: ast.Call, scope: Scope, depth: int) -> Namespace:
         if is_library(qualified(call.func, scope)):
-            return Verdict.OURS  # its own namespace is judged where it is made
+            return Namespace.GENERATED  # its own namespace is judged where it is made
         if isinstance(call.func, ast.Name):
             made = self._made(call.func, scope, depth)
             if made is not None:
                 return made
         arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
         parts = [call.func.value, *arguments] if isinstance(call.func, ast.Attribute) else arguments
-        verdict = self._parts(parts, scope, depth)
+        namespace = self._parts(parts, scope, depth)
         # What an unknown function makes of a literal is not to be seen; a method of a string is.
         literal = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant)
-        return Verdict.HIDDEN if verdict is Verdict.FOREIGN and not literal else verdict
+        return Namespace.UNKNOWN if namespace is Namespace.OTHER and not literal else namespace
 
-    def _made(self, name: ast.Name, scope: Scope, depth: int) -> Verdict | None:
+    def _made(self, name: ast.Name, scope: Scope, depth: int) -> Namespace | None:
         """Judge what the functions return that `name` may stand for; None where it stands for none."""
         _, where = scope.lookup(name.id)
         key = (f"{name.id}()", id(where))
         if key not in self.called:
-            self.called[key] = Verdict.HIDDEN
+            self.called[key] = Namespace.UNKNOWN
             made = [self._returned(function, place, depth) for function, place in self._functions(name, scope)]
             self.called[key] = _all(made) if made else None
         return self.called[key]
@@ -108,47 +108,47 @@ class Judge:
                     found = top.names.get(attribute, [])
                     yield from ((function, top) for function in found if isinstance(function, Function))
 
-    def _returned(self, function: Function, where: Scope, depth: int) -> Verdict:
+    def _returned(self, function: Function, where: Scope, depth: int) -> Namespace:
         # The function's own scope is gone: its parameters and locals are looked up where it stands, and are hidden.
         key = (id(function), id(where))
         if key not in self.returned:
-            self.returned[key] = Verdict.HIDDEN
+            self.returned[key] = Namespace.UNKNOWN
             values = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
             self.returned[key] = _all(self.judge(value, where, depth) for value in values)
         return self.returned[key]
 
-    def _parts(self, nodes: Iterable[ast.AST], scope: Scope, depth: int) -> Verdict:
-        """Judge a text by its parts: one that is ours makes the whole ours."""
+    def _parts(self, nodes: Iterable[ast.AST], scope: Scope, depth: int) -> Namespace:
+        """Judge a text by its parts: one generated part makes the whole generated."""
         expressions = [node for node in nodes if isinstance(node, ast.expr)]
-        verdicts = {self.judge(part, scope, depth) for part in expressions}
-        for verdict in (Verdict.OURS, Verdict.HIDDEN):
-            if verdict in verdicts:
-                return verdict
-        return Verdict.FOREIGN if verdicts else Verdict.HIDDEN
+        found = {self.judge(part, scope, depth) for part in expressions}
+        for namespace in (Namespace.GENERATED, Namespace.UNKNOWN):
+            if namespace in found:
+                return namespace
+        return Namespace.OTHER if found else Namespace.UNKNOWN
 
-    def _binding(self, binding: Binding, where: Scope, depth: int) -> Verdict:
+    def _binding(self, binding: Binding, where: Scope, depth: int) -> Namespace:
         if isinstance(binding, Parameter):
-            return Verdict.HIDDEN
+            return Namespace.UNKNOWN
         if isinstance(binding, Imported):
             return self._dotted(binding.target, depth)
         if isinstance(binding, Function):
-            return Verdict.OURS  # a function that a decorator made an op is judged at the decorator
+            return Namespace.GENERATED  # a function that a decorator made an op is judged at the decorator
         return self.judge(binding, where, depth)
 
-    def _dotted(self, name: str | None, depth: int) -> Verdict:
+    def _dotted(self, name: str | None, depth: int) -> Namespace:
         """Judge what another module of the package binds."""
         if is_generated(name):
-            return Verdict.OURS
+            return Namespace.GENERATED
         module, _, attribute = (name or "").rpartition(".")
         if module not in self.modules or depth > _DEEP:
-            return Verdict.HIDDEN
+            return Namespace.UNKNOWN
         scope = self.modules[module].scope
         return self._once((attribute, id(scope)), scope.names.get(attribute, []), scope, depth + 1)
 
-    def _once(self, key: tuple[str, int], bindings: list[Binding], where: Scope, depth: int) -> Verdict:
+    def _once(self, key: tuple[str, int], bindings: list[Binding], where: Scope, depth: int) -> Namespace:
         """Judge all that a name of a scope may stand for, once: modules import each other's names in circles."""
         if key not in self.named:
-            self.named[key] = Verdict.HIDDEN
+            self.named[key] = Namespace.UNKNOWN
             self.named[key] = _all(self._binding(binding, where, depth) for binding in bindings)
         return self.named[key]
 
@@ -185,10 +185,10 @@ def _leading(expression: ast.expr) -> str:
     return ""
 
 
-def _all(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst: a name must be ours whatever it stands for."""
-    found = set(verdicts)
-    for verdict in (Verdict.FOREIGN, Verdict.HIDDEN):
-        if verdict in found:
-            return verdict
-    return Verdict.OURS if found else Verdict.HIDDEN
+def _all(namespaces: Iterable[Namespace]) -> Namespace:
+    """Return the worst: a name must be in the generated namespace whatever it stands for."""
+    found = set(namespaces)
+    for namespace in (Namespace.OTHER, Namespace.UNKNOWN):
+        if namespace in found:
+            return namespace
+    return Namespace.GENERATED if found else Namespace.UNKNOWN

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from builder.errors import Problem, Span
 from builder.kernel.tree import TooManyFilesError, Tree
-from builder.lint.namespace import PREFIXES, Judge, Verdict, is_library
+from builder.lint.namespace import PREFIXES, Namespace, NamespaceReader, is_library
 from builder.lint.python_names import Module, Scope, qualified
 from builder.lint.report import Located, locate
 from builder.wording import quoted
@@ -73,7 +73,7 @@ def _size(path: Path) -> int:
 
 def judge(files: list[PythonFile], *, prefix: str = PREFIXES[0]) -> Iterator[Located]:
     """Yield the registrations of a package that are not in the namespace that `prefix` puts before a name."""
-    judge = Judge(modules={python.module.name: python.module for python in files})
+    judge = NamespaceReader(modules={python.module.name: python.module for python in files})
     for python in files:
         for call, scope in python.module.calls:
             problem = _judge(call, scope, judge, python.lines, prefix=prefix)
@@ -133,17 +133,19 @@ def _unreadable(file: str, reason: str, span: Span | None, lines: tuple[str, ...
     return locate(file, problem, lines)
 
 
-def _judge(call: ast.Call, scope: Scope, judge: Judge, lines: tuple[str, ...], *, prefix: str) -> Problem | None:
+def _judge(
+    call: ast.Call, scope: Scope, judge: NamespaceReader, lines: tuple[str, ...], *, prefix: str
+) -> Problem | None:
     used = _used(call, scope)
     if used is None:
         return None
     function, name = used
     match judge.judge(name, scope):
-        case Verdict.FOREIGN:
+        case Namespace.OTHER:
             code, said = "B120", f"{function} registers {_text(name, lines)} outside the namespace of this build"
-        case Verdict.HIDDEN:
+        case Namespace.UNKNOWN:
             code, said = "B121", f"{function} registers {_text(name, lines)}, whose namespace cannot be told here"
-        case Verdict.OURS:
+        case Namespace.GENERATED:
             return None
     return Problem(
         code=code,

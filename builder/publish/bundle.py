@@ -19,7 +19,7 @@ from builder.matrix.variant import Variant
 from builder.publish.card import NAME as CARD
 from builder.wheel.archive import Bytes, Member
 from builder.wheel.digest import METADATA_FILE
-from builder.wheel.kernel_wheel import Shipped, one_kernel
+from builder.wheel.kernel_wheel import KernelWheel, one_kernel
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 
@@ -58,30 +58,30 @@ def origin(*, kernel: Path | None, commit: str | None) -> Commit | None:
     return None if kernel is None else commit_of(kernel)
 
 
-def lay_out(wheels: Sequence[Shipped], *, commit: Commit | None = None) -> dict[str, dict[str, Member]]:
+def lay_out(wheels: Sequence[KernelWheel], *, commit: Commit | None = None) -> dict[str, dict[str, Member]]:
     """Return the files of each variant directory; the digest of a variant leaves `metadata.json` out, so it holds.
 
     Raises:
         BuilderError: the wheels are of several kernels, or two are of one variant.
     """
     one_kernel(wheels)
-    return {str(shipped.variant): _directory(shipped, commit) for shipped in wheels}
+    return {str(kernel_wheel.variant): _directory(kernel_wheel, commit) for kernel_wheel in wheels}
 
 
-def _directory(shipped: Shipped, commit: Commit | None) -> dict[str, Member]:
-    files = dict(shipped.package)
+def _directory(kernel_wheel: KernelWheel, commit: Commit | None) -> dict[str, Member]:
+    files = dict(kernel_wheel.package)
     found: dict[str, Any] = {}
     if commit is not None:
         found["kernel"] = {"commit": commit.id, "dirty": commit.dirty}
-    if record.sandboxed(shipped.wheel.path, sha256=shipped.sha256) is False:
+    if record.sandboxed(kernel_wheel.wheel.path, sha256=kernel_wheel.sha256) is False:
         found["sandbox"] = False
     if found:
-        files[METADATA_FILE] = Bytes(_completed(shipped, found))
+        files[METADATA_FILE] = Bytes(_completed(kernel_wheel, found))
     return files
 
 
-def _completed(shipped: Shipped, provenance: Mapping[str, Any]) -> bytes:
-    table = dict(shipped.metadata)
+def _completed(kernel_wheel: KernelWheel, provenance: Mapping[str, Any]) -> bytes:
+    table = dict(kernel_wheel.metadata)
     table["provenance"] = {**table.get("provenance", {}), **provenance}
     return (json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from builder.config.text import leaves
 from builder.errors import BuilderError
 from builder.matrix.variant import Variant
-from builder.wheel.kernel_wheel import Shipped
+from builder.wheel.kernel_wheel import KernelWheel
 
 NAME = "CARD.md"
 USAGE = "<!-- builder: usage -->"
@@ -38,7 +38,7 @@ def read(kernel: Path | None) -> str | None:
         raise BuilderError(f"cannot read '{path}': {error}", help="it must be a UTF-8 text") from error
 
 
-def fill(text: str | None, shipped: Shipped, *, variants: Sequence[str], repo_id: str | None = None) -> str:
+def fill(text: str | None, kernel_wheel: KernelWheel, *, variants: Sequence[str], repo_id: str | None = None) -> str:
     """Return a card with its front matter complete and its two marks replaced; without `text`, a whole one.
 
     Raises:
@@ -46,20 +46,20 @@ def fill(text: str | None, shipped: Shipped, *, variants: Sequence[str], repo_id
     """
     if repo_id is not None and REPOSITORY.fullmatch(repo_id) is None:
         raise BuilderError(f"'{repo_id}' is not a repository of the hub", help="write OWNER/NAME")
-    text = _default(shipped) if text is None else text.replace("\r\n", "\n")
+    text = _default(kernel_wheel) if text is None else text.replace("\r\n", "\n")
     front = _FRONT.match(text)
     body = text if front is None else text[front.end() :]
-    body = body.replace(USAGE, _usage(shipped, repo_id)).replace(VARIANTS, _table(variants))
-    return f"---\n{_front_matter('' if front is None else front['yaml'], shipped)}---\n{body}"
+    body = body.replace(USAGE, _usage(kernel_wheel, repo_id)).replace(VARIANTS, _table(variants))
+    return f"---\n{_front_matter('' if front is None else front['yaml'], kernel_wheel)}---\n{body}"
 
 
-def _default(shipped: Shipped) -> str:
-    return f"\n# {shipped.kernel}\n\n{USAGE}\n\n## Variants\n\n{VARIANTS}\n"
+def _default(kernel_wheel: KernelWheel) -> str:
+    return f"\n# {kernel_wheel.kernel}\n\n{USAGE}\n\n## Variants\n\n{VARIANTS}\n"
 
 
-def _front_matter(yaml: str, shipped: Shipped) -> str:
+def _front_matter(yaml: str, kernel_wheel: KernelWheel) -> str:
     """Return the front matter with the keys that the hub needs; those that the author wrote stay as they are."""
-    license_ = str(shipped.metadata.get("license") or "")
+    license_ = str(kernel_wheel.metadata.get("license") or "")
     wanted = {"library_name": "kernels", "tags": "[kernel]"}
     if _PLAIN.fullmatch(license_):
         wanted["license"] = license_.lower()
@@ -72,12 +72,12 @@ def _front_matter(yaml: str, shipped: Shipped) -> str:
     return yaml + "".join(f"{key}: {wanted[key]}\n" for key in sorted(wanted.keys() - have))
 
 
-def _usage(shipped: Shipped, repo_id: str | None) -> str:
-    version = shipped.metadata.get("version")  # a whole number, or none: `shipped` has looked
+def _usage(kernel_wheel: KernelWheel, repo_id: str | None) -> str:
+    version = kernel_wheel.metadata.get("version")  # a whole number, or none: `kernel_wheel` has looked
     return (
         "```python\n"
         "from kernels import get_kernel\n\n"
-        f'{shipped.module} = get_kernel("{repo_id or f"<owner>/{shipped.kernel}"}", version={version})\n'
+        f'{kernel_wheel.module} = get_kernel("{repo_id or f"<owner>/{kernel_wheel.kernel}"}", version={version})\n'
         "```"
     )
 

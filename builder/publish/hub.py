@@ -37,7 +37,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class HubCommit:
     """What one commit adds and deletes."""
 
     add: Mapping[str, Path]
@@ -142,7 +142,7 @@ class Hub:
         self.repo_id = repo_id
         self.branch = branch
 
-    def plan(self, layout: Layout, *, replace: bool) -> Plan:
+    def plan(self, layout: Layout, *, replace: bool) -> HubCommit:
         """Compare a layout with the branch.
 
         Raises:
@@ -150,7 +150,7 @@ class Hub:
         """
         there = self._there()
         if there is None:
-            return Plan(add=layout.files, exists=False)
+            return HubCommit(add=layout.files, exists=False)
         add = {path: file for path, file in layout.files.items() if there.get(path) not in _ids(file)}
         variants = {path.rsplit("/", 1)[0] for path in layout.files if path.endswith(f"/{METADATA_FILE}")}
         stale = tuple(
@@ -163,7 +163,7 @@ class Hub:
                 f"'{self.repo_id}' has other files at {', '.join(sorted([*changed, *stale]))} of branch {self.branch}",
                 help="pass --replace to replace these variants in a new commit, or raise general.version",
             )
-        return Plan(add=add, delete=stale)
+        return HubCommit(add=add, delete=stale)
 
     def _there(self) -> dict[str, str] | None:
         try:
@@ -175,7 +175,7 @@ class Hub:
             raise self._failure(error) from error
         return {file.path: file.blob_id if file.lfs is None else file.lfs.sha256 for file in files}
 
-    def publish(self, todo: Plan, *, message: str) -> str:
+    def publish(self, todo: HubCommit, *, message: str) -> str:
         """Make one commit, and return its URL; what was uploaded before a break is not sent again.
 
         Raises:

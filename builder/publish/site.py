@@ -13,7 +13,7 @@ from builder.publish.targets import Target, is_own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SitePlan:
     """What a publication does; the target is only read until then."""
 
     wheels: tuple[str, ...]
@@ -25,7 +25,7 @@ class Plan:
     """Those of the new wheels that were built without a sandbox."""
 
 
-def plan(site: Path, target: Target) -> Plan:
+def plan(site: Path, target: Target) -> SitePlan:
     """Compare a site with what the target has.
 
     Raises:
@@ -43,7 +43,7 @@ def plan(site: Path, target: Target) -> Plan:
     records = tuple(path for path in files if path.endswith(record.SUFFIX))  # of the last build: they change
     pages = tuple(path for path in sorted(listed) if not path.startswith(f"{FILES}/"))
     wheels = tuple(sorted(own.keys() - theirs.keys()))
-    return Plan(
+    return SitePlan(
         wheels=wheels,
         fixed=tuple(path for path in files if path not in records),
         pages=(*records, *pages),
@@ -51,7 +51,7 @@ def plan(site: Path, target: Target) -> Plan:
     )
 
 
-def publish(site: Path, target: Target, todo: Plan) -> None:
+def publish(site: Path, target: Target, todo: SitePlan) -> None:
     """Send what `todo` names; a run that breaks off is taken up by the next.
 
     Raises:

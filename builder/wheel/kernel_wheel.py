@@ -33,7 +33,7 @@ _BUILD_AGAIN = "build the wheel again; it was changed or is damaged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shipped:
+class KernelWheel:
     """A wheel that is what it says: every file has its hash, and the name, label and metadata agree."""
 
     wheel: Wheel
@@ -66,13 +66,13 @@ class Shipped:
         return untrusted.fields(self.core)
 
 
-def read_all(paths: Iterable[Path]) -> tuple[Shipped, ...]:
+def read_all(paths: Iterable[Path]) -> tuple[KernelWheel, ...]:
     """Read wheels, sorted by file name.
 
     Raises:
         WheelError: what is wrong with any of them.
     """
-    found: list[Shipped] = []
+    found: list[KernelWheel] = []
     problems: list[str] = []
     for path in sorted(set(paths), key=lambda path: (path.name, str(path))):
         try:
@@ -84,7 +84,7 @@ def read_all(paths: Iterable[Path]) -> tuple[Shipped, ...]:
     return tuple(found)
 
 
-def read(path: Path) -> Shipped:
+def read(path: Path) -> KernelWheel:
     """Read a wheel and check that it is whole.
 
     Raises:
@@ -97,7 +97,7 @@ def read(path: Path) -> Shipped:
     _check_record(wheel, hashes)
     module = _module(wheel)
     metadata = _metadata(wheel, module)
-    shipped = Shipped(
+    kernel_wheel = KernelWheel(
         wheel=wheel,
         module=module,
         variant=_variant(wheel),
@@ -106,10 +106,10 @@ def read(path: Path) -> Shipped:
         sha256=_sha256(path),
         size=path.stat().st_size,
     )
-    problems = tuple(_disagreements(shipped, hashes))
+    problems = tuple(_disagreements(kernel_wheel, hashes))
     if problems:
         raise WheelError(f"'{path}': {'; '.join(problems)}", help=_BUILD_AGAIN)
-    return shipped
+    return kernel_wheel
 
 
 def _sha256(path: Path) -> str:
@@ -209,31 +209,33 @@ def _variant(wheel: Wheel) -> Variant:
     return variants.pop()
 
 
-def _disagreements(shipped: Shipped, hashes: Mapping[str, bytes]) -> Iterator[str]:
-    backend = shipped.metadata["backend"].get("type")
-    if backend != shipped.variant.backend.value:
-        yield f"{METADATA_FILE} says backend '{backend}', the name says '{shipped.variant.backend}'"
-    if canonicalize_name(shipped.kernel) != shipped.wheel.name:
-        yield f"{METADATA_FILE} is of '{shipped.kernel}', the file of '{shipped.wheel.name}'"
+def _disagreements(kernel_wheel: KernelWheel, hashes: Mapping[str, bytes]) -> Iterator[str]:
+    backend = kernel_wheel.metadata["backend"].get("type")
+    if backend != kernel_wheel.variant.backend.value:
+        yield f"{METADATA_FILE} says backend '{backend}', the name says '{kernel_wheel.variant.backend}'"
+    if canonicalize_name(kernel_wheel.kernel) != kernel_wheel.wheel.name:
+        yield f"{METADATA_FILE} is of '{kernel_wheel.kernel}', the file of '{kernel_wheel.wheel.name}'"
     try:
-        fields = shipped.fields
+        fields = kernel_wheel.fields
     except UntrustedError as error:
         yield f"METADATA cannot be used: {error}"
         return
-    if canonicalize_name(str(fields["Name"])) != shipped.wheel.name or str(fields["Version"]) != str(
-        shipped.wheel.version
+    if canonicalize_name(str(fields["Name"])) != kernel_wheel.wheel.name or str(fields["Version"]) != str(
+        kernel_wheel.wheel.version
     ):
         yield f"METADATA is of '{fields['Name']} {fields['Version']}', not of what the file is named"
-    if shipped.metadata["digest"] != {"algorithm": "sha256", "files": _digests(shipped, hashes)}:
+    if kernel_wheel.metadata["digest"] != {"algorithm": "sha256", "files": _digests(kernel_wheel, hashes)}:
         yield f"the digest in {METADATA_FILE} is not that of the files"
 
 
-def _digests(shipped: Shipped, hashes: Mapping[str, bytes]) -> dict[str, str]:
-    prefix = f"{shipped.module}/"
-    return {name: base64.b64encode(hashes[f"{prefix}{name}"]).decode() for name in shipped.package if is_digested(name)}
+def _digests(kernel_wheel: KernelWheel, hashes: Mapping[str, bytes]) -> dict[str, str]:
+    prefix = f"{kernel_wheel.module}/"
+    return {
+        name: base64.b64encode(hashes[f"{prefix}{name}"]).decode() for name in kernel_wheel.package if is_digested(name)
+    }
 
 
-def one_kernel(wheels: Iterable[Shipped]) -> str:
+def one_kernel(wheels: Iterable[KernelWheel]) -> str:
     """Return the one kernel that all wheels are of.
 
     Raises:
@@ -241,10 +243,10 @@ def one_kernel(wheels: Iterable[Shipped]) -> str:
     """
     kernels: dict[str, list[str]] = {}
     variants: dict[str, list[str]] = {}
-    for shipped in wheels:
-        name = f"{shipped.kernel} {shipped.wheel.version.public}"
-        kernels.setdefault(name, []).append(str(shipped.wheel.path))
-        variants.setdefault(str(shipped.variant), []).append(str(shipped.wheel.path))
+    for kernel_wheel in wheels:
+        name = f"{kernel_wheel.kernel} {kernel_wheel.wheel.version.public}"
+        kernels.setdefault(name, []).append(str(kernel_wheel.wheel.path))
+        variants.setdefault(str(kernel_wheel.variant), []).append(str(kernel_wheel.wheel.path))
     if len(kernels) > 1:
         found = "".join(f"\n  {name}: {paths[0]}" for name, paths in sorted(kernels.items()))
         raise BuilderError(f"the wheels are of different kernels or versions{found}", help="bundle each on its own")

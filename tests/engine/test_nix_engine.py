@@ -5,7 +5,7 @@ import json
 import pytest
 
 from builder.engine.nix_command import Nix
-from builder.engine.nix_log import Log, name_of, plain
+from builder.engine.nix_log import NixLog, name_of, plain
 from builder.run import Processes
 
 DRV = "/nix/store/0jh8i4xaqkc2wkqxnb73qyh52lll6jy3-tiny-torch-cpu.drv"
@@ -21,7 +21,7 @@ def build(log, drv, number):
 
 
 def test_lines_of_builds_side_by_side_are_told_apart():
-    log = Log()
+    log = NixLog()
     started = build(log, DRV, 1)
     assert (started.drv, started.text, started.started) == (DRV, "tiny-torch-cpu", True)
     build(log, OTHER, 2)
@@ -33,14 +33,14 @@ def test_lines_of_builds_side_by_side_are_told_apart():
 
 
 def test_a_build_that_ended_says_no_more():
-    log = Log()
+    log = NixLog()
     build(log, DRV, 1)
     said(log, action="stop", id=1)
     assert said(log, action="result", id=1, type=101, fields=["late"]) is None
 
 
 def test_an_exit_code_is_kept_with_its_derivation():
-    log = Log()
+    log = NixLog()
     message = (
         f"\x1b[31;1merror:\x1b[0m builder for '\x1b[35;1m{DRV}\x1b[0m' failed with exit code 5;\nlast 1 log lines:"
     )
@@ -60,7 +60,7 @@ def test_an_exit_code_is_kept_with_its_derivation():
     ],
 )
 def test_what_says_nothing_of_a_build_is_passed_over(line):
-    assert Log().take(line) is None
+    assert NixLog().take(line) is None
 
 
 def test_names_and_colours():

@@ -101,6 +101,6 @@ def test_uv_is_asked_once_for_each_python_and_not_for_each_row(monkeypatch):
     monkeypatch.setattr(interpreters, "running", lambda: None)
     monkeypatch.setattr(interpreters, "find", lambda tag, **_: asked.append(tag))
     rows = tuple(row for row in matrix.rows() if row.system == toolchain.system())
-    verdicts = list(doctor.verdicts(rows, {"PATH": ""}))
+    verdicts = list(doctor.row_support(rows, {"PATH": ""}))
     assert len(verdicts) == len(rows) > len(asked) > 0
     assert len(asked) == len(set(asked))

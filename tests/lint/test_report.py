@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from builder.config.snippet import underline
 from builder.errors import Problem, Span
-from builder.lint.report import Located, Report, github, locate, sarif, text
+from builder.lint.report import CheckReport, Located, github, locate, sarif, text
 from builder.lint.report import json as json_format
 from tests import needs
 
@@ -39,7 +39,7 @@ ELSEWHERE = Located(
     line="x = 1",
 )
 NOWHERE = Located(file="build.toml", problem=problem("B001", "error", "cannot read it"))
-REPORT = Report.of("build.toml", 5, [ELSEWHERE, FOUND, WARNING, NOWHERE])
+REPORT = CheckReport.of("build.toml", 5, [ELSEWHERE, FOUND, WARNING, NOWHERE])
 
 
 def test_problems_are_sorted_by_position_and_those_of_the_config_come_first():
@@ -47,11 +47,11 @@ def test_problems_are_sorted_by_position_and_those_of_the_config_come_first():
 
 
 def test_a_problem_that_is_found_twice_is_reported_once():
-    assert len(Report.of("build.toml", 5, [FOUND, FOUND]).found) == 1
+    assert len(CheckReport.of("build.toml", 5, [FOUND, FOUND]).found) == 1
 
 
 def test_the_text_quotes_the_line_with_a_caret_and_ends_with_a_count():
-    assert text.render(Report.of("build.toml", 5, [FOUND, WARNING])) == (
+    assert text.render(CheckReport.of("build.toml", 5, [FOUND, WARNING])) == (
         "warning[B119]: it is empty\n"
         "  --> build.toml:1:1\n"
         "  1 | [general]\n"
@@ -68,7 +68,7 @@ def test_the_text_quotes_the_line_with_a_caret_and_ends_with_a_count():
 
 
 def test_the_text_of_a_clean_report_is_one_line():
-    assert text.render(Report.of("build.toml", 5, [])) == "build.toml: no problems\n"
+    assert text.render(CheckReport.of("build.toml", 5, [])) == "build.toml: no problems\n"
 
 
 def test_color_adds_nothing_but_color():
@@ -100,14 +100,14 @@ def test_the_json_has_the_shape_that_programs_rely_on():
 
 def test_github_gets_one_command_for_each_problem_with_nothing_unescaped():
     hostile = problem(message="50% off\n::stop::", span=span(1, 2, 3))
-    shown = github.render(Report.of("a,b:c.toml", 5, [Located(file="a,b:c.toml", problem=hostile)]))
+    shown = github.render(CheckReport.of("a,b:c.toml", 5, [Located(file="a,b:c.toml", problem=hostile)]))
     assert shown == (
         "::error title=builder B010,file=a%2Cb%3Ac.toml,line=1,endLine=1,col=2,endColumn=3::50%25 off%0A::stop::\n"
     )
 
 
 def test_github_gets_no_columns_for_a_range_of_lines():
-    shown = github.render(Report.of("x", 5, [ELSEWHERE]))
+    shown = github.render(CheckReport.of("x", 5, [ELSEWHERE]))
     assert "line=3,endLine=4::" in shown
 
 
@@ -150,7 +150,7 @@ def test_any_line_can_be_quoted_without_a_character_that_drives_a_terminal(line,
 @given(st.text(), st.text(), st.lists(st.text() | st.integers(0, 99), max_size=3))
 def test_any_problem_can_be_shown_in_every_format(message, file, key):
     found = Located(file=file, problem=problem(message=message, key=tuple(key), span=span(1, 1, 2)), line="a = 1")
-    report = Report.of(file, None, [found])
+    report = CheckReport.of(file, None, [found])
     assert json.loads(json_format.render(report))["problems"][0]["message"] == message
     json.loads(sarif.render(report))
     assert github.render(report).count("\n") == 1
@@ -231,7 +231,7 @@ def test_the_sarif_has_the_parts_that_the_standard_asks_for():
 
 def test_a_file_name_becomes_a_uri():
     found = Located(file="a b/ü.toml", problem=problem(span=span(1, 1, 2)))
-    (result,) = json.loads(sarif.render(Report.of("a b/ü.toml", 5, [found])))["runs"][0]["results"]
+    (result,) = json.loads(sarif.render(CheckReport.of("a b/ü.toml", 5, [found])))["runs"][0]["results"]
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "a%20b/%C3%BC.toml"
     assert place["region"] == {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 2}
@@ -253,7 +253,7 @@ def test_the_sarif_validates_against_the_public_schema(tmp_path):
     schema = json.loads(content)
     validator = jsonschema.validators.validator_for(schema)
     validator.check_schema(schema)
-    for report in (REPORT, REPORT.strict(), Report.of("build.toml", None, [])):
+    for report in (REPORT, REPORT.strict(), CheckReport.of("build.toml", None, [])):
         validator(schema, format_checker=validator.FORMAT_CHECKER).validate(json.loads(sarif.render(report)))
     broken = json.loads(sarif.render(REPORT))
     del broken["runs"][0]["tool"]["driver"]["name"]

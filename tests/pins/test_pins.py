@@ -264,15 +264,15 @@ def test_the_written_file_reads_back_as_the_same_pins(small):
 
 def test_an_update_replaces_what_was_resolved_and_keeps_the_rest(small):
     old = pins.load(small)
-    places = tuple(resolve.places(old))
-    assert [(place.part, place.python) for place in places] == [(0, "any"), (1, "cp311"), (1, "cp312")]
+    targets = tuple(resolve.targets(old))
+    assert [(target.part, target.python) for target in targets] == [(0, "any"), (1, "cp311"), (1, "cp312")]
     newer = pins.Wheel(file="ninja-1.1-py3-none-any.whl", name="ninja", version="1.1", sha256="cd" * 32)
-    outcomes = (
-        resolve.Outcome(place=places[0], wheels=(newer,)),
-        resolve.Outcome(place=places[1], error="unreachable"),
-        resolve.Outcome(place=places[2], error="unreachable"),
+    resolutions = (
+        resolve.Resolution(target=targets[0], wheels=(newer,)),
+        resolve.Resolution(target=targets[1], error="unreachable"),
+        resolve.Resolution(target=targets[2], error="unreachable"),
     )
-    new = resolve.updated(old, outcomes)
+    new = resolve.updated(old, resolutions)
     assert set(new.wheels) == {newer.file, "torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl"}
     assert new.pinned_pythons(CPU_CELL) == ("cp311",)
     assert list(form.problems(toml.loads(resolve.to_toml(new)))) == []
@@ -286,7 +286,7 @@ def test_check_reports_a_good_file():
 
 def test_check_online_names_a_pin_that_the_index_serves_otherwise(small, monkeypatch):
     wheel = pins.load(small).wheels["ninja-1.0-py3-none-any.whl"]
-    monkeypatch.setattr(resolve, "verify", lambda *_, **__: resolve.Verdict(wrong=((wheel, "cd" * 32),)))
+    monkeypatch.setattr(resolve, "verify", lambda *_, **__: resolve.HashCheck(wrong=((wheel, "cd" * 32),)))
     result = click.testing.CliRunner().invoke(command, ["check", "--online", "--file", str(small)])
     assert isinstance(result.exception, DifferenceError)
     assert f"pinned {SHA}" in str(result.exception)

@@ -194,7 +194,7 @@ def test_the_newest_version_comes_first_and_every_gap_is_shown(tmp_path):
     grids = grid.grids(kernel_wheel.read_all(paths), files="files")
     assert [found.version for found in grids] == ["1.10.0", "1.9.0"]
     assert grids[0].columns == ("torch 2.12", "torch 2.13")
-    shape = {(line.compute, line.system): [len(place.entries) for place in line.places] for line in grids[0].lines}
+    shape = {(row.compute, row.system): [len(cell.wheels) for cell in row.cells] for row in grids[0].rows}
     assert shape == {
         ("cpu", "aarch64-linux"): [0, 1],
         ("cpu", "x86_64-linux"): [1, 1],

@@ -26,7 +26,7 @@ class Located:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class CheckReport:
     """Everything that was found about one config and the files it names."""
 
     file: str
@@ -36,7 +36,7 @@ class Report:
     found: tuple[Located, ...]
 
     @classmethod
-    def of(cls, file: str, edition: int | None, found: Iterable[Located]) -> "Report":
+    def of(cls, file: str, edition: int | None, found: Iterable[Located]) -> "CheckReport":
         """Sort by position: the config first, then other files by name."""
         ordered = sorted(set(found), key=lambda located: (located.file != file, located.order))
         return cls(file=file, edition=edition, found=tuple(ordered))
@@ -50,7 +50,7 @@ class Report:
         """Whether there is an error."""
         return self.count("error") > 0
 
-    def strict(self) -> "Report":
+    def strict(self) -> "CheckReport":
         """Return the report with every warning as an error."""
         found = tuple(
             replace(located, problem=replace(located.problem, severity="error"))
@@ -68,5 +68,5 @@ def locate(file: str, problem: Problem, lines: tuple[str, ...] | list[str]) -> L
     return Located(file=file, problem=problem, line=lines[span.line - 1] if span and inside else None)
 
 
-Format = Callable[[Report], str]
+Format = Callable[[CheckReport], str]
 """Renders a report as a document that ends in a newline, or as nothing at all."""

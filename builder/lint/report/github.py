@@ -2,13 +2,13 @@
 
 from builder.config.snippet import short
 from builder.errors import Severity
-from builder.lint.report import Located, Report
+from builder.lint.report import CheckReport, Located
 from builder.terminal import attribute, data
 
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def render(report: Report) -> str:
+def render(report: CheckReport) -> str:
     """Return one command per problem."""
     return "".join(f"{_command(located)}\n" for located in report.found)
 

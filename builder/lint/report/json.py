@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 from builder.config.text import dotted
-from builder.lint.report import Located, Report
+from builder.lint.report import CheckReport, Located
 
 
-def render(report: Report) -> str:
+def render(report: CheckReport) -> str:
     """Return the document: the file, its edition, and its problems in the order of the text format."""
     problems = [_problem(located, report.file) for located in report.found]
     document = {"file": report.file, "edition": report.edition, "problems": problems}

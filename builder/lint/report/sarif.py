@@ -8,14 +8,14 @@ from builder import __version__
 from builder.config.text import dotted
 from builder.errors import Severity
 from builder.lint import codes
-from builder.lint.report import Located, Report
+from builder.lint.report import CheckReport, Located
 from builder.lint.report.pages import link
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "note"}
 
 
-def render(report: Report) -> str:
+def render(report: CheckReport) -> str:
     """Return one log with one run: the codes that occur are its rules."""
     occurring = sorted({located.problem.code for located in report.found})
     run = {

@@ -4,12 +4,12 @@ import click
 
 from builder.config.snippet import name
 from builder.config.text import plain, shown
-from builder.lint.report import SEVERITIES, Located, Report
+from builder.lint.report import SEVERITIES, CheckReport, Located
 
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan", "place": "blue", "help": "green", "clean": "green"}
 
 
-def render(report: Report, *, color: bool = False) -> str:
+def render(report: CheckReport, *, color: bool = False) -> str:
     """Return every problem, a blank line between two, and a summary."""
     parts = [problem(located, color=color) for located in report.found]
     return "\n\n".join([*parts, summary(report, color=color)]) + "\n"
@@ -20,7 +20,7 @@ def problem(located: Located, *, color: bool = False) -> str:
     return shown(located.problem, file=located.file, line=located.line, paint=_paint if color else plain)
 
 
-def summary(report: Report, *, color: bool = False) -> str:
+def summary(report: CheckReport, *, color: bool = False) -> str:
     """Return one line that counts the problems."""
     paint = _paint if color else plain
     counts = [(report.count(severity), severity) for severity in SEVERITIES]

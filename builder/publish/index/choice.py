@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from builder.config import Framework, Version
 from builder.matrix import NOARCH_ONLY, rows
 from builder.matrix.variant import Variant
-from builder.wheel.kernel_wheel import Shipped
+from builder.wheel.kernel_wheel import KernelWheel
 
 
-def by_environment(wheels: Iterable[Shipped]) -> Mapping[str, tuple[Shipped, ...]]:
+def by_environment(wheels: Iterable[KernelWheel]) -> Mapping[str, tuple[KernelWheel, ...]]:
     """Return the wheels for each `torch<version>-<compute>` that some wheel fits, by its name; the newest torch first.
 
     Wheels of one version of a kernel differ in a label alone. An installer takes the highest label that its
@@ -18,7 +18,9 @@ def by_environment(wheels: Iterable[Shipped]) -> Mapping[str, tuple[Shipped, ...
     found = {}
     newest_first = sorted(_environments(listed), key=lambda each: (-each[0].major, -each[0].minor, each[1]))
     for version, compute in newest_first:
-        fitting = tuple(shipped for shipped in listed if fits(shipped.variant, torch=version, compute=compute))
+        fitting = tuple(
+            kernel_wheel for kernel_wheel in listed if fits(kernel_wheel.variant, torch=version, compute=compute)
+        )
         if fitting:
             found[environment(version, compute)] = fitting
     return found
@@ -46,11 +48,11 @@ def _version_fits(variant: Variant, torch: Version) -> bool:
     return variant.version <= torch if variant.stable else variant.version == torch
 
 
-def _environments(wheels: Iterable[Shipped]) -> set[tuple[Version, str]]:
+def _environments(wheels: Iterable[KernelWheel]) -> set[tuple[Version, str]]:
     """Return the pairs of the matrix, and those that only a wheel names."""
     pairs = {(row.torch, row.compute) for row in rows()}
-    for shipped in wheels:
-        variant = shipped.variant
+    for kernel_wheel in wheels:
+        variant = kernel_wheel.variant
         if variant.framework is Framework.TORCH and variant.version is not None and not variant.stable:
             pairs.add((variant.version, variant.compute))
         elif variant.backend in NOARCH_ONLY:

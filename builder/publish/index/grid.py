@@ -7,13 +7,13 @@ from urllib.parse import quote
 from builder.build.loadtest import record
 from builder.config import Framework
 from builder.matrix.variant import Variant
-from builder.wheel.kernel_wheel import Shipped
+from builder.wheel.kernel_wheel import KernelWheel
 
 _UNIT = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class GridWheel:
     """A wheel, as a person sees it."""
 
     variant: str
@@ -27,21 +27,21 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class GridCell:
     """Where a row and a column meet."""
 
     column: str
-    entries: tuple[Entry, ...]
+    wheels: tuple[GridWheel, ...]
     """The wheels there are; mostly one, or none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class GridRow:
     """A row of the grid: one compute platform on one system."""
 
     compute: str
     system: str
-    places: tuple[Place, ...]
+    cells: tuple[GridCell, ...]
     """One for each column."""
 
 
@@ -51,34 +51,34 @@ class Grid:
 
     version: str
     columns: tuple[str, ...]
-    lines: tuple[Line, ...]
+    rows: tuple[GridRow, ...]
     count: int
 
 
-def grids(wheels: Iterable[Shipped], *, files: str) -> tuple[Grid, ...]:
+def grids(wheels: Iterable[KernelWheel], *, files: str) -> tuple[Grid, ...]:
     """Return a grid for each version, the newest first; `files` leads from the page to the wheels."""
-    versions: dict[str, list[Shipped]] = {}
-    for shipped in sorted(wheels, key=lambda shipped: shipped.wheel.version, reverse=True):
-        versions.setdefault(shipped.wheel.version.public, []).append(shipped)
+    versions: dict[str, list[KernelWheel]] = {}
+    for kernel_wheel in sorted(wheels, key=lambda kernel_wheel: kernel_wheel.wheel.version, reverse=True):
+        versions.setdefault(kernel_wheel.wheel.version.public, []).append(kernel_wheel)
     return tuple(_grid(version, found, files=files) for version, found in versions.items())
 
 
-def _grid(version: str, wheels: Sequence[Shipped], *, files: str) -> Grid:
-    columns = sorted({_column(shipped.variant) for shipped in wheels})
-    places: dict[tuple[str, str], dict[str, list[Entry]]] = {}
-    for shipped in sorted(wheels, key=lambda shipped: shipped.wheel.path.name):
-        line = places.setdefault(_line(shipped.variant), {})
-        line.setdefault(_title(shipped.variant), []).append(_entry(shipped, files=files))
+def _grid(version: str, wheels: Sequence[KernelWheel], *, files: str) -> Grid:
+    columns = sorted({_column(kernel_wheel.variant) for kernel_wheel in wheels})
+    by_row: dict[tuple[str, str], dict[str, list[GridWheel]]] = {}
+    for kernel_wheel in sorted(wheels, key=lambda kernel_wheel: kernel_wheel.wheel.path.name):
+        row = by_row.setdefault(_row(kernel_wheel.variant), {})
+        row.setdefault(_title(kernel_wheel.variant), []).append(_grid_wheel(kernel_wheel, files=files))
     titles = tuple(dict.fromkeys(title for _, title in columns))
-    lines = tuple(
-        Line(
+    rows = tuple(
+        GridRow(
             compute=compute,
             system=system,
-            places=tuple(Place(column=title, entries=tuple(found.get(title, ()))) for title in titles),
+            cells=tuple(GridCell(column=title, wheels=tuple(found.get(title, ()))) for title in titles),
         )
-        for (compute, system), found in sorted(places.items())
+        for (compute, system), found in sorted(by_row.items())
     )
-    return Grid(version=version, columns=titles, lines=lines, count=len(wheels))
+    return Grid(version=version, columns=titles, rows=rows, count=len(wheels))
 
 
 def _column(variant: Variant) -> tuple[tuple[int, ...], str]:
@@ -96,26 +96,26 @@ def _title(variant: Variant) -> str:
             return f"torch ≥ {variant.version}" if variant.stable else f"torch {variant.version}"
 
 
-def _line(variant: Variant) -> tuple[str, str]:
+def _row(variant: Variant) -> tuple[str, str]:
     return variant.compute, variant.system or "any system"
 
 
-def _entry(shipped: Shipped, *, files: str) -> Entry:
-    name = shipped.wheel.path.name
-    return Entry(
-        variant=str(shipped.variant),
+def _grid_wheel(kernel_wheel: KernelWheel, *, files: str) -> GridWheel:
+    name = kernel_wheel.wheel.path.name
+    return GridWheel(
+        variant=str(kernel_wheel.variant),
         filename=name,
         url=f"{files}/{quote(name)}",
-        size=human(shipped.size),
-        sha256=shipped.sha256,
-        requirement=f"{shipped.wheel.name}=={shipped.wheel.version}",
-        load_test=_load_test(shipped),
+        size=human(kernel_wheel.size),
+        sha256=kernel_wheel.sha256,
+        requirement=f"{kernel_wheel.wheel.name}=={kernel_wheel.wheel.version}",
+        load_test=_load_test(kernel_wheel),
     )
 
 
-def _load_test(shipped: Shipped) -> str:
+def _load_test(kernel_wheel: KernelWheel) -> str:
     """Say what the record beside a wheel says; a wheel says nothing of the machine that tested it."""
-    known = record.read(shipped.wheel.path, sha256=shipped.sha256)
+    known = record.read(kernel_wheel.wheel.path, sha256=kernel_wheel.sha256)
     return "not known, as it has no record" if known is None else known.words
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from packaging.version import Version
 
 from builder import pages, untrusted
-from builder.wheel.kernel_wheel import Shipped
+from builder.wheel.kernel_wheel import KernelWheel
 
 API_VERSION = "1.4"
 METADATA_SUFFIX = ".metadata"
@@ -28,15 +28,15 @@ class Listing:
     """Its METADATA file."""
 
     @classmethod
-    def of(cls, shipped: Shipped) -> "Listing":
+    def of(cls, kernel_wheel: KernelWheel) -> "Listing":
         """Return what is listed of a wheel."""
         return cls(
-            project=shipped.wheel.name,
-            version=str(shipped.wheel.version),
-            filename=shipped.wheel.path.name,
-            sha256=shipped.sha256,
-            size=shipped.size,
-            core=shipped.core,
+            project=kernel_wheel.wheel.name,
+            version=str(kernel_wheel.wheel.version),
+            filename=kernel_wheel.wheel.path.name,
+            sha256=kernel_wheel.sha256,
+            size=kernel_wheel.size,
+            core=kernel_wheel.core,
         )
 
     @property

@@ -11,7 +11,7 @@ from builder import pages
 from builder.build.loadtest import record
 from builder.errors import BuilderError
 from builder.publish.index import choice, grid, simple, variants
-from builder.wheel.kernel_wheel import Shipped
+from builder.wheel.kernel_wheel import KernelWheel
 
 FILES = "files"
 MANIFEST = "builder-index.json"
@@ -27,7 +27,9 @@ class Page:
     fixed: bool
 
 
-def build(wheels: Sequence[Shipped], *, base_url: str | None = None, with_variants: bool = False) -> Mapping[str, Page]:
+def build(
+    wheels: Sequence[KernelWheel], *, base_url: str | None = None, with_variants: bool = False
+) -> Mapping[str, Page]:
     """Return every file of the site, by its path; a link never leads to a file that comes later.
 
     Args:
@@ -41,10 +43,10 @@ def build(wheels: Sequence[Shipped], *, base_url: str | None = None, with_varian
     _check_names(wheels)
     _check_variants(wheels)
     fixed: dict[str, bytes | Path] = {}
-    for shipped in wheels:
-        name = shipped.wheel.path.name
-        fixed[f"{FILES}/{name}"] = shipped.wheel.path
-        fixed[f"{FILES}/{name}{simple.METADATA_SUFFIX}"] = shipped.core
+    for kernel_wheel in wheels:
+        name = kernel_wheel.wheel.path.name
+        fixed[f"{FILES}/{name}"] = kernel_wheel.wheel.path
+        fixed[f"{FILES}/{name}{simple.METADATA_SUFFIX}"] = kernel_wheel.core
     environments = choice.by_environment(wheels)
     changing = _simple(wheels, "simple")
     for environment, fitting in environments.items():
@@ -59,22 +61,26 @@ def build(wheels: Sequence[Shipped], *, base_url: str | None = None, with_varian
     }
 
 
-def _records(wheels: Sequence[Shipped]) -> dict[str, bytes]:
+def _records(wheels: Sequence[KernelWheel]) -> dict[str, bytes]:
     """Return the records of the wheels: a test on another day may come further, so they change."""
-    known = (shipped for shipped in wheels if record.read(shipped.wheel.path, sha256=shipped.sha256) is not None)
-    paths = (record.path_of(shipped.wheel.path) for shipped in known)
+    known = (
+        kernel_wheel
+        for kernel_wheel in wheels
+        if record.read(kernel_wheel.wheel.path, sha256=kernel_wheel.sha256) is not None
+    )
+    paths = (record.path_of(kernel_wheel.wheel.path) for kernel_wheel in known)
     return {f"{FILES}/{path.name}": path.read_bytes() for path in paths}
 
 
-def _simple(wheels: Sequence[Shipped], root: str) -> dict[str, bytes]:
-    return dict(simple.render([simple.Listing.of(shipped) for shipped in wheels], root=root, files=FILES))
+def _simple(wheels: Sequence[KernelWheel], root: str) -> dict[str, bytes]:
+    return dict(simple.render([simple.Listing.of(kernel_wheel) for kernel_wheel in wheels], root=root, files=FILES))
 
 
-def _add_variants(wheels: Sequence[Shipped], fixed: dict[str, bytes | Path], changing: dict[str, bytes]) -> None:
+def _add_variants(wheels: Sequence[KernelWheel], fixed: dict[str, bytes | Path], changing: dict[str, bytes]) -> None:
     files = f"{FILES}/variants"
     listings = []
-    for shipped in wheels:
-        listing, content = variants.convert(shipped)
+    for kernel_wheel in wheels:
+        listing, content = variants.convert(kernel_wheel)
         listings.append(listing)
         fixed[f"{files}/{listing.filename}"] = content
         fixed[f"{files}/{listing.filename}{simple.METADATA_SUFFIX}"] = listing.core
@@ -82,23 +88,23 @@ def _add_variants(wheels: Sequence[Shipped], fixed: dict[str, bytes | Path], cha
     changing |= {f"variants/simple/{path}": content for path, content in variants.index_files(wheels).items()}
 
 
-def _check_names(wheels: Sequence[Shipped]) -> None:
+def _check_names(wheels: Sequence[KernelWheel]) -> None:
     spelled: dict[str, str] = {}
-    for shipped in wheels:
-        other = spelled.setdefault(shipped.wheel.name, shipped.kernel)
-        if other != shipped.kernel:
+    for kernel_wheel in wheels:
+        other = spelled.setdefault(kernel_wheel.wheel.name, kernel_wheel.kernel)
+        if other != kernel_wheel.kernel:
             raise BuilderError(
-                f"'{other}' and '{shipped.kernel}' are one name to an installer: '{shipped.wheel.name}'",
+                f"'{other}' and '{kernel_wheel.kernel}' are one name to an installer: '{kernel_wheel.wheel.name}'",
                 help="rename one of the kernels, or give each an index of its own",
             )
 
 
-def _check_variants(wheels: Sequence[Shipped]) -> None:
+def _check_variants(wheels: Sequence[KernelWheel]) -> None:
     """Refuse files between which an installer would choose by the platform tag alone, and a person not at all."""
     found: dict[tuple[str, str, str], list[str]] = {}
-    for shipped in wheels:
-        key = (shipped.wheel.name, str(shipped.wheel.version), str(shipped.variant))
-        found.setdefault(key, []).append(str(shipped.wheel.path))
+    for kernel_wheel in wheels:
+        key = (kernel_wheel.wheel.name, str(kernel_wheel.wheel.version), str(kernel_wheel.variant))
+        found.setdefault(key, []).append(str(kernel_wheel.wheel.path))
     double = "".join(
         f"\n  {name} {version}, {variant}: {', '.join(paths)}"
         for (name, version, variant), paths in sorted(found.items())
@@ -111,16 +117,16 @@ def _check_variants(wheels: Sequence[Shipped]) -> None:
         )
 
 
-def _landing(wheels: Sequence[Shipped], environments: tuple[str, ...], *, base_url: str | None) -> dict[str, bytes]:
+def _landing(wheels: Sequence[KernelWheel], environments: tuple[str, ...], *, base_url: str | None) -> dict[str, bytes]:
     base = "URL" if base_url is None else base_url.rstrip("/")
-    kernels: dict[str, list[Shipped]] = {}
-    for shipped in wheels:
-        kernels.setdefault(shipped.wheel.name, []).append(shipped)
+    kernels: dict[str, list[KernelWheel]] = {}
+    for kernel_wheel in wheels:
+        kernels.setdefault(kernel_wheel.wheel.name, []).append(kernel_wheel)
     result = {}
     summaries = []
     for name, own in sorted(kernels.items()):
         grids = grid.grids(own, files=f"../../{FILES}")
-        newest = max(own, key=lambda shipped: (shipped.wheel.version, shipped.wheel.path.name))
+        newest = max(own, key=lambda kernel_wheel: (kernel_wheel.wheel.version, kernel_wheel.wheel.path.name))
         result[f"kernels/{name}/index.html"] = pages.render(
             "kernel.html.j2",
             name=name,
@@ -149,21 +155,23 @@ def _by_torch(environments: Iterable[str]) -> Mapping[str, list[str]]:
     return found
 
 
-def _requires(shipped: Shipped) -> tuple[str, ...]:
+def _requires(kernel_wheel: KernelWheel) -> tuple[str, ...]:
     """Return what must be installed beside the framework; that one differs from wheel to wheel."""
     return tuple(
-        requirement for requirement in shipped.fields.get_all("Requires-Dist", []) if not _FRAMEWORK.match(requirement)
+        requirement
+        for requirement in kernel_wheel.fields.get_all("Requires-Dist", [])
+        if not _FRAMEWORK.match(requirement)
     )
 
 
-def _links(shipped: Shipped) -> tuple[tuple[str, str], ...]:
-    urls = ((label, shipped.metadata.get(label)) for label in ("source", "upstream"))
+def _links(kernel_wheel: KernelWheel) -> tuple[tuple[str, str], ...]:
+    urls = ((label, kernel_wheel.metadata.get(label)) for label in ("source", "upstream"))
     return tuple((label, str(url)) for label, url in urls if str(url).startswith(("https://", "http://")))
 
 
-def _manifest(wheels: Sequence[Shipped], files: Mapping[str, bytes | Path]) -> bytes:
+def _manifest(wheels: Sequence[KernelWheel], files: Mapping[str, bytes | Path]) -> bytes:
     """Name every file of the site: the wheels, and what is made of them. Nothing else is published."""
-    names = {shipped.wheel.path.name: shipped.sha256 for shipped in wheels}
+    names = {kernel_wheel.wheel.path.name: kernel_wheel.sha256 for kernel_wheel in wheels}
     made = {path: hashlib.sha256(content).hexdigest() for path, content in files.items() if isinstance(content, bytes)}
     table = {"builder-index": _FORMAT, "files": dict(sorted(names.items())), "made": dict(sorted(made.items()))}
     return (json.dumps(table, indent=1) + "\n").encode()

@@ -10,7 +10,7 @@ from builder.matrix.variant import Variant
 from builder.publish.index.simple import Listing
 from builder.variant_provider import ABI, COMPUTE, NAMESPACE
 from builder.wheel.archive import Bytes, pack
-from builder.wheel.kernel_wheel import Shipped
+from builder.wheel.kernel_wheel import KernelWheel
 
 SCHEMA = "https://variants-schema.wheelnext.dev/v0.2.0.json"
 _FILE = "variant.json"
@@ -20,14 +20,14 @@ _PROVIDER = {
 }
 
 
-def convert(shipped: Shipped) -> tuple[Listing, bytes]:
+def convert(kernel_wheel: KernelWheel) -> tuple[Listing, bytes]:
     """Return a wheel as a variant: its label is at the end of its name, and its version has none."""
-    wheel = shipped.wheel
+    wheel = kernel_wheel.wheel
     version = wheel.version.public
     distribution, _version, *tags = wheel.path.name.removesuffix(".whl").split("-")
     old, new = wheel.dist_info, f"{distribution}-{version}.dist-info"
-    label = shipped.variant.label
-    core = shipped.core.replace(f"\nVersion: {wheel.version}\n".encode(), f"\nVersion: {version}\n".encode(), 1)
+    label = kernel_wheel.variant.label
+    core = kernel_wheel.core.replace(f"\nVersion: {wheel.version}\n".encode(), f"\nVersion: {version}\n".encode(), 1)
     members = {
         name.replace(f"{old}/", f"{new}/", 1) if name.startswith(f"{old}/") else name: Bytes(
             member.read(), mode=member.mode
@@ -36,7 +36,7 @@ def convert(shipped: Shipped) -> tuple[Listing, bytes]:
         if name != f"{old}/RECORD"
     }
     members[f"{new}/METADATA"] = Bytes(core)
-    members[f"{new}/{_FILE}"] = Bytes(_json(_table({label: properties(shipped.variant)})))
+    members[f"{new}/{_FILE}"] = Bytes(_json(_table({label: properties(kernel_wheel.variant)})))
     content = pack(members, dist_info=new)
     listing = Listing(
         project=wheel.name,
@@ -49,13 +49,13 @@ def convert(shipped: Shipped) -> tuple[Listing, bytes]:
     return listing, content
 
 
-def index_files(wheels: Sequence[Shipped]) -> Mapping[str, bytes]:
+def index_files(wheels: Sequence[KernelWheel]) -> Mapping[str, bytes]:
     """Return `<name>-<version>-variants.json` for each version of each kernel."""
     found: dict[str, dict[str, Any]] = {}
-    for shipped in wheels:
-        distribution = shipped.wheel.path.name.split("-")[0]
-        name = f"{shipped.wheel.name}/{distribution}-{shipped.wheel.version.public}-variants.json"
-        found.setdefault(name, {})[shipped.variant.label] = properties(shipped.variant)
+    for kernel_wheel in wheels:
+        distribution = kernel_wheel.wheel.path.name.split("-")[0]
+        name = f"{kernel_wheel.wheel.name}/{distribution}-{kernel_wheel.wheel.version.public}-variants.json"
+        found.setdefault(name, {})[kernel_wheel.variant.label] = properties(kernel_wheel.variant)
     return {name: _json(_table(found[name])) for name in sorted(found)}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from builder import __version__
-from builder.wheel.kernel_wheel import Shipped
+from builder.wheel.kernel_wheel import KernelWheel
 from builder.wheel.provenance.materials import web
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -30,25 +30,25 @@ class Origin:
     """URI of the run; it makes the statement of each run another."""
 
 
-def statement(shipped: Shipped, origin: Origin) -> bytes:
+def statement(kernel_wheel: KernelWheel, origin: Origin) -> bytes:
     """Return the statement of one wheel; the same wheel and origin give the same bytes."""
     table = {
         "_type": STATEMENT_TYPE,
-        "subject": [{"name": shipped.wheel.path.name, "digest": {"sha256": shipped.sha256}}],
+        "subject": [{"name": kernel_wheel.wheel.path.name, "digest": {"sha256": kernel_wheel.sha256}}],
         "predicateType": PREDICATE_TYPE,
-        "predicate": {"buildDefinition": _definition(shipped, origin), "runDetails": _run(origin)},
+        "predicate": {"buildDefinition": _definition(kernel_wheel, origin), "runDetails": _run(origin)},
     }
     return (json.dumps(table, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
-def _definition(shipped: Shipped, origin: Origin) -> dict[str, Any]:
-    build = shipped.metadata.get("build") or {}
+def _definition(kernel_wheel: KernelWheel, origin: Origin) -> dict[str, Any]:
+    build = kernel_wheel.metadata.get("build") or {}
     external: dict[str, Any] = {
-        "kernel": shipped.kernel,
-        "version": str(shipped.wheel.version.public),
-        "variant": str(shipped.variant),
+        "kernel": kernel_wheel.kernel,
+        "version": str(kernel_wheel.wheel.version.public),
+        "variant": str(kernel_wheel.variant),
     }
-    source = shipped.metadata.get("source")
+    source = kernel_wheel.metadata.get("source")
     if isinstance(source, str):
         external["source"] = source
     return {
@@ -59,14 +59,14 @@ def _definition(shipped: Shipped, origin: Origin) -> dict[str, Any]:
             "toolchain": build.get("toolchain", {}),
             **({} if origin.sandbox is None else {"sandbox": origin.sandbox}),
         },
-        "resolvedDependencies": [*_sources(shipped, origin), *_framework(shipped)],
+        "resolvedDependencies": [*_sources(kernel_wheel, origin), *_framework(kernel_wheel)],
     }
 
 
-def _sources(shipped: Shipped, origin: Origin) -> list[dict[str, Any]]:
+def _sources(kernel_wheel: KernelWheel, origin: Origin) -> list[dict[str, Any]]:
     """Return the commit that was checked out, and the rendered project that was built."""
     found: list[dict[str, Any]] = []
-    source = shipped.metadata.get("source")
+    source = kernel_wheel.metadata.get("source")
     if origin.commit is not None:
         dependency: dict[str, Any] = {"name": "kernel", "digest": {"gitCommit": origin.commit}}
         if isinstance(source, str) and ":" in source:
@@ -74,7 +74,7 @@ def _sources(shipped: Shipped, origin: Origin) -> list[dict[str, Any]]:
         if origin.dirty:
             dependency["annotations"] = {"dirty": True}
         found.append(dependency)
-    project = (shipped.metadata.get("build") or {}).get("project")
+    project = (kernel_wheel.metadata.get("build") or {}).get("project")
     if isinstance(project, str):
         found.append({"name": "rendered project", "digest": {"sha256": project}})
     return found
@@ -85,11 +85,11 @@ def _git(source: str) -> str:
     return url if url.startswith("git") else f"git+{url}"
 
 
-def _framework(shipped: Shipped) -> list[dict[str, Any]]:
-    version = (shipped.metadata.get("build") or {}).get("framework")
-    if not isinstance(version, str) or shipped.variant.noarch:
+def _framework(kernel_wheel: KernelWheel) -> list[dict[str, Any]]:
+    version = (kernel_wheel.metadata.get("build") or {}).get("framework")
+    if not isinstance(version, str) or kernel_wheel.variant.noarch:
         return []
-    name = "apache-tvm-ffi" if shipped.variant.framework.value == "tvm-ffi" else "torch"
+    name = "apache-tvm-ffi" if kernel_wheel.variant.framework.value == "tvm-ffi" else "torch"
     return [{"name": name, "uri": f"pkg:pypi/{name}@{quote(version, safe='')}"}]
 
 
