@@ -118,9 +118,7 @@ def _facts(job: Job, plan: Mapping[str, Any] | None) -> finish.Facts:
             shortcoming=_shortcoming(job),
         ),
         archs=finish.archs_of(plan),
-        version=job.wheel_version,
-        label=job.label,
-        policy=job.policy,
+        wheel=job.wheel,
         epoch=job.epoch,
         fixed=job.experiment.has("fixed-zip"),
     )
@@ -183,8 +181,8 @@ def _settings(seen: _Seen) -> dict[str, Any]:
         job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages
     )
     found |= job.headers
-    if job.policy != MANYLINUX:
-        defines["KERNEL_MANYLINUX"] = job.policy
+    if job.wheel.policy != MANYLINUX:
+        defines["KERNEL_MANYLINUX"] = job.wheel.policy
     defines.update((name, str(seen.path(folder))) for name, folder in found.items())
     if toolchain is not None and toolchain.cuda is not None:
         defines["KERNEL_NVCC_THREADS"] = str(jobs.nvcc_threads(job))

@@ -23,6 +23,7 @@ from builder.matrix import Cell
 from builder.pins import PinSet, Wheel, dotted
 from builder.toolchain import cuda_wheels
 from builder.wheel.archive import EPOCH
+from builder.wheel.options import WheelOptions
 
 RECORD = "record.json"
 _KEPT = ("canonical-path", "load-test", "not-reproducible", "ops", "plan")
@@ -190,9 +191,7 @@ def _job(spec: Spec, environ: Mapping[str, str]) -> tuple[Job, BuildRecord]:
         test_python=python,
         load_test=spec.load_test or loaded.config.load_test,
         beside=spec.beside_of(loaded),
-        wheel_version=spec.wheel_version,
-        label=spec.label,
-        policy=spec.policy,
+        wheel=WheelOptions(version=spec.wheel_version, label=spec.label, policy=spec.policy),
         epoch=spec.epoch,
         pins=spec.pins.digest,
         enclosed=True,

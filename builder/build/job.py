@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder.binary.manylinux import MANYLINUX
 from builder.build.reproducible import Experiment
 from builder.config import LoadTestRule
 from builder.errors import ToolError
@@ -13,6 +12,7 @@ from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.render.project import Project
 from builder.toolchain import Toolchain
+from builder.wheel.options import WheelOptions
 
 
 class CompileError(ToolError):
@@ -64,9 +64,7 @@ class Job:
     """What the load test finds beside the framework; nothing of it reaches the wheel."""
     keeps_bytecode: bool = False
     """Whether the load test may keep what it compiles of the framework: in an environment of the store alone."""
-    wheel_version: str | None = None
-    label: bool = True
-    policy: str = MANYLINUX
+    wheel: WheelOptions = field(default_factory=WheelOptions)
     epoch: int
     cores: int | None = None
     """Most compilers at once; None leaves it to ninja."""

@@ -26,6 +26,7 @@ from builder.files import write_atomic
 from builder.matrix import Cell
 from builder.matrix.selection import Scope
 from builder.store import StoppedError, Store
+from builder.wheel.options import WheelOptions
 
 
 @click.command()
@@ -111,9 +112,7 @@ def command(
         environ=dict(os.environ),
         isolation=not no_isolation,
         python=python,
-        wheel_version=wheel_version,
-        label=label,
-        policy=policy,
+        wheel=WheelOptions(version=wheel_version, label=label, policy=policy),
         unique_id=unique_id,
         allow_unsafe_flags=allow_unsafe_flags,
         load_test=load_test,

@@ -22,6 +22,7 @@ from builder.files import sha256_of, write_atomic
 from builder.kernel import Kernel
 from builder.matrix import Cell, coverage
 from builder.run import Processes
+from builder.wheel.options import WheelOptions
 
 _SHOWN = 20
 
@@ -109,15 +110,15 @@ class _Run:
         options = self.options
         wanted = {
             "load-test": None if options.load_test is None else str(options.load_test),
-            "label": options.label,
-            "policy": options.policy,
-            "wheel-version": options.wheel_version,
+            "label": options.wheel.label,
+            "policy": options.wheel.policy,
+            "wheel-version": options.wheel.version,
             "unique-id": options.unique_id,
             "allow-unsafe-flags": options.allow_unsafe_flags or None,
             "epoch": _epoch(options.environ),
         }
         # A value that is the default is not said: the derivation is that of the flake.
-        defaults = {"label": True, "policy": Options.__dataclass_fields__["policy"].default}
+        defaults = {"label": True, "policy": WheelOptions().policy}
         table = {
             "kernel": str(self.kernel.root.resolve()),
             "lock": str(resources.TEMPLATES.parent / "flake.lock"),

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.binary.manylinux import MANYLINUX
 from builder.build.reproducible import Experiment
 from builder.config import LoadTestRule
 from builder.engine.budget import Machine
 from builder.store import Store
+from builder.wheel.options import WheelOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +22,7 @@ class Options:
     isolation: bool = True
     python: Path | None = None
     """With isolation the interpreter to prefer; without, the one whose packages are used."""
-    wheel_version: str | None = None
-    label: bool = True
-    policy: str = MANYLINUX
+    wheel: WheelOptions = field(default_factory=WheelOptions)
     unique_id: str | None = None
     allow_unsafe_flags: bool = False
     only_possible: bool = False

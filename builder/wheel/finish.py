@@ -1,7 +1,7 @@
 """Finish a compiled wheel: its name, tag and metadata, packed so that the same content gives the same bytes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -18,6 +18,7 @@ from builder.matrix import Cell
 from builder.wheel import metadata, provenance
 from builder.wheel.archive import Bytes, Wheel, pack
 from builder.wheel.digest import METADATA_FILE
+from builder.wheel.options import WheelOptions
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
 _OF_PYTHON = ".abi3.so"
@@ -42,12 +43,8 @@ class Facts:
     framework_version: str
     build: Mapping[str, Any]
     archs: tuple[str, ...] | None = None
-    version: str | None = None
-    """Version asked for; None is `<general.version>.0.0`."""
-    label: bool = True
+    wheel: WheelOptions = field(default_factory=WheelOptions)
     epoch: int
-    policy: str = MANYLINUX
-    """The newest manylinux policy that is accepted."""
     fixed: bool = True
     """Whether the archive has fixed times and order, as every wheel that is delivered."""
 
@@ -61,8 +58,8 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: Facts) -> Finished:
     config = kernel.config
     module = config.general.name.module
     package = _package(raw, module)
-    version = wheel_version(config, cell, asked=facts.version, label=facts.label)
-    tag = _tag(cell, package, accepted=facts.policy)
+    version = wheel_version(config, cell, facts.wheel)
+    tag = _tag(cell, package, accepted=facts.wheel.policy)
     rendered = package.pop(METADATA_FILE)
     package[METADATA_FILE] = Bytes(
         metadata.client_metadata(rendered.content, package=package, archs=facts.archs, build=facts.build)
@@ -89,13 +86,13 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: Facts) -> Finished:
     return Finished(name=f"{distribution}-{version}-{tag}.whl", content=content)
 
 
-def wheel_version(config: Config, cell: Cell, *, asked: str | None, label: bool) -> str:
+def wheel_version(config: Config, cell: Cell, wanted: WheelOptions) -> str:
     """Return the version of a wheel, with the cell's label.
 
     Raises:
         BuilderError: the version asked for is none, has a label of its own, or is not of `general.version`.
     """
-    text = asked if asked is not None else f"{config.general.version}.0.0"
+    text = wanted.version if wanted.version is not None else f"{config.general.version}.0.0"
     try:
         version = PackageVersion(text)
     except InvalidVersion as error:
@@ -105,7 +102,7 @@ def wheel_version(config: Config, cell: Cell, *, asked: str | None, label: bool)
             f"'{text}' does not fit general.version = {config.general.version}",
             help=f"the major must be {config.general.version}, and the label after '+' is the builder's own",
         )
-    return f"{version}+{cell.name.label}" if label else str(version)
+    return f"{version}+{cell.name.label}" if wanted.label else str(version)
 
 
 def _package(raw: Wheel, module: str) -> dict[str, Bytes]:

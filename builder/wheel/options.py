@@ -1,0 +1,17 @@
+"""What a user may ask of a wheel: its version, its label, and the oldest systems that it runs on."""
+
+from dataclasses import dataclass
+
+from builder.binary.manylinux import MANYLINUX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelOptions:
+    """What is asked of the name of a wheel, and of what it promises."""
+
+    version: str | None = None
+    """Its version; None is `<general.version>.0.0`."""
+    label: bool = True
+    """Whether the version names the cell, as in `1.0.0+torch213.cxx11.cpu`."""
+    policy: str = MANYLINUX
+    """The newest manylinux policy that is accepted."""
