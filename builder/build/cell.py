@@ -21,7 +21,8 @@ from builder.build import (
     reproducible,
     sandbox,
 )
-from builder.build.job import Built, Job
+from builder.build.job import Job
+from builder.build.report import BuildReport, Built
 from builder.build.sandbox import contents
 from builder.errors import AuditError, ToolError
 from builder.render.project import Project
@@ -67,18 +68,17 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
     _audit(wheel, audit.Plan(variant=job.cell.name, archs=finish.archs_of(plan)))
     loaded = load.test(job, wheel, scratch=scratch, listen=listen, processes=processes)
     loaded.require(job.load_test)
-    report = {
-        "peak-memory": peak,
-        "compile-seconds": round(compiled - began, 2),
-        "finish-seconds": round(time.monotonic() - compiled, 2),
-        "canonical-path": contents.canonical(job),
-        "sandbox": contents.sealed(job),
-        "not-reproducible": _shortcoming(job),
-        "files": ninja_log.read(scratch / "build"),
-        "ops": None if loaded.by_choice else {name: list(keys) for name, keys in loaded.ops.items()},
-        "load-test": loaded.to_json(),
-        "plan": plan,
-    }
+    report = BuildReport(
+        load_test=loaded,
+        not_reproducible=_shortcoming(job),
+        plan=plan,
+        canonical_path=contents.canonical(job),
+        sandbox=contents.sealed(job),
+        peak_memory=peak,
+        compile_seconds=round(compiled - began, 2),
+        finish_seconds=round(time.monotonic() - compiled, 2),
+        files=tuple(ninja_log.read(scratch / "build")),
+    )
     return Built(name=finished.name, content=finished.content, report=report)
 
 

@@ -26,8 +26,6 @@ from builder.wheel.archive import EPOCH
 from builder.wheel.options import WheelOptions
 
 RECORD = "record.json"
-_KEPT = ("canonical-path", "load-test", "not-reproducible", "ops", "plan")
-"""What of a report is the same in every build; times and memory have no place in a reproducible output."""
 _SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin")
 """Folders that every build has on its PATH."""
 _SANDBOX = Path("/build")
@@ -133,12 +131,11 @@ def _build(spec: Spec, environ: Mapping[str, str]) -> None:
     job, record = _job(spec, environ)
     job = replace(job, at_canonical_path=scratch == sandbox.CANONICAL)
     built = build(job, scratch=scratch, log=Path.cwd() / "log", listen=_say)
-    report = {name: built.report[name] for name in _KEPT}
     sandboxed = Path.cwd().is_relative_to(_SANDBOX)
     out = Path(environ["out"])
     out.mkdir()
     (out / built.name).write_bytes(built.content)
-    table = {"wheel": built.name, "record": asdict(record), "report": report, "sandbox": sandboxed}
+    table = {"wheel": built.name, "record": asdict(record), "report": built.report.lasting(), "sandbox": sandboxed}
     (out / RECORD).write_text(json.dumps(table, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -1,9 +1,8 @@
-"""What one build is made of and what comes of it: the values between an engine and `build`, light to import."""
+"""What one build is made of: the value between an engine and `build`, light to import."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from builder.build.reproducible import Experiment
 from builder.config import LoadTestRule
@@ -82,12 +81,3 @@ class Job:
     """Whether the scratch directory itself is at the canonical path."""
     experiment: Experiment = field(default_factory=Experiment)
     """Which rules of reproducible builds are off: none, in what is delivered."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
-    """A finished wheel and what is worth knowing of its build."""
-
-    name: str
-    content: bytes
-    report: Mapping[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from builder import terminal
-from builder.build.loadtest.outcome import LoadState, LoadTest
+from builder.build.loadtest.outcome import LoadState
 from builder.engine.outcome import Event, Outcome
 from builder.errors import WrongHashError
 
@@ -126,8 +126,8 @@ class Live:
 def line_of(outcome: Outcome) -> str:
     """Say in a line what became of a cell."""
     variant, word = outcome.cell.variant, _WORDS[outcome.status]
-    if outcome.status in ("built", "hit") and outcome.wheel is not None:
-        test = LoadTest.from_report(outcome.report)
+    if outcome.wheel is not None and outcome.report is not None:
+        test = outcome.report.load_test
         noted = "" if test.outcome is LoadState.LOADED else f"; load test: {test.words}"
         noted += "; unsandboxed" if _is_unsandboxed(outcome) else ""
         return f"{variant}: {word} in {outcome.seconds:.1f} s ({outcome.reason}) -> {outcome.wheel.name}{noted}"
@@ -135,7 +135,7 @@ def line_of(outcome: Outcome) -> str:
 
 
 def _is_unsandboxed(outcome: Outcome) -> bool:
-    return outcome.wheel is not None and outcome.report.get("sandbox") is False
+    return outcome.report is not None and outcome.report.sandbox is False
 
 
 def summary(outcomes: tuple[Outcome, ...]) -> str:

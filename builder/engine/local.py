@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
-from builder.build.job import Built, CompileError, OutOfMemoryError
+from builder.build.job import CompileError, OutOfMemoryError
 from builder.build.loadtest import record as records
-from builder.build.loadtest.outcome import LoadError, LoadTest
+from builder.build.loadtest.outcome import LoadError
 from builder.build.record import BuildRecord
+from builder.build.report import BuildReport, Built
 from builder.engine import decision
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.options import Options
@@ -167,7 +168,7 @@ class _Worker:
 
     def _serves(self, found: Entry | Damaged | None) -> TypeGuard[Entry]:
         """Whether an entry is there whose load test is the one that is asked for."""
-        return isinstance(found, Entry) and LoadTest.from_report(found.report).answers(self.preparer.rule)
+        return isinstance(found, Entry) and BuildReport.from_json(found.report).load_test.answers(self.preparer.rule)
 
     def _deliver_hit(self, cell: Cell, record: BuildRecord, found: Entry) -> Outcome:
         self._remember(cell, record)
@@ -205,7 +206,7 @@ class _Worker:
         if self.processes.cancelled:
             raise _stopped(cell, self.options)
         tested.require(self.preparer.rule)
-        report = {**entry.report, "load-test": tested.to_json()}
+        report = replace(BuildReport.from_json(entry.report), load_test=tested).to_json()
         if not self.writable:
             return replace(entry, report=report)
         content = (entry.wheel.name, entry.wheel.read_bytes())
@@ -228,7 +229,7 @@ class _Worker:
                 Event(variant=cell.variant, kind="note", text=f"{error.message.splitlines()[-1]}: again, alone")
             )
             built = self._attempt(cell, prepared, log, alone=True)
-        record, report = asdict(prepared.record), {**built.report, "log": str(log)}
+        record, report = asdict(prepared.record), replace(built.report, log=str(log)).to_json()
         key = prepared.record.key
         digest = hashlib.sha256(built.content).hexdigest()
         entry = Entry(key=key, wheel=Path(built.name), sha256=digest, record=record, report=report)
@@ -269,7 +270,7 @@ class _Worker:
             except (CompileError, LoadError) as error:
                 raise _stopped(cell, options) if self.processes.cancelled else error from None
         if prepared.job.toolchain is not None:
-            options.store.set_peak(name, cell.variant, int(built.report["peak-memory"]))
+            options.store.set_peak(name, cell.variant, built.report.peak_memory or 0)
         return built
 
     def _scratch(self, key: str) -> contextlib.AbstractContextManager[Path]:
@@ -288,10 +289,11 @@ class _Worker:
         if hashlib.sha256(content).hexdigest() != entry.sha256:
             raise ToolError(f"'{entry.wheel}' changed while it was read", help="check the disk, and build again")
         target = self.options.output / entry.wheel.name
+        report = BuildReport.from_json(entry.report)
         try:
             self._drop_leftovers(target)
             write_atomic(target, content)
-            records.write(target, sha256=entry.sha256, variant=cell.variant, report=entry.report)
+            records.write(target, sha256=entry.sha256, variant=cell.variant, report=report)
         except OSError as error:
             raise ToolError(
                 f"cannot write '{target}': {error.strerror}",
@@ -303,7 +305,7 @@ class _Worker:
             wheel=target,
             sha256=entry.sha256,
             reason=reason,
-            report=entry.report,
+            report=report,
         )
 
     def _drop_leftovers(self, target: Path) -> None:

@@ -12,6 +12,7 @@ from builder import resources, toolchain
 from builder.build import reproducible
 from builder.build.derivation import RECORD
 from builder.build.loadtest import record as records
+from builder.build.report import BuildReport
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import LogLine, NixLog
 from builder.engine.options import Options
@@ -242,7 +243,8 @@ class _Run:
         content = source.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         target = self.options.output / source.name
-        report = {**record["report"], "derivation": plan.drv, "output": str(plan.out), "sandbox": record["sandbox"]}
+        report = BuildReport.from_json({**record["report"], "sandbox": record["sandbox"]})
+        report = replace(report, derivation=plan.drv, output=str(plan.out))
         try:
             write_atomic(target, content)
             records.write(target, sha256=digest, variant=plan.cell.variant, report=report)

@@ -1,10 +1,11 @@
 """What became of a cell, and what is said while it is built; the same for every engine."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from builder.build.report import BuildReport
 from builder.errors import BuilderError
 from builder.matrix import Cell
 
@@ -24,7 +25,8 @@ class Outcome:
     error: BuilderError | None = None
     seconds: float = 0.0
     log: Path | None = None
-    report: Mapping[str, Any] = field(default_factory=dict)
+    report: BuildReport | None = None
+    """How its wheel was built; None where there is none."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what a machine wants to know."""
@@ -37,7 +39,7 @@ class Outcome:
             "help": None if self.error is None else self.error.help,
             "seconds": round(self.seconds, 3),
             "log": None if self.log is None else str(self.log),
-            "report": dict(self.report),
+            "report": {} if self.report is None else self.report.to_json(),
         }
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builder import pages
-from builder.build.ninja_log import File
 from builder.engine.outcome import Event, Outcome
 
 _WIDTH = 1000
@@ -74,7 +73,8 @@ class Cell:
     @property
     def memory(self) -> str:
         """The most that its largest process took."""
-        peak = self.outcome.report.get("peak-memory", 0) if self.outcome.status == "built" else 0
+        report = self.outcome.report
+        peak = report.peak_memory if report is not None and self.outcome.status == "built" else None
         return f"{peak / _MIB:.0f} MiB" if peak else "unknown"
 
 
@@ -157,7 +157,8 @@ def _label(event: Event) -> str:
 
 def _placed(outcome: Outcome, events: Sequence[tuple[float, Event]]) -> tuple[Bar, ...]:
     """Return the files that were compiled, in lanes in which none hides another."""
-    files: Sequence[File] = outcome.report.get("files", ()) if outcome.status == "built" else ()
+    report = outcome.report
+    files = (report.files or ()) if report is not None and outcome.status == "built" else ()
     first = next((at for at, event in events if event.kind == "line" and _PROGRESS.match(event.text)), None)
     if not files or first is None:
         return ()

@@ -13,8 +13,8 @@ from builder.build import loadtest
 from builder.build.job import Beside
 from builder.build.loadtest import beside, devices, imports, record, symbols
 from builder.build.loadtest.outcome import SKIPPED, LoadState, LoadTest
+from builder.build.report import BuildReport
 from builder.config import LoadTestRule
-from builder.matrix.variant import Variant
 from tests.paths import TESTS
 
 DATA = TESTS / "data/kernels"
@@ -310,7 +310,7 @@ def test_a_kernel_that_another_depends_on_is_noted_when_it_is_not_at_hand(make):
 def test_a_record_is_read_back_for_its_own_wheel_alone(tmp_path):
     wheel = tmp_path / "a-1.0.0-py3-none-any.whl"
     known = LoadTest(outcome=LoadState.IMPORTED, ops={"a::b": ("CPU",)}, reason="why", beside=("triton 3.7.1",))
-    record.write(wheel, sha256="ab", variant=str(Variant.parse("torch-cuda")), report={"load-test": known.to_json()})
+    record.write(wheel, sha256="ab", variant="torch-cuda", report=BuildReport(load_test=known))
     assert record.read(wheel, sha256="ab") == known
     assert record.read(wheel, sha256="cd") is None
     record.path_of(wheel).write_text("{")

@@ -15,6 +15,7 @@ import pytest
 from builder import kernel, matrix
 from builder.build import sandbox
 from builder.build.loadtest import record
+from builder.build.report import BuildReport
 from builder.build.sandbox.room import Room, around, beyond
 from builder.cli import run, view
 from builder.engine.outcome import Outcome
@@ -181,7 +182,7 @@ def test_doctor_says_why_there_is_no_sandbox(machine, call, tmp_path):
 
 def outcome(*, sandboxed):
     cell = matrix.select(kernel.load(ROOT / "examples/relu").config, matrix.rows())[0]
-    report = {"sandbox": sandboxed, "ops": {"_relu_1::relu": ["CPU"]}}
+    report = BuildReport.from_json({"sandbox": sandboxed, "ops": {"_relu_1::relu": ["CPU"]}})
     return Outcome(cell=cell, status="built", wheel=Path("a.whl"), reason="first", report=report)
 
 

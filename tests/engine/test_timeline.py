@@ -6,6 +6,7 @@ import pytest
 
 from builder import kernel, matrix
 from builder.build import ninja_log
+from builder.build.report import BuildReport
 from builder.engine import timeline
 from builder.engine.outcome import Event, Outcome
 from tests.paths import ROOT
@@ -52,9 +53,14 @@ def page(cells, tmp_path, monkeypatch):
             status="built",
             reason="first <build>",
             seconds=10.0,
-            report={"files": ninja_log.read(tmp_path), "peak-memory": 300 << 20},
+            report=BuildReport(files=tuple(ninja_log.read(tmp_path)), peak_memory=300 << 20),
         ),
-        Outcome(cell=cells[HIT], status="hit", reason="nothing changed", report={"files": ninja_log.read(tmp_path)}),
+        Outcome(
+            cell=cells[HIT],
+            status="hit",
+            reason="nothing changed",
+            report=BuildReport(files=tuple(ninja_log.read(tmp_path))),
+        ),
         Outcome(cell=cells[CUDA], status="skipped", reason="no nvcc"),
     ]
     return recorder.page(outcomes, kernel="relu").decode()

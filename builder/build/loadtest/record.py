@@ -1,11 +1,10 @@
 """The record beside a wheel: what became of its load test and where it was built, for whoever has not the store."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from builder.build.loadtest.outcome import LoadTest
+from builder.build.report import BuildReport
 from builder.files import write_atomic
 
 SUFFIX = ".record.json"
@@ -16,14 +15,14 @@ def path_of(wheel: Path) -> Path:
     return wheel.with_name(f"{wheel.name}{SUFFIX}")
 
 
-def write(wheel: Path, *, sha256: str, variant: str, report: Mapping[str, Any]) -> None:
+def write(wheel: Path, *, sha256: str, variant: str, report: BuildReport) -> None:
     """Write the record of a wheel beside it: nothing that two builds of one wheel would write differently."""
     table = {
         "wheel": wheel.name,
         "sha256": sha256,
         "variant": variant,
-        "sandbox": report.get("sandbox"),
-        "load-test": LoadTest.from_report(report).to_json(),
+        "sandbox": report.sandbox,
+        "load-test": report.load_test.to_json(),
     }
     write_atomic(path_of(wheel), f"{json.dumps(table, indent=1, sort_keys=True)}\n".encode())
 

@@ -1,0 +1,97 @@
+"""What comes of a build: a wheel, and what is worth knowing and decides no bit of it, which is kept as JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from builder.build.loadtest.outcome import SKIPPED, LoadTest
+from builder.build.ninja_log import File
+
+_ALWAYS = ("not-reproducible", "ops", "load-test", "plan")
+"""Fields whose null says something; others are left out where they are not known."""
+_LASTING = (*_ALWAYS, "canonical-path")
+"""What two builds of one wheel report alike: times and memory have no place in a reproducible output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildReport:
+    """How a build went; None is what is not known, as of a build of an older `builder` or in Nix's sandbox."""
+
+    load_test: LoadTest = SKIPPED
+    not_reproducible: str | None = None
+    """Why the bytes need not be the same elsewhere."""
+    plan: Mapping[str, Any] | None = None
+    """What CMake decided about architectures and components."""
+    canonical_path: bool | None = None
+    """Whether it was at the path where every build is."""
+    sandbox: bool | None = None
+    """Whether a sandbox kept the machine from the kernel."""
+    peak_memory: int | None = None
+    """Bytes that its largest process took."""
+    compile_seconds: float | None = None
+    finish_seconds: float | None = None
+    """Seconds from the last compiler to the end."""
+    files: tuple[File, ...] | None = None
+    """What ninja made, in the order in which it was begun."""
+    log: str | None = None
+    derivation: str | None = None
+    """What Nix built, and where that is."""
+    output: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as the store and `--json` have it."""
+        ops = None if self.load_test.by_choice else {name: list(keys) for name, keys in self.load_test.ops.items()}
+        table = {
+            "peak-memory": self.peak_memory,
+            "compile-seconds": self.compile_seconds,
+            "finish-seconds": self.finish_seconds,
+            "canonical-path": self.canonical_path,
+            "sandbox": self.sandbox,
+            "not-reproducible": self.not_reproducible,
+            "files": None if self.files is None else [dict(file) for file in self.files],
+            "ops": ops,
+            "load-test": self.load_test.to_json(),
+            "plan": None if self.plan is None else dict(self.plan),
+            "log": self.log,
+            "derivation": self.derivation,
+            "output": self.output,
+        }
+        return {name: value for name, value in table.items() if value is not None or name in _ALWAYS}
+
+    def lasting(self) -> dict[str, Any]:
+        """Return the part that is the same in every build of the wheel."""
+        return {name: value for name, value in self.to_json().items() if name in _LASTING}
+
+    @classmethod
+    def from_json(cls, table: Mapping[str, Any]) -> "BuildReport":
+        """Read what `to_json` wrote, or an older `builder`, which had fewer fields."""
+        files = table.get("files")
+        return cls(
+            load_test=LoadTest.from_report(table),
+            not_reproducible=table.get("not-reproducible"),
+            plan=table.get("plan"),
+            canonical_path=table.get("canonical-path"),
+            sandbox=table.get("sandbox"),
+            peak_memory=table.get("peak-memory"),
+            compile_seconds=table.get("compile-seconds"),
+            finish_seconds=table.get("finish-seconds"),
+            files=None
+            if files is None
+            else tuple(File(output=file["output"], start=file["start"], end=file["end"]) for file in files),
+            log=table.get("log"),
+            derivation=table.get("derivation"),
+            output=table.get("output"),
+        )
+
+
+def _file(table: Mapping[str, Any]) -> File:
+    return File(output=table["output"], start=table["start"], end=table["end"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A finished wheel, and how its build went."""
+
+    name: str
+    content: bytes
+    report: BuildReport
