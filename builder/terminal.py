@@ -43,17 +43,29 @@ def _without_commands(text: str) -> str:
 
 
 def out(text: str = "", *, end: str = "\n", styled: bool = False) -> None:
-    """Show a result, on stdout; where it is `styled`, its colours stay."""
+    """Show a result, on stdout; where it is `styled`, its colours stay.
+
+    Raises:
+        OutputError: it cannot be written; a `ReaderGoneError` where nobody reads it any more.
+    """
     _write(sys.stdout, (_safe_but_styles(text) if styled else safe(text)) + end)
 
 
 def err(text: str = "", *, end: str = "\n") -> None:
-    """Show progress or a diagnostic, on stderr."""
+    """Show progress or a diagnostic, on stderr.
+
+    Raises:
+        OutputError: it cannot be written; a `ReaderGoneError` where nobody reads it any more.
+    """
     _write(sys.stderr, safe(text) + end)
 
 
 def document(text: str, *, end: str = "") -> None:
-    """Write a document for a program, on stdout: a file gets each byte, a pipe all but commands, a terminal no more."""
+    """Write a document for a program, on stdout: a file gets each byte, a pipe all but commands, a terminal no more.
+
+    Raises:
+        OutputError: it cannot be written; a `ReaderGoneError` where nobody reads it any more.
+    """
     if _is_file(sys.stdout):
         _write(sys.stdout, text + end)
     elif sys.stdout is not None and sys.stdout.isatty():
@@ -63,12 +75,20 @@ def document(text: str, *, end: str = "") -> None:
 
 
 def command(line: str) -> None:
-    """Give GitHub a command, of which the caller has escaped all that others wrote."""
+    """Give GitHub a command, of which the caller has escaped all that others wrote.
+
+    Raises:
+        OutputError: it cannot be written; a `ReaderGoneError` where nobody reads it any more.
+    """
     _write(sys.stderr, line + "\n")
 
 
 def annotations(lines: str) -> None:
-    """Give GitHub commands as a result, on stdout; the caller has escaped all that others wrote."""
+    """Give GitHub commands as a result, on stdout; the caller has escaped all that others wrote.
+
+    Raises:
+        OutputError: it cannot be written; a `ReaderGoneError` where nobody reads it any more.
+    """
     _write(sys.stdout, lines)
 
 

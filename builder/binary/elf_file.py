@@ -68,7 +68,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class ElfImage:
-    """An ELF file over its bytes; every reader below raises ElfError on what it cannot trust."""
+    """An ELF file over its bytes; every reader below raises ElfError on what it cannot trust.
+
+    Raises:
+        ElfError: the file is damaged there.
+    """
 
     data: Data
     machine: str = field(init=False)
@@ -219,7 +223,11 @@ class ElfImage:
 
 
 def text(strings: bytes, offset: int, *, most: int = _LONGEST_NAME) -> str:
-    """Return the zero-terminated text at `offset` of a string table; it has no more than `most` bytes."""
+    """Return the zero-terminated text at `offset` of a string table; it has no more than `most` bytes.
+
+    Raises:
+        ElfError: the name is cut off, or longer.
+    """
     end = strings.find(b"\0", offset, offset + most)
     if end < 0:
         raise ElfError(

@@ -55,7 +55,11 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Elf(ElfImage):
-    """An ELF file over its bytes; every reader raises ElfError on what it cannot trust."""
+    """An ELF file over its bytes; every reader raises ElfError on what it cannot trust.
+
+    Raises:
+        ElfError: the file is damaged there.
+    """
 
     def versions(self, strings: bytes) -> dict[int, tuple[str, str]]:
         """Return index → (library, version) of every version it needs."""

@@ -35,7 +35,11 @@ class MachoError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Macho:
-    """A Mach-O library over its bytes; every reader below raises MachoError on what it cannot trust."""
+    """A Mach-O library over its bytes; every reader below raises MachoError on what it cannot trust.
+
+    Raises:
+        MachoError: the file is damaged there.
+    """
 
     data: Data
     machine: str = field(init=False)

@@ -77,7 +77,11 @@ class Config:
     kernel: Mapping[ComponentName, Component] = field(default_factory=dict)
 
     def upgrade(self) -> v2.Config:
-        """Return the same kernel in schema 2, which has a component for each backend."""
+        """Return the same kernel in schema 2, which has a component for each backend.
+
+        Raises:
+            InvalidValueError: two components get the same name.
+        """
         components: dict[ComponentName, v5.Component] = {}
         for name, component in self.kernel.items():
             for number, upgraded in enumerate(component.upgrade()):

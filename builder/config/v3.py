@@ -37,7 +37,11 @@ class General:
     hub: v5.Hub | None = None
 
     def upgrade(self) -> v4.General:
-        """Return the same in schema 4, which needs a license."""
+        """Return the same in schema 4, which needs a license.
+
+        Raises:
+            InvalidValueError: the config names no license.
+        """
         if self.license is None:
             raise InvalidValueError(
                 "no license: schema 3 and older did without, this one does not",

@@ -154,7 +154,11 @@ class Nix:
         return run(argv, env=self.variables(), on_line=on_line, processes=self.processes)
 
     def add_file(self, path: Path) -> None:
-        """Put a pinned file into Nix's store, from where no index is asked for it."""
+        """Put a pinned file into Nix's store, from where no index is asked for it.
+
+        Raises:
+            BuilderError: Nix does not take the file.
+        """
         program = str(Path(self.program).with_name("nix-store"))
         argv = (program, *building_users(self.environ), "--add-fixed", "sha256", str(path))
         done = run(argv, env=dict(self.environ), processes=self.processes)

@@ -137,7 +137,12 @@ class Preparer:
         return Request(cell=cell, project=project, wanted=None, python=found.python, installed=site)
 
     def record(self, request: Request) -> BuildRecord | None:
-        """Return the build record, if no environment has to be made to know it."""
+        """Return the build record, if no environment has to be made to know it.
+
+        Raises:
+            NotHereError: this machine lacks something that the cell needs.
+            ToolError: a tool failed.
+        """
         with _failing_as_tool():
             ingredients = self._remembered(request)
             return (

@@ -60,7 +60,11 @@ def uv_binary() -> str:
 
 
 def read(environ: Mapping[str, str], *, files: Sequence[Path] | None = None) -> Finders:
-    """Read what the environment and pip's files say; uv reads its own files."""
+    """Read what the environment and pip's files say; uv reads its own files.
+
+    Raises:
+        ToolError: a file of pip's settings cannot be read.
+    """
     pip = _pip_settings(environ, config_files(environ) if files is None else files)
     links = [*pip.get("find-links", "").split(), *environ.get("UV_FIND_LINKS", "").replace(",", " ").split()]
     folders = dict.fromkeys(folder for folder in map(_folder, links) if folder is not None)

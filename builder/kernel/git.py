@@ -78,7 +78,11 @@ class Checkout:
         return None if repository is None or os.path.realpath(repository) == os.path.realpath(root) else found
 
     def ask(self, *arguments: str) -> Answer:
-        """Run git in the root of the checkout, where no setting, hook or filter of it runs anything."""
+        """Run git in the root of the checkout, where no setting, hook or filter of it runs anything.
+
+        Raises:
+            ToolError: git is not installed, cannot be started or does not answer.
+        """
         done = _run(self.root, (*_ALWAYS, *arguments), env=_environment(self.root))
         return Answer(
             returncode=done.returncode,

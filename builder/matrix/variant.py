@@ -27,7 +27,11 @@ _CPU = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 def compute_name(backend: Backend, toolkit: str | None) -> str:
-    """Return the `<compute>` part: `cpu`, `metal`, `cu130`, `rocm72`, `xpu20253`."""
+    """Return the `<compute>` part: `cpu`, `metal`, `cu130`, `rocm72`, `xpu20253`.
+
+    Raises:
+        ValueError: the backend has toolkits, and none is named.
+    """
     if backend not in _PREFIX:
         return backend.value
     if toolkit is None:

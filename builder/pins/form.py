@@ -73,7 +73,11 @@ def problems(table: dict[str, Any]) -> Iterator[str]:
 
 
 def tags(file: str) -> tuple[str, str, str]:
-    """Return the Python, ABI and platform tags of a wheel's file name."""
+    """Return the Python, ABI and platform tags of a wheel's file name.
+
+    Raises:
+        ValueError: it is not the name of a wheel.
+    """
     match = _FILE.fullmatch(file)
     if match is None:
         raise ValueError(file)

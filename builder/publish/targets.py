@@ -22,10 +22,18 @@ class Target(Protocol):
     """A place that files are sent to."""
 
     def read(self, path: str) -> bytes | None:
-        """Return a file of the target, or None where it has none."""
+        """Return a file of the target, or None where it has none.
+
+        Raises:
+            PublishError: the target cannot be read.
+        """
 
     def send(self, root: Path, paths: Sequence[str], *, fixed: bool) -> None:
-        """Send files of `root`; a fixed one that is there must be equal, any other is replaced."""
+        """Send files of `root`; a fixed one that is there must be equal, any other is replaced.
+
+        Raises:
+            PublishError: the target refuses, or has another file of the same name.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,11 @@ class Directory:
         return str(self.root)
 
     def read(self, path: str) -> bytes | None:
-        """Return a file, or None where there is none."""
+        """Return a file, or None where there is none.
+
+        Raises:
+            PublishError: the file cannot be read.
+        """
         target = self.root / path
         try:
             return target.read_bytes() if target.is_file() else None
@@ -46,7 +58,11 @@ class Directory:
             raise PublishError(f"cannot read '{target}': {error.strerror}", help=_AGAIN) from error
 
     def send(self, root: Path, paths: Sequence[str], *, fixed: bool) -> None:
-        """Copy files, each complete or absent."""
+        """Copy files, each complete or absent.
+
+        Raises:
+            PublishError: the directory has another file of the same name, or cannot be written.
+        """
         try:
             if fixed:
                 self._refuse_changes(root, paths)
@@ -103,7 +119,11 @@ class Bucket:
         return f"s3://{self.name}"
 
     def read(self, path: str) -> bytes | None:
-        """Return a file, or None where there is none."""
+        """Return a file, or None where there is none.
+
+        Raises:
+            PublishError: rclone failed.
+        """
         with tempfile.TemporaryDirectory() as folder:
             target = Path(folder) / "file"
             done = self._rclone("copyto", self._remote(path), target)
@@ -112,7 +132,11 @@ class Bucket:
             return target.read_bytes() if target.is_file() else None
 
     def send(self, root: Path, paths: Sequence[str], *, fixed: bool) -> None:
-        """Upload files; rclone leaves out those that are there with the same content."""
+        """Upload files; rclone leaves out those that are there with the same content.
+
+        Raises:
+            PublishError: rclone failed, or the bucket has another file of the same name.
+        """
         with tempfile.TemporaryDirectory() as folder:
             names = Path(folder) / "names"
             write_atomic(names, "".join(f"{path}\n" for path in paths).encode())

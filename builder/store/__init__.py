@@ -71,7 +71,11 @@ class Store:
     root: Path
 
     def prepare(self) -> bool:
-        """Make the directories and drop what dead processes left; return whether the store can be written."""
+        """Make the directories and drop what dead processes left; return whether the store can be written.
+
+        Raises:
+            StoreError: the directories cannot be made.
+        """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             for name in _FOLDERS:
@@ -151,6 +155,9 @@ class Store:
         """Add a wheel (file name, content) under `key`, replacing a damaged entry; all or nothing.
 
         The caller holds the lock of the key.
+
+        Raises:
+            ValueError: the name cannot be the name of a file, or another file was read back than was written.
         """
         name, content = wheel
         aside = self._aside(key)
@@ -193,7 +200,11 @@ class Store:
 
     @contextlib.contextmanager
     def use(self, name: str) -> Iterator[None]:
-        """Keep what `name` locks from being removed while it is used; others may use it too."""
+        """Keep what `name` locks from being removed while it is used; others may use it too.
+
+        Raises:
+            StoreError: the lock cannot be opened.
+        """
         try:
             descriptor = _open_lock(self.root / "locks" / name)
         except OSError as error:

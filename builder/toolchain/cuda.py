@@ -15,7 +15,12 @@ _CUDA_PARTS = (
 
 
 def find(search: Search, *, toolkit: str | None, root: Path | None) -> Tool:
-    """Return the nvcc of `root`, of CUDA_HOME, of PATH or of the system."""
+    """Return the nvcc of `root`, of CUDA_HOME, of PATH or of the system.
+
+    Raises:
+        NotHereError: there is none, or it is of another release than `toolkit`.
+        ToolError: it does not say its version.
+    """
     nvcc = _nvcc(search, root)
     if nvcc is None:
         raise NotHereError(

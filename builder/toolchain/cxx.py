@@ -12,7 +12,11 @@ _COMPILER_FILES = ("libstdc++.so", "libgcc.a", "crt1.o", "libc.so.6", "libc_nons
 
 
 def find(search: Search) -> Path:
-    """Return the C++ compiler that CXX names, or the first that is on PATH."""
+    """Return the C++ compiler that CXX names, or the first that is on PATH.
+
+    Raises:
+        NotHereError: there is none, or not the one that CXX names.
+    """
     wanted = search.environ.get("CXX")
     for name in (wanted,) if wanted else CXX_NAMES:
         found = search.which(name)

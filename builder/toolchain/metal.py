@@ -7,7 +7,11 @@ from builder.toolchain.tool import Search, Tool
 
 
 def find(search: Search) -> Tool:
-    """Return the Metal compiler that xcrun names."""
+    """Return the Metal compiler that xcrun names.
+
+    Raises:
+        NotHereError: there is none.
+    """
     found = search.which("xcrun")
     said = "" if found is None else search.run(found, "-sdk", "macosx", "--find", "metal").strip()
     if found is None or not Path(said).is_file():

@@ -15,7 +15,11 @@ _SYSTEM_ONEAPI = Path("/opt/intel/oneapi")
 
 
 def find(search: Search, *, toolkit: str | None) -> Path:
-    """Return icpx: CXX, or where it is found; never what a link leads to, since a driver goes by its name."""
+    """Return icpx: CXX, or where it is found; never what a link leads to, since a driver goes by its name.
+
+    Raises:
+        NotHereError: there is none, or it is of another release than `toolkit`.
+    """
     named = search.environ.get("CXX")
     found = search.which(named) if named else _in_oneapi(search, "compiler/latest/bin/icpx")
     if found is None and named:

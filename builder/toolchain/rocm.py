@@ -11,7 +11,12 @@ _SYSTEM_ROCM = Path("/opt/rocm")
 
 
 def find(search: Search, *, toolkit: str | None) -> Tool:
-    """Return the hipcc of ROCM_PATH, of the system or of PATH."""
+    """Return the hipcc of ROCM_PATH, of the system or of PATH.
+
+    Raises:
+        NotHereError: there is none, or it is of another release than `toolkit`.
+        ToolError: it does not say its version.
+    """
     homes = [Path(search.environ[name]) for name in ("ROCM_PATH", "ROCM_HOME") if search.environ.get(name)]
     candidates = [home / "bin/hipcc" for home in (*homes, _SYSTEM_ROCM)]
     hipcc = next((path for path in candidates if path.is_file()), None) or search.which("hipcc")

@@ -85,7 +85,11 @@ class Search:
 
 
 def require_release(what: str, path: Path, *, found: str, toolkit: str | None, remedy: str) -> None:
-    """Refuse a toolkit of another release than the cell is for: its wheel would not be what its name says."""
+    """Refuse a toolkit of another release than the cell is for: its wheel would not be what its name says.
+
+    Raises:
+        NotHereError: it is of another release.
+    """
     if toolkit is not None and found != ".".join(toolkit.split(".")[:2]):
         raise NotHereError(
             f"{what} at '{path}' is {found}; this cell needs {toolkit}",

@@ -46,7 +46,11 @@ def github(jobs: Iterable[Job]) -> str:
 
 
 def gitlab(jobs: Iterable[Job]) -> str:
-    """Return the jobs of a GitLab child pipeline as JSON, which is YAML; they extend a template of `builder.ci`."""
+    """Return the jobs of a GitLab child pipeline as JSON, which is YAML; they extend a template of `builder.ci`.
+
+    Raises:
+        BuilderError: the name or the cells of a job cannot stand in a pipeline.
+    """
     pipeline: dict[str, Any] = {}
     for job in jobs:
         entry = _checked(_job(job))
