@@ -132,9 +132,11 @@ def to_build(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = (), here
 
 def _named(kernel: Kernel, scope: Scope, variants: Sequence[str], *, here: str) -> tuple[Cell, ...]:
     """Return the cells of these names: any of the kernel, and first of all those of the sets in scope."""
-    whole = ask(kernel, replace(scope, sets=SETS, unbundled=True))
-    require_cells(whole)
-    by_name = _by_name(sorted(whole.cells, key=lambda cell: cell.set in scope.sets), here=here)
+    require_cells(ask(kernel, replace(scope, sets=SETS, unbundled=True)))
+    # Each set by itself: a cell of a stable ABI is built with the newest torch of its set, and not of all.
+    others = ((name,) for name in SETS if name not in scope.sets)
+    found = [ask(kernel, replace(scope, sets=sets, unbundled=True)).cells for sets in (*others, scope.sets)]
+    by_name = _by_name([cell for cells in found for cell in cells], here=here)
     unknown = [variant for variant in variants if variant not in by_name]
     if unknown:
         near = dict.fromkeys(name for variant in unknown if (name := nearest(variant, by_name)) is not None)

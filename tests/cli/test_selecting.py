@@ -110,3 +110,10 @@ def test_a_cell_of_another_set_may_be_named():
     kernel = kernels.load(EXAMPLES / "relu")
     (preview,) = selecting.cells(kernel, Scope(sets=("preview",)))[:1]
     assert selecting.cells(kernel, Scope(), variants=(preview.variant,)) == (preview,)
+
+
+def test_a_stable_cell_that_is_named_is_the_one_of_the_release():
+    loaded = kernels.load(EXAMPLES / "rmsnorm-stable")
+    released = selecting.cells(loaded, Scope())
+    for cell in released:
+        assert selecting.cells(loaded, Scope(), variants=(cell.variant,)) == (cell,)
