@@ -3,5 +3,8 @@
 
   inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
 
-  outputs = inputs: (import ./builder/nix/outputs.nix { }).flake inputs;
+  outputs = (import ./builder/nix).outputs.flake {
+    examples = ./examples;
+    selected = import ./tests/nix/select.nix;
+  };
 }

@@ -73,6 +73,9 @@ def evaluations() -> dict[str, list[str]]:
     one = [*evaluate, str(LIBRARY / "engine.nix"), "-A", "plan", "--argstr", "request", request(TINY, [VARIANT])]
     flake = f"""
       let outputs = (import {LIBRARY}).outputs.flake {{
+        examples = {ROOT}/examples;
+        selected = {{ }};
+      }} {{
         self = {{ }};
         nixpkgs.builderPackageSet.x86_64-linux = import {LIBRARY}/host {{ system = "x86_64-linux"; }};
       }};

@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import re
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,18 @@ def test_only_the_command_line_reads_the_environment():
         if {"environ", "getenv"} & names and not module.startswith(("builder.cli", "builder.nix")):
             reading.append(module)
     assert not reading
+
+
+NIX = sorted((ROOT / "nix").glob("*.nix"))
+
+
+@pytest.mark.parametrize("path", NIX, ids=lambda path: path.stem)
+def test_one_nix_file_knows_where_the_others_are(path):
+    text = path.read_text(encoding="utf-8")
+    assert "../tests" not in text
+    # `engine.nix` is what `builder` evaluates: it asks the whole library.
+    imported = set(re.findall(r"\bimport (\.[\w./-]*)", text)) - ({"./."} if path.stem == "engine" else set())
+    if path.stem == "default":
+        assert imported == {f"./{other.name}" for other in NIX if other.stem not in {"default", "engine"}} | {"./host"}
+    else:
+        assert imported == set()

@@ -2,7 +2,7 @@
   What a load test has beside the environment of the build: what torch brings and what `python-depends` names, as far
   as it is pinned. The rule is that of `builder/build/loadtest/beside.py`.
 */
-{ util }:
+{ util, sources }:
 let
   inherit (builtins)
     any
@@ -19,7 +19,6 @@ let
     ;
 
   facts = fromTOML (readFile ../data/dependencies.toml);
-  sources = import ./sources.nix { inherit util; };
 
   known = foldl' (all: table: table // all) facts.brought (attrValues facts.python);
 

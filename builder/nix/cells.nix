@@ -1,7 +1,16 @@
 /**
   A cell as one derivation: render, build, audit and load test, by the code of the local engine.
 */
-{ util }:
+{
+  util,
+  matrix,
+  pins,
+  headers,
+  sources,
+  beside,
+  tool,
+  environment,
+}:
 let
   inherit (builtins)
     concatStringsSep
@@ -13,14 +22,6 @@ let
     sort
     toJSON
     ;
-
-  matrix = import ./matrix.nix { inherit util; };
-  pins = import ./pins.nix { inherit util; };
-  besides = import ./beside.nix { inherit util; };
-  headers = import ./headers.nix { inherit util; };
-  sources = import ./sources.nix { inherit util; };
-  tool = import ./tool.nix { inherit util; };
-  environments = import ./environment.nix { inherit util; };
 
   dotted = tag: "3.${builtins.substring 3 (builtins.stringLength tag) tag}";
 
@@ -58,7 +59,7 @@ let
     let
       need = pins.need cell;
       known = filter (tag: pins.environment need tag != null) pins.pythons;
-      tags = environments.pythons set pins need;
+      tags = environment.pythons set pins need;
     in
     if known == [ ] then
       "no wheels are pinned for ${described cell}, with any Python: add them with 'builder pins update'"
@@ -118,31 +119,27 @@ let
 
   tools =
     set: tag: recipe:
-    environments.make set tag {
+    environment.make set tag {
       name = recipe;
       wheels = toolWheels set tag recipe;
     };
-in
-{
-  inherit missing skipped;
-
   /**
     The environment of a cell, with the headers that a kernel needs beside.
 
     # Type
-    environment :: PackageSet -> Config | null -> Cell -> { drv :: Derivation, tag :: String, wheels :: [ Wheel ] }
+    environmentOf :: PackageSet -> Config | null -> Cell -> { drv :: Derivation, tag :: String, wheels :: [ Wheel ] }
   */
-  environment =
+  environmentOf =
     set: kernel: cell:
     let
       need = pins.need cell;
-      tag = head (environments.pythons set pins need);
-      beside = if kernel == null then [ ] else headers.wheelsOf kernel cell.backend;
-      wheels = sort (left: right: left.name < right.name) (pins.environment need tag ++ beside);
+      tag = head (environment.pythons set pins need);
+      headerWheels = if kernel == null then [ ] else headers.wheelsOf kernel cell.backend;
+      wheels = sort (left: right: left.name < right.name) (pins.environment need tag ++ headerWheels);
     in
     {
       inherit tag wheels;
-      drv = environments.make set tag {
+      drv = environment.make set tag {
         # Nothing of the cell: cells that have the same pins share the environment.
         name = "environment";
         inherit wheels;
@@ -153,9 +150,9 @@ in
     What the load test of a cell has beside its environment; null where that is nothing.
 
     # Type
-    beside :: PackageSet -> { root, kernel, options } -> Cell -> { drv :: Derivation, wheels :: [ Wheel ] } | null
+    besideOf :: PackageSet -> { root, kernel, options } -> Cell -> { drv :: Derivation, wheels :: [ Wheel ] } | null
   */
-  beside =
+  besideOf =
     set:
     {
       root,
@@ -165,24 +162,30 @@ in
     cell:
     let
       need = pins.need cell;
-      tag = head (environments.pythons set pins need);
+      tag = head (environment.pythons set pins need);
       base = pins.environment need tag;
       rule = util.findFirst (rule: rule != null) "require" [
         (options.load-test or null)
         (kernel.build.load-test or null)
       ];
-      wheels = if rule == "skip" then [ ] else besides.wheels pins need tag (besides.parts root kernel cell) base;
+      wheels = if rule == "skip" then [ ] else beside.wheels pins need tag (beside.parts root kernel cell) base;
     in
     if wheels == [ ] then
       null
     else
       {
         inherit wheels;
-        drv = environments.make set tag {
+        drv = environment.make set tag {
           name = "load-test";
           inherit wheels;
         };
       };
+in
+{
+  inherit missing skipped;
+
+  environment = environmentOf;
+  beside = besideOf;
 
   inherit toolWheels;
 
@@ -195,7 +198,7 @@ in
   prepare =
     set:
     let
-      prepared = environments.prepare (pins.wheels // headers.wheels) set;
+      prepared = environment.prepare (pins.wheels // headers.wheels) set;
     in
     prepared
     // {
@@ -225,9 +228,8 @@ in
     }:
     cell:
     let
-      self = import ./cells.nix { inherit util; };
-      found = self.environment set kernel cell;
-      tested = self.beside set { inherit root kernel options; } cell;
+      found = environmentOf set kernel cell;
+      tested = besideOf set { inherit root kernel options; } cell;
       facts = map (wheel: { inherit (wheel) file name sha256 version; });
       lacking = missing set cell;
       toolkits = set.toolkits or { };

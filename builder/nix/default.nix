@@ -1,23 +1,75 @@
 /**
   The pure library: builtins alone, so that it evaluates with no nixpkgs and no network.
 
-  Facts come from `builder/data`, which Python reads too; a derivation takes its tools from a package set
-  (see `docs/nix.md`), which is the last argument of what makes one.
+  Each file is a function of the parts of the library that it uses, and this one alone knows where they are. Facts come
+  from `builder/data`, which Python reads too; a derivation takes its tools from a package set (see `docs/nix.md`), which
+  is the last argument of what makes one.
 */
 let
   util = import ./util.nix;
-in
-{
-  inherit util;
+  glob = import ./glob.nix { inherit util; };
   config = import ./config.nix { };
-  matrix = import ./matrix.nix { inherit util; };
+  matrix = import ./matrix.nix { inherit util config; };
   pins = import ./pins.nix { inherit util; };
   headers = import ./headers.nix { inherit util; };
-  sources = import ./sources.nix { inherit util; };
+  sources = import ./sources.nix { inherit util config glob; };
+  beside = import ./beside.nix { inherit util sources; };
   tool = import ./tool.nix { inherit util; };
   environment = import ./environment.nix { inherit util; };
-  cells = import ./cells.nix { inherit util; };
-  shell = import ./shell.nix { inherit util; };
-  outputs = import ./outputs.nix { };
+  cells = import ./cells.nix {
+    inherit
+      util
+      matrix
+      pins
+      headers
+      sources
+      beside
+      tool
+      environment
+      ;
+  };
+  programs = import ./programs.nix {
+    inherit
+      util
+      pins
+      tool
+      cells
+      ;
+  };
+  shell = import ./shell.nix { inherit util matrix cells; };
   nixpkgs = import ./nixpkgs.nix { };
+  outputs = import ./outputs.nix {
+    inherit
+      util
+      config
+      matrix
+      pins
+      sources
+      cells
+      programs
+      shell
+      nixpkgs
+      ;
+  };
+in
+{
+  inherit
+    util
+    config
+    matrix
+    pins
+    headers
+    sources
+    beside
+    tool
+    environment
+    cells
+    shell
+    nixpkgs
+    outputs
+    ;
+  /**
+    The package set of this machine's own tools.
+  */
+  host = import ./host;
 }

@@ -11,14 +11,12 @@ let
     readFile
     ;
 
-  util = import ./util.nix;
-  cells = import ./cells.nix { inherit util; };
-  configs = import ./config.nix { };
-  matrix = import ./matrix.nix { inherit util; };
+  library = import ./.;
+  inherit (library) cells config matrix;
 
   asked = fromJSON request;
   root = /. + asked.kernel;
-  kernel = configs.load root;
+  kernel = config.load root;
 
   host = builtins.fromTOML (readFile ./host/host.toml);
   locked = (fromJSON (readFile (/. + asked.lock))).nodes.nixpkgs.locked;
@@ -26,9 +24,9 @@ let
   set = cells.prepare packageSet;
   packageSet =
     if asked.set == "nixpkgs" then
-      import ./nixpkgs.nix { } { pkgs = nixpkgs; }
+      library.nixpkgs { pkgs = nixpkgs; }
     else if asked.set == "host" then
-      import ./host {
+      library.host {
         inherit (asked) system;
         settings = host // (asked.settings or { });
       }

@@ -1,7 +1,7 @@
 /**
   The build matrix: which cells a kernel gets. The rules are those of `builder/matrix.py`, by the same cases.
 */
-{ util }:
+{ util, config }:
 let
   inherit (builtins)
     any
@@ -37,8 +37,6 @@ let
       }
       // row
     ) table.${set}.cell;
-
-  config = import ./config.nix { };
 
   /**
     What a config asks of the rows of one backend.

@@ -1,7 +1,17 @@
 /**
   The outputs of a flake: of builder's own, and of a kernel's.
 */
-_:
+{
+  util,
+  config,
+  matrix,
+  pins,
+  sources,
+  cells,
+  programs,
+  shell,
+  nixpkgs,
+}:
 let
   inherit (builtins)
     attrNames
@@ -14,19 +24,13 @@ let
     readDir
     ;
 
-  util = import ./util.nix;
-  configs = import ./config.nix { };
-  cells = import ./cells.nix { inherit util; };
-  matrix = import ./matrix.nix { inherit util; };
-  inherit (import ./programs.nix { inherit util; })
+  inherit (programs)
     app
     command
     folder
     formatter
     script
     ;
-  shells = import ./shell.nix { inherit util; };
-  map' = import ./nixpkgs.nix { };
 
   systems = [
     "x86_64-linux"
@@ -38,11 +42,11 @@ let
     The package set of a system that the input `nixpkgs` stands for; null where it has none.
   */
   packageSet =
-    nixpkgs: system:
-    if nixpkgs ? builderPackageSet then
-      nixpkgs.builderPackageSet.${system} or null
-    else if nixpkgs.legacyPackages ? ${system} then
-      map' { pkgs = nixpkgs.legacyPackages.${system}; }
+    input: system:
+    if input ? builderPackageSet then
+      input.builderPackageSet.${system} or null
+    else if input.legacyPackages ? ${system} then
+      nixpkgs { pkgs = input.legacyPackages.${system}; }
     else
       null;
 
@@ -61,7 +65,7 @@ let
       rows ? (_: true),
     }:
     let
-      kernel = configs.load root;
+      kernel = config.load root;
       some =
         selection:
         cells.select kernel (
@@ -90,9 +94,8 @@ let
     Whether the shared cases of the matrix give what they should; those that do not are named.
   */
   selectCheck =
-    set:
+    set: cases:
     let
-      cases = import ../../tests/nix/select.nix;
       failed = filter (file: !cases.${file}.agrees) (attrNames cases);
     in
     if failed == [ ] then
@@ -101,12 +104,12 @@ let
       throw "select differs from the shared cases: ${builtins.concatStringsSep ", " failed}";
 
   forSystems =
-    nixpkgs: make:
+    input: make:
     listToAttrs (
       map (system: {
         name = system;
-        value = make system (cells.prepare (packageSet nixpkgs system));
-      }) (filter (system: packageSet nixpkgs system != null) systems)
+        value = make system (cells.prepare (packageSet input system));
+      }) (filter (system: packageSet input system != null) systems)
     );
 
   /**
@@ -116,7 +119,7 @@ let
     kernelFlake :: nixpkgs -> { self, path, test ? Bool, options ? AttrSet, rows ? (Row -> Bool) } -> Outputs
   */
   kernelFlake =
-    nixpkgs:
+    input:
     {
       self,
       path,
@@ -125,7 +128,7 @@ let
       rows ? (_: true),
     }:
     let
-      made = forSystems nixpkgs (
+      made = forSystems input (
         system: set:
         ofKernel {
           root = path;
@@ -154,16 +157,13 @@ let
       checks = each (found: {
         kernels = folder found.set "${found.kernel.general.name}-wheels" found.released;
       });
-      devShells = each (found: shells.ofCells found.set { command = command found.set; } found.specs);
+      devShells = each (found: shell.ofCells found.set { command = command found.set; } found.specs);
       apps = each (found: rec {
         builder = app "${command found.set}/bin/builder";
         default = builder;
       });
       formatter = each (found: formatter found.set);
     };
-in
-{
-  inherit kernelFlake ofKernel packageSet;
 
   /**
     The function of public kernel flakes, with the arguments they pass.
@@ -173,7 +173,7 @@ in
     function of the whole list.
   */
   genKernelFlakeOutputs =
-    nixpkgs:
+    input:
     {
       self,
       path,
@@ -188,25 +188,32 @@ in
       version = row: if builtins.isAttrs row then row.torchVersion else row;
       wanted = map (row: util.minor (version row)) asked;
     in
-    kernelFlake nixpkgs {
+    kernelFlake input {
       inherit self path;
       test = doGetKernelCheck;
       rows = row: torchVersions == null || builtins.elem row.torch wanted;
     };
+in
+{
+  inherit
+    kernelFlake
+    genKernelFlakeOutputs
+    ofKernel
+    packageSet
+    ;
 
   /**
     The outputs of builder's own flake.
 
     # Type
-    flake :: { self, nixpkgs } -> Outputs
+    flake :: { examples :: Path, selected :: { String = { agrees :: Bool } } } -> { self, nixpkgs } -> Outputs
   */
   flake =
-    { self, nixpkgs, ... }:
+    { examples, selected }:
+    inputs:
     let
-      library = import ./outputs.nix { };
-      examples = ../../examples;
       names = filter (name: builtins.pathExists (examples + "/${name}/build.toml")) (attrNames (readDir examples));
-      made = forSystems nixpkgs (
+      made = forSystems inputs.nixpkgs (
         system: set: {
           inherit set;
           kernels = util.genAttrs names (
@@ -239,21 +246,26 @@ in
         skipped = each (found: mapAttrs (_: kernel: kernel.skipped) found.kernels);
       });
       checks = each (found: {
-        select = selectCheck found.set;
+        select = selectCheck found.set selected;
         kernels = folder found.set "kernels" (released found);
       });
-      devShells = each (found: shells.default found.set { command = command found.set; });
+      devShells = each (found: shell.default found.set { command = command found.set; });
       apps = each (found: rec {
         builder = app "${command found.set}/bin/builder";
         default = builder;
       });
       formatter = each (found: formatter found.set);
       lib = {
-        kernelFlake = library.kernelFlake nixpkgs;
-        genKernelFlakeOutputs = library.genKernelFlakeOutputs nixpkgs;
+        kernelFlake = kernelFlake inputs.nixpkgs;
+        genKernelFlakeOutputs = genKernelFlakeOutputs inputs.nixpkgs;
         # Its older name.
-        genFlakeOutputs = library.genKernelFlakeOutputs nixpkgs;
-        inherit (import ./. ) config matrix pins sources;
+        genFlakeOutputs = genKernelFlakeOutputs inputs.nixpkgs;
+        inherit
+          config
+          matrix
+          pins
+          sources
+          ;
       };
       templates.default = {
         path = ./template;

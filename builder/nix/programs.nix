@@ -1,13 +1,14 @@
 /**
   What outputs of a flake are made of: scripts, folders of wheels, and the command `builder`.
 */
-{ util }:
+{
+  util,
+  pins,
+  tool,
+  cells,
+}:
 let
   inherit (builtins) map;
-
-  cells = import ./cells.nix { inherit util; };
-  pins = import ./pins.nix { inherit util; };
-  tool = import ./tool.nix { inherit util; };
 
   newest = set: util.findFirst (tag: set.pythons ? ${tag}) null (util.reverse pins.pythons);
 

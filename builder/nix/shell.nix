@@ -1,7 +1,11 @@
 /**
   Shells for development: a cell's toolchain, its torch, and `builder`.
 */
-{ util }:
+{
+  util,
+  matrix,
+  cells,
+}:
 let
   inherit (builtins)
     attrValues
@@ -12,9 +16,6 @@ let
     map
     sort
     ;
-
-  cells = import ./cells.nix { inherit util; };
-  matrix = import ./matrix.nix { inherit util; };
 
   shell =
     set: { command }: cell:

@@ -2,7 +2,11 @@
   The source set of a kernel: the files its build reads, as `builder/kernel/source_set.py` says. A file that is not of
   the set changes no derivation. Files that are missing are left to the build, which reports them all.
 */
-{ util }:
+{
+  util,
+  config,
+  glob,
+}:
 let
   inherit (builtins)
     any
@@ -28,8 +32,7 @@ let
     ;
   inherit (util) hasPrefix hasSuffix segments;
 
-  config = import ./config.nix { };
-  inherit (import ./glob.nix { inherit util; }) isGlob literal matches;
+  inherit (glob) isGlob literal matches;
 
   # Of HEADERS in builder/kernel/source_set.py; a test compares the two.
   headers = [
@@ -92,7 +95,7 @@ let
       )
     );
 
-  glob =
+  matching =
     root: path:
     let
       pattern = segments path;
@@ -146,7 +149,7 @@ let
           path = normal entry;
         in
         if isGlob path && !(pathExists (root + "/${path}")) then
-          glob root path
+          matching root path
         else if elem ".." (segments path) then
           [ ]
         else

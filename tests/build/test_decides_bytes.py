@@ -159,7 +159,7 @@ def test_the_derivation_of_a_cell_is_given_exactly_the_list(copy):
     needs.program("nix")
 
     def core():
-        text = f'"${{(import {copy}/builder/nix/tool.nix {{ util = import {copy}/builder/nix/util.nix; }}).core}}"'
+        text = f'"${{(import {copy}/builder/nix).tool.core}}"'
         command = ["nix", "--extra-experimental-features", "nix-command", "eval", "--impure", "--raw", "--expr", text]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 

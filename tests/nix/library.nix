@@ -12,17 +12,20 @@ let
 
   library = import ../../builder/nix;
   inherit (library)
+    beside
     config
     headers
     matrix
     pins
     sources
     ;
-  besides = import ../../builder/nix/beside.nix { util = import ../../builder/nix/util.nix; };
   given = fromJSON asked;
-  plain = import ../../builder/nix/host { system = given.system or "x86_64-linux"; };
+  plain = library.host { system = given.system or "x86_64-linux"; };
   host = library.cells.prepare plain;
   outputs = library.outputs.flake {
+    examples = ../../examples;
+    selected = import ./select.nix;
+  } {
     self = { };
     nixpkgs.builderPackageSet.x86_64-linux = plain;
   };
@@ -81,7 +84,7 @@ in
         let
           need = pins.need cell;
           base = pins.environment need given.python;
-          parts = besides.parts root kernel cell;
+          parts = beside.parts root kernel cell;
         in
         {
           inherit parts;
@@ -89,7 +92,7 @@ in
             if base == null then
               null
             else
-              map (wheel: wheel.file) (besides.wheels pins need given.python parts base);
+              map (wheel: wheel.file) (beside.wheels pins need given.python parts base);
         };
     in
     map of given.cells;

@@ -3,6 +3,9 @@
 */
 let
   outputs = (import ../../builder/nix).outputs.flake {
+    examples = ../../examples;
+    selected = import ./select.nix;
+  } {
     self = { };
     nixpkgs.legacyPackages = {
       x86_64-linux = import ./nixpkgs.nix { };

@@ -106,7 +106,7 @@ def test_a_folder_without_a_kernel_says_so(tmp_path):
 def test_public_flakes_evaluate_with_the_arguments_they_pass():
     expression = f"""
       let
-        outputs = import {ROOT}/builder/nix/outputs.nix {{ }};
+        outputs = (import {ROOT}/builder/nix).outputs;
         nixpkgs.builderPackageSet.x86_64-linux = import {ROOT}/builder/nix/host {{ system = "x86_64-linux"; }};
         make = arguments: outputs.genKernelFlakeOutputs nixpkgs
           ({{ self = {{ }}; path = {ROOT}/examples/relu; }} // arguments);
