@@ -3,8 +3,10 @@
 
   inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
 
-  outputs = (import ./builder/nix).outputs.flake {
-    examples = ./examples;
-    selected = import ./tests/nix/select.nix;
-  };
+  outputs =
+    inputs:
+    (import ./builder/nix).outputs.flake {
+      examples = ./examples;
+      selected = import ./tests/nix/select.nix;
+    } inputs;
 }

@@ -153,6 +153,21 @@ def test_the_flake_and_the_engine_give_a_cell_one_derivation():
     assert planned[variant]["drv"] == flake[variant]
 
 
+def test_the_flake_of_this_project_is_read_as_a_flake():
+    override = ["--override-input", "nixpkgs", f"path:{ROOT}/builder/nix/host", "--no-write-lock-file"]
+    words = ["--json", *override, f"path:{ROOT}#checks.x86_64-linux", "--apply", "builtins.attrNames"]
+    done = subprocess.run(
+        ["nix", "--extra-experimental-features", "nix-command flakes", "eval", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "does not allow" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ["kernels", "select"]
+
+
 def test_the_lock_file_names_one_input_and_its_hash():
     locked = json.loads((ROOT / "flake.lock").read_text())["nodes"]
     assert set(locked) == {"root", "nixpkgs"}
