@@ -6,7 +6,7 @@ from builder.audit.report import Finding
 from builder.audit.subject import Subject
 from builder.binary import device_code
 from builder.binary.device_code import Image
-from builder.config.values import Backend, Framework
+from builder.config.values import Framework
 
 RULE = "archs"
 
@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     found = frozenset(image for library in subject.libraries for image in library.images)
     wanted = device_code.images_of(subject.archs or ())
-    if facts.backend not in (Backend.CUDA, Backend.ROCM):
+    if not facts.backend.facts.device_code:
         wanted = frozenset()
     elif subject.archs is None:
         yield Finding(

@@ -23,7 +23,6 @@ _BRINGS = {
     "libc10_xpu.so": ("libc10_xpu.so", "libc10.so"),
 }
 """The libraries that a needed library brings with it, by its own needs."""
-_DEVICE_LIBRARIES = {Backend.CUDA: "libtorch_cuda.so", Backend.ROCM: "libtorch_hip.so", Backend.XPU: "libtorch_xpu.so"}
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -52,7 +51,7 @@ def _brought(library: Library, backend: Backend) -> frozenset[str]:
         brought.update(_BRINGS.get(needed, (needed,)))
         if needed == "libtorch.so":  # it needs whatever its torch was built for
             brought.update(_BRINGS["libtorch_cpu.so"])
-            brought.update(_BRINGS.get(_DEVICE_LIBRARIES.get(backend, ""), ()))
+            brought.update(_BRINGS.get(backend.facts.torch_library or "", ()))
     return frozenset(brought)
 
 

@@ -15,12 +15,8 @@ from builder.config.values import Backend, Framework, Version
 
 RULE = "torch-stable-abi"
 
-_LIBRARIES = {
-    Backend.CPU: "libtorch_cpu.so",
-    Backend.CUDA: "libtorch_cuda.so",
-    Backend.ROCM: "libtorch_hip.so",
-    Backend.XPU: "libtorch_xpu.so",
-}
+_CUDA = "CUDA"
+"""The dispatch key of CUDA, and of ROCm, whose builds of torch keep the names of CUDA."""
 _SHIM = ("aoti_torch_", "torch_")
 _NEVER = ("THP", "aoti_")
 _FIRST_TARGET = Version("2.10")
@@ -46,7 +42,7 @@ def header_only() -> Mapping[str, frozenset[str]]:
 def since(symbol: str, backend: Backend) -> Version | None:
     """Return the torch version that brought a shim symbol to the libraries of a backend, if one did."""
     tables = [shim()["libtorch_cpu"]]
-    if backend in (Backend.CUDA, Backend.ROCM):  # ROCm builds of torch keep the names of CUDA
+    if backend.facts.dispatch_key == _CUDA:
         tables.append(shim()["libtorch_cuda"])
     for table in tables:
         if symbol in table:
@@ -117,10 +113,11 @@ def _unknown(symbol: Symbol, backend: Backend) -> tuple[str, str]:
             f"this symbol is in libtorch_cuda, which a torch for {backend} does not have",
             "guard its use with #ifdef USE_CUDA",
         )
-    if backend is Backend.XPU:
+    library = (backend.facts.torch_library or "").removesuffix(".so")
+    if library and library not in shim() and backend.facts.dispatch_key != _CUDA:
         return (
-            "no table here says which torch brought the functions of libtorch_xpu, so that it cannot be vouched for",
-            "use a function of torch/csrc/stable, or leave xpu out of [torch.stable-abi]",
+            f"no table here says which torch brought the functions of {library}, so that it cannot be vouched for",
+            f"use a function of torch/csrc/stable, or leave {backend} out of [torch.stable-abi]",
         )
     return (
         "no release of torch has this symbol in the C shim of its stable ABI",
@@ -129,7 +126,7 @@ def _unknown(symbol: Symbol, backend: Backend) -> tuple[str, str]:
 
 
 def _needed(library: Library, facts: Facts) -> Iterator[Finding]:
-    wanted = _LIBRARIES.get(facts.backend)
+    wanted = facts.backend.facts.torch_library
     if library.extension.format != "ELF":
         wanted = "libtorch_cpu.dylib"  # the only one there
     if wanted is not None and wanted not in map(posixpath.basename, library.extension.needed):

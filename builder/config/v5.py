@@ -319,24 +319,13 @@ class Config:
 
     def python_depends(self, backend: Backend) -> tuple[str, ...]:
         """Return the names of the Python packages that `backend` needs."""
-        tables = {
-            Backend.CUDA: self.general.cuda,
-            Backend.NEURON: self.general.neuron,
-            Backend.TPU: self.general.tpu,
-            Backend.XPU: self.general.xpu,
-        }
-        own = tables.get(backend)
-        return (*self.general.python_depends, *(() if own is None else own.python_depends))
+        own = getattr(self.general, backend.value, None)  # not every backend has a table
+        return (*self.general.python_depends, *getattr(own, "python_depends", ()))
 
     def kernel_depends(self, backend: Backend) -> tuple[KernelDependency, ...]:
         """Return the kernels of the hub that `backend` needs."""
-        tables = {
-            Backend.CUDA: self.general.cuda,
-            Backend.NEURON: self.general.neuron,
-            Backend.XPU: self.general.xpu,
-        }
-        own = tables.get(backend)
-        return (*self.general.kernel_depends, *(() if own is None else own.kernel_depends))
+        own = getattr(self.general, backend.value, None)
+        return (*self.general.kernel_depends, *getattr(own, "kernel_depends", ()))
 
     @property
     def load_test(self) -> LoadTestRule:

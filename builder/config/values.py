@@ -5,6 +5,7 @@ from enum import Enum
 from functools import lru_cache, total_ordering
 from typing import Any, ClassVar
 
+from builder.config import backends
 from builder.config.giturl import SCHEMES, is_git_url
 from builder.config.text import KeyPath
 from builder.wording import quoted
@@ -30,17 +31,26 @@ class InvalidValueError(ValueError):
 class Backend(str, Enum):
     """A backend that a kernel can name in `general.backends`."""
 
-    CANN = "cann"
-    CPU = "cpu"
-    CUDA = "cuda"
-    METAL = "metal"
-    NEURON = "neuron"
-    ROCM = "rocm"
-    TPU = "tpu"
-    XPU = "xpu"
+    _ignore_ = ["members", "name"]  # noqa: RUF012  as Enum wants it
+
+    # Those that some code does something special for; every table of the data file is a member.
+    CPU: "Backend"
+    CUDA: "Backend"
+    METAL: "Backend"
+    ROCM: "Backend"
+    XPU: "Backend"
+
+    members = vars()
+    for name in backends.table():
+        members[name.upper().replace("-", "_")] = name
 
     def __str__(self) -> str:
-        return self.value
+        return str(self.value)
+
+    @property
+    def facts(self) -> backends.Facts:
+        """What is known of it."""
+        return backends.table()[self.value]
 
 
 class LoadTestRule(str, Enum):

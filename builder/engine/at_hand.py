@@ -6,7 +6,6 @@ from pathlib import Path
 from builder.build.loadtest.beside import depended, module_of
 from builder.kernel import Kernel
 from builder.matrix import Cell
-from builder.matrix.variant import noarch_name
 from builder.store import Store
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import WheelError
@@ -21,7 +20,7 @@ def kernels(kernel: Kernel, cell: Cell, *, store: Store, output: Path) -> Mappin
 
 def _wheels(module: str, cell: Cell, store: Store, output: Path) -> Iterator[Path]:
     """Yield the wheels of a kernel that a user of `cell` could have beside it; those of the output folder first."""
-    variants = {cell.variant, noarch_name(cell.backend)}
+    variants = {cell.variant, cell.backend.facts.noarch_variant}
     for folder in (output, *sorted((store.root / "wheels").glob("[!.]*"))):
         for path in sorted(folder.glob(f"{module}-*.whl")):
             try:

@@ -9,21 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.config import Backend, Framework
+from builder.config import Framework
 from builder.matrix import Cell
 
 GiB = 1 << 30
-_FILE_MEMORY = {
-    ("classic", Backend.CPU): 1.4,
-    ("classic", Backend.CUDA): 2.8,
-    ("classic", Backend.ROCM): 2.0,
-    ("classic", Backend.XPU): 2.0,
-    ("classic", Backend.METAL): 1.5,
-    ("stable", Backend.CPU): 0.3,
-    ("stable", Backend.CUDA): 0.5,
-}
-"""GiB that the compiler takes for one file of a kind, as measured."""
 _DEFAULT_FILE_MEMORY = 0.5
+"""GiB that the compiler of a backend takes for one file where nobody measured it."""
 _LEAST = 64 << 20
 _RESERVED = 0.1
 """Share of the memory that stays free for everything else."""
@@ -35,7 +26,7 @@ _TURN = 0.2
 def file_memory(cell: Cell) -> int:
     """Return the bytes that one compiler process of a cell is expected to take."""
     kind = "classic" if cell.framework is Framework.TORCH and cell.stable_abi is None else "stable"
-    return int(_FILE_MEMORY.get((kind, cell.backend), _DEFAULT_FILE_MEMORY) * GiB)
+    return int(cell.backend.facts.file_memory.get(kind, _DEFAULT_FILE_MEMORY) * GiB)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

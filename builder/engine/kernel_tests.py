@@ -22,7 +22,6 @@ from builder.wheel.archive import Wheel
 TESTS = "tests"
 _SETTINGS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 """Files in which pytest looks for its settings."""
-_DEVICES = {"cuda": Backend.CUDA, "hip": Backend.ROCM, "xpu": Backend.XPU}
 """What torch's identity says of the device that it is built for."""
 _RELEASED = "release"
 _NO_TESTS, _FAILED = 5, (1, 2)
@@ -73,7 +72,7 @@ def backends(framework: Framework, found: Current) -> tuple[Backend, ...]:
     if framework is Framework.TVM_FFI or found.torch is None:
         return (Backend.CPU, Backend.CUDA)
     facts = torch_identity(found.torch).facts
-    devices = tuple(backend for fact, backend in _DEVICES.items() if fact in facts)
+    devices = tuple(backend for backend in Backend if backend.facts.torch_version in facts)
     return (*devices, Backend.METAL, Backend.CPU)
 
 

@@ -12,7 +12,7 @@ from builder.ci.origin import Home, find
 from builder.ci.pipeline import Service
 from builder.config.values import Backend, Framework, InvalidValueError, KernelName
 from builder.errors import BuilderError
-from builder.matrix import NOARCH_ONLY, rows
+from builder.matrix import rows
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9/._~:@%+?=&#-]+", re.ASCII)
 _TAKEN = frozenset({"torch", "triton", "tvm_ffi", "numpy", "kernels", "builder"})
@@ -74,7 +74,7 @@ def possible_backends(framework: Framework) -> tuple[Backend, ...]:
     if framework is Framework.TORCH_NOARCH:
         return tuple(Backend)
     if framework is Framework.TORCH:
-        return tuple(backend for backend in Backend if backend not in NOARCH_ONLY)
+        return tuple(backend for backend in Backend if backend.facts.components)
     served = {row.backend for row in rows() if row.tvm_ffi is not None}
     return tuple(backend for backend in Backend if backend in served)
 

@@ -18,15 +18,6 @@ from builder.init.answers import Answers
 
 _TEMPLATES = resources.TEMPLATES / "init"
 _SUFFIX = ".j2"
-_GPU = "gpu"
-"""CUDA's source, which is translated for ROCm."""
-_FOLDERS = {Backend.CUDA: _GPU, Backend.ROCM: _GPU}
-_SOURCES = {
-    "cpu": ["csrc/scale_cpu.cpp"],
-    _GPU: ["csrc/scale.cu"],
-    "xpu": ["csrc/scale_xpu.cpp"],
-    "metal": ["csrc/scale.metal", "csrc/scale.mm"],
-}
 _TOUR = {
     Framework.TORCH: (
         ("csrc/", "the computation, a file for each backend"),
@@ -82,15 +73,17 @@ def write(tree: Mapping[str, str], directory: Path) -> None:
 
 
 def _templates(answers: Answers) -> Iterator[str]:
-    backends = {_folder(backend) for backend in answers.backends}
+    backends = {backend.facts.init for backend in answers.backends}
     for top in ("common", answers.framework.value):
         for part in ("base", *sorted(backends)):
             for path in sorted((_TEMPLATES / top / part).rglob(f"*{_SUFFIX}")):
                 yield path.relative_to(_TEMPLATES).as_posix()
 
 
-def _folder(backend: Backend) -> str:
-    return _FOLDERS.get(backend, backend.value)
+def _sources(answers: Answers, backend: Backend) -> list[str]:
+    """Return the sources of a backend in a new kernel: what its folder of templates has."""
+    folder = _TEMPLATES / answers.framework.value / backend.facts.init
+    return [path.relative_to(folder).as_posix().removesuffix(_SUFFIX) for path in sorted(folder.rglob(f"*{_SUFFIX}"))]
 
 
 def _values(answers: Answers) -> dict[str, Any]:
@@ -104,7 +97,7 @@ def _values(answers: Answers) -> dict[str, Any]:
         "license": answers.license,
         "backends": [backend.value for backend in answers.backends],
         "compiled": [backend.value for backend in compiled],
-        "sources": {backend.value: _SOURCES[_folder(backend)] for backend in compiled},
+        "sources": {backend.value: _sources(answers, backend) for backend in compiled},
         "flake": answers.flake or f"github:{PLACEHOLDER}",
         "flake_known": answers.flake is not None,
         "install": DISTRIBUTION if home is None or home.released else home.requirement,

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from builder.config import Backend, Framework
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.matrix import NOARCH_ONLY
 from builder.wording import quoted
 
 
@@ -63,7 +62,7 @@ def _noarch_only(kernel: Kernel) -> Iterator[Problem]:
     if not kernel.config.kernel or kernel.config.framework is Framework.TORCH_NOARCH:
         return
     for index, backend in enumerate(kernel.config.general.backends):
-        if backend in NOARCH_ONLY:
+        if not backend.facts.components:
             yield kernel.source.problem(
                 "B103",
                 f"backend '{backend}' has kernels of Python alone, and this one has components",

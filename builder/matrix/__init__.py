@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from builder.config import Backend, Config, Framework, Version
 from builder.errors import BuilderError
 from builder.matrix.rules import SETS, KeyPath, Row, Why, Wish, is_noarch, left_out, minor, rows
-from builder.matrix.variant import Variant, noarch_name
+from builder.matrix.variant import Variant
 from builder.wording import nearest
 
 __all__ = [
-    "NOARCH_ONLY",
     "SETS",
     "Cell",
     "Decision",
@@ -24,9 +23,6 @@ __all__ = [
     "select",
     "without_rows",
 ]
-
-NOARCH_ONLY = (Backend.CANN, Backend.NEURON, Backend.TPU)
-"""Backends that no component can be compiled for."""
 
 
 def without_rows(backend: Backend) -> str | None:
@@ -184,7 +180,7 @@ def _cell(wish: Wish, row: Row) -> Cell:
     tvm_ffi: Version | None = None
     framework = wish.config.framework
     if wish.noarch:
-        framework, variant = Framework.TORCH_NOARCH, noarch_name(row.backend)
+        framework, variant = Framework.TORCH_NOARCH, row.backend.facts.noarch_variant
     elif framework is Framework.TVM_FFI:
         tvm_ffi, variant = row.tvm_ffi, str(row.tvm_ffi_variant)
     elif stable is not None:

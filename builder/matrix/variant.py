@@ -7,14 +7,17 @@ from builder.config.values import Backend, Framework, Version
 
 SYSTEMS = ("aarch64-darwin", "aarch64-linux", "aarch64-windows", "x86_64-darwin", "x86_64-linux", "x86_64-windows")
 
-_NOARCH_NAMES = {Backend.CANN: "npu"}
-_COMPUTE = re.compile(r"(?P<name>cu|rocm|xpu)(?P<version>[0-9]+)|cpu|metal", re.ASCII)
+_PREFIX = {backend: prefix for backend in Backend if (prefix := backend.facts.toolkit_prefix) is not None}
+_COMPUTE = "|".join(
+    f"{_PREFIX[backend]}[0-9]+" if backend in _PREFIX else backend.value
+    for backend in Backend
+    if backend.facts.components
+)
 _NAME = re.compile(
     r"(?P<framework>torch-stable-abi|torch|tvm-ffi)(?P<version>[0-9]{2,})(?P<cxx11>-cxx11)?"
-    r"-(?P<compute>cpu|metal|(?:cu|rocm|xpu)[0-9]+)-(?P<cpu>x86_64|aarch64)-(?P<os>linux|darwin|windows)",
+    rf"-(?P<compute>{_COMPUTE})-(?P<cpu>x86_64|aarch64)-(?P<os>linux|darwin|windows)",
     re.ASCII,
 )
-_PREFIX = {Backend.CUDA: "cu", Backend.ROCM: "rocm", Backend.XPU: "xpu"}
 _YEAR = 4
 _NAME_PREFIX = {"torch.stable": "torch-stable-abi", "tvmffi": "tvm-ffi"}
 _LABEL_PREFIX = re.compile(r"^(?:torch\.stable(?=[0-9])|tvmffi(?=[0-9]))", re.ASCII)
@@ -33,7 +36,7 @@ def compute_name(backend: Backend, toolkit: str | None) -> str:
         ValueError: the backend has toolkits, and none is named.
     """
     if backend not in _PREFIX:
-        return backend.value
+        return str(backend)
     if toolkit is None:
         raise ValueError(f"{backend} has toolkits; name one")
     major, minor = toolkit.split(".")[:2]
@@ -80,7 +83,7 @@ class Variant:
     @classmethod
     def _parse_noarch(cls, name: str) -> "Variant":
         for backend in Backend:
-            if name == noarch_name(backend):
+            if name == backend.facts.noarch_variant:
                 return cls(
                     framework=Framework.TORCH_NOARCH, version=None, backend=backend, compute=backend.value, system=None
                 )
@@ -119,7 +122,7 @@ class Variant:
 
     def __str__(self) -> str:
         if self.version is None or self.system is None:
-            return noarch_name(self.backend)
+            return self.backend.facts.noarch_variant
         digits = f"{self.version.major}{self.version.minor}"
         if self.framework is Framework.TVM_FFI:
             return f"tvm-ffi{digits}-{self.compute}-{self.system}"
@@ -127,11 +130,6 @@ class Variant:
             return f"torch-stable-abi{digits}-{self.compute}-{self.system}"
         cxx11 = "-cxx11" if self.system.endswith("-linux") else ""
         return f"torch{digits}{cxx11}-{self.compute}-{self.system}"
-
-
-def noarch_name(backend: Backend) -> str:
-    """Return the variant of a kernel of Python alone; what the runtime looks for."""
-    return f"torch-{_NOARCH_NAMES.get(backend, backend.value)}"
 
 
 def _system(platform: str) -> str:
@@ -143,7 +141,5 @@ def _system(platform: str) -> str:
 
 
 def _backend(compute: str) -> Backend:
-    match = _COMPUTE.fullmatch(compute)
-    if match is None or match["name"] is None:
-        return Backend(compute)
-    return next(backend for backend, prefix in _PREFIX.items() if prefix == match["name"])
+    letters = compute.rstrip("0123456789")
+    return next((backend for backend, prefix in _PREFIX.items() if prefix == letters), None) or Backend(compute)

@@ -14,7 +14,6 @@
 let
   inherit (builtins)
     concatStringsSep
-    elem
     filter
     head
     listToAttrs
@@ -42,10 +41,7 @@ let
   pinnedToolkit =
     cell: wheels:
     cell.framework == "torch-noarch"
-    || elem cell.backend [
-      "cpu"
-      "metal"
-    ]
+    || cell.toolkit == null
     || builtins.any (wheel: wheel.name == "nvidia-cuda-nvcc") wheels;
 
   /**

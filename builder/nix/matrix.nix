@@ -18,6 +18,7 @@ let
   inherit (util) digits minor older;
 
   table = fromTOML (readFile ../data/matrix.toml);
+  backends = fromTOML (readFile ../data/backends.toml);
 
   /**
     The rows of a set, in the file's order.
@@ -115,7 +116,7 @@ let
       tvm-ffi = if framework == "tvm-ffi" then row.tvm-ffi else null;
       variant =
         if wanted.noarch then
-          "torch-${row.backend}"
+          backends.${row.backend}.noarch-variant
         else if framework == "tvm-ffi" then
           row.tvm-ffi-variant
         else if wanted.stable != null then

@@ -15,6 +15,12 @@ from builder.wording import quoted
 
 Files = Callable[[str], tuple[str, ...]]
 
+_LANGUAGES = {
+    suffix: tuple(other for other in Backend if suffix in other.facts.sources)
+    for backend in Backend
+    for suffix in backend.facts.sources
+}
+"""Suffix of a source -> the backends that compile it, where not every one does."""
 _FLAGS = ("cxx-flags", "cuda-flags", "hip-flags", "sycl-flags")
 
 
@@ -83,15 +89,6 @@ def _foreign(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem
                     message = f"{quoted(file)} cannot be compiled for '{backend}'"
                     remedy = f"move it to a component with the backend {' or '.join(repr(str(b)) for b in allowed)}"
                     yield kernel.source.problem("B062", message, path=(*path, "src", number), help=remedy)
-
-
-_LANGUAGES = {
-    ".cu": (Backend.CUDA, Backend.ROCM),
-    ".hip": (Backend.ROCM,),
-    ".metal": (Backend.METAL,),
-    ".mm": (Backend.METAL,),
-    ".m": (Backend.METAL,),
-}
 
 
 def _unsafe(kernel: Kernel, backend: Backend) -> Iterator[Problem]:

@@ -7,21 +7,10 @@ from typing import Any
 from builder.config import Backend, Config, Framework, Version, dependencies
 from builder.kernel import Kernel
 from builder.kernel.source_set import package_directory
-from builder.matrix import architectures
 from builder.render import arguments, libraries
 from builder.render import package as package_metadata
 from builder.render.python_api import REMEDY, Use
 
-_TITLES = {
-    Backend.CANN: "CANN",
-    Backend.CPU: "the CPU",
-    Backend.CUDA: "CUDA",
-    Backend.METAL: "Metal",
-    Backend.NEURON: "Neuron",
-    Backend.ROCM: "ROCm",
-    Backend.TPU: "TPU",
-    Backend.XPU: "XPU",
-}
 _BACKEND_TOOL = "scikit-build-core>=1.0"
 _DISTRIBUTIONS = {Framework.TORCH: "torch", Framework.TORCH_NOARCH: "torch", Framework.TVM_FFI: "apache-tvm-ffi"}
 
@@ -45,13 +34,13 @@ def of(
         "components": [] if noarch else _components(kernel, backend),
         "config": config,
         "dependencies": [*filter(None, [requirement]), *package_metadata.python_depends(config, backend)],
-        "device_code": not noarch and backend in {Backend.CUDA, Backend.ROCM},
-        "facts": architectures.facts(),
+        "device_code": not noarch and backend.facts.device_code,
         "headers": () if noarch else libraries.of(config, backend),
         "id": unique_id,
         "languages": "" if noarch else _languages(kernel, backend),
         "library": f"{ops}.so" if python is None else f"{ops}.abi3.so",
         "license": package_metadata.license_field(config.general.license),
+        "macos": backend.facts.macos,
         "module": module,
         "name": str(config.general.name),
         "noarch": noarch,
@@ -60,7 +49,7 @@ def of(
         "py_api": "py3" if python is None else "cp39",
         "python": {} if python is None else _python(python),
         "stable_abi": None if stable_abi is None else str(stable_abi),
-        "title": _TITLES[backend],
+        "title": backend.facts.title,
         "urls": package_metadata.urls(config),
         "version": f"{config.general.version}.0.0",
     }

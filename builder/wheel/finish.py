@@ -11,7 +11,7 @@ from packaging.version import Version as PackageVersion
 from builder.binary import manylinux
 from builder.binary.extension import Extension
 from builder.binary.manylinux import MANYLINUX
-from builder.config import Config
+from builder.config import Backend, Config
 from builder.errors import AuditError, BuilderError
 from builder.kernel import Kernel
 from builder.matrix import Cell
@@ -25,7 +25,6 @@ _OF_PYTHON = ".abi3.so"
 """How the library of a kernel is named whose sources include Python's headers."""
 _LIBRARY_MODE = 0o755
 _ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64"}
-_DEPLOYMENT = {"metal": "26_0", "cpu": "15_0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +122,8 @@ def _tag(cell: Cell, package: Mapping[str, Bytes], *, accepted: str) -> str:
     machine, system = cell.system.split("-")
     interpreter = "cp39-abi3" if any(name.endswith(_OF_PYTHON) for name in package) else "py3-none"
     if system == "darwin":
-        deployment = _DEPLOYMENT.get(cell.backend.value, _DEPLOYMENT["cpu"])
-        return f"{interpreter}-macosx_{deployment}_{_ARCHITECTURE[machine]}"
+        oldest = cell.backend.facts.macos or Backend.CPU.facts.macos or ""
+        return f"{interpreter}-macosx_{oldest.replace('.', '_')}_{_ARCHITECTURE[machine]}"
     extensions = [Extension.read(name, member.content) for name, member in package.items() if name.endswith(_LIBRARIES)]
     return f"{interpreter}-{_manylinux(extensions, machine, accepted=accepted)}_{machine}"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.config import Backend, Framework, Version
-from builder.matrix.variant import SYSTEMS, Variant, compute_name, noarch_name
+from builder.matrix.variant import SYSTEMS, Variant, compute_name
 
 
 @pytest.mark.parametrize(
@@ -90,5 +90,5 @@ def test_a_backend_with_toolkits_needs_one():
 
 
 def test_the_runtime_looks_for_npu():
-    assert noarch_name(Backend.CANN) == "torch-npu"
-    assert noarch_name(Backend.NEURON) == "torch-neuron"
+    assert Backend.CANN.facts.noarch_variant == "torch-npu"
+    assert Backend.NEURON.facts.noarch_variant == "torch-neuron"

@@ -21,19 +21,11 @@ from builder.build.loadtest import symbols
 from builder.build.loadtest.devices import asks_for_a_device, hidden, lacks_a_driver
 from builder.build.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
 from builder.build.sandbox import Room, enclose
-from builder.config import Backend
 from builder.matrix import Cell
 from builder.run import Processes
 
 __all__ = ["SKIPPED", "Beside", "LoadError", "LoadState", "LoadTest", "foresee", "keep_bytecode", "load"]
 
-DISPATCH_KEYS = {
-    Backend.CPU: "CPU",
-    Backend.CUDA: "CUDA",
-    Backend.ROCM: "CUDA",  # torch on ROCm speaks of CUDA
-    Backend.METAL: "MPS",
-    Backend.XPU: "XPU",
-}
 _TIMEOUT = 300.0
 _CHILD = Path(__file__).with_name("child.py")
 _KEEP = "'--load-test try' notes it and keeps the wheel"
@@ -64,7 +56,7 @@ class _Asked:
     @property
     def key(self) -> str:
         """The dispatch key of the backend."""
-        return DISPATCH_KEYS.get(self.cell.backend, "CPU")
+        return self.cell.backend.facts.dispatch_key
 
     @property
     def library(self) -> Path | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from builder.config import Framework, Version
-from builder.matrix import NOARCH_ONLY, rows
+from builder.matrix import rows
 from builder.matrix.variant import Variant
 from builder.wheel.kernel_wheel import KernelWheel
 
@@ -55,7 +55,7 @@ def _environments(wheels: Iterable[KernelWheel]) -> set[tuple[Version, str]]:
         variant = kernel_wheel.variant
         if variant.framework is Framework.TORCH and variant.version is not None and not variant.stable:
             pairs.add((variant.version, variant.compute))
-        elif variant.backend in NOARCH_ONLY:
+        elif not variant.backend.facts.components:
             pairs |= {(row.torch, variant.compute) for row in rows()}
     return pairs
 
