@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import re
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,10 @@ def test_one_nix_file_knows_where_the_others_are(path):
         assert imported == {f"./{other.name}" for other in NIX if other.stem not in {"default", "engine"}} | {"./host"}
     else:
         assert imported == set()
+
+
+def test_pytest_looks_into_every_folder_of_tests(pytestconfig):
+    folders = {path.parent for path in (ROOT.parent / "tests").rglob("test_*.py")}
+    names = {part for folder in folders for part in folder.relative_to(ROOT.parent).parts}
+    left_out = [name for name in names for pattern in pytestconfig.getini("norecursedirs") if fnmatch(name, pattern)]
+    assert left_out == []

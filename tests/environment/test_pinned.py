@@ -19,6 +19,7 @@ import pytest
 from builder.environment import indexes, pinned
 from builder.errors import ToolError
 from builder.pins import PinSet, Wheel
+from tests.paths import ROOT
 
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
 PYTHON = Path(sys.executable)
@@ -331,7 +332,7 @@ def start(pins, *, store, folder, kill=False):
     wheels = [f"{wheel.file}:{wheel.name}:{wheel.version}:{wheel.sha256}" for wheel in pins.wheels]
     script = textwrap.dedent(SCRIPT.format(tag=TAG))
     argv = [sys.executable, "-c", script, str(store), str(folder), "kill" if kill else "", *wheels]
-    root = str(Path(pinned.__file__).parents[1])
+    root = str(ROOT)
     return subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": root}, stdout=subprocess.PIPE, text=True)
 
 

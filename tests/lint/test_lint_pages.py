@@ -1,7 +1,6 @@
 """Every code has a page, and the examples of a page are what it says they are."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -10,6 +9,7 @@ from builder.cli import run
 from builder.kernel import tree
 from builder.lint import codes
 from builder.lint.report.pages import PAGES
+from tests.paths import ROOT
 
 PAGE_FILES = sorted(PAGES.glob("B*.md"))
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -114,7 +114,7 @@ def test_the_index_lists_every_code():
 
 
 def test_every_code_in_the_program_is_known():
-    package = Path(codes.__file__).parent
+    package = ROOT / "builder"
     used = {code for path in package.rglob("*.py") for code in re.findall(r'"(B\d{3})"', path.read_text("utf-8"))}
     assert used == set(codes.CODES)
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from builder.render import quoting
 from builder.resources import CMAKE
+from tests.paths import TESTS
 
-SCRIPTS = sorted(path for path in Path(__file__).with_name("cmake").glob("*.cmake") if ".inc." not in path.name)
+SCRIPTS = sorted(path for path in (TESTS / "cmake").glob("*.cmake") if ".inc." not in path.name)
 
 pytestmark = pytest.mark.cmake
 
