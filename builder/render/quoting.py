@@ -2,7 +2,7 @@
 
 import json
 import re
-from functools import lru_cache
+from functools import cache
 
 KEYWORDS = frozenset(
     {
@@ -58,13 +58,15 @@ KEYWORDS = frozenset(
 
 _PATH = re.compile(r"[A-Za-z0-9_./+-]+", re.ASCII)
 _BARE = re.compile(r"[A-Za-z0-9_./+:=>,-]+", re.ASCII)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class UnrepresentableError(ValueError):
     """A text that cannot be an element of a CMake list."""
 
 
-@lru_cache(maxsize=1 << 16)
+@cache
 def cmake(text: str) -> str:
     """Return `text` as one argument of a CMake command.
 
@@ -79,16 +81,15 @@ def cmake(text: str) -> str:
     return '"' + re.sub(r'([\\"$])', r"\\\1", text) + '"'
 
 
-@lru_cache(maxsize=1 << 16)
+@cache
 def why_not_cmake(text: str) -> str | None:
     """Return why CMake cannot hold `text` in a list and give it back unchanged, or None."""
     if _PATH.fullmatch(text) and text not in KEYWORDS:
         return None  # nearly all texts: a kernel can have thousands of sources
-    unpaired = any(0xD800 <= ord(character) <= 0xDFFF for character in text)  # noqa: PLR2004  surrogates
     reasons = {
-        "it is empty": text == "",
-        "it has a control character": any(ord(character) < 0x20 or ord(character) == 0x7F for character in text),  # noqa: PLR2004
-        "it is not Unicode text": unpaired,
+        "it is empty": not text,
+        "it has a control character": _CONTROL.search(text),
+        "it is not Unicode text": _SURROGATE.search(text),
         "';' separates the elements of a list": ";" in text,
         "'$<' begins a generator expression": "$<" in text,
         "'[' and ']' in it do not match, and CMake does not split a list inside them": text.count("[")

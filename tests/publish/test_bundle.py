@@ -63,6 +63,13 @@ def test_each_wheel_becomes_a_directory_that_the_client_accepts(tmp_path):
         metadata.digest.validate(Digest.hash_variant(metadata.digest.algorithm, folder))
 
 
+def test_the_variants_go_to_the_folder_build_where_none_is_named(tmp_path, monkeypatch):
+    wheel = make(tmp_path, "relu", CPU)
+    monkeypatch.chdir(tmp_path)
+    assert run(["bundle", str(wheel)]) == 0
+    assert sorted(path.name for path in (tmp_path / "build").iterdir()) == sorted([card.NAME, str(CPU)])
+
+
 def test_modes_do_not_depend_on_the_umask(tmp_path):
     files = package("relu", CPU)
     wheel = make(tmp_path, "relu", CPU, files=files)

@@ -84,12 +84,21 @@ def test_hostile_text_is_quoted_for_cmake_or_refused(text):
         pytest.param("a]b", "match", id="closing bracket"),
         pytest.param("a\\", "backslash", id="backslash at the end"),
         pytest.param("SOURCES", "word", id="keyword"),
+        pytest.param("a\x1fb", "control", id="last control character before the space"),
+        pytest.param("a\x7fb", "control", id="delete"),
+        pytest.param("\ud800", "Unicode", id="first surrogate"),
         pytest.param("\udcff", "Unicode", id="surrogate"),
+        pytest.param("\udfff", "Unicode", id="last surrogate"),
         pytest.param("SHELL:-a -b", "SHELL:", id="several flags in one"),
     ],
 )
 def test_what_cmake_cannot_hold_is_refused_with_the_reason(text, reason):
     assert reason in quoting.why_not_cmake(text)
+
+
+@pytest.mark.parametrize("text", [" ", "~", "\x80", "\ud7ff", "\ue000", "[a]"], ids=ascii)
+def test_what_lies_just_outside_of_what_cmake_cannot_hold_is_accepted(text):
+    assert quoting.why_not_cmake(text) is None
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

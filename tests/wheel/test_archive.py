@@ -69,6 +69,14 @@ def test_a_library_keeps_its_executable_bit_and_nothing_else_does(tmp_path):
     }
 
 
+def test_a_member_is_a_plain_file_of_unix_whatever_packs_it(tmp_path):
+    with zipfile.ZipFile(written(tmp_path, MEMBERS)) as packed:
+        found = {info.filename: (info.create_system, info.external_attr >> 16) for info in packed.infolist()}
+    unix = 3
+    assert found.pop("relu/a.so") == (unix, stat.S_IFREG | 0o755)
+    assert set(found.values()) == {(unix, stat.S_IFREG | 0o644)}
+
+
 def test_a_wheel_unpacks_to_its_members(tmp_path):
     path = written(tmp_path, MEMBERS)
     unpack(Wheel.read(path), tmp_path / "site")
@@ -94,6 +102,17 @@ def test_a_double_member_is_refused(tmp_path):
 def test_a_link_is_refused(tmp_path):
     with pytest.raises(WheelError, match="not a plain file"):
         Wheel.read(zipped(tmp_path, "relu/a.py", external_attr=(stat.S_IFLNK | 0o777) << 16))
+
+
+def test_members_that_share_their_bytes_are_refused(tmp_path):
+    path = zipped(tmp_path, "relu/a.py", "relu/b.py")
+    content = bytearray(path.read_bytes())
+    # The central directory says where a member begins: 42 bytes behind its signature.
+    at = content.rindex(b"PK\x01\x02") + 42
+    content[at : at + 4] = bytes(4)
+    path.write_bytes(content)
+    with pytest.raises(WheelError, match="lies over another member"):
+        Wheel.read(path)
 
 
 def test_a_bomb_is_refused(tmp_path):
@@ -163,3 +182,8 @@ def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 def test_the_epoch_of_a_zip_is_the_floor():
     early = pack(MEMBERS, dist_info=INFO, epoch=0)
     assert early == pack(MEMBERS, dist_info=INFO, epoch=archive.EPOCH)
+
+
+def test_a_zip_begins_in_1980_and_ends_in_2107():
+    assert time.gmtime(archive.EPOCH)[:6] == (1980, 1, 1, 0, 0, 0)
+    assert time.gmtime(archive.LATEST)[:6] == (2107, 12, 31, 23, 59, 58)
