@@ -11,7 +11,6 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """A table whose key `tag` says which dataclass has its other keys."""
+    """A table whose key `tag` says which dataclass has its other keys: one of the `variants()` of their base."""
 
     tag: str
     variants: tuple[tuple[str, type], ...]
@@ -104,6 +103,8 @@ def documentation(cls: type) -> Mapping[str, str]:
     """Return the docstring under each field of a dataclass, those of its bases included."""
     docs: dict[str, str] = {}
     for base in reversed(cls.__mro__[:-1]):
+        if not inspect.get_annotations(base):
+            continue  # it adds no field, and may have no source: a component without settings of its own
         node = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base))).body[0]
         if not isinstance(node, ast.ClassDef):
             continue
@@ -182,15 +183,14 @@ def _kind(hint: object, *, minimum: int | None = None) -> Kind:
         return Table(arguments[0], _kind(arguments[1]))
     if not isinstance(hint, type):
         raise TypeError(f"{hint} is not an annotation of a schema")
+    if hasattr(hint, "variants"):
+        return Tagged("backend", hint.variants())
     return Record(hint) if dataclasses.is_dataclass(hint) else Scalar(hint, minimum)
 
 
 def _union(members: list[object], minimum: int | None) -> Kind:
     if len(members) == 1:
         return _kind(members[0], minimum=minimum)
-    classes: list[Any] = [member for member in members if dataclasses.is_dataclass(member)]
-    if len(classes) == len(members):
-        return Tagged("backend", tuple((str(member.backend), member) for member in classes))
     scalar, table = (_kind(member) for member in members)
     if not isinstance(scalar, Scalar) or not isinstance(table, Table):
         raise TypeError(f"{members} is not a scalar or a table")

@@ -7,6 +7,7 @@ from enum import Enum
 from builder.config import v2, v3, v5
 from builder.config.depends import Dependency
 from builder.config.values import (
+    Backend,
     ComponentName,
     CudaCapability,
     InvalidValueError,
@@ -56,7 +57,7 @@ class Component:
     def upgrade(self) -> Iterator[v5.Component]:
         """Yield the component of each backend that the language stands for."""
         if self.language is Language.METAL:
-            yield v5.MetalComponent(depends=self.depends, src=self.src, include=self.include)
+            yield v5.component(Backend.METAL)(depends=self.depends, src=self.src, include=self.include)
             return
         yield v5.CudaComponent(
             depends=self.depends,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import ClassVar, Literal
 
 from builder.config.depends import (
@@ -182,7 +183,10 @@ class TvmFfi:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Component:
+class Component:
+    """Sources of one backend that are compiled in the same way."""
+
+    backend: ClassVar[Backend]
     depends: tuple[Dependency, ...]
     """What the component compiles against, as in `["torch"]`."""
     src: tuple[ProjectPath, ...]
@@ -192,16 +196,14 @@ class _Component:
     cxx_flags: tuple[str, ...] = ()
     """Compiler flags for C++ sources only."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CpuComponent(_Component):
-    """Sources for the CPU."""
-
-    backend: ClassVar[Backend] = Backend.CPU
+    @classmethod
+    def variants(cls) -> tuple[tuple[str, type], ...]:
+        """Return the component of each backend that has one, by the value of its key `backend`."""
+        return tuple((str(backend), component(backend)) for backend in Backend if backend.facts.components)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CudaComponent(_Component):
+class CudaComponent(Component):
     """Sources for CUDA."""
 
     backend: ClassVar[Backend] = Backend.CUDA
@@ -214,7 +216,7 @@ class CudaComponent(_Component):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RocmComponent(_Component):
+class RocmComponent(Component):
     """Sources for ROCm."""
 
     backend: ClassVar[Backend] = Backend.ROCM
@@ -225,14 +227,7 @@ class RocmComponent(_Component):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MetalComponent(_Component):
-    """Sources for Metal."""
-
-    backend: ClassVar[Backend] = Backend.METAL
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class XpuComponent(_Component):
+class XpuComponent(Component):
     """Sources for XPU."""
 
     backend: ClassVar[Backend] = Backend.XPU
@@ -240,7 +235,18 @@ class XpuComponent(_Component):
     """Compiler flags for the SYCL sources of the component."""
 
 
-Component = CpuComponent | CudaComponent | RocmComponent | MetalComponent | XpuComponent
+_WITH_SETTINGS: tuple[type[Component], ...] = (CudaComponent, RocmComponent, XpuComponent)
+
+
+@cache
+def component(backend: Backend) -> type[Component]:
+    """Return the component of a backend: one with settings of its own, or the plain one of its name."""
+    own = next((found for found in _WITH_SETTINGS if found.backend is backend), None)
+    if own is not None:
+        return own
+    body = {"__doc__": f"Sources for {backend.facts.title}.", "__slots__": (), "backend": backend}
+    plain: type[Component] = type(f"{backend.value.capitalize()}Component", (Component,), body)
+    return plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ class Backend(str, Enum):
 
     members = vars()
     for name in backends.table():
-        members[name.upper().replace("-", "_")] = name
+        members[name.upper()] = name
 
     def __str__(self) -> str:
         return str(self.value)

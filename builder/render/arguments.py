@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from builder.config.v5 import Component, CpuComponent, CudaComponent, MetalComponent, RocmComponent, XpuComponent
+from builder.config.v5 import Component, CudaComponent, RocmComponent, XpuComponent
 from builder.kernel import Kernel
 from builder.matrix import architectures
 
@@ -56,7 +56,7 @@ def _own(part: Component) -> Arguments:
                 "TARGETS": _row(tuple(facts["targets"])),
                 "DEVICES": _row(tuple(facts["devices"])),
             }
-        case CpuComponent() | MetalComponent():
+        case _:
             return {}
 
 

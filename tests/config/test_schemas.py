@@ -111,7 +111,7 @@ def test_schema_1_refuses_two_components_of_one_name():
 
 def test_schema_1_metal_stays_metal():
     config = old('[general]\nname = "ab"\n[kernel.x]\nlanguage = "metal"\nsrc = ["x.mm"]\ndepends = []\n')
-    assert config.kernel == {"x": v5.MetalComponent(depends=(), src=("x.mm",))}
+    assert config.kernel == {"x": v5.component(Backend.METAL)(depends=(), src=("x.mm",))}
     assert config.general.backends == (Backend.METAL,)
 
 

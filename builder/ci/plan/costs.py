@@ -24,7 +24,8 @@ class Costs:
     def seconds(self, cell: Cell) -> float:
         """Return how long `cell` takes on one runner."""
         fixed = data()["cost"]["fixed"]
-        return float(fixed["noarch" if cell.noarch else cell.backend.value]) + self.compile_seconds(cell)
+        own = fixed.get("noarch" if cell.noarch else cell.backend.value, max(fixed.values()))
+        return float(own) + self.compile_seconds(cell)
 
     def compile_seconds(self, cell: Cell) -> float:
         """Return how long its compilers run, one after the other."""
