@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.binary import elf_symbols
+from builder.config import Framework
 from builder.errors import BuilderError
 from builder.files import sha256_of
 
@@ -28,6 +29,15 @@ class FrameworkIdentity:
     """The whole version with patch and local tag, such as `2.13.0+cu130`."""
     facts: Mapping[str, str] = field(default_factory=dict)
     """`git_version`, `cuda`, `hip`, `xpu`, the C++11 ABI, platform, and the build-id of each library."""
+
+
+def identity_of(framework: Framework, site_packages: Path) -> FrameworkIdentity:
+    """Read which build of a framework is in `site_packages`; a wheel of Python alone has torch.
+
+    Raises:
+        IdentityError: there is none, or its files are not those of one.
+    """
+    return (tvm_ffi_identity if framework is Framework.TVM_FFI else torch_identity)(site_packages)
 
 
 def torch_identity(site_packages: Path) -> FrameworkIdentity:

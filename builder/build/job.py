@@ -52,7 +52,6 @@ class Job:
     framework_version: str
     toolchain: Toolchain | None
     """None where nothing is compiled."""
-    toolkit_root: Path | None = None
     headers: Mapping[str, Path] = field(default_factory=dict)
     """Folders of headers that were fetched before, by the CMake variable that names each."""
     test_python: Path

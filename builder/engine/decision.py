@@ -97,7 +97,7 @@ def _plan(preparer: Preparer, cell: Cell) -> Plan:
 
 def _without_record(cell: Cell, request: Request, last: Mapping[str, Any] | None) -> Plan:
     """Return the plan of a cell whose environment was never made: its torch is known by its pins alone."""
-    pinned = "" if request.wanted is None else request.wanted.digest
+    pinned = request.spec.pins
     changed = last is not None and last.get("pins") != pinned
     return Plan(
         cell=cell,

@@ -13,13 +13,14 @@ from typing import TypeGuard
 from builder.build.job import CompileError, OutOfMemoryError
 from builder.build.loadtest import record as records
 from builder.build.loadtest.outcome import LoadError
+from builder.build.prepare import Prepared
 from builder.build.record import BuildRecord
 from builder.build.report import BuildReport, Built
 from builder.engine import decision
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.options import Options
 from builder.engine.outcome import Event, Listen, Outcome, Status
-from builder.engine.prepare import Prepared, Preparer
+from builder.engine.prepare import Preparer
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
 from builder.files import write_atomic
 from builder.kernel import Kernel

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from builder import resources, toolchain
-from builder.build import reproducible
 from builder.build.derivation import RECORD
 from builder.build.loadtest import record as records
 from builder.build.report import BuildReport
@@ -23,7 +22,6 @@ from builder.files import sha256_of, write_atomic
 from builder.kernel import Kernel
 from builder.matrix import Cell, coverage
 from builder.run import Processes
-from builder.wheel.options import WheelOptions
 
 _SHOWN = 20
 
@@ -109,24 +107,14 @@ class _Run:
     def _request(self, cells: Sequence[Cell]) -> str:
         """Return the argument of `engine.nix`."""
         options = self.options
-        wanted = {
-            "load-test": None if options.load_test is None else str(options.load_test),
-            "label": options.wheel.label,
-            "policy": options.wheel.policy,
-            "wheel-version": options.wheel.version,
-            "unique-id": options.unique_id,
-            "allow-unsafe-flags": options.allow_unsafe_flags or None,
-            "epoch": _epoch(options.environ),
-        }
-        # A value that is the default is not said: the derivation is that of the flake.
-        defaults = {"label": True, "policy": WheelOptions().policy}
         table = {
             "kernel": str(self.kernel.root.resolve()),
             "lock": str(resources.TEMPLATES.parent / "flake.lock"),
             "set": self.nix.package_set if self.nix.package_set in (HOST, NIXPKGS) else _folder(self.nix.package_set),
             "settings": _settings(self.nix.package_set),
             "system": toolchain.system(),
-            "options": {name: value for name, value in wanted.items() if value != defaults.get(name)},
+            # A value that is the default is not said: the derivation is that of the flake.
+            "options": options.of_build.to_json(),
             "variants": [cell.variant for cell in cells],
         }
         return json.dumps(table, sort_keys=True)
@@ -310,8 +298,3 @@ def _settings(package_set: str) -> dict[str, Any]:
     found = sorted(Path("/usr/bin").glob("python3.[0-9]*"))
     pythons = {f"cp3{path.name.removeprefix('python3.')}": str(path) for path in found if path.name[9:].isdigit()}
     return {"pythons": pythons} if pythons else {}
-
-
-def _epoch(environ: Mapping[str, str]) -> int | None:
-    """Return the time of a build where one is asked for: without, the derivation is that of any other machine."""
-    return reproducible.epoch_of(environ) if "SOURCE_DATE_EPOCH" in environ else None

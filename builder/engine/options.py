@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.build.reproducible import Experiment
+from builder.build.reproducible import Experiment, epoch_of
+from builder.build.spec import BuildOptions
 from builder.config import LoadTestRule
 from builder.engine.budget import Machine
 from builder.store import Store
@@ -34,3 +35,18 @@ class Options:
     experiment: Experiment = field(default_factory=Experiment)
     time_limit: float | None = None
     """Seconds after which the build has ended, finished or stopped; what was stopped can go on later."""
+
+    @property
+    def of_build(self) -> BuildOptions:
+        """What of this the build of a cell is told, whichever engine does it.
+
+        Raises:
+            BuilderError: SOURCE_DATE_EPOCH is no time that a wheel can have.
+        """
+        return BuildOptions(
+            wheel=self.wheel,
+            unique_id=self.unique_id,
+            allow_unsafe_flags=self.allow_unsafe_flags,
+            epoch=epoch_of(self.environ),
+            load_test=self.load_test,
+        )

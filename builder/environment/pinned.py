@@ -72,7 +72,7 @@ def make(
     """
     store = Store(store_root)
     writable = store.prepare()
-    found = _at(pinset, store_root)
+    found = at(pinset, store_root)
     why = _why_not(store, found, pinset)
     if why is None:
         return found
@@ -181,7 +181,8 @@ def _site_packages(path: Path, python: str) -> Path:
     return path / "lib" / f"python{dotted(python)}" / "site-packages"
 
 
-def _at(pinset: PinSet, store_root: Path) -> Environment:
+def at(pinset: PinSet, store_root: Path) -> Environment:
+    """Return where the environment of a set of pins is in a store, or would be."""
     path = store_root / "environments" / pinset.digest
     return Environment(
         path=path,

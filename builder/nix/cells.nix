@@ -100,8 +100,8 @@ let
     path = ./start.py;
   };
 
-  # What is asked of the build of a cell beside the defaults of `Spec` in builder/build/derivation.py: whoever asks for the same
-  # gets the same derivation.
+  # What is asked of the build of a cell beside the defaults of `BuildOptions` in builder/build/spec.py: whoever asks for the
+  # same gets the same derivation.
   optional = util.filterAttrs (_: value: value != null);
 
   toolWheels =
@@ -226,7 +226,15 @@ in
     let
       found = environmentOf set kernel cell;
       tested = besideOf set { inherit root kernel options; } cell;
-      facts = map (wheel: { inherit (wheel) file name sha256 version; });
+      # As `PinnedPackages` of builder/build/spec.py.
+      packages = made: {
+        path = made.drv;
+        pins = {
+          python = found.tag;
+          inherit (cell) system;
+          wheels = map (wheel: { inherit (wheel) file name sha256 version; }) made.wheels;
+        };
+      };
       lacking = missing set cell;
       toolkits = set.toolkits or { };
       variables = if cell.toolkit == null then { } else toolkits.${toolkitName cell} or { };
@@ -246,21 +254,9 @@ in
           checkout = if tool.checkout then "1" else "";
           spec = toJSON {
             kernel = sources.source root kernel;
-            environment = found.drv;
             inherit cell;
-            pins = {
-              python = found.tag;
-              inherit (cell) system;
-              wheels = facts found.wheels;
-            };
-            beside =
-              if tested == null then
-                null
-              else
-                {
-                  environment = tested.drv;
-                  wheels = facts tested.wheels;
-                };
+            environment = packages found;
+            beside = if tested == null then null else packages tested;
             options = optional options;
             headers = headers.foldersOf kernel cell.backend;
           };

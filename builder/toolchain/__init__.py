@@ -8,6 +8,7 @@ from pathlib import Path
 
 from builder.config import Backend
 from builder.files import sha256_of
+from builder.matrix import Cell
 from builder.toolchain import cuda, cxx, metal, oneapi, rocm
 from builder.toolchain.tool import Digest, Search, Tool
 
@@ -44,6 +45,20 @@ def system() -> str:
     """Return this machine's system, such as `x86_64-linux`."""
     machine = os.uname().machine
     return f"{'aarch64' if machine == 'arm64' else machine}-{'darwin' if sys.platform == 'darwin' else 'linux'}"
+
+
+def of_cell(
+    cell: Cell, *, environ: Mapping[str, str], root: Path | None = None, digest: Digest | None = None
+) -> Toolchain | None:
+    """Return the tools for a cell, with the toolkit at `root` that came as pinned wheels; None for Python alone.
+
+    Raises:
+        NotHereError: a tool is missing or of another release; the message says how to get it.
+        ToolError: a tool is there and does not work.
+    """
+    if cell.noarch:
+        return None
+    return find(cell.backend, environ=environ, toolkit=cell.toolkit, toolkit_root=root, digest=digest)
 
 
 def find(

@@ -1,7 +1,6 @@
 """The rules of reproducible builds, as far as they are values."""
 
 import io
-import json
 import os
 import subprocess
 import sys
@@ -11,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from builder.build import reproducible
-from builder.build.derivation import Spec
 from builder.build.reproducible import Experiment
+from builder.build.spec import BuildOptions
 from builder.errors import BuilderError
 from builder.toolchain.tool import REACHES_BUILD
 from builder.wheel.archive import EPOCH, LATEST, Bytes, pack
@@ -129,6 +128,5 @@ def test_a_build_says_what_is_wrong_with_its_time(engine, tmp_path):
 
 @pytest.mark.parametrize("epoch", [LATEST + 1, "now", 1.5])
 def test_a_flake_that_asks_for_such_a_time_is_told(epoch):
-    table = {"options": {"epoch": epoch}, "pins": {"python": "cp311", "system": "x86_64-linux", "wheels": []}}
     with pytest.raises(BuilderError, match="the option 'epoch' is"):
-        Spec.read(json.dumps(table))
+        BuildOptions.from_json({"epoch": epoch})

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from builder.build.record import BuildRecord, changes
+from builder.cli.arguments import default_store
+from builder.store import Store
 from tests.integration import hostile, nix_tools
 
 builder, flake, relu, tiny = nix_tools.builder, nix_tools.flake, nix_tools.relu, nix_tools.tiny
@@ -35,11 +38,15 @@ def only_wheel(folder):
 
 
 def test_a_cell_is_the_same_file_from_nix_and_from_the_local_engine(builder, tiny, tmp_path):
-    builder(tiny, "--variant", STABLE, "--output", tmp_path / "nix", check=0)
+    told = builder(tiny, "--variant", STABLE, "--output", tmp_path / "nix", "--json", check=0).stdout
     builder(tiny, "--variant", STABLE, "--output", tmp_path / "local", engine=(), check=0)
     ours, theirs = only_wheel(tmp_path / "nix"), only_wheel(tmp_path / "local")
     assert ours.name == theirs.name
     assert sha256(ours) == sha256(theirs)
+    kept = json.loads((Path(json.loads(told)[0]["report"]["output"]) / "record.json").read_text(encoding="utf-8"))
+    last = Store(default_store()).last("tiny", STABLE)
+    assert last is not None
+    assert sorted(change.field for change in changes(last, BuildRecord(**kept["record"]))) == []
 
 
 def test_a_hostile_kernel_gets_nothing_of_the_machine(builder, tiny, tmp_path):

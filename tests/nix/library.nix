@@ -112,6 +112,20 @@ in
       }) given.variants
     );
 
+  specs =
+    let
+      root = /. + given.kernel;
+      kernel = config.load root;
+      known = library.cells.select kernel { inherit (host) system; };
+      asked = {
+        inherit root kernel;
+        inherit (given) options;
+      };
+    in
+    map (
+      name: builtins.unsafeDiscardStringContext (library.cells.build host asked known.${name}).spec
+    ) given.variants;
+
   skipped = outputs.legacyPackages.x86_64-linux.skipped.x86_64-linux;
   everything = builtins.mapAttrs (
     _: kernel: builtins.mapAttrs (_: drv: (builtins.tryEval drv.drvPath).success) kernel

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from builder import kernel, pins
 from builder.build.loadtest import beside
-from builder.config import parse
+from builder.build.spec import BuildOptions, BuildSpec
+from builder.config import LoadTestRule, parse
 from builder.config.text import Source
 from builder.matrix import SETS, rows, select
+from builder.wheel.options import WheelOptions
 from tests import needs
 from tests.nix.evaluating import EXAMPLES, KNOWN, NIX, evaluate, library
-from tests.paths import TESTS
+from tests.paths import ROOT, TESTS
 
 pytestmark = [pytest.mark.nix, needs.only_with("nix-instantiate")]
 CASES = TESTS / "data/select"
@@ -178,3 +180,27 @@ def test_the_load_test_has_the_same_beside_it_in_both_engines(tmp_path, framewor
     found = library("beside", kernel=str(tmp_path), cells=[as_nix_has_it(cell) for cell in cells], python="cp312")
     assert found == expected
     assert any(each["wheels"] for each in found)
+
+
+@pytest.mark.parametrize(
+    ("example", "variant"),
+    [
+        pytest.param("rmsnorm-stable", "torch-stable-abi210-cpu-x86_64-linux", id="stable"),
+        pytest.param("relu", "torch213-cxx11-cpu-x86_64-linux", id="torch"),
+        pytest.param("relu-tvm-ffi", "tvm-ffi01-cpu-x86_64-linux", id="tvm-ffi"),
+        pytest.param("silu-and-mul", "torch-cuda", id="noarch"),
+    ],
+)
+def test_the_spec_that_nix_writes_is_the_value_of_python(example, variant):
+    asked = {"label": False, "load-test": "try", "epoch": 1000000000, "wheel-version": None}
+    (text,) = library("specs", kernel=str(ROOT / "examples" / example), variants=[variant], options=asked)
+    spec = BuildSpec.from_json(text)
+    assert json.loads(spec.to_json()) == json.loads(text)
+    assert spec.options == BuildOptions(wheel=WheelOptions(label=False), load_test=LoadTestRule.TRY, epoch=1000000000)
+    release = [row for row in rows() if row.set == "release"]
+    cells = select(kernel.load(ROOT / "examples" / example).config, release, unbundled=True)
+    assert spec.cell in cells
+    assert (
+        spec.pins
+        == KNOWN.environment(replace(pins.Requirement.of(spec.cell, ""), python=spec.environment.pins.python)).digest
+    )

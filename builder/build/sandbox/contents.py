@@ -7,7 +7,7 @@ from pathlib import Path
 
 from builder.build import header_folders, sandbox
 from builder.build.job import Job
-from builder.build.reproducible import SANDBOX_PATHS
+from builder.build.reproducible import SANDBOX_PATHS, Experiment
 from builder.build.sandbox import CANONICAL
 from builder.build.sandbox.room import SYSTEM, Room, around, beyond
 from builder.toolchain import Toolchain
@@ -175,9 +175,19 @@ def _home(job: Job) -> Path | None:
 
 def canonical(job: Job) -> bool:
     """Whether the build happens at the path where every build does."""
-    return job.experiment.has("canonical-path") and (sealed(job) or sandbox.available())
+    return places(job.experiment, sealed=sealed(job))
+
+
+def places(experiment: Experiment, *, sealed: bool) -> bool:
+    """Whether builds can be at the path where every build is."""
+    return experiment.has("canonical-path") and (sealed or sandbox.available())
 
 
 def sealed(job: Job) -> bool:
     """Whether the build and the load test are in a sandbox of this engine."""
-    return not job.enclosed and job.experiment.has("sandbox") and sandbox.obstacle() is None
+    return not job.enclosed and seals(job.experiment)
+
+
+def seals(experiment: Experiment) -> bool:
+    """Whether builds of this engine are in a sandbox."""
+    return experiment.has("sandbox") and sandbox.obstacle() is None

@@ -1,0 +1,172 @@
+"""Make the job and the record of a build of its spec, for every engine: what decides bytes is in both or in neither."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from builder.build import header_folders, own_code, reproducible, sandbox
+from builder.build.framework import FrameworkIdentity, python_of_torch
+from builder.build.job import Beside, Job
+from builder.build.loadtest.beside import found
+from builder.build.record import BuildRecord, file_digests, of_build_tools
+from builder.build.reproducible import Experiment
+from builder.build.spec import BuildSpec, InstalledPackages, PinnedPackages
+from builder.config import LoadTestRule
+from builder.kernel import Kernel
+from builder.pins import dotted
+from builder.render import python_api
+from builder.render.project import Project
+from builder.toolchain import Toolchain
+from builder.toolchain.tool import REACHES_BUILD
+from builder.wheel import metadata
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingredients:
+    """All that decides the bytes of a wheel: what was decided, and what was found for it."""
+
+    spec: BuildSpec
+    kernel: Kernel
+    project: Project
+    framework: FrameworkIdentity
+    toolchain: Toolchain | None
+    """None where nothing is compiled."""
+    environ: Mapping[str, str]
+    """The user's environment, of which next to nothing reaches a build."""
+    canonical: bool
+    """Whether the build is at the path where every build is."""
+    sealed: bool
+    """Whether it sees nothing of the machine that no key has."""
+    experiment: Experiment = field(default_factory=Experiment)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workplace:
+    """Where and how a build runs: no bit of its wheel depends on it."""
+
+    cores: int | None
+    """Most compilers at once; None leaves it to ninja."""
+    kernels: Mapping[str, Path] = field(default_factory=dict)
+    """Wheels of the kernels that this one depends on, by their repository, for its load test."""
+    keeps_bytecode: bool = False
+    path: tuple[Path, ...] = ()
+    """Folders of tools before those of the system."""
+    enclosed: bool = False
+    """Whether Nix runs it."""
+    at_canonical_path: bool = False
+    """Whether the scratch directory itself is at the canonical path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A build and the record of all that it is made of."""
+
+    spec: BuildSpec
+    job: Job
+    record: BuildRecord
+
+    @property
+    def environments(self) -> tuple[Path, ...]:
+        """Where the pinned environments are that it uses."""
+        used = (self.spec.environment, self.spec.beside)
+        return tuple(packages.path for packages in used if isinstance(packages, PinnedPackages))
+
+
+def prepare(given: Ingredients, workplace: Workplace) -> Prepared:
+    """Return the job of a build, and its record."""
+    return Prepared(spec=given.spec, job=_job(given, workplace), record=record(given))
+
+
+def record(given: Ingredients) -> BuildRecord:
+    """Return the record of a build, for which nothing has to be installed yet."""
+    spec = given.spec
+    wheel = spec.options.wheel
+    requirements = metadata.requirements(given.kernel.config, spec.cell, given.framework.version)
+    return BuildRecord(
+        builder=own_code.identity(),
+        variant=spec.cell.variant,
+        wheel={
+            "version": wheel.version or "",
+            "label": str(wheel.label),
+            "policy": wheel.policy,
+            "requires": ", ".join(requirements),
+        },
+        project=file_digests(given.project.files),
+        framework=asdict(given.framework),
+        pins=spec.pins,
+        toolchain={} if given.toolchain is None else given.toolchain.identity,
+        environment=_environment(given),
+    )
+
+
+def load_test_rule(spec: BuildSpec, kernel: Kernel) -> LoadTestRule:
+    """Return what becomes of a wheel that cannot be imported: as was asked for, else as build.toml has it."""
+    return spec.options.load_test or kernel.config.load_test
+
+
+def _environment(given: Ingredients) -> dict[str, str]:
+    spec, environ, without = given.spec, given.environ, given.experiment.without
+    result = {
+        "SOURCE_DATE_EPOCH": str(spec.options.epoch),
+        "place": str(sandbox.CANONICAL) if given.canonical and given.toolchain is not None else "",
+        **({"without": " ".join(without)} if without else {}),
+        # What is built without one may have what no key sees: it is never taken for what is built in one.
+        **({} if given.sealed else {"sandbox": "none"}),
+    }
+    reached = (*REACHES_BUILD, reproducible.SANDBOX_PATHS)
+    result |= {name: environ[name] for name in reached if environ.get(name)}
+    if isinstance(spec.environment, InstalledPackages):
+        result |= of_build_tools()
+        if python_api.needed_by(given.project):
+            result["python"] = python_of_torch(spec.environment.site_packages)
+    return result | header_folders.digests(given.kernel.config, spec.cell.backend, environ=environ)
+
+
+def _job(given: Ingredients, workplace: Workplace) -> Job:
+    spec = given.spec
+    environment = spec.environment
+    installed = isinstance(environment, InstalledPackages)
+    return Job(
+        kernel=given.kernel,
+        cell=spec.cell,
+        project=given.project,
+        environment=None if isinstance(environment, InstalledPackages) else environment.path,
+        site_packages=environment.site_packages,
+        frontend=Path(sys.executable) if installed else environment.python,
+        framework_version=given.framework.version,
+        toolchain=given.toolchain,
+        headers=spec.headers,
+        test_python=environment.python,
+        load_test=load_test_rule(spec, given.kernel),
+        beside=_beside(given, workplace.kernels),
+        keeps_bytecode=workplace.keeps_bytecode,
+        wheel=spec.options.wheel,
+        epoch=spec.options.epoch,
+        cores=workplace.cores,
+        environ=given.environ,
+        path=workplace.path,
+        pins=spec.pins,
+        enclosed=workplace.enclosed,
+        at_canonical_path=workplace.at_canonical_path,
+        experiment=given.experiment,
+    )
+
+
+def _beside(given: Ingredients, kernels: Mapping[str, Path]) -> Beside:
+    """Return what the load test has beside the framework."""
+    spec = given.spec
+    if load_test_rule(spec, given.kernel) is LoadTestRule.SKIP:
+        return Beside()
+    if isinstance(spec.environment, InstalledPackages):
+        why = "is what the current environment may lack: install it there"
+        return found(given.kernel, spec.cell, wheels=(), kernels=kernels, why=why)
+    pins = spec.environment.pins
+    return found(
+        given.kernel,
+        spec.cell,
+        wheels=(*pins.wheels, *(() if spec.beside is None else spec.beside.pins.wheels)),
+        folders=() if spec.beside is None else (spec.beside.site_packages,),
+        kernels=kernels,
+        why=f"is not pinned for Python {dotted(pins.python)} on {spec.cell.system}",
+    )

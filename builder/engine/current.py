@@ -1,0 +1,59 @@
+"""The framework of the current environment, for builds without isolation, and whether it is the one of a cell."""
+
+from pathlib import Path
+
+from builder.build.framework import FrameworkIdentity, identity_of
+from builder.build.spec import InstalledPackages
+from builder.config import Backend, Framework
+from builder.errors import NotHereError
+from builder.matrix import Cell
+from builder.toolchain import installed
+
+_OF_TORCH = {Backend.CUDA: "cuda", Backend.ROCM: "hip", Backend.XPU: "xpu"}
+"""What torch's identity calls the toolkit of its build."""
+
+
+def found(cell: Cell, python: Path | None) -> tuple[InstalledPackages, FrameworkIdentity]:
+    """Return where the framework of a cell is that an interpreter has, by default the one that runs this, and which.
+
+    Raises:
+        NotHereError: there is none, or it is not the one of the cell.
+        ToolError: the interpreter does not run.
+    """
+    has = installed.look(python)
+    name = "tvm_ffi" if cell.framework is Framework.TVM_FFI else "torch"
+    site = has.tvm_ffi if cell.framework is Framework.TVM_FFI else has.torch
+    if site is None:
+        raise NotHereError(
+            f"'{has.python}' has no {name}", help=f"install {name} there, or build without --no-isolation"
+        )
+    framework = identity_of(cell.framework, site)
+    _require(cell, framework)
+    return InstalledPackages(python=has.python, site_packages=site), framework
+
+
+def _require(cell: Cell, found: FrameworkIdentity) -> None:
+    """Refuse the torch of the current environment for a cell of another one; the stable ABI builds with any."""
+    if cell.framework is not Framework.TORCH or cell.stable_abi is not None:
+        return
+    version = found.version.partition("+")[0]
+    minor = ".".join(version.split(".", 2)[:2])
+    if minor != str(cell.torch):
+        raise NotHereError(
+            f"{cell.variant} needs torch {cell.torch}; the current environment has {found.version}",
+            help=f"install torch {cell.torch}, or build with isolation, or name a cell of torch {minor}",
+        )
+    fact = _OF_TORCH.get(cell.backend)
+    toolkit = found.facts.get(fact or "", "")
+    if fact is not None and not _is_release(toolkit, cell.toolkit if cell.backend is not Backend.XPU else None):
+        built_for = ", ".join(f"{name} {found.facts[name]}" for name in _OF_TORCH.values() if name in found.facts)
+        raise NotHereError(
+            f"{cell.variant} needs a torch for {cell.backend} {cell.toolkit}; the current environment has "
+            f"{found.version}, which is for {built_for or 'cpu'}",
+            help=f"install the build of torch {cell.torch} for {cell.backend} {cell.toolkit}, or build with isolation",
+        )
+
+
+def _is_release(version: str, release: str | None) -> bool:
+    """Whether a toolkit is there, and of a release; torch does not say that of oneAPI in its own numbers."""
+    return version != "" and (release is None or f"{version}.".startswith(f"{release}."))
