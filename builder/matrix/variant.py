@@ -18,7 +18,6 @@ _NAME = re.compile(
     rf"-(?P<compute>{_COMPUTE})-(?P<cpu>x86_64|aarch64)-(?P<os>linux|darwin|windows)",
     re.ASCII,
 )
-_YEAR = 4
 _NAME_PREFIX = {"torch.stable": "torch-stable-abi", "tvmffi": "tvm-ffi"}
 _LABEL_PREFIX = re.compile(r"^(?:torch\.stable(?=[0-9])|tvmffi(?=[0-9]))", re.ASCII)
 _PLATFORM = re.compile(

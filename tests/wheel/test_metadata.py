@@ -1,43 +1,18 @@
+import json
 from dataclasses import replace
 
 import pytest
 from packaging.requirements import Requirement
 
-from builder import matrix, toml
-from builder.config import Framework, Version, dependencies, read
+from builder import toml
+from builder.config import Framework, Version, dependencies
 from builder.config.text import Source
 from builder.kernel import Kernel
 from builder.render import values
 from builder.render.template import environment
 from builder.wheel import metadata
-
-TEXT = """
-[general]
-name = "demo"
-version = 1
-edition = 5
-license = "MIT"
-backends = ["cpu", "cuda"]
-{general}
-
-{framework}
-
-[kernel.one]
-backend = "cpu"
-src = ["a.cpp"]
-depends = []
-
-[kernel.two]
-backend = "cuda"
-src = ["a.cu"]
-depends = []
-"""
-
-
-def cells(*, framework, general=""):
-    config = read(Source(name="build.toml", text=TEXT.format(framework=framework, general=general))).config
-    rows = [row for row in matrix.rows() if row.set in ("release", "all")]
-    return config, {cell.variant: cell for cell in matrix.select(config, rows)}
+from builder.wheel.archive import Bytes
+from tests.wheel.cells import cells
 
 
 def required(config, cell, framework_version):
@@ -98,3 +73,30 @@ def test_a_backend_of_python_alone_asks_for_torch_whatever_the_framework_of_the_
 
 def test_a_dependency_without_a_floor_is_named_alone():
     assert dependencies.requirement("einops") == "einops"
+
+
+def test_the_fields_of_a_wheel_are_those_of_its_config_and_its_cell():
+    config, found = cells(framework='[torch]\nsrc = ["b.cpp"]')
+    cell = found["torch213-cxx11-cpu-x86_64-linux"]
+    text = metadata.core_metadata(config, cell, version="1.0.0", framework_version="2.13.0")
+    assert text.splitlines() == [
+        "Metadata-Version: 2.4",
+        "Name: demo-kernel",
+        "Version: 1.0.0",
+        "Summary: The demo-kernel kernel, built as torch213-cxx11-cpu-x86_64-linux",
+        "License-Expression: MIT",
+        "Requires-Python: >=3.9",
+        "Requires-Dist: torch==2.13.*",
+    ]
+
+
+def test_the_client_reads_in_unicode_what_was_compiled_and_keeps_what_was_not():
+    package = {"a.py": Bytes(b"")}
+    rendered = '{"name": "d\u00e9mo", "backend": {"type": "cpu", "archs": ["1"]}}'.encode()
+    text = metadata.client_metadata(rendered, package=package, archs=("2", "3"), build={"a": 1})
+    table = json.loads(text)
+    assert (table["backend"]["archs"], table["build"]) == (["2", "3"], {"a": 1})
+    assert text.decode().startswith('{\n  "name": "d\u00e9mo",\n')
+    kept = json.loads(metadata.client_metadata(rendered, package=package, archs=None, build={}))
+    assert kept["backend"]["archs"] == ["1"]
+    assert kept["digest"]["files"].keys() == {"a.py"}
