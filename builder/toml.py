@@ -1,5 +1,6 @@
-"""`tomllib` under one name on every supported Python."""
+"""`tomllib` under one name on every supported Python, and how a text is written in TOML."""
 
+import json
 import sys
 
 if sys.version_info >= (3, 11):
@@ -10,4 +11,11 @@ else:
 TOMLDecodeError = tomllib.TOMLDecodeError
 loads = tomllib.loads
 
-__all__ = ["TOMLDecodeError", "loads"]
+__all__ = ["TOMLDecodeError", "loads", "spelled"]
+
+
+def spelled(value: str | list[str]) -> str:
+    """Return a string, or a list of them, as a TOML value."""
+    if isinstance(value, list):
+        return "[" + ", ".join(map(spelled, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

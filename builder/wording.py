@@ -9,6 +9,8 @@ _LONGEST_GUESSED = 64
 _SHORTEST_BEGINNING = 3
 _ASCII_END = 0x7F
 _LATIN_END = 0x9F
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_STEP = 1024
 
 
 def quoted(text: str) -> str:
@@ -47,6 +49,14 @@ def nearest(word: str, among: Collection[str]) -> str | None:
         if distance < closest:
             best, closest = candidate, distance
     return best or _only_longer(folded, among)
+
+
+def size(count: int) -> str:
+    """Return a number of bytes in the unit that a person would use."""
+    value, unit = float(count), 0
+    while value >= _STEP and unit < len(_UNITS) - 1:
+        value, unit = value / _STEP, unit + 1
+    return f"{count} B" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
 
 
 def listed(words: Iterable[str]) -> str:

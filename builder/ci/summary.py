@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import BuilderError
-from builder.wording import quoted, visible
+from builder.wording import escaped, quoted, size
 
 _HEAD = ("variant", "wheel", "size", "time", "sha256", "result")
 _LONGEST = 300
-_KIB = 1024
 
 
 def read(paths: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
@@ -65,14 +64,9 @@ def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _size(path: Path) -> str:
     try:
-        size = float(path.stat().st_size)
+        return size(path.stat().st_size)
     except OSError:
         return ""  # a report of another job: its wheel is elsewhere
-    for unit in ("B", "KiB", "MiB"):
-        if size < _KIB:
-            return f"{size:.0f} {unit}"
-        size /= _KIB
-    return f"{size:.1f} GiB"
 
 
 def _code(text: str) -> str:
@@ -81,11 +75,9 @@ def _code(text: str) -> str:
 
 def _text(text: str) -> str:
     """Return `text` with what Markdown or HTML would read as markup escaped."""
-    escaped = "".join(f"&#{ord(character)};" if character in "&<>*_[]()#!~\\:@" else character for character in text)
-    return _plain(escaped)
+    return _plain("".join(f"&#{ord(each)};" if each in "&<>*_[]()#!~\\:@" else each for each in text))
 
 
 def _plain(text: str) -> str:
     """Return one line without what ends a cell or a code span."""
-    shown = "".join(visible(character) for character in text[:_LONGEST])
-    return shown.replace("|", "&#124;").replace("`", "'")
+    return escaped(text[:_LONGEST]).replace("|", "&#124;").replace("`", "'")

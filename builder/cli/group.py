@@ -13,6 +13,7 @@ import click
 from builder import __version__, terminal
 from builder.cli import COMMANDS, help_text
 from builder.errors import BuilderError, ToolError
+from builder.wording import nearest
 
 
 class _Commands(click.Group):
@@ -40,10 +41,8 @@ class _Commands(click.Group):
 
 
 def _suggestion(name: str) -> str:
-    import difflib  # noqa: PLC0415  only a mistake needs it
-
-    near = difflib.get_close_matches(name, COMMANDS, n=1)
-    return f" Did you mean '{near[0]}'?" if near else ""
+    meant = nearest(name, COMMANDS)
+    return f" Did you mean '{meant}'?" if meant else ""
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -16,7 +16,7 @@ from builder.cli.arguments import kernel_argument, load_test_option, store_optio
 from builder.config import LoadTestRule
 from builder.errors import BuilderError, DifferenceError
 from builder.matrix.selection import Scope
-from builder.repro import Result, difference, diffoscope, inputs, preload, repeat
+from builder.repro import Result, difference, diffoscope, inputs, library, preload, repeat
 from builder.repro.builds import Builder
 from builder.repro.variations import NAMES, VARIATIONS, Bench, Setting, Variation
 from builder.wheel import kernel_wheel
@@ -60,6 +60,7 @@ def command(
 
     Exit code 1 when they differ. With --against: build it once and compare with a wheel that somebody published.
     """
+    library.check_reader()
     reproducible.check(without)
     wanted = _variations(vary)
     published = None if against is None else inputs.Published.read(against)

@@ -11,9 +11,7 @@ from builder import terminal
 from builder.cli.arguments import Age, Size, store_option
 from builder.errors import DifferenceError
 from builder.store import Damaged, Store, collect
-
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-_STEP = 1024
+from builder.wording import size
 
 
 @click.group()
@@ -36,8 +34,8 @@ def list_(store: Path, as_json: bool) -> None:
         return
     for item in items:
         shown = _wheel_name(item.path) if item.kind == "wheel" else item.name
-        terminal.out(f"{_when(item.used)}  {human(item.size):>10}  {item.kind:11}  {shown}")
-    terminal.err(f"{len(items)} items, {human(sum(item.size for item in items))}, in {store}")
+        terminal.out(f"{_when(item.used)}  {size(item.size):>10}  {item.kind:11}  {shown}")
+    terminal.err(f"{len(items)} items, {size(sum(item.size for item in items))}, in {store}")
 
 
 def _wheel_name(folder: Path) -> str:
@@ -46,14 +44,6 @@ def _wheel_name(folder: Path) -> str:
 
 def _when(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d %H:%M")
-
-
-def human(size: int) -> str:
-    """Return a number of bytes as people read it."""
-    value, unit = float(size), 0
-    while value >= _STEP and unit < len(_UNITS) - 1:
-        value, unit = value / _STEP, unit + 1
-    return f"{value:.0f} {_UNITS[unit]}" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
 
 
 @command.command()
@@ -93,4 +83,4 @@ def gc(store: Path, max_age: float | None, max_size: int | None, dry_run: bool) 
     for item in removed:
         terminal.out(f"{item.kind} {item.name}")
     word = "would be removed" if dry_run else "removed"
-    terminal.err(f"{len(removed)} items, {human(sum(item.size for item in removed))} {word}")
+    terminal.err(f"{len(removed)} items, {size(sum(item.size for item in removed))} {word}")

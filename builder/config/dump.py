@@ -1,10 +1,10 @@
 """Config → TOML: the inverse of parsing."""
 
-import json
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
 
+from builder import toml
 from builder.config import shape
 from builder.config.shape import Array, Choice, Constant, Field, Kind, Record, Scalar, Table, Tagged
 from builder.config.v5 import Config
@@ -39,7 +39,7 @@ def _tables(header: tuple[str, ...], kind: Kind, value: Any) -> Iterator[tuple[t
             else:
                 yield header, [f"{_key(key)} = {_inline(kind.value, entry)}" for key, entry in value.items()]
         case Tagged():
-            tag = f"{kind.tag} = {_string(str(getattr(value, kind.tag)))}"
+            tag = f"{kind.tag} = {toml.spelled(str(getattr(value, kind.tag)))}"
             ((_, lines),) = _tables(header, Record(type(value)), value)
             yield header, [tag, *lines]
         case Record():
@@ -90,13 +90,9 @@ def _scalar(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
-    return _string(value.value if isinstance(value, Enum) else str(value))
+    return toml.spelled(value.value if isinstance(value, Enum) else str(value))
 
 
 def _key(key: object) -> str:
     text = str(key)
-    return text if text and text.isascii() and text.replace("-", "").replace("_", "").isalnum() else _string(text)
-
-
-def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return text if text and text.isascii() and text.replace("-", "").replace("_", "").isalnum() else toml.spelled(text)

@@ -1,6 +1,5 @@
 """Write the pin file anew: uv resolves each part, for each Python and system, to files and hashes."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -220,9 +219,9 @@ def updated(pins: Pins, resolutions: tuple[Resolution, ...]) -> Pins:
 
 def to_toml(pins: Pins) -> str:
     """Spell the pins as their file: one text for one content."""
-    lines = [HEADER, f"pythons = {_list(pins.pythons)}", "", "[environment]"]
+    lines = [HEADER, f"pythons = {toml.spelled(list(pins.pythons))}", "", "[environment]"]
     for kind, recipes in pins.recipes.items():
-        lines.append(f"{kind} = [{', '.join(_list(recipe) for recipe in recipes)}]")
+        lines.append(f"{kind} = [{', '.join(toml.spelled(list(recipe)) for recipe in recipes)}]")
     for part in pins.parts:
         lines += ["", "[[part]]", *_part(part)]
     lines += ["", "[wheel]"]
@@ -231,34 +230,26 @@ def to_toml(pins: Pins) -> str:
 
 
 def _part(part: Part) -> Iterator[str]:
-    yield f"name = {_text(part.name)}"
-    yield f"about = {_text(part.about)}"
+    yield f"name = {toml.spelled(part.name)}"
+    yield f"about = {toml.spelled(part.about)}"
     if part.version is not None:
-        yield f"version = {_text(part.version)}"
+        yield f"version = {toml.spelled(part.version)}"
     if part.compute:
-        yield f"compute = {_list(part.compute)}"
-    yield f"requires = {_list(part.requires)}"
+        yield f"compute = {toml.spelled(list(part.compute))}"
+    yield f"requires = {toml.spelled(list(part.requires))}"
     if part.only:
-        yield f"only = {_list(part.only)}"
+        yield f"only = {toml.spelled(list(part.only))}"
     if part.index is not None:
-        yield f"index = {_text(part.index)}"
+        yield f"index = {toml.spelled(part.index)}"
     for system in sorted(part.wheels):
         yield f"[part.wheels.{system}]"
         for python, files in sorted(part.wheels[system].items()):
             if len(files) == 1:
-                yield f"{python} = {_list(files)}"
+                yield f"{python} = {toml.spelled(list(files))}"
             else:
-                yield from (f"{python} = [", *(f"  {_text(file)}," for file in files), "]")
+                yield from (f"{python} = [", *(f"  {toml.spelled(file)}," for file in files), "]")
 
 
 def _facts(wheel: Wheel) -> str:
-    facts = ", ".join(f"{key} = {_text(getattr(wheel, key))}" for key in ("name", "version", "sha256"))
-    return f"{_text(wheel.file)} = {{ {facts} }}"
-
-
-def _list(items: tuple[str, ...]) -> str:
-    return f"[{', '.join(map(_text, items))}]"
-
-
-def _text(text: str) -> str:
-    return json.dumps(text)
+    facts = ", ".join(f"{key} = {toml.spelled(getattr(wheel, key))}" for key in ("name", "version", "sha256"))
+    return f"{toml.spelled(wheel.file)} = {{ {facts} }}"

@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from packaging.utils import canonicalize_name
 
-from builder import resources
+from builder import resources, toml
 from builder.ci.origin import DISTRIBUTION
 from builder.ci.pipeline import PLACEHOLDER, caller
 from builder.config.values import Backend, Framework
@@ -121,6 +121,6 @@ def _environment() -> Environment:
         comment_start_string="{@#",
         comment_end_string="#@}",
     )
-    environment.filters["toml"] = lambda value: json.dumps(value, ensure_ascii=False)
+    environment.filters["toml"] = toml.spelled
     environment.filters["nix"] = lambda value: json.dumps(value, ensure_ascii=False).replace("${", "\\${")
     return environment

@@ -5,9 +5,9 @@ from typing import Any
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
+from builder import toml
 from builder.config import Backend, Config, Framework, Version, dependencies
 from builder.config.v5 import KernelDependency
-from builder.render import quoting
 
 ARCHS = "@KERNEL_ARCHITECTURES@"
 """What CMake replaces by the architectures that it compiled."""
@@ -48,9 +48,9 @@ def framework_requirement(framework: Framework, *, noarch: bool, stable_abi: Ver
 def license_field(text: str) -> str:
     """Return the TOML value of `project.license`: an SPDX expression, or another text as such."""
     try:
-        return quoting.toml(str(canonicalize_license_expression(text)))
+        return toml.spelled(str(canonicalize_license_expression(text)))
     except InvalidLicenseExpression:
-        return f"{{ text = {quoting.toml(text)} }}"
+        return f"{{ text = {toml.spelled(text)} }}"
 
 
 def urls(config: Config) -> tuple[tuple[str, str], ...]:

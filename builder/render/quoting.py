@@ -101,13 +101,6 @@ def why_not_cmake(text: str) -> str | None:
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def toml(value: str | list[str]) -> str:
-    """Return a string, or a list of them, as a TOML value."""
-    if isinstance(value, list):
-        return "[" + ", ".join(toml(item) for item in value) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def python(text: str) -> str:
     """Return `text` as a Python literal, in double quotes and ASCII."""
     return json.dumps(text) if text.isascii() and "\x7f" not in text else ascii(text)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from builder import resources
+from builder import resources, toml
 from builder.render import quoting
 from builder.render.arguments import Arguments
 
@@ -23,7 +23,7 @@ def environment(root: Path = resources.TEMPLATES) -> Environment:
     )
     env.filters["cmake"] = quoting.cmake
     env.filters["cmake_arguments"] = cmake_arguments
-    env.filters["toml"] = quoting.toml
+    env.filters["toml"] = toml.spelled
     env.filters["python"] = quoting.python
     return env
 

@@ -4,13 +4,11 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+from importlib.util import find_spec
 
 from builder.binary import device_code
 from builder.binary.device_code import DeviceCodeError
+from builder.errors import ToolError
 
 _DERIVED = (".note.gnu.build-id", ".gnu_debuglink")
 """Sections that are a digest of the others."""
@@ -36,8 +34,22 @@ class _Image:
     """Name → address, size."""
 
 
+def check_reader() -> None:
+    """Refuse to begin without the reader of libraries, which is an optional dependency.
+
+    Raises:
+        ToolError: pyelftools is not installed.
+    """
+    if find_spec("elftools") is None:
+        raise ToolError(
+            "comparing libraries needs pyelftools", help="python -m pip install 'kernel-wheel-builder[repro]'"
+        )
+
+
 def differ(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
     """Yield each part in which two libraries differ, and how."""
+    from elftools.common.exceptions import ELFError  # noqa: PLC0415  an optional dependency
+
     try:
         first, second = _read(before), _read(after)
     except (ELFError, ValueError, KeyError):
@@ -49,6 +61,9 @@ def differ(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _read(content: bytes) -> _Image:
+    from elftools.elf.elffile import ELFFile  # noqa: PLC0415  an optional dependency
+    from elftools.elf.sections import SymbolTableSection  # noqa: PLC0415
+
     sections: dict[str, _Section] = {}
     symbols: dict[str, tuple[int, int]] = {}
     for section in ELFFile(io.BytesIO(content)).iter_sections():

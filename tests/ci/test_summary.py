@@ -18,7 +18,7 @@ def test_a_row_has_wheel_size_time_digest_and_reason(tmp_path):
     wheel.write_bytes(b"x" * 2048)
     text = markdown([entry(wheel=str(wheel), sha256="ab" * 32, reason="sources changed: relu.cpp")])
     row = text.splitlines()[2]
-    assert row.startswith("| `torch-cpu` | `relu-1.0.0-py3-none-any.whl` | 2 KiB | 1.2 s | `" + "ab" * 32)
+    assert row.startswith("| `torch-cpu` | `relu-1.0.0-py3-none-any.whl` | 2.0 KiB | 1.2 s | `" + "ab" * 32)
     assert "built: sources changed&#58; relu.cpp" in row
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from builder.render import quoting
+from builder import toml
 from tests import needs
 
 
@@ -110,8 +110,8 @@ def odd_kernel(root, name):
 [kernel.one]
 backend = "cpu"
 depends = []
-src = [{quoting.toml(f"{name}/{name}.cpp")}]
-include = [{quoting.toml(f"{name}/inc")}]
+src = [{toml.spelled(f"{name}/{name}.cpp")}]
+include = [{toml.spelled(f"{name}/inc")}]
 """
     source = '#include "value.h"\n' + ANSWER.replace("42", "VALUE")
     files = {f"{name}/{name}.cpp": source, f"{name}/inc/value.h": "#define VALUE 7\n"}
@@ -223,7 +223,7 @@ def test_flags_reach_the_compiler_unchanged_and_in_order(tmp_path):
         "cstdio",
         "-DJ=" + "x" * 4000,
     ]
-    components = ONE + f"cxx-flags = {quoting.toml(flags)}\n"
+    components = ONE + f"cxx-flags = {toml.spelled(flags)}\n"
     kernel = rendered.small_kernel(tmp_path / "kernel", components, {"one.cpp": ANSWER})
     rendered.write_project(kernel, "cpu", tmp_path / "project")
     launcher = tmp_path / "launcher.py"

@@ -6,6 +6,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
+from builder import wording
 from builder.cli import run
 from builder.config import Version
 from builder.matrix.variant import Variant
@@ -138,7 +139,7 @@ def test_the_landing_page_shows_each_wheel_with_size_hash_and_command(site, dist
     for wheel in kernel_wheel.read_all(dist.glob("relu-*.whl")):
         assert wheel.sha256 in page
         assert f"relu=={wheel.wheel.version}" in page
-        assert grid.human(wheel.size) in page
+        assert wording.size(wheel.size) in page
     assert "https://example.org/k/for/torch213-cpu/simple/ relu" in page
     assert "einops" in page
     assert "script" not in Links(page).tags
@@ -176,13 +177,6 @@ def test_what_a_wheel_says_cannot_become_html(tmp_path):
     assert "&lt;script&gt;" in page
     assert "javascript:" not in page
     assert "<b>" not in page
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (29364, "29.4 kB"), (512_000_000, "512.0 MB")]
-)
-def test_sizes_are_shown_in_a_unit_for_people(size, text):
-    assert grid.human(size) == text
 
 
 def test_the_newest_version_comes_first_and_every_gap_is_shown(tmp_path):

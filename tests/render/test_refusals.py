@@ -2,6 +2,7 @@
 
 import pytest
 
+from builder import toml
 from builder.config import Backend
 from builder.errors import ConfigError
 from builder.render import quoting, render
@@ -30,7 +31,7 @@ UNREPRESENTABLE = ["a;b", "$<CONFIG>", "[", "end\\", "", "SOURCES", "SHELL:-a"]
 def test_what_cmake_cannot_hold_is_refused_with_its_position(tmp_path, key, text):
     if key == "include" and text == "":
         pytest.skip("not a path")
-    lines = f'{key} = ["-O1", {quoting.toml(text)}]'
+    lines = f'{key} = ["-O1", {toml.spelled(text)}]'
     loaded = kernel(tmp_path, component=lines)
     with pytest.raises(ConfigError) as caught:
         render(loaded, Backend.CPU)
@@ -90,7 +91,7 @@ UNSAFE = [
     ("backend", "key"), [("cpu", "cxx-flags"), ("cuda", "cuda-flags"), ("rocm", "hip-flags"), ("xpu", "sycl-flags")]
 )
 def test_a_flag_that_loads_code_is_refused_unless_it_is_allowed(tmp_path, backend, key, flag):
-    loaded = kernel(tmp_path, backend=backend, component=f"{key} = [{quoting.toml(flag)}]")
+    loaded = kernel(tmp_path, backend=backend, component=f"{key} = [{toml.spelled(flag)}]")
     with pytest.raises(ConfigError, match="--allow-unsafe-flags") as caught:
         render(loaded, Backend(backend))
     assert caught.value.problems[0].key == ("kernel", "one", key, 0)
@@ -101,7 +102,7 @@ def test_a_flag_that_loads_code_is_refused_unless_it_is_allowed(tmp_path, backen
     "flags", [["-Xcompiler", "-fplugin=evil.so"], ["-Xclang", "-load", "-Xclang", "evil.so"], ["-Xlinker", "@x"]]
 )
 def test_what_a_flag_hands_on_is_judged_too(tmp_path, flags):
-    loaded = kernel(tmp_path, component=f"cxx-flags = {quoting.toml(flags)}")
+    loaded = kernel(tmp_path, component=f"cxx-flags = {toml.spelled(flags)}")
     with pytest.raises(ConfigError, match="B061"):
         render(loaded, Backend.CPU)
 
@@ -129,5 +130,5 @@ SAFE = [
 
 @pytest.mark.parametrize("flag", SAFE)
 def test_a_common_flag_is_not_refused(tmp_path, flag):
-    loaded = kernel(tmp_path, component=f"cxx-flags = [{quoting.toml(flag)}]")
+    loaded = kernel(tmp_path, component=f"cxx-flags = [{toml.spelled(flag)}]")
     assert quoting.cmake(flag) in render(loaded, Backend.CPU)["CMakeLists.txt"]

@@ -39,13 +39,13 @@ HOSTILE = st.one_of(
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(license_=HOSTILE, flag=HOSTILE, include=HOSTILE, hub=HOSTILE, revision=HOSTILE)
 def test_no_string_of_a_config_becomes_syntax(tmp_path, license_, flag, include, hub, revision):  # noqa: PLR0917
-    general = f"kernel-depends = [{{ repo-id = {quoting.toml(hub)}, revision = {quoting.toml(revision)} }}]\n"
-    component = f"cxx-flags = [{quoting.toml(flag)}]\ninclude = [{quoting.toml(include)}]\n"
+    general = f"kernel-depends = [{{ repo-id = {toml.spelled(hub)}, revision = {toml.spelled(revision)} }}]\n"
+    component = f"cxx-flags = [{toml.spelled(flag)}]\ninclude = [{toml.spelled(include)}]\n"
     try:
         loaded = kernel(tmp_path, general=general, component=component)
         config = (tmp_path / "build.toml").read_text(encoding="utf-8")
         loaded = write(
-            tmp_path, {"build.toml": config.replace('license = "Apache-2.0"', f"license = {quoting.toml(license_)}", 1)}
+            tmp_path, {"build.toml": config.replace('license = "Apache-2.0"', f"license = {toml.spelled(license_)}", 1)}
         )
         project = render(loaded, Backend.CPU, unique_id="x", allow_unsafe_flags=True)
     except ConfigError as error:

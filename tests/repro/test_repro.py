@@ -5,6 +5,7 @@ import struct
 
 import pytest
 
+from builder.cli.group import run
 from builder.repro import difference, diffoscope, inputs, library
 from builder.repro.table import BACKENDS, END, START
 from builder.repro.variations import VARIATIONS
@@ -27,6 +28,14 @@ def wheel(folder, epoch=315532800, **members):
 
 def found(first, second):
     return [(each.member, each.part) for each in difference.between(first, second)]
+
+
+def test_without_the_reader_of_libraries_it_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr(library, "find_spec", lambda _: None)
+    assert run(["repro", str(ROOT / "examples/relu")]) == 4
+    said = capsys.readouterr().err
+    assert "needs pyelftools" in said
+    assert "help: python -m pip install 'kernel-wheel-builder[repro]'" in said
 
 
 def test_the_same_bytes_have_no_difference(tmp_path):

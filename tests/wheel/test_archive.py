@@ -54,6 +54,15 @@ def test_the_time_zone_does_not_change_the_bytes(monkeypatch):
         time.tzset()
 
 
+def test_the_library_that_installs_wheels_finds_what_record_says(tmp_path):
+    sources = pytest.importorskip("installer.sources")
+    odd = {'relu/a "b", c.py': Bytes(b"c"), "relu/größe.py": Bytes(b"d")}
+    with sources.WheelFile.open(written(tmp_path, MEMBERS | odd)) as wheel:
+        wheel.validate_record()
+        names = {record[0] for record, _, _ in wheel.get_contents()}
+    assert names == {*MEMBERS, *odd, f"{INFO}/RECORD"}
+
+
 def test_record_is_last_and_names_every_member(tmp_path):
     found = Wheel.read(written(tmp_path, MEMBERS)).members
     assert list(found)[-1] == f"{INFO}/RECORD"

@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from packaging.metadata import Metadata
 from packaging.requirements import Requirement
 
 from builder import toml
@@ -100,3 +101,19 @@ def test_the_client_reads_in_unicode_what_was_compiled_and_keeps_what_was_not():
     kept = json.loads(metadata.client_metadata(rendered, package=package, archs=None, build={}))
     assert kept["backend"]["archs"] == ["1"]
     assert kept["digest"]["files"].keys() == {"a.py"}
+||||||| parent of 69a9742 (Make pyelftools an extra of repro; spell sizes, TOML and near names in one place; let installer and packaging read what a wheel says in the tests)
+
+
+
+def test_packaging_reads_the_metadata_as_it_was_meant():
+    general = 'upstream = "https://example.com/up"\npython-depends = ["einops"]'
+    config, found = cells(framework='[torch]\nsrc = ["b.cpp"]', general=general)
+    cell = found["torch213-cxx11-cpu-x86_64-linux"]
+    text = metadata.core_metadata(config, cell, version="1.0.0+torch213.cxx11.cpu", framework_version="2.13.0+cpu")
+    read_back = Metadata.from_email(text, validate=True)
+    assert (read_back.metadata_version, read_back.name) == ("2.4", "demo-kernel")
+    assert str(read_back.version) == "1.0.0+torch213.cxx11.cpu"
+    assert read_back.license_expression == "MIT"
+    assert list(read_back.project_urls.values()) == ["https://example.com/up"]
+    assert str(read_back.requires_python) == ">=3.9"
+    assert [requirement.name for requirement in read_back.requires_dist] == ["torch", "einops"]

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from builder import wording
 from builder.build.loadtest import record
 from builder.config import Framework
 from builder.matrix.variant import Variant
 from builder.wheel.kernel_wheel import KernelWheel
-
-_UNIT = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +105,7 @@ def _grid_wheel(kernel_wheel: KernelWheel, *, files: str) -> GridWheel:
         variant=str(kernel_wheel.variant),
         filename=name,
         url=f"{files}/{quote(name)}",
-        size=human(kernel_wheel.size),
+        size=wording.size(kernel_wheel.size),
         sha256=kernel_wheel.sha256,
         requirement=f"{kernel_wheel.wheel.name}=={kernel_wheel.wheel.version}",
         load_test=_load_test(kernel_wheel),
@@ -117,13 +116,3 @@ def _load_test(kernel_wheel: KernelWheel) -> str:
     """Say what the record beside a wheel says; a wheel says nothing of the machine that tested it."""
     known = record.read(kernel_wheel.wheel.path, sha256=kernel_wheel.sha256)
     return "not known, as it has no record" if known is None else known.words
-
-
-def human(size: int) -> str:
-    """Return a size in the unit a person would use."""
-    amount = float(size)
-    for unit in ("B", "kB", "MB"):
-        if amount < _UNIT:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= _UNIT
-    return f"{amount:.1f} GB"
