@@ -101,8 +101,6 @@ def test_the_client_reads_in_unicode_what_was_compiled_and_keeps_what_was_not():
     kept = json.loads(metadata.client_metadata(rendered, package=package, archs=None, build={}))
     assert kept["backend"]["archs"] == ["1"]
     assert kept["digest"]["files"].keys() == {"a.py"}
-||||||| parent of 69a9742 (Make pyelftools an extra of repro; spell sizes, TOML and near names in one place; let installer and packaging read what a wheel says in the tests)
-
 
 
 def test_packaging_reads_the_metadata_as_it_was_meant():
