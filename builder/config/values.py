@@ -280,7 +280,9 @@ class System(_Text):
 
     __slots__ = ()
 
-    pattern = r"(?:x86_64|aarch64)-(?:linux|darwin|windows)"
+    cpus: ClassVar[tuple[str, ...]] = ("x86_64", "aarch64")
+    oses: ClassVar[tuple[str, ...]] = ("linux", "darwin", "windows")
+    pattern = rf"(?:{'|'.join(cpus)})-(?:{'|'.join(oses)})"
     code = "B029"
     kind = "a system"
     rule = "write CPU-OS, of 'x86_64', 'aarch64' and 'linux', 'darwin', 'windows', as in 'x86_64-linux'"

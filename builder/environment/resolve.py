@@ -12,16 +12,12 @@ from builder import toml
 from builder.environment.fetch import LIMITS
 from builder.environment.indexes import uv_binary
 from builder.errors import ToolError
+from builder.matrix import systems
 from builder.pins import Part, Pins, Wheel, dotted, form
 from builder.run import run
 
-PLATFORMS = {
-    "x86_64-linux": "x86_64-manylinux_2_28",
-    "aarch64-linux": "aarch64-manylinux_2_28",
-    "aarch64-darwin": "aarch64-apple-darwin",
-}
-"""What uv calls a system; torch's own wheels ask for glibc 2.28 and macOS 14."""
 DEPLOYMENT_TARGET = "14.0"
+"""What torch's own wheels ask for of macOS."""
 _OTHER_INDEXES = frozenset({"UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_FIND_LINKS"})
 """Left out where a part has an index of its own: what it publishes is the truth there."""
 
@@ -107,7 +103,7 @@ def resolve(part: Part, *, system: str, python: str, uv: str, env: Mapping[str, 
     Raises:
         UnresolvedError: no index has them, or none can be reached.
     """
-    target = ("--python-version", dotted(python), "--python-platform", PLATFORMS[system])
+    target = ("--python-version", dotted(python), "--python-platform", systems.built()[system].uv)
     packages = _lock(part.requires, *target, index=part.index, uv=uv, env=env)
     files = (_files(package)[0] for package in packages)
     wheels = tuple(_wheel(file, sha256, index=part.index) for file, sha256 in files)
@@ -195,7 +191,7 @@ def _published(
 ) -> dict[str, str]:
     """Return name and hash of the files of a release: all that one index has, or the best for one system."""
     system, python = target
-    platform = ("--universal",) if universal else ("--python-platform", PLATFORMS[system])
+    platform = ("--universal",) if universal else ("--python-platform", systems.built()[system].uv)
     options = (*platform, "--no-deps", "--python-version", dotted(python))
     packages = _lock((f"{wheel.name}=={wheel.version}",), *options, index=wheel.index, uv=uv, env=env)
     return dict(file for package in packages for file in _files(package))

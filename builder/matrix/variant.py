@@ -3,9 +3,10 @@
 import re
 from dataclasses import dataclass
 
-from builder.config.values import Backend, Framework, Version
+from builder.config.values import Backend, Framework, System, Version
 
-SYSTEMS = ("aarch64-darwin", "aarch64-linux", "aarch64-windows", "x86_64-darwin", "x86_64-linux", "x86_64-windows")
+SYSTEMS = tuple(sorted(f"{cpu}-{os}" for cpu in System.cpus for os in System.oses))
+"""The systems that names can have: more than cells are built for."""
 
 _PREFIX = {backend: prefix for backend in Backend if (prefix := backend.facts.toolkit_prefix) is not None}
 _COMPUTE = "|".join(
@@ -15,7 +16,7 @@ _COMPUTE = "|".join(
 )
 _NAME = re.compile(
     r"(?P<framework>torch-stable-abi|torch|tvm-ffi)(?P<version>[0-9]{2,})(?P<cxx11>-cxx11)?"
-    rf"-(?P<compute>{_COMPUTE})-(?P<cpu>x86_64|aarch64)-(?P<os>linux|darwin|windows)",
+    rf"-(?P<compute>{_COMPUTE})-(?P<system>{System.pattern})",
     re.ASCII,
 )
 _NAME_PREFIX = {"torch.stable": "torch-stable-abi", "tvmffi": "tvm-ffi"}
@@ -67,7 +68,7 @@ class Variant:
             return cls._parse_noarch(name)
         tvm_ffi = match["framework"] == "tvm-ffi"
         stable = match["framework"] == "torch-stable-abi"
-        if bool(match["cxx11"]) != (not tvm_ffi and not stable and match["os"] == "linux"):
+        if bool(match["cxx11"]) != (not tvm_ffi and not stable and match["system"].endswith("-linux")):
             raise ValueError(f"{name!r}: '-cxx11' belongs to the names of torch on linux, and only there")
         digits = match["version"]
         return cls(
@@ -76,7 +77,7 @@ class Variant:
             stable=stable,
             backend=_backend(match["compute"]),
             compute=match["compute"],
-            system=f"{match['cpu']}-{match['os']}",
+            system=match["system"],
         )
 
     @classmethod
@@ -135,7 +136,7 @@ def _system(platform: str) -> str:
     found = _PLATFORM.fullmatch(platform)
     if found is None:
         raise ValueError(f"{platform!r} is not a platform tag of {', '.join(SYSTEMS)}")
-    os = next(name for name in ("linux", "darwin", "windows") if found[name] is not None)
+    os = next(name for name in System.oses if found[name] is not None)
     return f"{_CPU.get(found['cpu'], found['cpu'])}-{os}"
 
 

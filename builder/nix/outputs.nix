@@ -17,11 +17,13 @@ let
     attrNames
     concatMap
     filter
+    fromTOML
     isFunction
     listToAttrs
     map
     mapAttrs
     readDir
+    readFile
     ;
 
   inherit (programs)
@@ -32,11 +34,7 @@ let
     script
     ;
 
-  systems = [
-    "x86_64-linux"
-    "aarch64-linux"
-    "aarch64-darwin"
-  ];
+  systems = attrNames (fromTOML (readFile ../data/systems.toml));
 
   /**
     The package set of a system that the input `nixpkgs` stands for; null where it has none.

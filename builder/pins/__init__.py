@@ -13,7 +13,7 @@ from typing import Any
 from builder import resources
 from builder.config import Framework
 from builder.errors import NotHereError
-from builder.matrix import Cell
+from builder.matrix import Cell, systems
 from builder.pins import form
 
 FILE = resources.DATA / "pins.toml"
@@ -181,7 +181,7 @@ class Pins:
         """Yield everything that has an environment."""
         versions = dict.fromkeys(part.version for part in self.parts if part.version is not None)
         computes = dict.fromkeys(compute for part in self.parts for compute in part.compute)
-        ways = product(Framework, versions, computes, form.SYSTEMS, (False, True), self.pythons)
+        ways = product(Framework, versions, computes, systems.built(), (False, True), self.pythons)
         for framework, version, compute, system, stable_abi, python in ways:
             requirement = Requirement(
                 framework=framework,

@@ -8,16 +8,10 @@ from urllib.parse import urlsplit
 
 from builder import toml
 from builder.errors import BuilderError
+from builder.matrix import systems
 
 ANY = "any"
 """Stands for every Python in a part whose wheels do not depend on it."""
-
-SYSTEMS = {
-    "x86_64-linux": re.compile(r"any|(many)?linux.*_x86_64"),
-    "aarch64-linux": re.compile(r"any|(many)?linux.*_aarch64"),
-    "aarch64-darwin": re.compile(r"any|macosx_.*_(arm64|universal2)"),
-}
-"""For each system the platform tags of wheels that run there."""
 
 _TOP: dict[str, type] = {"pythons": list, "environment": dict, "part": list, "wheel": dict}
 _PART: dict[str, type] = {
@@ -87,7 +81,7 @@ def tags(file: str) -> tuple[str, str, str]:
 def serves(file: str, *, system: str, python: str) -> bool:
     """Tell whether a wheel can be installed for a Python (or `any`) on a system."""
     pythons, abi, platforms = tags(file)
-    platform = any(SYSTEMS[system].fullmatch(tag) for tag in platforms.split("."))
+    platform = any(systems.built()[system].platforms.fullmatch(tag) for tag in platforms.split("."))
     generic = any(tag.startswith("py") for tag in pythons.split("."))
     return platform and (generic or python in pythons.split(".") or (abi == "abi3" and python != ANY))
 
@@ -123,8 +117,8 @@ def _part(key: str, part: Any) -> Iterator[str]:
         return
     for system, pythons in wheels.items():
         where = f"{key}.wheels.{system}"
-        if system not in SYSTEMS:
-            yield f"{where}: unknown system; known are {', '.join(SYSTEMS)}"
+        if system not in systems.built():
+            yield f"{where}: unknown system; known are {', '.join(systems.built())}"
         elif not isinstance(pythons, dict):
             yield f"{where}: must be a table"
         else:

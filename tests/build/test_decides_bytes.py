@@ -19,7 +19,7 @@ SCRIPTS = {"builder/build/loadtest/child.py", "builder/build/sandbox/enter.py"}
 """Run as files of their own, by a build that knows their place."""
 LATE = {f"builder/config/v{number}.py" for number in range(1, 5)}
 """Imported for a config of an older schema."""
-NOT_OPENED = {"builder/data/matrix.toml", "builder/data/pins.toml"}
+NOT_OPENED = {"builder/data/matrix.toml", "builder/data/pins.toml", "builder/data/systems.toml"}
 """Read by modules of the list for others: a cell is handed its row and its pins."""
 
 LISTEN = """

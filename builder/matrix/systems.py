@@ -1,0 +1,28 @@
+"""The systems that cells are built for: the tables of `data/systems.toml`."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from builder import toml
+from builder.resources import DATA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A system that cells are built for."""
+
+    platforms: re.Pattern[str]
+    """The platform tags of wheels that run there."""
+    uv: str
+    """What uv calls it."""
+
+
+@cache
+def built() -> Mapping[str, Built]:
+    """Return every system that cells are built for, by its name."""
+    tables = toml.loads((DATA / "systems.toml").read_text(encoding="utf-8"))
+    return {
+        name: Built(platforms=re.compile(f"any|{given['platforms']}"), uv=given["uv"]) for name, given in tables.items()
+    }

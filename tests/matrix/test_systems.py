@@ -1,0 +1,38 @@
+"""Whatever is said of systems is said of the same ones."""
+
+import json
+
+from builder import matrix, pins, resources, toml
+from builder.ci.plan import runners
+from builder.config.values import System
+from builder.matrix import systems, variant
+
+BUILT = set(systems.built())
+
+
+def test_cells_are_built_for_each_system_and_for_no_other():
+    assert {row.system for row in matrix.rows()} == BUILT
+
+
+def test_wheels_are_pinned_for_each_system_and_for_no_other():
+    assert {system for part in pins.load().parts for system in part.wheels} == BUILT
+
+
+def test_each_service_of_ci_has_a_runner_for_each_system():
+    gitlab = runners.data()["gitlab"]
+    assert set(runners.data()["runner"]) == set(gitlab["runner"]) == set(gitlab["image"]) == BUILT
+    assert {one["system"] for one in runners.data()["container"]} <= BUILT
+
+
+def test_each_system_has_a_name_that_configs_and_variants_can_have():
+    assert {str(System(system)) for system in BUILT} <= set(variant.SYSTEMS)
+
+
+def test_the_schema_of_the_matrix_allows_what_a_name_can_have():
+    schema = json.loads((resources.DATA / "matrix.schema.json").read_text(encoding="utf-8"))
+    assert schema["$defs"]["system"]["pattern"] == f"^{System.pattern.replace('(?:', '(')}$"
+
+
+def test_the_data_file_is_a_table_for_each_system():
+    text = (resources.DATA / "systems.toml").read_text(encoding="utf-8")
+    assert all(set(given) == {"platforms", "uv"} for given in toml.loads(text).values())
