@@ -136,7 +136,7 @@ sys.setswitchinterval(1e-6)
 barrier, found = threading.Barrier(16), []
 def look():
     barrier.wait()
-    found.append(finders.uv_binary())
+    found.append(indexes.uv_binary())
 threads = [threading.Thread(target=look) for _ in range(16)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
