@@ -213,7 +213,7 @@ def _order(span: Span | None) -> tuple[int, int]:
 def _read(path: Path, shown: str) -> bytes:
     try:
         # Without O_NONBLOCK a FIFO would wait for a writer for ever.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise _unreadable(shown, path, reason or "unknown reason") from error

@@ -21,6 +21,7 @@ from builder.config.text import Source
 from builder.config.v5 import EDITION
 from builder.config.values import InvalidValueError
 from builder.errors import BuilderError
+from builder.files import flush_names
 
 _BOM = "\ufeff"
 
@@ -259,8 +260,4 @@ def _replace(target: Path, content: bytes) -> None:
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    directory = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    flush_names(target.parent)

@@ -140,7 +140,7 @@ class Jobserver:
         self.path = self._left.enter_context(_spelled_in_flags(folder)) / "jobserver"
         os.mkfifo(self.path, 0o600)
         # Open for both, so that opening does not wait for the other end.
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
         os.write(self._descriptor, _TOKEN * cores)
         self._cores = cores
         self._one_at_a_time = threading.Lock()

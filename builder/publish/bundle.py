@@ -14,6 +14,7 @@ from typing import Any
 
 from builder.build.loadtest import record
 from builder.errors import BuilderError, NothingToDoError
+from builder.files import flush_names
 from builder.kernel.git import Checkout
 from builder.matrix.variant import Variant
 from builder.publish.card import NAME as CARD
@@ -139,7 +140,7 @@ def _write(
     if card is not None:
         _write_file(aside / CARD, (card.encode(),), executable=False)
         (aside / CARD).replace(output / CARD)
-    _flush(output)
+    flush_names(output)
     return tuple(new)
 
 
@@ -147,7 +148,7 @@ def _write(
 def _staging(output: Path) -> Iterator[Path]:
     """Give a directory on the same disk; the lock says whether one that is there belongs to a living process."""
     aside = output / ".part"
-    lock = os.open(output, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    lock = os.open(output, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(aside, ignore_errors=True)
@@ -167,7 +168,7 @@ def _write_files(files: Mapping[str, Member], root: Path) -> None:
         _write_file(target, member.chunks(), executable=bool(member.mode & stat.S_IXUSR))
     for folder, _folders, _names in os.walk(root):
         Path(folder).chmod(0o755)
-        _flush(Path(folder))
+        flush_names(Path(folder))
 
 
 def _write_file(target: Path, pieces: Iterable[bytes], *, executable: bool) -> None:
@@ -176,14 +177,6 @@ def _write_file(target: Path, pieces: Iterable[bytes], *, executable: bool) -> N
         file.flush()
         os.fsync(file.fileno())
     target.chmod(0o755 if executable else 0o644)
-
-
-def _flush(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _equal(folder: Path, files: Mapping[str, Member]) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import BuilderError
-from builder.files import sha256_of, write_atomic
+from builder.files import flush_names, sha256_of, write_atomic
 from builder.store import scratch
 
 _ENTRY = "entry.json"
@@ -168,11 +168,11 @@ class Store:
             entry = {"wheel": name, "sha256": digest, "record": record, "report": report}
             write_atomic(aside / _ENTRY, json.dumps(entry, sort_keys=True, indent=1).encode())
             aside.chmod(0o775 if self.shared else 0o755)
-            _flush(aside)
+            flush_names(aside)
             if os.path.lexists(target):
                 self.remove(key)
             aside.rename(target)
-            _flush(target.parent)
+            flush_names(target.parent)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
             raise
@@ -342,11 +342,11 @@ class Store:
 def _open_lock(path: Path) -> int:
     """Open a lock for writing, which NFS wants, or for reading where it is another user's: `flock` takes both."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666)
     except OSError as error:
         if error.errno not in _READ_ONLY:
             raise
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if os.fstat(descriptor).st_uid == os.geteuid():
         with contextlib.suppress(OSError):
             os.fchmod(descriptor, 0o666)  # whatever the umask: a lock says nothing, and others must wait for it, too
@@ -355,7 +355,7 @@ def _open_lock(path: Path) -> int:
 
 def _content(path: Path) -> bytes:
     """Read a file of the store, in whose place there may be anything."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ValueError(f"'{path.name}' is not a file")
@@ -381,15 +381,6 @@ def _take(descriptor: int, *, wait: bool, give_up: Callable[[], bool] | None) ->
 
 def _digest_of(value: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def _flush(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _read(folder: Path) -> Entry:

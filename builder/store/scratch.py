@@ -50,7 +50,7 @@ def sweep(root: Path) -> None:
     """
     for lock in root.glob(f"*{_LOCK}"):
         try:
-            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+            descriptor = os.open(lock, os.O_RDWR)
         except OSError:
             continue  # just removed by its owner
         try:

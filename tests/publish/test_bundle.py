@@ -70,6 +70,34 @@ def test_the_variants_go_to_the_folder_build_where_none_is_named(tmp_path, monke
     assert sorted(path.name for path in (tmp_path / "build").iterdir()) == sorted([card.NAME, str(CPU)])
 
 
+def test_the_folders_above_the_variants_are_made(tmp_path):
+    output = tmp_path / "a" / "b" / "build"
+    assert run(["bundle", str(make(tmp_path, "relu", CPU)), "--output", str(output)]) == 0
+    assert (output / str(CPU)).is_dir()
+
+
+def test_a_bundle_of_no_wheel_is_refused(capsys):
+    assert run(["bundle"]) == 2
+    assert "WHEEL" in capsys.readouterr().err
+
+
+def test_the_variants_of_a_folder_are_the_folders_that_are_named_so(tmp_path):
+    for name in (str(CUDA), str(CPU), "tests", f"{CPU}.old"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "torch-cuda").touch()
+    assert bundle.variants_in(tmp_path) == (str(CPU), str(CUDA))
+    assert bundle.variants_in(tmp_path / "absent") == ()
+
+
+@pytest.mark.parametrize(("said", "expected"), [(False, False), (True, None), (None, None)])
+def test_metadata_says_of_a_wheel_that_it_was_built_without_a_sandbox(tmp_path, said, expected):
+    (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", CPU)])
+    record = {"sha256": wheel.sha256, "sandbox": said}
+    wheel.wheel.path.with_name(f"{wheel.wheel.path.name}.record.json").write_text(json.dumps(record))
+    tree = bundle.lay_out([wheel])
+    assert json.loads(tree[str(CPU)]["metadata.json"].read())["provenance"].get("sandbox") is expected
+
+
 def test_modes_do_not_depend_on_the_umask(tmp_path):
     files = package("relu", CPU)
     wheel = make(tmp_path, "relu", CPU, files=files)

@@ -1,6 +1,8 @@
 """What of a store goes, by age and by size, and what stays."""
 
+import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +72,16 @@ def test_what_is_in_use_stays_until_it_is_free(store, folder, marker, lock):
         assert gone(store, max_age=1.0) == []
     assert gone(store, max_age=1.0) == ["a"]
     assert list((store.root / folder).iterdir()) == []
+
+
+def test_what_cannot_be_removed_is_not_said_to_be_gone(store, monkeypatch):
+    add(store, "partial", "a", used=NOW - 10)
+
+    def read_only(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "rename", read_only)
+    assert gone(store, max_age=1.0) == []
 
 
 def test_a_log_goes_by_age_as_everything_else(store):

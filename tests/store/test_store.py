@@ -28,6 +28,12 @@ def test_an_entry_comes_back_as_it_was_put(store):
     assert found.record == {"variant": "v"}
 
 
+def test_a_store_is_made_with_the_folders_above_it(tmp_path):
+    store = Store(tmp_path / "a" / "b" / "store")
+    assert store.prepare()
+    assert isinstance(put(store), Entry)
+
+
 def test_an_absent_entry_is_none(store):
     assert store.find(KEY) is None
 
