@@ -7,10 +7,11 @@ import stat
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tomlkit.exceptions import TOMLKitError
 
 from builder import toml
 from builder.cli import run
-from builder.config import detect, read, update
+from builder.config import detect, read, toml_edit, update
 from builder.config.text import Source
 from builder.errors import BuilderError, ConfigError
 from tests.paths import TESTS
@@ -329,3 +330,14 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(config, monkeyp
     assert config.read_text(encoding="utf-8") == OLD
     assert list(config.parent.iterdir()) == [config]
     assert "No space left on device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [TOMLKitError("x"), LookupError("x"), StopIteration("x")], ids=repr)
+def test_a_layout_that_the_editor_cannot_follow_is_refused_with_what_to_do(monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(toml_edit, "add", fail)
+    text = '[general]\nname = "relu"\nversion = 1\nlicense = "MIT"\nbackends = ["cpu"]\n\n[torch]\nsrc = ["a.cpp"]\n'
+    with pytest.raises(BuilderError, match="cannot be rewritten"):
+        update.rewrite(Source(name="build.toml", text=text))

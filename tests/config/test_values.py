@@ -12,6 +12,7 @@ from builder.config.values import CudaCapability, GitUrl, ProjectPath, RocmArch
 def test_versions_compare_as_numbers(older, newer):
     assert Version(older) < Version(newer)
     assert Version(older) != Version(newer)
+    assert not Version(newer) < Version(newer)
     assert len({Version(older), Version(str(Version(older)))}) == 1
 
 
@@ -26,11 +27,26 @@ def test_a_kernel_name_refuses(text):
         KernelName(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("Flash Attention_2", "write 'flash-attention'"),
+        ("-relu-", "write 'relu'"),
+        ("R" * 300, f"write '{'r' * 200}'"),
+        ("é", None),
+    ],
+)
+def test_a_name_that_is_no_kernel_name_gets_the_nearest_that_is(text, remedy):
+    assert KernelName.remedy(text) == remedy
+
+
 def test_the_module_of_a_kernel_has_underscores():
     assert KernelName("flash-attention-3").module == "flash_attention_3"
 
 
-@pytest.mark.parametrize("text", ["", "/a", "..", "a/../..", "a/../../b", "a\0", "a\nb", "a\x1b"])
+@pytest.mark.parametrize(
+    "text", ["", "/a", "..", "a/../..", "a/../../b", "a//../..", "a/./../..", "a\0", "a\nb", "a\x1b"]
+)
 def test_a_path_refuses(text):
     with pytest.raises(ValueError, match="is not a path inside the project"):
         ProjectPath(text)

@@ -1,6 +1,7 @@
 """The rules of the build matrix, its counts, and the cases that Nix shares."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import tomlkit
@@ -189,6 +190,12 @@ def test_a_row_that_is_not_released_needs_all():
     config = kernel(("cpu",))
     assert rule_of(config, "torch 2.11, cpu, x86_64-linux", unbundled=False).rule == "bundle"
     assert rule_of(config, "torch 2.11, cpu, x86_64-linux").cell.bundle is False
+
+
+def test_a_row_that_is_there_twice_gives_one_cell():
+    row = next(row for row in RELEASE if row.backend is Backend.CPU)
+    decisions = decide(kernel(("cpu",)), [row, replace(row)], unbundled=True)
+    assert [decision.rule for decision in decisions] == ["built", "merged"]
 
 
 def test_the_newest_torch_tests_a_noarch_cell():
