@@ -322,7 +322,7 @@ def test_a_link_stays_a_link_and_its_target_is_rewritten(config, tmp_path):
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(config, monkeypatch, capsys):
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
@@ -334,7 +334,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(config, monkeyp
 
 @pytest.mark.parametrize("error", [TOMLKitError("x"), LookupError("x"), StopIteration("x")], ids=repr)
 def test_a_layout_that_the_editor_cannot_follow_is_refused_with_what_to_do(monkeypatch, error):
-    def fail(*_):
+    def fail(*_, **__):
         raise error
 
     monkeypatch.setattr(toml_edit, "add", fail)
