@@ -64,24 +64,33 @@ class BuildReport:
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any]) -> "BuildReport":
-        """Read what `to_json` wrote, or an older `builder`, which had fewer fields."""
-        files = table.get("files")
-        return cls(
-            load_test=LoadTest.from_report(table),
-            not_reproducible=table.get("not-reproducible"),
-            plan=table.get("plan"),
-            canonical_path=table.get("canonical-path"),
-            sandbox=table.get("sandbox"),
-            peak_memory=table.get("peak-memory"),
-            compile_seconds=table.get("compile-seconds"),
-            finish_seconds=table.get("finish-seconds"),
-            files=None
-            if files is None
-            else tuple(File(output=file["output"], start=file["start"], end=file["end"]) for file in files),
-            log=table.get("log"),
-            derivation=table.get("derivation"),
-            output=table.get("output"),
-        )
+        """Read what `to_json` wrote, or an older `builder`, which had fewer fields.
+
+        Raises:
+            ValueError: it is no report.
+        """
+        try:
+            return _read(table)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"its report cannot be read: {error!r}") from error
+
+
+def _read(table: Mapping[str, Any]) -> BuildReport:
+    files = table.get("files")
+    return BuildReport(
+        load_test=LoadTest.from_report(table),
+        not_reproducible=table.get("not-reproducible"),
+        plan=table.get("plan"),
+        canonical_path=table.get("canonical-path"),
+        sandbox=table.get("sandbox"),
+        peak_memory=table.get("peak-memory"),
+        compile_seconds=table.get("compile-seconds"),
+        finish_seconds=table.get("finish-seconds"),
+        files=None if files is None else tuple(map(_file, files)),
+        log=table.get("log"),
+        derivation=table.get("derivation"),
+        output=table.get("output"),
+    )
 
 
 def _file(table: Mapping[str, Any]) -> File:

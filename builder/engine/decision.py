@@ -6,12 +6,13 @@ from typing import Any, Literal
 
 from builder.build import reproducible
 from builder.build.record import BuildRecord, Change, changes, summary
+from builder.build.report import BuildReport
 from builder.engine.options import Options
 from builder.engine.prepare import Preparer, Request
 from builder.errors import BuilderError, ConfigError, NotHereError
 from builder.kernel import Kernel
 from builder.matrix import Cell
-from builder.store import Damaged, Entry
+from builder.store import Damaged, Entry, Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,17 @@ def plan(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[Plan,
     return tuple(_plan(preparer, cell) for cell in cells)
 
 
+def find(store: Store, key: str) -> Entry | Damaged | None:
+    """Return what a store has under a key; an entry whose report cannot be read is a damaged one."""
+    found = store.find(key)
+    if isinstance(found, Entry):
+        try:
+            BuildReport.from_json(found.report)
+        except ValueError as error:
+            return Damaged(key=key, why=str(error))
+    return found
+
+
 def why(*, options: Options, kernel: Kernel, cell: Cell, record: BuildRecord, found: Entry | Damaged | None) -> str:
     """Say in a line why a cell is a hit, or why it is built."""
     if isinstance(found, Damaged):
@@ -82,7 +94,7 @@ def _plan(preparer: Preparer, cell: Cell) -> Plan:
     last = options.store.last(kernel.config.general.name, cell.variant)
     if record is None:
         return _without_record(cell, request, last)
-    found = options.store.find(record.key)
+    found = find(options.store, record.key)
     return Plan(
         cell=cell,
         action="hit" if isinstance(found, Entry) else "build",

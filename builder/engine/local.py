@@ -164,7 +164,7 @@ class _Worker:
 
     def _hit(self, cell: Cell, record: BuildRecord) -> Outcome | None:
         with self._lock(record.key):
-            found = self.options.store.find(record.key)
+            found = decision.find(self.options.store, record.key)
             return self._deliver_hit(cell, record, found) if self._serves(found) else None
 
     def _serves(self, found: Entry | Damaged | None) -> TypeGuard[Entry]:
@@ -180,7 +180,7 @@ class _Worker:
     def _finish(self, cell: Cell, prepared: Prepared) -> Outcome:
         store, record = self.options.store, prepared.record
         with self._lock(record.key):
-            found = store.find(record.key)
+            found = decision.find(store, record.key)
             if isinstance(found, Entry) and not self.options.again:
                 tested = found if self._serves(found) else self._test_again(cell, prepared, found)
                 return self._deliver_hit(cell, record, tested)

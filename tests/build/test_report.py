@@ -3,6 +3,7 @@
 import json
 from dataclasses import fields
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,3 +84,18 @@ def test_a_report_for_nix_has_nothing_that_differs_from_build_to_build():
         "ops": None,
         "plan": None,
     }
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param([], id="no table"),
+        pytest.param({"load-test": {}}, id="half a load test"),
+        pytest.param({"load-test": {**LOADED.to_json(), "outcome": "splendid"}}, id="an unknown outcome"),
+        pytest.param({"ops": 3}, id="ops that are none"),
+        pytest.param({"files": ["a.o"]}, id="files without times"),
+    ],
+)
+def test_what_is_no_report_is_no_traceback(table):
+    with pytest.raises(ValueError, match=r"report|splendid"):
+        BuildReport.from_json(table)
