@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.binary import elf_symbols
-from builder.config import Framework
+from builder.config import Backend, Framework
 from builder.errors import BuilderError
 from builder.files import sha256_of
 
 _PYTHON_LIBRARIES = ("libtorch_python", "libtorchbind_test", "libtorch_global_deps")
 """Libraries that a kernel never links to: another Python's torch is the same torch."""
-_VERSION_FIELDS = ("cuda", "git_version", "hip", "rocm", "xpu")
+_TOOLKITS = (backend.facts.torch_version for backend in Backend)
+_VERSION_FIELDS = tuple(sorted({"git_version", "rocm", *filter(None, _TOOLKITS)}))
 
 
 class IdentityError(BuilderError):

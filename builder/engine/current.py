@@ -9,9 +9,6 @@ from builder.errors import NotHereError
 from builder.matrix import Cell
 from builder.toolchain import installed
 
-_OF_TORCH = {Backend.CUDA: "cuda", Backend.ROCM: "hip", Backend.XPU: "xpu"}
-"""What torch's identity calls the toolkit of its build."""
-
 
 def found(cell: Cell, python: Path | None) -> tuple[InstalledPackages, FrameworkIdentity]:
     """Return where the framework of a cell is that an interpreter has, by default the one that runs this, and which.
@@ -43,10 +40,11 @@ def _require(cell: Cell, found: FrameworkIdentity) -> None:
             f"{cell.variant} needs torch {cell.torch}; the current environment has {found.version}",
             help=f"install torch {cell.torch}, or build with isolation, or name a cell of torch {minor}",
         )
-    fact = _OF_TORCH.get(cell.backend)
+    fact = cell.backend.facts.torch_version
     toolkit = found.facts.get(fact or "", "")
     if fact is not None and not _is_release(toolkit, cell.toolkit if cell.backend is not Backend.XPU else None):
-        built_for = ", ".join(f"{name} {found.facts[name]}" for name in _OF_TORCH.values() if name in found.facts)
+        names = (backend.facts.torch_version or "" for backend in Backend)
+        built_for = ", ".join(f"{name} {found.facts[name]}" for name in names if name in found.facts)
         raise NotHereError(
             f"{cell.variant} needs a torch for {cell.backend} {cell.toolkit}; the current environment has "
             f"{found.version}, which is for {built_for or 'cpu'}",

@@ -6,8 +6,10 @@ import shutil
 import subprocess
 import sys
 
+import jsonschema
 import pytest
 
+from builder.resources import DATA
 from tests.paths import ROOT
 
 TABLES = """
@@ -80,7 +82,9 @@ def copy(tmp_path_factory):
 
 
 def test_the_matrix_has_its_cells(copy):
-    cells = json.loads(copy("matrix", "--format", "json"))["cells"]
+    document = json.loads(copy("matrix", "--format", "json"))
+    jsonschema.validate(document, json.loads((DATA / "matrix.schema.json").read_text(encoding="utf-8")))
+    cells = document["cells"]
     assert [cell["variant"] for cell in cells] == ["torch213-cxx11-vec42-x86_64-linux", "torch-script"]
 
 

@@ -1,6 +1,7 @@
 """A compiled wheel becomes the one that users get: its name, its tag and its members."""
 
 import json
+import re
 import struct
 import time
 import zipfile
@@ -15,6 +16,7 @@ from builder.config import Backend, Framework
 from builder.config.text import Source
 from builder.errors import AuditError, BuilderError
 from builder.kernel import Kernel
+from builder.render.template import environment
 from builder.wheel.archive import EPOCH, Bytes, Wheel
 from builder.wheel.finish import Facts, archs_of, finish
 from builder.wheel.options import WheelOptions
@@ -110,6 +112,15 @@ def test_a_wheel_that_is_delivered_has_the_time_that_is_given(fixed, same):
 def test_a_build_that_left_no_metadata_is_refused():
     with pytest.raises(BuilderError, match=r"left no demo_kernel/metadata\.json"):
         finished(package={"__init__.py": b""})
+
+
+@pytest.mark.parametrize("backend", [Backend.CPU, Backend.METAL], ids=str)
+def test_the_tag_names_the_macos_that_a_rendered_project_compiles_for(backend):
+    template = environment().get_template(f"_project/{backend}.cmake.j2")
+    text = template.render(macos=backend.facts.macos, name="demo", languages="CXX")
+    tag = finished(change=lambda cell: replace(cell, system="aarch64-darwin", backend=backend)).name
+    target = re.search(r"CMAKE_OSX_DEPLOYMENT_TARGET ([0-9.]+) ", text)[1]
+    assert f"-macosx_{target.replace('.', '_')}_" in tag
 
 
 @pytest.mark.parametrize(
