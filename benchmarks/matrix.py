@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from builder import kernel as kernels
-from builder.ci.plan import Job, Plan, documents, make, savings, without_stored
+from builder.ci.plan import CiJob, CiPlan, documents, make, savings, without_stored
 from builder.ci.plan.changes import changed_since
 from builder.ci.plan.costs import Costs
 from builder.ci.plan.runners import Runners
@@ -40,7 +40,7 @@ def _row(row: Row, age: int) -> Row:
     return replace(row, torch=torch, variant=name)
 
 
-def planned(kernel: kernels.Kernel, among: tuple[Row, ...]) -> Plan:
+def planned(kernel: kernels.Kernel, among: tuple[Row, ...]) -> CiPlan:
     """Plan as `builder matrix --format json --shards 256` does: decide, share out, print."""
     plan = make(kernel, among, RELEASE)
     shared = jobs(plan.cells, place=Runners().place, seconds=Costs(kernel.config).seconds, shards=MOST_JOBS)
@@ -61,12 +61,12 @@ def medians(kernel: kernels.Kernel, among: tuple[Row, ...], repeats: int) -> str
     return f"{statistics.median(alone):>8.1f} ms  {statistics.median(whole):>8.1f} ms"
 
 
-def jobs_of(plan: Plan) -> tuple[Job, ...]:
+def jobs_of(plan: CiPlan) -> tuple[CiJob, ...]:
     """Return the jobs of `builder matrix --format github`."""
     return jobs(plan.cells, place=Runners().place, seconds=Costs(plan.kernel.config).seconds)
 
 
-def figures(plan: Plan) -> str:
+def figures(plan: CiPlan) -> str:
     """Return cells, jobs and estimated compile seconds."""
     costs = Costs(plan.kernel.config)
     cells = {cell.variant: cell for cell in plan.cells}.values()
@@ -79,7 +79,7 @@ def git(root: Path, *arguments: str) -> None:
     subprocess.run(["git", "-C", str(root), *who, *arguments], check=True, capture_output=True)
 
 
-def after_changes(example: Path, folder: Path) -> Iterator[tuple[str, Plan, float]]:
+def after_changes(example: Path, folder: Path) -> Iterator[tuple[str, CiPlan, float]]:
     """Yield what is left to build after a change of one file of each backend, and how long it takes to tell."""
     root = folder / example.name
     shutil.copytree(example, root, ignore=shutil.ignore_patterns(".*", "build", "dist"))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from builder import cli, run, terminal
 from builder.audit.report import AuditReport, Finding
 from builder.cli import view
-from builder.engine.outcome import Event, Outcome
+from builder.engine.outcome import CellOutcome, Event
 from builder.errors import ToolError
 from builder.kernel import load
 from builder.matrix import rows, select
@@ -78,7 +78,7 @@ def test_what_a_compiler_says_is_shown_and_not_obeyed(capsys, github):
     cell = select(load(RELU).config, rows())[0]
     shown = view.GitHub() if github else view.Plain()
     shown.show(Event(variant=cell.variant, kind="note", text=EVIL))
-    failed = Outcome(cell=cell, status="failed", reason=EVIL, error=ToolError(EVIL))
+    failed = CellOutcome(cell=cell, status="failed", reason=EVIL, error=ToolError(EVIL))
     shown.show(Event(variant=cell.variant, kind="done", outcome=failed))
     terminal.err(view.summary((failed,)))
     said = capsys.readouterr().err

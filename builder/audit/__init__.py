@@ -13,12 +13,12 @@ from builder.audit import (
     torch_stable_abi,
     unique_symbols,
 )
-from builder.audit.facts import Facts, Plan
+from builder.audit.facts import AuditPromise, FrameworkClaim
 from builder.audit.report import AuditReport, Finding
 from builder.audit.subject import Library, Subject
 from builder.wheel.archive import Wheel
 
-__all__ = ["CHECKS", "AuditReport", "Facts", "Finding", "Library", "Plan", "Subject", "judge", "run"]
+__all__ = ["CHECKS", "AuditPromise", "AuditReport", "Finding", "FrameworkClaim", "Library", "Subject", "judge", "run"]
 
 BUDGET = "budget"
 """The rule of what costs more to read than any wheel does."""
@@ -40,14 +40,14 @@ CHECKS: Mapping[str, Check] = {
 """Rule → the check that finds what breaks it."""
 
 
-def run(wheel: Wheel, *, plan: Plan | None = None) -> AuditReport:
+def run(wheel: Wheel, *, plan: AuditPromise | None = None) -> AuditReport:
     """Judge a wheel, by the plan of its build where there is one, else by its own words.
 
     Raises:
         WheelError: the file is damaged.
     """
     return AuditReport(
-        wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(reading.read(wheel, plan=plan or Plan()))
+        wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(reading.read(wheel, plan=plan or AuditPromise()))
     )
 
 

@@ -16,7 +16,7 @@ _LONGEST_REQUIREMENT = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class AuditPromise:
     """What the build meant to make; what is None is taken from the wheel's own words."""
 
     variant: Variant | None = None
@@ -25,7 +25,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class FrameworkClaim:
     """What a wheel says it is."""
 
     framework: Framework
@@ -35,15 +35,15 @@ class Facts:
     stable: bool = False
 
     @classmethod
-    def of(cls, variant: Variant) -> "Facts":
+    def of(cls, variant: Variant) -> "FrameworkClaim":
         """Return the facts that a variant name states."""
         return cls(framework=variant.framework, backend=variant.backend, version=variant.version, stable=variant.stable)
 
 
-def of_label(label: str, platform: str) -> Facts | None:
+def of_label(label: str, platform: str) -> FrameworkClaim | None:
     """Return the facts of a wheel with a label, or None where label and platform are of no variant."""
     try:
-        return Facts.of(Variant.of_wheel(label, platform))
+        return FrameworkClaim.of(Variant.of_wheel(label, platform))
     except ValueError:
         return None
 
@@ -73,21 +73,21 @@ def requirement(line: str) -> Requirement | None:
         return None
 
 
-def from_contents(*, backend: object, metadata: bytes, noarch: bool) -> Facts | None:
+def from_contents(*, backend: object, metadata: bytes, noarch: bool) -> FrameworkClaim | None:
     """Return the facts of a wheel without a label, from its requirements and its backend's name."""
     try:
         known = Backend(str(backend))
     except ValueError:
         return None
     if noarch:
-        return Facts(framework=Framework.TORCH_NOARCH, backend=known)
+        return FrameworkClaim(framework=Framework.TORCH_NOARCH, backend=known)
     required = requirements(metadata)
     if "torch" not in required:
         tvm_ffi = required.get("apache-tvm-ffi")
-        return None if tvm_ffi is None else Facts(framework=Framework.TVM_FFI, backend=known)
+        return None if tvm_ffi is None else FrameworkClaim(framework=Framework.TVM_FFI, backend=known)
     for clause in required["torch"].specifier:
         match = re.match(r"([0-9]+\.[0-9]+)(\..*)?$", clause.version)
         if match and clause.operator in (">=", "=="):
             stable = clause.operator == ">="
-            return Facts(framework=Framework.TORCH, backend=known, version=Version(match[1]), stable=stable)
+            return FrameworkClaim(framework=Framework.TORCH, backend=known, version=Version(match[1]), stable=stable)
     return None

@@ -12,7 +12,7 @@ from itertools import chain
 from packaging.utils import canonicalize_name
 
 from builder.audit import facts
-from builder.audit.facts import Facts, Plan
+from builder.audit.facts import AuditPromise, FrameworkClaim
 from builder.audit.headers import header_versions
 from builder.audit.report import Finding
 from builder.audit.subject import File, Library, Subject, parse_object
@@ -30,7 +30,7 @@ _TEXTS = ("METADATA", "RECORD", "WHEEL")
 _LIBRARY_NAME = re.compile(r"\.(so(\.[0-9]+)*|pyd|dylib|dll)$")
 
 
-def read(wheel: Wheel, *, plan: Plan) -> Subject:
+def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
     """Read every member of `wheel` once.
 
     Raises:
@@ -148,9 +148,9 @@ def _package(wheel: Wheel) -> str | None:
     return next((top for top in tops if canonicalize_name(top) == wheel.name), None)
 
 
-def _facts(wheel: Wheel, *, package: str, texts: Mapping[str, bytes], plan: Plan) -> Facts | None:
+def _facts(wheel: Wheel, *, package: str, texts: Mapping[str, bytes], plan: AuditPromise) -> FrameworkClaim | None:
     if plan.variant is not None:
-        return Facts.of(plan.variant)
+        return FrameworkClaim.of(plan.variant)
     platform = min(tag.platform for tag in wheel.tags)
     if wheel.label is not None:
         return facts.of_label(wheel.label, platform)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from builder import untrusted
-from builder.audit.facts import Facts, Plan
+from builder.audit.facts import AuditPromise, FrameworkClaim
 from builder.audit.report import Finding
 from builder.binary.device_code import Image
 from builder.binary.extension import Extension
@@ -50,14 +50,14 @@ class Subject:
     tags: tuple[str, ...]
     package: str | None = None
     """The package that the wheel has; None when it has none of its name."""
-    facts: Facts | None = None
+    facts: FrameworkClaim | None = None
     files: Mapping[str, File] = field(default_factory=dict)
     texts: Mapping[str, bytes] = field(default_factory=dict)
     """Content of the files that describe the others."""
     libraries: tuple[Library, ...] = ()
     refused: tuple[Finding, ...] = ()
     """What could not be read."""
-    plan: Plan = field(default_factory=Plan)
+    plan: AuditPromise = field(default_factory=AuditPromise)
 
     @property
     def module(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from builder import resources, toml
-from builder.audit.facts import Facts
+from builder.audit.facts import FrameworkClaim
 from builder.audit.mangled import torch_names
 from builder.audit.report import Finding
 from builder.audit.subject import Library, Subject
@@ -125,7 +125,7 @@ def _unknown(symbol: Symbol, backend: Backend) -> tuple[str, str]:
     )
 
 
-def _needed(library: Library, facts: Facts) -> Iterator[Finding]:
+def _needed(library: Library, facts: FrameworkClaim) -> Iterator[Finding]:
     wanted = facts.backend.facts.torch_library
     if library.extension.format != "ELF":
         wanted = "libtorch_cpu.dylib"  # the only one there

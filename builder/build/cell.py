@@ -21,7 +21,7 @@ from builder.build import (
     reproducible,
     sandbox,
 )
-from builder.build.job import Job
+from builder.build.job import BuildJob
 from builder.build.report import BuildReport, Built
 from builder.build.sandbox import contents
 from builder.errors import AuditError, ToolError
@@ -44,7 +44,9 @@ print("wheel:", build_wheel(output, json.loads(settings)))
 Listener = Callable[[str], None]
 
 
-def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None = None) -> Built:
+def build(
+    job: BuildJob, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None = None
+) -> Built:
     """Compile, finish, audit and load one cell in the private directory `scratch`.
 
     Raises:
@@ -65,7 +67,7 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
     path.write_bytes(finished.content)
     listen("auditing")
     wheel = Wheel.read(path)
-    _audit(wheel, audit.Plan(variant=job.cell.name, archs=finish.archs_of(plan)))
+    _audit(wheel, audit.AuditPromise(variant=job.cell.name, archs=finish.archs_of(plan)))
     loaded = load.test(job, wheel, scratch=scratch, listen=listen, processes=processes)
     loaded.require(job.load_test)
     report = BuildReport(
@@ -83,13 +85,20 @@ def build(job: Job, *, scratch: Path, log: Path, listen: Listener, processes: ru
 
 
 def _compile(
-    job: Job, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None
+    job: BuildJob, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None
 ) -> tuple[Wheel, int]:
     canonical = contents.canonical(job)
-    seen = _Seen(job=job, base=sandbox.CANONICAL if canonical else scratch)
-    settings = json.dumps(_settings(seen))
-    command = [str(seen.path(job.frontend)), "-c", _FRONTEND, str(seen.base / "src"), str(seen.base / "raw"), settings]
-    variables = _variables(seen)
+    paths = _BuildPaths(job=job, base=sandbox.CANONICAL if canonical else scratch)
+    settings = json.dumps(_settings(paths))
+    command = [
+        str(paths.path(job.frontend)),
+        "-c",
+        _FRONTEND,
+        str(paths.base / "src"),
+        str(paths.base / "raw"),
+        settings,
+    ]
+    variables = _variables(paths)
     if contents.sealed(job):
         _make_cache(variables)
         room = contents.of_build(job, scratch=scratch, canonical=canonical, variables=variables)
@@ -106,9 +115,9 @@ def _compile(
     return Wheel.read(wheels[0]), done.peak
 
 
-def _facts(job: Job, plan: Mapping[str, Any] | None) -> finish.Facts:
+def _facts(job: BuildJob, plan: Mapping[str, Any] | None) -> finish.BuildFacts:
     toolchain = {} if job.toolchain is None else job.toolchain.identity
-    return finish.Facts(
+    return finish.BuildFacts(
         framework_version=job.framework_version,
         build=reproducible.inputs(
             project=job.project.digest,
@@ -120,7 +129,7 @@ def _facts(job: Job, plan: Mapping[str, Any] | None) -> finish.Facts:
         archs=finish.archs_of(plan),
         wheel=job.wheel,
         epoch=job.epoch,
-        fixed=job.experiment.has("fixed-zip"),
+        fixed=job.rules.fixed_zip,
     )
 
 
@@ -131,13 +140,13 @@ def _make_cache(variables: Mapping[str, str]) -> None:
             Path(variables["CCACHE_DIR"]).mkdir(parents=True, exist_ok=True)
 
 
-def _shortcoming(job: Job) -> str | None:
+def _shortcoming(job: BuildJob) -> str | None:
     cuda = None if job.toolchain is None or job.toolchain.cuda is None else job.toolchain.cuda.version
     # Nix's sandbox has the path itself where it can mount nothing.
     return reproducible.shortcoming(
         cuda=cuda,
         canonical=contents.canonical(job) or job.at_canonical_path,
-        sealed=job.experiment.has("module-id"),
+        sealed=job.rules.module_id,
     )
 
 
@@ -153,10 +162,10 @@ def _lay_out(project: Project, scratch: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _BuildPaths:
     """Paths as the build sees them: the scratch directory at `base`, the environment at its `env`."""
 
-    job: Job
+    job: BuildJob
     base: Path
 
     def path(self, path: Path) -> Path:
@@ -167,44 +176,44 @@ class _Seen:
         return self.base / "env" / path.relative_to(environment)
 
 
-def _settings(seen: _Seen) -> dict[str, Any]:
+def _settings(paths: _BuildPaths) -> dict[str, Any]:
     """Return scikit-build-core's settings: where to build, and with which tools."""
-    site_packages = seen.path(seen.job.site_packages)
+    site_packages = paths.path(paths.job.site_packages)
     defines = {
         "CMAKE_BUILD_TYPE": "Release",
         "CMAKE_PREFIX_PATH": str(site_packages),
         "KERNEL_TORCH_DIR": str(site_packages / "torch"),
-        **reproducible.cmake_defines(seen.job.experiment),
+        **reproducible.cmake_defines(paths.job.rules),
     }
-    job, toolchain = seen.job, seen.job.toolchain
+    job, toolchain = paths.job, paths.job.toolchain
     found = header_folders.folders(
         job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages
     )
     found |= job.headers
     if job.wheel.policy != MANYLINUX:
         defines["KERNEL_MANYLINUX"] = job.wheel.policy
-    defines.update((name, str(seen.path(folder))) for name, folder in found.items())
+    defines.update((name, str(paths.path(folder))) for name, folder in found.items())
     if toolchain is not None and toolchain.cuda is not None:
         defines["KERNEL_NVCC_THREADS"] = str(jobs.nvcc_threads(job))
     if toolchain is not None and toolchain.ccache is not None:
         languages = ("C", "CXX", "CUDA", "HIP")
         defines.update((f"CMAKE_{language}_COMPILER_LAUNCHER", str(toolchain.ccache)) for language in languages)
     return {
-        "build-dir": str(seen.base / "build"),
-        "install.strip": seen.job.experiment.has("strip"),
+        "build-dir": str(paths.base / "build"),
+        "install.strip": paths.job.rules.strip,
         "cmake.args": ["-GNinja", *(f"-D{name}={value}" for name, value in sorted(defines.items()))],
     }
 
 
-def _variables(seen: _Seen) -> dict[str, str]:
-    job, toolchain = seen.job, seen.job.toolchain
+def _variables(paths: _BuildPaths) -> dict[str, str]:
+    job, toolchain = paths.job, paths.job.toolchain
     ocloc = None if toolchain is None else toolchain.ocloc
     result = reproducible.variables(
-        seen.base,
+        paths.base,
         environ=job.environ,
-        path=(seen.path(job.frontend.parent), *job.path, *([] if ocloc is None else [ocloc.parent])),
+        path=(paths.path(job.frontend.parent), *job.path, *([] if ocloc is None else [ocloc.parent])),
         epoch=job.epoch,
-        experiment=job.experiment,
+        rules=job.rules,
     )
     result |= jobs.variables(job)
     result["NINJA_STATUS"] = "[%f/%t] "
@@ -212,7 +221,7 @@ def _variables(seen: _Seen) -> dict[str, str]:
         return result
     result |= {"CC": str(toolchain.cc.path), "CXX": str(toolchain.cxx.path)}
     if toolchain.cuda is not None:
-        root = _toolkit(seen, toolchain.cuda.path.parent.parent)
+        root = _toolkit(paths, toolchain.cuda.path.parent.parent)
         result |= {"CUDACXX": str(root / "bin/nvcc"), "CUDAToolkit_ROOT": str(root), "CUDA_HOME": str(root)}
         result["CUDAHOSTCXX"] = str(toolchain.cxx.path)
     if toolchain.hip is not None:
@@ -223,11 +232,11 @@ def _variables(seen: _Seen) -> dict[str, str]:
     return result
 
 
-def _toolkit(seen: _Seen, root: Path) -> Path:
+def _toolkit(paths: _BuildPaths, root: Path) -> Path:
     """Return the CUDA toolkit to build with: away from the canonical path, one that names kernels without paths."""
-    if seen.base == sandbox.CANONICAL or not seen.job.experiment.has("module-id"):
-        return seen.path(root)
-    return module_id.farm(root, seen.base / "cuda", folder=seen.base)
+    if paths.base == sandbox.CANONICAL or not paths.job.rules.module_id:
+        return paths.path(root)
+    return module_id.farm(root, paths.base / "cuda", folder=paths.base)
 
 
 def _plan(build: Path) -> dict[str, Any] | None:
@@ -237,7 +246,7 @@ def _plan(build: Path) -> dict[str, Any] | None:
     return plan
 
 
-def _audit(wheel: Wheel, plan: audit.Plan) -> None:
+def _audit(wheel: Wheel, plan: audit.AuditPromise) -> None:
     report = audit.run(wheel, plan=plan)
     if not report.ok:
         raise AuditError(f"{wheel.path.name} breaks rules\n{report.to_text()}")

@@ -7,20 +7,20 @@ from pathlib import Path
 from builder.config import Backend, Config
 from builder.errors import BuilderError
 from builder.kernel import git
-from builder.pins import Wheel
+from builder.pins import PinnedWheel
 from builder.render import libraries
 from builder.render.arguments import Arguments
 
 
-def wheels(config: Config, backend: Backend, *, environ: Mapping[str, str]) -> tuple[Wheel, ...]:
+def wheels(config: Config, backend: Backend, *, environ: Mapping[str, str]) -> tuple[PinnedWheel, ...]:
     """Return the pinned wheels of the libraries for which the user names no folder."""
     wanted = (found for found in libraries.of(config, backend) if "WHEEL" in found and not _named(found, environ))
     return tuple(_wheel(*str(found["WHEEL"]).split("=="), sha256=str(found["SHA256"])) for found in wanted)
 
 
-def _wheel(name: str, version: str, *, sha256: str) -> Wheel:
+def _wheel(name: str, version: str, *, sha256: str) -> PinnedWheel:
     file = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
-    return Wheel(file=file, name=name, version=version, sha256=sha256)
+    return PinnedWheel(file=file, name=name, version=version, sha256=sha256)
 
 
 def folders(config: Config, backend: Backend, *, environ: Mapping[str, str], site_packages: Path) -> dict[str, Path]:

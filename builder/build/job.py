@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.build.reproducible import Experiment
+from builder.build.reproducible import Rules
 from builder.config import LoadTestRule
 from builder.errors import ToolError
 from builder.kernel import Kernel
@@ -37,7 +37,7 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class BuildJob:
     """All that one build is made of."""
 
     kernel: Kernel
@@ -78,5 +78,5 @@ class Job:
     """Whether Nix runs it: its sandbox is the one that counts."""
     at_canonical_path: bool = False
     """Whether the scratch directory itself is at the canonical path."""
-    experiment: Experiment = field(default_factory=Experiment)
+    rules: Rules = field(default_factory=Rules)
     """Which rules of reproducible builds are off: none, in what is delivered."""

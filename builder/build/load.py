@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from builder import run
 from builder.build import loadtest, sandbox, standin
-from builder.build.job import Job
+from builder.build.job import BuildJob
 from builder.build.loadtest.imports import imported
 from builder.build.sandbox import contents
 from builder.config import Backend, Framework, LoadTestRule
@@ -20,7 +20,7 @@ Listener = Callable[[str], None]
 
 
 def test(
-    job: Job, wheel: Wheel, *, scratch: Path, listen: Listener, processes: run.Processes | None
+    job: BuildJob, wheel: Wheel, *, scratch: Path, listen: Listener, processes: run.Processes | None
 ) -> loadtest.LoadTest:
     """Return what becomes of the load test of a finished wheel; nothing is refused here."""
     if job.load_test is LoadTestRule.SKIP:
@@ -45,7 +45,7 @@ def test(
     )
 
 
-def _room(job: Job) -> sandbox.Room | None:
+def _room(job: BuildJob) -> sandbox.Room | None:
     """Return what a load test sees; None where it has no sandbox.
 
     There it cannot write into the environment, so the bytecode of the framework is made before, by nobody's kernel.
@@ -58,7 +58,7 @@ def _room(job: Job) -> sandbox.Room | None:
     return contents.of_load_test(job)
 
 
-def foresee(job: Job, scratch: Path, listen: Listener, processes: run.Processes | None) -> None:
+def foresee(job: BuildJob, scratch: Path, listen: Listener, processes: run.Processes | None) -> None:
     """Refuse a kernel before it is compiled, where its package imports what its users will not have.
 
     Raises:
@@ -90,7 +90,7 @@ def foresee(job: Job, scratch: Path, listen: Listener, processes: run.Processes 
         judged.require(job.load_test)
 
 
-def _strangers(job: Job) -> tuple[str, ...]:
+def _strangers(job: BuildJob) -> tuple[str, ...]:
     """Return the modules that the package names and no folder of its load test seems to have."""
     package = job.kernel.config.general.name.module
     known = {package, "torch", *sys.stdlib_module_names, *job.beside.absent}
@@ -101,7 +101,7 @@ def _strangers(job: Job) -> tuple[str, ...]:
     return tuple(sorted({name for text in own for name in imported(text)} - known))
 
 
-def _beside(job: Job, folder: Path) -> loadtest.Beside:
+def _beside(job: BuildJob, folder: Path) -> loadtest.Beside:
     """Unpack the kernels that this one depends on, and return what the load test finds beside the framework."""
     if not job.beside.kernels:
         return job.beside
@@ -112,7 +112,7 @@ def _beside(job: Job, folder: Path) -> loadtest.Beside:
     return replace(job.beside, folders=(*job.beside.folders, folder))
 
 
-def _stand_ins(job: Job, package: Path, folder: Path) -> tuple[Path, ...]:
+def _stand_ins(job: BuildJob, package: Path, folder: Path) -> tuple[Path, ...]:
     """Return where the loader finds GPU libraries that this machine has not: they are only named, never called."""
     if job.toolchain is None or job.cell.backend is Backend.CPU:
         return ()

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from builder.build import header_folders, own_code, reproducible, sandbox
 from builder.build.framework import FrameworkIdentity, python_of_torch
-from builder.build.job import Beside, Job
+from builder.build.job import Beside, BuildJob
 from builder.build.loadtest.beside import found
 from builder.build.record import BuildRecord, file_digests, of_build_tools
-from builder.build.reproducible import Experiment
+from builder.build.reproducible import Rules
 from builder.build.spec import BuildSpec, InstalledPackages, PinnedPackages
 from builder.config import LoadTestRule
 from builder.kernel import Kernel
@@ -38,7 +38,7 @@ class Ingredients:
     """Whether the build is at the path where every build is."""
     sealed: bool
     """Whether it sees nothing of the machine that no key has."""
-    experiment: Experiment = field(default_factory=Experiment)
+    rules: Rules = field(default_factory=Rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Prepared:
     """A build and the record of all that it is made of."""
 
     spec: BuildSpec
-    job: Job
+    job: BuildJob
     record: BuildRecord
 
     @property
@@ -106,7 +106,7 @@ def load_test_rule(spec: BuildSpec, kernel: Kernel) -> LoadTestRule:
 
 
 def _environment(given: Ingredients) -> dict[str, str]:
-    spec, environ, without = given.spec, given.environ, given.experiment.without
+    spec, environ, without = given.spec, given.environ, given.rules.off
     result = {
         "SOURCE_DATE_EPOCH": str(spec.options.epoch),
         "place": str(sandbox.CANONICAL) if given.canonical and given.toolchain is not None else "",
@@ -123,11 +123,11 @@ def _environment(given: Ingredients) -> dict[str, str]:
     return result | header_folders.digests(given.kernel.config, spec.cell.backend, environ=environ)
 
 
-def _job(given: Ingredients, workplace: Workplace) -> Job:
+def _job(given: Ingredients, workplace: Workplace) -> BuildJob:
     spec = given.spec
     environment = spec.environment
     installed = isinstance(environment, InstalledPackages)
-    return Job(
+    return BuildJob(
         kernel=given.kernel,
         cell=spec.cell,
         project=given.project,
@@ -149,7 +149,7 @@ def _job(given: Ingredients, workplace: Workplace) -> Job:
         pins=spec.pins,
         enclosed=workplace.enclosed,
         at_canonical_path=workplace.at_canonical_path,
-        experiment=given.experiment,
+        rules=given.rules,
     )
 
 

@@ -97,30 +97,52 @@ SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
-    """How a build departs from the rules, to find what depends on them: nothing that is delivered is built so."""
+class Rules:
+    """Which rules hold: all of them, but where `builder repro` looks for what one of them closes."""
 
-    without: tuple[str, ...] = ()
-    """Rules that are off."""
+    canonical_path: bool = True
+    sandbox: bool = True
+    module_id: bool = True
+    prefix_map: bool = True
+    random_seed: bool = True
+    strip: bool = True
+    install_rpath: bool = True
+    source_date_epoch: bool = True
+    environment: bool = True
+    fixed_zip: bool = True
+    sorted_inputs: bool = True
     variables: Mapping[str, str] = field(default_factory=dict)
     """Variables that the build sees beside its own."""
 
-    def __post_init__(self) -> None:
-        check(self.without)
+    @classmethod
+    def without(cls, names: Iterable[str], *, variables: Mapping[str, str] | None = None) -> "Rules":
+        """Return all rules but those that are named.
+
+        Raises:
+            BuilderError: one of the names is not known.
+        """
+        names = tuple(names)
+        check(names)
+        return cls(**{name.replace("-", "_"): False for name in names}, variables=variables or {})
 
     @classmethod
-    def from_json(cls, text: str) -> "Experiment":
-        """Read what `to_json` wrote."""
+    def from_json(cls, text: str) -> "Rules":
+        """Read what `to_json` wrote.
+
+        Raises:
+            BuilderError: it names a rule that is not known.
+        """
         table = json.loads(text)
-        return cls(without=tuple(table.get("without", ())), variables=table.get("variables", {}))
+        return cls.without(table.get("without", ()), variables=table.get("variables", {}))
 
     def to_json(self) -> str:
         """Spell it for another process."""
-        return json.dumps({"without": self.without, "variables": dict(self.variables)})
+        return json.dumps({"without": self.off, "variables": dict(self.variables)})
 
-    def has(self, rule: str) -> bool:
-        """Whether a rule holds."""
-        return rule not in self.without
+    @property
+    def off(self) -> tuple[str, ...]:
+        """The names of the rules that do not hold."""
+        return tuple(name for name in NAMES if not getattr(self, name.replace("-", "_")))
 
 
 def check(names: Iterable[str]) -> None:
@@ -137,13 +159,13 @@ def check(names: Iterable[str]) -> None:
 
 
 def variables(
-    base: Path, *, environ: Mapping[str, str], path: tuple[Path, ...], epoch: int, experiment: Experiment
+    base: Path, *, environ: Mapping[str, str], path: tuple[Path, ...], epoch: int, rules: Rules
 ) -> dict[str, str]:
     """Return the whole environment of a build: nothing of the user's but what cannot change a bit, or is in the key.
 
     `base` is the scratch directory as the build sees it, `path` goes before the system's own PATH.
     """
-    result = {} if experiment.has("environment") else dict(environ)
+    result = {} if rules.environment else dict(environ)
     result |= {
         "HOME": str(base / "home"),
         "LC_ALL": "C.UTF-8",
@@ -156,10 +178,10 @@ def variables(
         "TZ": "UTC",
         "XDG_CACHE_HOME": str(base / "home"),
     }
-    if not experiment.has("source-date-epoch"):
+    if not rules.source_date_epoch:
         del result["SOURCE_DATE_EPOCH"]
     result.update((name, environ[name]) for name in (*_KEPT_ALWAYS, *REACHES_BUILD) if environ.get(name))
-    return result | dict(experiment.variables)
+    return result | dict(rules.variables)
 
 
 def epoch_of(environ: Mapping[str, str]) -> int:
@@ -189,9 +211,9 @@ def checked_epoch(text: str, *, name: str) -> int:
     return int(text)
 
 
-def cmake_defines(experiment: Experiment) -> dict[str, str]:
+def cmake_defines(rules: Rules) -> dict[str, str]:
     """Return what tells a rendered project which of its rules are off."""
-    off = [rule.name for rule in RULES if rule.cmake and rule.name in experiment.without]
+    off = [rule.name for rule in RULES if rule.cmake and rule.name in rules.off]
     return {"KERNEL_WITHOUT_RULES": ";".join(off)} if off else {}
 
 

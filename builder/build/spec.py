@@ -10,7 +10,7 @@ from builder.build import reproducible
 from builder.config import Backend, Framework, LoadTestRule, Version
 from builder.errors import BuilderError
 from builder.matrix import Cell
-from builder.pins import PinSet, Wheel, dotted
+from builder.pins import PinnedWheel, PinSet, dotted
 from builder.wheel.archive import EPOCH
 from builder.wheel.options import WheelOptions
 from builder.wording import listed, nearest, quoted
@@ -117,7 +117,7 @@ class PinnedPackages:
     def from_json(cls, table: Mapping[str, Any]) -> "PinnedPackages":
         """Read what `to_json` wrote."""
         pins = table["pins"]
-        wheels = tuple(Wheel(**wheel) for wheel in pins["wheels"])
+        wheels = tuple(PinnedWheel(**wheel) for wheel in pins["wheels"])
         return cls(path=Path(table["path"]), pins=PinSet(pins["python"], pins["system"], wheels))
 
 

@@ -13,14 +13,14 @@ import click
 from builder import kernel as kernels
 from builder import terminal
 from builder.binary.manylinux import MANYLINUX
-from builder.build.reproducible import Experiment
+from builder.build.reproducible import Rules
 from builder.cli import selecting, view
 from builder.cli.arguments import Age, Size, kernel_argument, load_test_option, store_option
 from builder.cli.selecting import backends_option, sets_option, unbundled_option, variants_option
 from builder.config import Backend, LoadTestRule
 from builder.engine import budget, decision, local
 from builder.engine.options import Options
-from builder.engine.outcome import Event, Listen, Outcome
+from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.files import write_atomic
 from builder.matrix import Cell
@@ -119,7 +119,7 @@ def command(
         only_possible=not named,
         again=rebuild,
         time_limit=time_limit,
-        experiment=Experiment.from_json(experiment),
+        rules=Rules.from_json(experiment),
     )
     if engine == "nix":
         _check_for_nix(no_isolation=no_isolation, dry_run=dry_run)
@@ -145,7 +145,7 @@ def command(
 
 def _recording(
     show: Listen, target: Path | None, kernel: kernels.Kernel
-) -> tuple[Listen, Callable[[Sequence[Outcome]], None]]:
+) -> tuple[Listen, Callable[[Sequence[CellOutcome]], None]]:
     """Return what a build tells its events, and what to do with its outcomes in the end."""
     if target is None:
         return show, lambda _: None
@@ -184,7 +184,7 @@ def _check_for_nix(*, no_isolation: bool, dry_run: bool) -> None:
 
 
 def _show_plan(kernel: kernels.Kernel, cells: Sequence[Cell], options: Options, *, as_json: bool) -> int:
-    plans = decision.plan(kernel, cells, options)
+    plans = decision.dry_run(kernel, cells, options)
     if as_json:
         terminal.document(json.dumps([plan.to_json() for plan in plans], indent=2), end="\n")
     for plan in () if as_json else plans:
@@ -192,7 +192,7 @@ def _show_plan(kernel: kernels.Kernel, cells: Sequence[Cell], options: Options, 
     return 0
 
 
-def _finish(outcomes: tuple[Outcome, ...], *, as_json: bool) -> int:
+def _finish(outcomes: tuple[CellOutcome, ...], *, as_json: bool) -> int:
     terminal.err(view.summary(outcomes))
     if as_json:
         terminal.document(json.dumps([outcome.to_json() for outcome in outcomes], indent=2), end="\n")

@@ -8,7 +8,7 @@ import click
 
 from builder import kernel as kernels
 from builder import matrix, terminal
-from builder.ci.plan import Job, Plan, make, text, without_stored
+from builder.ci.plan import CiJob, CiPlan, make, text, without_stored
 from builder.ci.plan.runners import Runners, parse
 from builder.cli.arguments import Name, kernel_argument, store_option
 from builder.cli.selecting import backends_option, sets_option, unbundled_option
@@ -73,7 +73,7 @@ def command(
         terminal.document(_shown(plan, form, places, shards))
 
 
-def _stored(plan: Plan, store: Path) -> Callable[[Cell], bool]:
+def _stored(plan: CiPlan, store: Path) -> Callable[[Cell], bool]:
     """Return whether a cell's wheel is in the store; only cells of this machine's system can have a key here."""
     from builder import toolchain  # noqa: PLC0415  start-up time
     from builder.engine import budget, decision  # noqa: PLC0415
@@ -83,13 +83,13 @@ def _stored(plan: Plan, store: Path) -> Callable[[Cell], bool]:
     here = toolchain.system()
     options = Options(store=Store(store), output=Path(), limits=budget.machine(), environ=dict(os.environ))
     cells = tuple(cell for cell in plan.cells if cell.system == here)
-    found = decision.plan(plan.kernel, cells, options)
+    found = decision.dry_run(plan.kernel, cells, options)
     # By name: a noarch wheel is the same for every system.
     hits = {one.cell.variant for one in found if one.action == "hit"}
     return lambda cell: cell.variant in hits
 
 
-def _shown(plan: Plan, form: str, places: Runners, shards: int | None) -> str:
+def _shown(plan: CiPlan, form: str, places: Runners, shards: int | None) -> str:
     split = None if shards is None and form not in {"github", "gitlab"} else _jobs(plan, places, shards)
     if form == "names":
         return text.names(plan, split)
@@ -102,7 +102,7 @@ def _shown(plan: Plan, form: str, places: Runners, shards: int | None) -> str:
     return documents.github(split or ()) if form == "github" else documents.gitlab(split or ())
 
 
-def _jobs(plan: Plan, places: Runners, shards: int | None) -> tuple[Job, ...]:
+def _jobs(plan: CiPlan, places: Runners, shards: int | None) -> tuple[CiJob, ...]:
     from builder.ci.plan.costs import Costs  # noqa: PLC0415  start-up time
     from builder.ci.plan.shards import jobs  # noqa: PLC0415
 

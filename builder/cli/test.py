@@ -72,7 +72,7 @@ def command(
     )
     if not variants:
         order = kernel_tests.backends(cells[0].framework, found)
-        cells = (kernel_tests.choose(decision.plan(loaded, cells, options), order).cell,)
+        cells = (kernel_tests.choose(decision.dry_run(loaded, cells, options), order).cell,)
     shown = view.choose(environ=os.environ, quiet=quiet)
     with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
         shown.start()

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from builder import terminal
 from builder.build.loadtest.outcome import LoadState
-from builder.engine.outcome import Event, Outcome
+from builder.engine.outcome import CellOutcome, Event
 from builder.errors import WrongHashError
 
 _WORDS = {"built": "built", "hit": "unchanged", "skipped": "skipped", "stopped": "stopped", "failed": "FAILED"}
@@ -123,7 +123,7 @@ class Live:
         return table
 
 
-def line_of(outcome: Outcome) -> str:
+def line_of(outcome: CellOutcome) -> str:
     """Say in a line what became of a cell."""
     variant, word = outcome.cell.variant, _WORDS[outcome.status]
     if outcome.wheel is not None and outcome.report is not None:
@@ -134,11 +134,11 @@ def line_of(outcome: Outcome) -> str:
     return f"{variant}: {word}: {outcome.reason.splitlines()[0].removeprefix(f'{variant} ')}"
 
 
-def _is_unsandboxed(outcome: Outcome) -> bool:
+def _is_unsandboxed(outcome: CellOutcome) -> bool:
     return outcome.report is not None and outcome.report.sandbox is False
 
 
-def summary(outcomes: tuple[Outcome, ...]) -> str:
+def summary(outcomes: tuple[CellOutcome, ...]) -> str:
     """Say what was built, skipped (why) and failed; a failed cell's own first error comes whole."""
     errors = [each.error for each in outcomes if each.status == "failed" and each.error is not None]
     # Last, where it is seen: somebody serves what was not pinned.

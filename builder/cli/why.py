@@ -37,7 +37,7 @@ def command(
         environ=dict(os.environ),
         isolation=not no_isolation,
     )
-    plans = decision.plan(loaded, cells, options)
+    plans = decision.dry_run(loaded, cells, options)
     if as_json:
         terminal.document(json.dumps([plan.to_json() for plan in plans], indent=2), end="\n")
         return

@@ -12,11 +12,11 @@ from builder.engine.prepare import Preparer, Request
 from builder.errors import BuilderError, ConfigError, NotHereError
 from builder.kernel import Kernel
 from builder.matrix import Cell
-from builder.store import Damaged, Entry, Store
+from builder.store import Damaged, Store, StoredWheel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DryRun:
     """What a build of a cell would do."""
 
     cell: Cell
@@ -52,17 +52,17 @@ class Plan:
         }
 
 
-def plan(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[Plan, ...]:
+def dry_run(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[DryRun, ...]:
     """Say for each cell whether the store has it, or which field changed since its last build."""
     options.store.prepare()
     preparer = Preparer(kernel=kernel, options=options, step=lambda _cell, _text: None)
     return tuple(_plan(preparer, cell) for cell in cells)
 
 
-def find(store: Store, key: str) -> Entry | Damaged | None:
+def find(store: Store, key: str) -> StoredWheel | Damaged | None:
     """Return what a store has under a key; an entry whose report cannot be read is a damaged one."""
     found = store.find(key)
-    if isinstance(found, Entry):
+    if isinstance(found, StoredWheel):
         try:
             BuildReport.from_json(found.report)
         except ValueError as error:
@@ -70,34 +70,36 @@ def find(store: Store, key: str) -> Entry | Damaged | None:
     return found
 
 
-def why(*, options: Options, kernel: Kernel, cell: Cell, record: BuildRecord, found: Entry | Damaged | None) -> str:
+def why(
+    *, options: Options, kernel: Kernel, cell: Cell, record: BuildRecord, found: StoredWheel | Damaged | None
+) -> str:
     """Say in a line why a cell is a hit, or why it is built."""
     if isinstance(found, Damaged):
         return f"the entry in the store is damaged and is built again: {found.why}"
-    if isinstance(found, Entry):
+    if isinstance(found, StoredWheel):
         return "built again, as asked" if options.again else "nothing changed"
     last = options.store.last(kernel.config.general.name, cell.variant)
     return "first build of this cell" if last is None else summary(last, record)
 
 
-def _plan(preparer: Preparer, cell: Cell) -> Plan:
+def _plan(preparer: Preparer, cell: Cell) -> DryRun:
     options, kernel = preparer.options, preparer.kernel
     try:
         request = preparer.request(cell)
         record = preparer.record(request)
     except NotHereError as error:
-        return Plan(cell=cell, action="skip", reason=str(error))
+        return DryRun(cell=cell, action="skip", reason=str(error))
     except ConfigError:  # of no cell alone
         raise
     except BuilderError as error:
-        return Plan(cell=cell, action="refuse", reason=str(error))
+        return DryRun(cell=cell, action="refuse", reason=str(error))
     last = options.store.last(kernel.config.general.name, cell.variant)
     if record is None:
         return _without_record(cell, request, last)
     found = find(options.store, record.key)
-    return Plan(
+    return DryRun(
         cell=cell,
-        action="hit" if isinstance(found, Entry) else "build",
+        action="hit" if isinstance(found, StoredWheel) else "build",
         reason=why(options=options, kernel=kernel, cell=cell, record=record, found=found),
         key=record.key,
         changes=() if last is None else changes(last, record),
@@ -107,11 +109,11 @@ def _plan(preparer: Preparer, cell: Cell) -> Plan:
     )
 
 
-def _without_record(cell: Cell, request: Request, last: Mapping[str, Any] | None) -> Plan:
+def _without_record(cell: Cell, request: Request, last: Mapping[str, Any] | None) -> DryRun:
     """Return the plan of a cell whose environment was never made: its torch is known by its pins alone."""
     pinned = request.spec.pins
     changed = last is not None and last.get("pins") != pinned
-    return Plan(
+    return DryRun(
         cell=cell,
         action="build",
         reason="changed: pins" if changed else "the store has no environment for its pins yet",

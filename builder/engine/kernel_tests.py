@@ -13,7 +13,7 @@ from builder import run as tools
 from builder import terminal
 from builder.build.framework import torch_identity
 from builder.config import Backend, Framework
-from builder.engine.decision import Plan
+from builder.engine.decision import DryRun
 from builder.errors import BuilderError, ToolError
 from builder.matrix import Cell
 from builder.toolchain.installed import Current
@@ -76,7 +76,7 @@ def backends(framework: Framework, found: Current) -> tuple[Backend, ...]:
     return (*devices, Backend.METAL, Backend.CPU)
 
 
-def choose(plans: Iterable[Plan], order: Sequence[Backend]) -> Plan:
+def choose(plans: Iterable[DryRun], order: Sequence[Backend]) -> DryRun:
     """Return the first cell that can be built, of the first backend that has one.
 
     Raises:

@@ -19,14 +19,14 @@ from builder.build.report import BuildReport, Built
 from builder.engine import decision
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.options import Options
-from builder.engine.outcome import Event, Listen, Outcome, Status
+from builder.engine.outcome import CellOutcome, Event, Listen, Status
 from builder.engine.prepare import Preparer
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
 from builder.files import write_atomic
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.run import Processes
-from builder.store import Damaged, Entry, StoppedError
+from builder.store import Damaged, StoppedError, StoredWheel
 from builder.wheel.archive import Wheel
 
 _GRACE = 30.0
@@ -36,7 +36,7 @@ _MOST_CELLS = 16
 """Cells that are looked at side by side; how many compile is the budget's business."""
 
 
-def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen: Listen) -> tuple[Outcome, ...]:
+def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen: Listen) -> tuple[CellOutcome, ...]:
     """Build cells side by side and return what became of each, in their order.
 
     Ctrl-C ends every compiler, leaves nothing half-written, and is raised again. So does the time limit, but what the
@@ -66,7 +66,7 @@ def _deadline(began: float, limit: float | None) -> float | None:
     return None if limit is None else began + limit - min(_GRACE, limit * _GRACE_SHARE)
 
 
-def _wait(futures: Iterable["Future[Outcome]"], processes: Processes, *, deadline: float | None) -> None:
+def _wait(futures: Iterable["Future[CellOutcome]"], processes: Processes, *, deadline: float | None) -> None:
     """Wait for all in short turns: a signal is only seen between two of them."""
     left = set(futures)
     while left:
@@ -116,7 +116,7 @@ class _Worker:
             writable=writable,
         )
 
-    def run(self, cell: Cell) -> Outcome:
+    def run(self, cell: Cell) -> CellOutcome:
         """Bring one cell to its end; a user's error becomes an outcome."""
         began = time.monotonic()
         log = self.options.store.log(self.kernel.config.general.name, cell.variant)
@@ -126,24 +126,24 @@ class _Worker:
             raise
         except OSError as error:
             failure = _file_system(error)
-            outcome = Outcome(cell=cell, status="failed", reason=failure.message, error=failure)
+            outcome = CellOutcome(cell=cell, status="failed", reason=failure.message, error=failure)
         except BuilderError as error:
             outcome = self._refused(cell, error)
         outcome = replace(outcome, seconds=time.monotonic() - began, log=log if log.is_file() else None)
         self.listen(Event(variant=cell.variant, kind="done", outcome=outcome))
         return outcome
 
-    def _refused(self, cell: Cell, error: BuilderError) -> Outcome:
+    def _refused(self, cell: Cell, error: BuilderError) -> CellOutcome:
         """Return what an error makes of a cell: stopped, or skipped because this machine lacks something, or failed."""
         # What a tool says that was just ended is not its own failure; a wrong file is one all the same.
         ended = self.processes.cancelled and isinstance(error, ToolError) and not isinstance(error, WrongHashError)
         if isinstance(error, StoppedError) or ended:
             stopped = error if isinstance(error, StoppedError) else _stopped(cell, self.options)
-            return Outcome(cell=cell, status="stopped", reason=stopped.message, error=stopped)
+            return CellOutcome(cell=cell, status="stopped", reason=stopped.message, error=stopped)
         skipped = self.options.only_possible and isinstance(error, NotHereError)
-        return Outcome(cell=cell, status="skipped" if skipped else "failed", reason=error.message, error=error)
+        return CellOutcome(cell=cell, status="skipped" if skipped else "failed", reason=error.message, error=error)
 
-    def _run(self, cell: Cell) -> Outcome:
+    def _run(self, cell: Cell) -> CellOutcome:
         if self.processes.cancelled:
             raise _stopped(cell, self.options)
         request = self.preparer.request(cell)
@@ -162,26 +162,28 @@ class _Worker:
                 if all(environment.is_dir() for environment in prepared.environments):
                     return self._finish(cell, prepared)
 
-    def _hit(self, cell: Cell, record: BuildRecord) -> Outcome | None:
+    def _hit(self, cell: Cell, record: BuildRecord) -> CellOutcome | None:
         with self._lock(record.key):
             found = decision.find(self.options.store, record.key)
             return self._deliver_hit(cell, record, found) if self._serves(found) else None
 
-    def _serves(self, found: Entry | Damaged | None) -> TypeGuard[Entry]:
+    def _serves(self, found: StoredWheel | Damaged | None) -> TypeGuard[StoredWheel]:
         """Whether an entry is there whose load test is the one that is asked for."""
-        return isinstance(found, Entry) and BuildReport.from_json(found.report).load_test.answers(self.preparer.rule)
+        return isinstance(found, StoredWheel) and BuildReport.from_json(found.report).load_test.answers(
+            self.preparer.rule
+        )
 
-    def _deliver_hit(self, cell: Cell, record: BuildRecord, found: Entry) -> Outcome:
+    def _deliver_hit(self, cell: Cell, record: BuildRecord, found: StoredWheel) -> CellOutcome:
         self._remember(cell, record)
         self.options.store.touch(record.key)
         content = found.wheel.read_bytes()
         return self._deliver(cell, found, content, status="hit", reason="nothing changed")
 
-    def _finish(self, cell: Cell, prepared: Prepared) -> Outcome:
+    def _finish(self, cell: Cell, prepared: Prepared) -> CellOutcome:
         store, record = self.options.store, prepared.record
         with self._lock(record.key):
             found = decision.find(store, record.key)
-            if isinstance(found, Entry) and not self.options.again:
+            if isinstance(found, StoredWheel) and not self.options.again:
                 tested = found if self._serves(found) else self._test_again(cell, prepared, found)
                 return self._deliver_hit(cell, record, tested)
             reason = decision.why(options=self.options, kernel=self.kernel, cell=cell, record=record, found=found)
@@ -189,7 +191,7 @@ class _Worker:
             entry, content = self._build(cell, prepared)
             return self._deliver(cell, entry, content, status="built", reason=reason)
 
-    def _test_again(self, cell: Cell, prepared: Prepared, entry: Entry) -> Entry:
+    def _test_again(self, cell: Cell, prepared: Prepared, entry: StoredWheel) -> StoredWheel:
         """Load a wheel of the store that was kept without a test, or in spite of it.
 
         Raises:
@@ -220,7 +222,7 @@ class _Worker:
                 held.enter_context(self.options.store.lock(key, give_up=lambda: self.processes.cancelled))
             yield
 
-    def _build(self, cell: Cell, prepared: Prepared) -> tuple[Entry, bytes]:
+    def _build(self, cell: Cell, prepared: Prepared) -> tuple[StoredWheel, bytes]:
         options = self.options
         log = options.store.log(self.kernel.config.general.name, cell.variant)
         try:
@@ -233,7 +235,7 @@ class _Worker:
         record, report = asdict(prepared.record), replace(built.report, log=str(log)).to_json()
         key = prepared.record.key
         digest = hashlib.sha256(built.content).hexdigest()
-        entry = Entry(key=key, wheel=Path(built.name), sha256=digest, record=record, report=report)
+        entry = StoredWheel(key=key, wheel=Path(built.name), sha256=digest, record=record, report=report)
         if self.writable:
             with contextlib.suppress(PermissionError):  # another user's entry is in its place: delivered, and not kept
                 entry = options.store.put(key, (built.name, built.content), record=record, report=report)
@@ -285,7 +287,7 @@ class _Worker:
             name = self.kernel.config.general.name
             self.options.store.set_last(name, cell.variant, key=record.key, record=asdict(record))
 
-    def _deliver(self, cell: Cell, entry: Entry, content: bytes, *, status: Status, reason: str) -> Outcome:
+    def _deliver(self, cell: Cell, entry: StoredWheel, content: bytes, *, status: Status, reason: str) -> CellOutcome:
         """Write a wheel to the output, whole or not at all."""
         if hashlib.sha256(content).hexdigest() != entry.sha256:
             raise ToolError(f"'{entry.wheel}' changed while it was read", help="check the disk, and build again")
@@ -300,7 +302,7 @@ class _Worker:
                 f"cannot write '{target}': {error.strerror}",
                 help="the wheel is in the store; free the disk or name another folder with --output, and build again",
             ) from error
-        return Outcome(
+        return CellOutcome(
             cell=cell,
             status=status,
             wheel=target,

@@ -15,7 +15,7 @@ from builder.build.report import BuildReport
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import LogLine, NixLog
 from builder.engine.options import Options
-from builder.engine.outcome import Event, Listen, Outcome, Status
+from builder.engine.outcome import CellOutcome, Event, Listen, Status
 from builder.environment import indexes
 from builder.errors import AuditError, BuilderError, ToolError
 from builder.files import sha256_of, write_atomic
@@ -45,7 +45,7 @@ class NixOptions:
 
 def build_cells(
     kernel: Kernel, cells: Sequence[Cell], options: Options, listen: Listen, *, nix: NixOptions | None = None
-) -> tuple[Outcome, ...]:
+) -> tuple[CellOutcome, ...]:
     """Build cells with Nix and return what became of each, in their order."""
     options.store.prepare()
     asked = nix or NixOptions()
@@ -64,7 +64,7 @@ def build_cells(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Planned:
+class _CellDerivation:
     """What Nix would do for a cell."""
 
     cell: Cell
@@ -88,7 +88,7 @@ class _Run:
 
     FAILURES: ClassVar[Mapping[int, type[BuilderError]]] = {5: RuleError}
 
-    def build(self, cells: Sequence[Cell]) -> tuple[Outcome, ...]:
+    def build(self, cells: Sequence[Cell]) -> tuple[CellOutcome, ...]:
         """Plan, fetch what lies at hand, build, and deliver."""
         settled = {cell: outcome for cell in cells if (outcome := self._settled(cell)) is not None}
         mine = tuple(cell for cell in cells if cell not in settled)
@@ -119,13 +119,13 @@ class _Run:
         }
         return json.dumps(table, sort_keys=True)
 
-    def _plan(self, cells: Sequence[Cell]) -> tuple[_Planned, ...]:
+    def _plan(self, cells: Sequence[Cell]) -> tuple[_CellDerivation, ...]:
         if not cells:
             return ()
         found: dict[str, Any] = self.nix.evaluate("plan", self._request(cells))
         return tuple(_planned(cell, found[cell.variant]) for cell in cells)
 
-    def _add_files(self, plans: Sequence[_Planned]) -> None:
+    def _add_files(self, plans: Sequence[_CellDerivation]) -> None:
         """Put the pinned wheels that lie in find-links folders into Nix's store; another file of that name is left."""
         folders = indexes.read(self.options.environ).folders
         wanted = {wheel["file"]: wheel for plan in plans for wheel in plan.wheels}
@@ -144,7 +144,7 @@ class _Run:
                 self._step(plan.cell, f"adding {file}")
             self.nix.add_file(good)
 
-    def _build(self, plans: Sequence[_Planned]) -> NixLog:
+    def _build(self, plans: Sequence[_CellDerivation]) -> NixLog:
         cells = {plan.drv: plan.cell for plan in plans}
         log = NixLog()
 
@@ -179,25 +179,25 @@ class _Run:
             lines.append(line.text)
             self.listen(Event(variant=cell.variant, kind="line", text=line.text))
 
-    def _outcome(self, plan: _Planned, log: NixLog) -> Outcome:
+    def _outcome(self, plan: _CellDerivation, log: NixLog) -> CellOutcome:
         outcome = self._judge(plan, log)
         path = self._log(plan.cell)
         seconds = self.ends.get(plan.drv, time.monotonic()) - self.began
         return replace(outcome, seconds=seconds, log=path if path.is_file() else None)
 
-    def _judge(self, plan: _Planned, log: NixLog) -> Outcome:
+    def _judge(self, plan: _CellDerivation, log: NixLog) -> CellOutcome:
         if plan.missing is not None:
             error = NixError(f"{plan.cell.variant}: {plan.missing}")
             status: Status = "skipped" if self.options.only_possible else "failed"
-            return Outcome(cell=plan.cell, status=status, reason=plan.missing, error=error)
+            return CellOutcome(cell=plan.cell, status=status, reason=plan.missing, error=error)
         try:
             if not (plan.out / RECORD).is_file():
                 raise self._failure(plan, log)
             return self._deliver(plan, "built" if plan.drv in log.built else "hit")
         except BuilderError as error:
-            return Outcome(cell=plan.cell, status="failed", reason=error.message, error=error)
+            return CellOutcome(cell=plan.cell, status="failed", reason=error.message, error=error)
 
-    def _failure(self, plan: _Planned, log: NixLog) -> BuilderError:
+    def _failure(self, plan: _CellDerivation, log: NixLog) -> BuilderError:
         """Return the tool's own message, of the cell's build or of what it waited for."""
         lines = self.lines.get(plan.drv, [])
         start = next((index for index, line in enumerate(lines) if line.startswith("error: ")), None)
@@ -219,7 +219,7 @@ class _Run:
             return NixError(f"{plan.cell.variant}: {message}", help=remedy or None)
         return self.nix.explain("error: " + "\n".join(log.errors))
 
-    def _deliver(self, plan: _Planned, status: Status) -> Outcome:
+    def _deliver(self, plan: _CellDerivation, status: Status) -> CellOutcome:
         record = json.loads((plan.out / RECORD).read_text(encoding="utf-8"))
         if self.nix.sandboxed and not record["sandbox"]:
             raise NixError(
@@ -241,7 +241,7 @@ class _Run:
                 f"cannot write '{target}': {error.strerror}",
                 help=f"the wheel is at '{source}'; free the disk or name another folder with --output",
             ) from error
-        return Outcome(
+        return CellOutcome(
             cell=plan.cell,
             status=status,
             wheel=target,
@@ -250,17 +250,17 @@ class _Run:
             report=report,
         )
 
-    def _settled(self, cell: Cell) -> Outcome | None:
+    def _settled(self, cell: Cell) -> CellOutcome | None:
         """Return what becomes of a cell that Nix need not be asked for."""
         if cell.system != toolchain.system() and not cell.noarch:
             message = f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}"
             error = NixError(message, help=f"build it on {cell.system}, or with the flake and --builders")
             status: Status = "skipped" if self.options.only_possible else "failed"
-            return Outcome(cell=cell, status=status, reason=message, error=error)
+            return CellOutcome(cell=cell, status=status, reason=message, error=error)
         try:
             coverage.require(self.kernel.config, cell)
         except BuilderError as refusal:
-            return Outcome(cell=cell, status="failed", reason=refusal.message, error=refusal)
+            return CellOutcome(cell=cell, status="failed", reason=refusal.message, error=refusal)
         return None
 
     def _log(self, cell: Cell) -> Path:
@@ -270,10 +270,10 @@ class _Run:
         self.listen(Event(variant=cell.variant, kind="step", text=text))
 
 
-def _planned(cell: Cell, found: Mapping[str, Any]) -> _Planned:
+def _planned(cell: Cell, found: Mapping[str, Any]) -> _CellDerivation:
     if "missing" in found:
-        return _Planned(cell=cell, missing=found["missing"])
-    return _Planned(cell=cell, drv=found["drv"], out=Path(found["out"]), wheels=tuple(found["wheels"]))
+        return _CellDerivation(cell=cell, missing=found["missing"])
+    return _CellDerivation(cell=cell, drv=found["drv"], out=Path(found["out"]), wheels=tuple(found["wheels"]))
 
 
 def _error_in(lines: Sequence[str]) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.build.reproducible import Experiment, epoch_of
+from builder.build.reproducible import Rules, epoch_of
 from builder.build.spec import BuildOptions
 from builder.config import LoadTestRule
 from builder.engine.budget import Machine
@@ -32,7 +32,7 @@ class Options:
     """Build also what the store has."""
     load_test: LoadTestRule | None = None
     """What becomes of a wheel that cannot be imported; None leaves it to build.toml."""
-    experiment: Experiment = field(default_factory=Experiment)
+    rules: Rules = field(default_factory=Rules)
     time_limit: float | None = None
     """Seconds after which the build has ended, finished or stopped; what was stopped can go on later."""
 

@@ -13,7 +13,7 @@ Status = Literal["built", "hit", "skipped", "stopped", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CellOutcome:
     """The end of one cell."""
 
     cell: Cell
@@ -50,7 +50,7 @@ class Event:
     variant: str
     kind: Literal["step", "line", "note", "done"]
     text: str = ""
-    outcome: Outcome | None = None
+    outcome: CellOutcome | None = None
 
 
 Listen = Callable[[Event], None]

@@ -173,8 +173,8 @@ class Preparer:
         return _Known(framework=FrameworkIdentity(**note["framework"]), cuda=note["cuda"])
 
     def _ingredients(self, request: Request, framework: FrameworkIdentity, tools: Toolchain | None) -> Ingredients:
-        experiment = self.options.experiment
-        sealed = contents.seals(experiment)
+        rules = self.options.rules
+        sealed = contents.seals(rules)
         return Ingredients(
             spec=request.spec,
             kernel=self.kernel,
@@ -182,9 +182,9 @@ class Preparer:
             framework=framework,
             toolchain=tools,
             environ=self.options.environ,
-            canonical=contents.places(experiment, sealed=sealed),
+            canonical=contents.places(rules, sealed=sealed),
             sealed=sealed,
-            experiment=experiment,
+            rules=rules,
         )
 
     def _make(self, request: Request, wanted: pins.PinSet) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builder import pages
-from builder.engine.outcome import Event, Outcome
+from builder.engine.outcome import CellOutcome, Event
 
 _WIDTH = 1000
 """Units of the drawing's width, for the whole build."""
@@ -58,10 +58,10 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class TimelineRow:
     """A cell as it is drawn: its steps in the first lane, files below."""
 
-    outcome: Outcome
+    outcome: CellOutcome
     steps: tuple[Bar, ...]
     files: tuple[Bar, ...]
 
@@ -91,7 +91,7 @@ class Recorder:
         with self._lock:
             self._events.append((time.monotonic() - self._began, event))
 
-    def page(self, outcomes: Sequence[Outcome], *, kernel: str) -> bytes:
+    def page(self, outcomes: Sequence[CellOutcome], *, kernel: str) -> bytes:
         """Return the page as HTML."""
         whole = max((at for at, _ in self._events), default=0.0)
         cells = tuple(self._cell(outcome, whole) for outcome in outcomes)
@@ -113,13 +113,13 @@ class Recorder:
             counts=counts,
         )
 
-    def _cell(self, outcome: Outcome, whole: float) -> Cell:
+    def _cell(self, outcome: CellOutcome, whole: float) -> TimelineRow:
         events = [(at, event) for at, event in self._events if event.variant == outcome.cell.variant]
         files = _placed(outcome, events)
-        return Cell(outcome=outcome, steps=_steps(events, whole), files=files)
+        return TimelineRow(outcome=outcome, steps=_steps(events, whole), files=files)
 
 
-def _skipped(outcome: Outcome) -> dict[str, str]:
+def _skipped(outcome: CellOutcome) -> dict[str, str]:
     variant = outcome.cell.variant
     return {"variant": variant, "reason": outcome.reason.removeprefix(f"{variant} ")}
 
@@ -155,7 +155,7 @@ def _label(event: Event) -> str:
             return ""
 
 
-def _placed(outcome: Outcome, events: Sequence[tuple[float, Event]]) -> tuple[Bar, ...]:
+def _placed(outcome: CellOutcome, events: Sequence[tuple[float, Event]]) -> tuple[Bar, ...]:
     """Return the files that were compiled, in lanes in which none hides another."""
     report = outcome.report
     files = (report.files or ()) if report is not None and outcome.status == "built" else ()

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from builder.environment.indexes import Finders, uv_binary
 from builder.errors import NotHereError, ToolError, WrongHashError
 from builder.files import sha256_of
-from builder.pins import PinSet, Wheel
+from builder.pins import PinnedWheel, PinSet
 from builder.run import Completed, Limits, Processes, run
 
 REMEDY = (
@@ -33,7 +33,7 @@ class _Installation:
     """What goes where, and how uv is run for it."""
 
     pinset: PinSet
-    local: Mapping[Wheel, Path]
+    local: Mapping[PinnedWheel, Path]
     """The wheels that lie in find-links folders."""
     into: Path
     scratch: Path
@@ -43,7 +43,11 @@ class _Installation:
     processes: Processes
 
     def run(
-        self, wheels: tuple[Wheel, ...], *options: str, index: str | None, variables: Mapping[str, str] | None = None
+        self,
+        wheels: tuple[PinnedWheel, ...],
+        *options: str,
+        index: str | None,
+        variables: Mapping[str, str] | None = None,
     ) -> Completed:
         if self.processes.cancelled:
             raise ToolError("stopped before the pinned wheels were installed")
@@ -62,7 +66,9 @@ class _Installation:
         )
         return run(argv, cwd=self.scratch, env=env, processes=self.processes, limits=LIMITS)
 
-    def attempts(self, wheels: tuple[Wheel, ...], index: str | None) -> Iterator[tuple[tuple[str, ...], str | None]]:
+    def attempts(
+        self, wheels: tuple[PinnedWheel, ...], index: str | None
+    ) -> Iterator[tuple[tuple[str, ...], str | None]]:
         """Yield options and index of each try: with what is here, with the user's own indexes, with all."""
         here = all(wheel in self.local for wheel in wheels)
         if here or (self.cache is not None and self.cache.exists()):
@@ -72,11 +78,11 @@ class _Installation:
         if not here:
             yield (), index
 
-    def is_at_hand(self, wheel: Wheel) -> bool:
+    def is_at_hand(self, wheel: PinnedWheel) -> bool:
         """Tell whether `wheel` can be had without an index."""
         return wheel in self.local or self.run((wheel,), "--offline", "--dry-run", index=wheel.index).returncode == 0
 
-    def refusal(self, wheels: tuple[Wheel, ...], index: str | None) -> str | None:
+    def refusal(self, wheels: tuple[PinnedWheel, ...], index: str | None) -> str | None:
         """Return what uv says of an index that denies an answer; asked for the best of all, that is "none"."""
         first = {"UV_INDEX_STRATEGY": "first-index"}
         done = self.run(wheels, "--dry-run", index=index, variables=first)
@@ -119,7 +125,7 @@ def install(
                 _install(installation, wheels, index)
 
 
-def _install(installation: _Installation, wheels: tuple[Wheel, ...], index: str | None) -> None:
+def _install(installation: _Installation, wheels: tuple[PinnedWheel, ...], index: str | None) -> None:
     said = []
     for options, where in installation.attempts(wheels, index):
         done = installation.run(wheels, *options, index=where)
@@ -132,12 +138,12 @@ def _install(installation: _Installation, wheels: tuple[Wheel, ...], index: str 
     raise _failure(installation, wheels, index, said)
 
 
-def _requirement(wheel: Wheel, path: Path | None) -> str:
+def _requirement(wheel: PinnedWheel, path: Path | None) -> str:
     place = f"=={wheel.version}" if path is None else f" @ {path.resolve().as_uri()}"
     return f"{wheel.name}{place} --hash=sha256:{wheel.sha256}"
 
 
-def _local(pinset: PinSet, finders: Finders) -> Iterator[tuple[Wheel, Path]]:
+def _local(pinset: PinSet, finders: Finders) -> Iterator[tuple[PinnedWheel, Path]]:
     """Yield the wheels that lie in a find-links folder, each with its path.
 
     Raises:
@@ -178,7 +184,7 @@ def _wrong(said: str) -> WrongHashError:
 
 
 def _failure(
-    installation: _Installation, wheels: tuple[Wheel, ...], index: str | None, said: Sequence[str]
+    installation: _Installation, wheels: tuple[PinnedWheel, ...], index: str | None, said: Sequence[str]
 ) -> ToolError:
     """Return the error of a failed installation: which wheels nobody has, or what went wrong, as uv said it."""
     last = said[-1]

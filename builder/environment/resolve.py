@@ -13,7 +13,7 @@ from builder.environment.fetch import LIMITS
 from builder.environment.indexes import uv_binary
 from builder.errors import ToolError
 from builder.matrix import systems
-from builder.pins import Part, Pins, Wheel, dotted, form
+from builder.pins import Part, PinnedWheel, Pins, dotted, form
 from builder.run import run
 
 DEPLOYMENT_TARGET = "14.0"
@@ -53,7 +53,7 @@ class Resolution:
     """What resolving one target gave: its wheels, or why it keeps what it has."""
 
     target: PinTarget
-    wheels: tuple[Wheel, ...] = ()
+    wheels: tuple[PinnedWheel, ...] = ()
     error: str | None = None
 
 
@@ -61,9 +61,9 @@ class Resolution:
 class HashCheck:
     """What the indexes say about the pins."""
 
-    wrong: tuple[tuple[Wheel, str | None], ...] = ()
+    wrong: tuple[tuple[PinnedWheel, str | None], ...] = ()
     """Pins with another hash there, with it; None where the index does not have the file."""
-    unknown: tuple[tuple[Wheel, str], ...] = ()
+    unknown: tuple[tuple[PinnedWheel, str], ...] = ()
     """Pins that could not be checked, with the reason."""
 
 
@@ -97,7 +97,7 @@ def resolve_all(
         return tuple(pool.map(one, todo))
 
 
-def resolve(part: Part, *, system: str, python: str, uv: str, env: Mapping[str, str]) -> tuple[Wheel, ...]:
+def resolve(part: Part, *, system: str, python: str, uv: str, env: Mapping[str, str]) -> tuple[PinnedWheel, ...]:
     """Return the wheels uv chooses for a part.
 
     Raises:
@@ -142,20 +142,20 @@ def _files(package: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _wheel(file: str, sha256: str, *, index: str | None) -> Wheel:
+def _wheel(file: str, sha256: str, *, index: str | None) -> PinnedWheel:
     name, version, *_ = file.split("-")
-    return Wheel(file=file, name=form.normalized(name), version=version, sha256=sha256, index=index)
+    return PinnedWheel(file=file, name=form.normalized(name), version=version, sha256=sha256, index=index)
 
 
 def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None]) -> HashCheck:
     """Ask the indexes for the hash of every pinned file."""
     uv = uv_binary()
     platforms = _platforms(pins)
-    releases: dict[tuple[str, str, str | None], list[Wheel]] = {}
+    releases: dict[tuple[str, str, str | None], list[PinnedWheel]] = {}
     for wheel in pins.wheels.values():
         releases.setdefault((wheel.name, wheel.version, wheel.index), []).append(wheel)
 
-    def one(wheels: list[Wheel]) -> HashCheck:
+    def one(wheels: list[PinnedWheel]) -> HashCheck:
         progress(f"{wheels[0].name} {wheels[0].version}")
         try:
             published = _published(wheels[0], platforms[wheels[0].file], uv=uv, env=env, universal=True)
@@ -187,7 +187,7 @@ def _platforms(pins: Pins) -> dict[str, tuple[str, str]]:
 
 
 def _published(
-    wheel: Wheel, target: tuple[str, str], *, uv: str, env: Mapping[str, str], universal: bool
+    wheel: PinnedWheel, target: tuple[str, str], *, uv: str, env: Mapping[str, str], universal: bool
 ) -> dict[str, str]:
     """Return name and hash of the files of a release: all that one index has, or the best for one system."""
     system, python = target
@@ -246,6 +246,6 @@ def _part(part: Part) -> Iterator[str]:
                 yield from (f"{python} = [", *(f"  {toml.spelled(file)}," for file in files), "]")
 
 
-def _facts(wheel: Wheel) -> str:
+def _facts(wheel: PinnedWheel) -> str:
     facts = ", ".join(f"{key} = {toml.spelled(getattr(wheel, key))}" for key in ("name", "version", "sha256"))
     return f"{toml.spelled(wheel.file)} = {{ {facts} }}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from builder.config import Backend, Config, Framework, Version
 from builder.errors import BuilderError
-from builder.matrix.rules import SETS, KeyPath, Row, Why, Wish, is_noarch, left_out, minor, rows
+from builder.matrix.rules import SETS, BackendRequest, Exclusion, KeyPath, Row, is_noarch, left_out, minor, rows
 from builder.matrix.variant import Variant
 from builder.wording import nearest
 
@@ -104,18 +104,18 @@ def select(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> 
 def decide(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> tuple[Decision, ...]:
     """Return what became of every row, in matrix order."""
     candidates = tuple(among)
-    wishes = {backend: Wish.of(config, backend) for backend in {row.backend for row in candidates}}
-    reasons = [left_out(wishes[row.backend], row, unbundled=unbundled) for row in candidates]
-    newest = _newest(wishes, candidates, reasons)
+    requests = {backend: BackendRequest.of(config, backend) for backend in {row.backend for row in candidates}}
+    reasons = [left_out(requests[row.backend], row, unbundled=unbundled) for row in candidates]
+    newest = _newest(requests, candidates, reasons)
     taken: dict[tuple[str, str], Row] = {}
     decisions = []
     for row, why in zip(candidates, reasons, strict=True):
         if why is not None:
             decisions.append(_refused(row, why))
             continue
-        wish = wishes[row.backend]
-        first = candidates[newest[_group(wish, row)]] if wish.merges else row
-        decisions.append(_keep(wish, row, newest=first, taken=taken))
+        request = requests[row.backend]
+        first = candidates[newest[_group(request, row)]] if request.merges else row
+        decisions.append(_keep(request, row, newest=first, taken=taken))
     return tuple(decisions)
 
 
@@ -128,34 +128,34 @@ def absent_components(config: Config, cell: Cell) -> tuple[str, ...]:
     return tuple(name for name, bound in bounds.items() if bound is not None and toolkit < bound)
 
 
-def _refused(row: Row, why: Why) -> Decision:
+def _refused(row: Row, why: Exclusion) -> Decision:
     return Decision(row=row, cell=None, rule=why.rule, message=why.message, key=why.key, remedy=why.remedy)
 
 
-def _group(wish: Wish, row: Row) -> tuple[str, ...]:
+def _group(request: BackendRequest, row: Row) -> tuple[str, ...]:
     """Return what the rows share that give one cell together."""
-    return (wish.backend, row.system) if wish.noarch else (wish.backend, row.system, row.toolkit or "")
+    return (request.backend, row.system) if request.noarch else (request.backend, row.system, row.toolkit or "")
 
 
 def _newest(
-    wishes: Mapping[Backend, Wish], candidates: Sequence[Row], reasons: Sequence[Why | None]
+    requests: Mapping[Backend, BackendRequest], candidates: Sequence[Row], reasons: Sequence[Exclusion | None]
 ) -> dict[tuple[str, ...], int]:
     """Return the index of the row of each group with the newest torch, the first of equals."""
     newest: dict[tuple[str, ...], int] = {}
     for index, (row, why) in enumerate(zip(candidates, reasons, strict=True)):
-        wish = wishes[row.backend]
-        if why is not None or not wish.merges:
+        request = requests[row.backend]
+        if why is not None or not request.merges:
             continue
-        group = _group(wish, row)
+        group = _group(request, row)
         if candidates[newest.setdefault(group, index)].torch < row.torch:
             newest[group] = index
     return newest
 
 
-def _keep(wish: Wish, row: Row, *, newest: Row, taken: dict[tuple[str, str], Row]) -> Decision:
+def _keep(request: BackendRequest, row: Row, *, newest: Row, taken: dict[tuple[str, str], Row]) -> Decision:
     if newest is not row:
-        return _merged(wish, row, newest)
-    cell = _cell(wish, row)
+        return _merged(request, row, newest)
+    cell = _cell(request, row)
     # The system is part of every name but those of noarch cells, of which each system has one.
     first = taken.setdefault((cell.variant, cell.system), row)
     if first is row:
@@ -164,9 +164,9 @@ def _keep(wish: Wish, row: Row, *, newest: Row, taken: dict[tuple[str, str], Row
     return Decision(row=row, cell=None, rule="merged", message=message, remedy="nothing: one wheel serves both rows")
 
 
-def _merged(wish: Wish, row: Row, newest: Row) -> Decision:
-    variant = _cell(wish, newest).variant
-    if wish.noarch:
+def _merged(request: BackendRequest, row: Row, newest: Row) -> Decision:
+    variant = _cell(request, newest).variant
+    if request.noarch:
         message = f"one noarch wheel serves every row: built as {variant}, tested with torch {newest.torch}"
         key, remedy = ("general", "backends"), f"a component of {row.backend} gives a wheel for every row"
     else:
@@ -175,11 +175,11 @@ def _merged(wish: Wish, row: Row, newest: Row) -> Decision:
     return Decision(row=row, cell=None, rule="merged", message=message, key=key, remedy=remedy)
 
 
-def _cell(wish: Wish, row: Row) -> Cell:
-    stable = wish.stable
+def _cell(request: BackendRequest, row: Row) -> Cell:
+    stable = request.stable
     tvm_ffi: Version | None = None
-    framework = wish.config.framework
-    if wish.noarch:
+    framework = request.config.framework
+    if request.noarch:
         framework, variant = Framework.TORCH_NOARCH, row.backend.facts.noarch_variant
     elif framework is Framework.TVM_FFI:
         tvm_ffi, variant = row.tvm_ffi, str(row.tvm_ffi_variant)

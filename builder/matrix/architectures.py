@@ -13,7 +13,7 @@ _PTX = "+PTX"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Architectures:
     """What is compiled, and what was asked for and is not; both in natural order."""
 
     compiled: tuple[str, ...]
@@ -43,25 +43,25 @@ def generations() -> tuple[Generation, ...]:
     )
 
 
-def cuda(requested: tuple[str, ...] | None, toolkit: Version) -> Selection:
+def cuda(requested: tuple[str, ...] | None, toolkit: Version) -> Architectures:
     """Return the capabilities that a CUDA toolkit compiles, of those requested; None requests all of them."""
     generation = next((entry for entry in generations() if entry.since <= toolkit), None)
     supported = () if generation is None else generation.capabilities
-    return Selection(compiled=supported) if requested is None else intersect(requested, supported)
+    return Architectures(compiled=supported) if requested is None else intersect(requested, supported)
 
 
-def rocm(requested: tuple[str, ...] | None) -> Selection:
+def rocm(requested: tuple[str, ...] | None) -> Architectures:
     """Return the ROCm architectures that are compiled, of those requested; None requests all of them."""
     supported = tuple(facts()["rocm"]["archs"])
     if requested is None:
-        return Selection(compiled=_sorted(supported))
-    return Selection(
+        return Architectures(compiled=_sorted(supported))
+    return Architectures(
         compiled=_sorted(arch for arch in requested if arch in supported),
         lost=_sorted(arch for arch in requested if arch not in supported),
     )
 
 
-def intersect(requested: tuple[str, ...], supported: tuple[str, ...]) -> Selection:
+def intersect(requested: tuple[str, ...], supported: tuple[str, ...]) -> Architectures:
     """Return the loose intersection: code that runs on every supported GPU the requested code would run on.
 
     A capability runs on later ones of its major version, and with PTX on every later one. One with a suffix runs on its
@@ -76,7 +76,7 @@ def intersect(requested: tuple[str, ...], supported: tuple[str, ...]) -> Selecti
     best = (_best(gpu, plain, ptx) for gpu in gpus if gpu not in served)
     compiled = {*special, *(name for name in best if name is not None)}
     lost = [text for text in requested if text.removesuffix(_PTX) not in compiled]
-    return Selection(compiled=_sorted(name + _PTX * (name in ptx) for name in compiled), lost=_sorted(lost))
+    return Architectures(compiled=_sorted(name + _PTX * (name in ptx) for name in compiled), lost=_sorted(lost))
 
 
 def _best(gpu: str, requested: list[str], ptx: set[str]) -> str | None:

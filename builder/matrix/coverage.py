@@ -7,7 +7,7 @@ from builder.config import Backend, Config
 from builder.config.v5 import CudaComponent, RocmComponent
 from builder.errors import BuilderError
 from builder.matrix import Cell, absent_components, architectures
-from builder.matrix.architectures import Selection
+from builder.matrix.architectures import Architectures
 from builder.matrix.rules import KeyPath, minor
 
 
@@ -21,7 +21,7 @@ class Coverage:
     requested: tuple[str, ...]
     toolkit: str
     """Its name and version, such as `CUDA 12.6`."""
-    selection: Selection
+    selection: Architectures
 
     @property
     def key(self) -> KeyPath:
@@ -74,5 +74,5 @@ def require(config: Config, cell: Cell) -> None:
     )
 
 
-def _coverage(name: str, rule: str, requested: tuple[str, ...], toolkit: str, selection: Selection) -> Coverage:
+def _coverage(name: str, rule: str, requested: tuple[str, ...], toolkit: str, selection: Architectures) -> Coverage:
     return Coverage(component=name, rule=rule, requested=requested, toolkit=toolkit, selection=selection)

@@ -65,7 +65,7 @@ def _row(row: dict[str, Any], name: str) -> Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
+class Exclusion:
     """Why a row gives no cell."""
 
     rule: str
@@ -77,7 +77,7 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class BackendRequest:
     """What a config asks of the rows of one backend, looked up once for all of them."""
 
     config: Config
@@ -89,7 +89,7 @@ class Wish:
     """Whether rows share a cell."""
 
     @classmethod
-    def of(cls, config: Config, backend: Backend) -> "Wish":
+    def of(cls, config: Config, backend: Backend) -> "BackendRequest":
         """Read what `config` says about `backend`."""
         noarch = is_noarch(config, backend)
         own = None if config.matrix is None else config.matrix.backend.get(backend)
@@ -116,22 +116,22 @@ def minor(version: str) -> Version:
     return Version(".".join(version.split(".")[:2]))
 
 
-def left_out(wish: Wish, row: Row, *, unbundled: bool) -> Why | None:
+def left_out(request: BackendRequest, row: Row, *, unbundled: bool) -> Exclusion | None:
     """Return the first rule that leaves `row` out."""
     for rule in _RULES:
-        why = rule(wish, row)
+        why = rule(request, row)
         if why is not None:
             return why
     if row.bundle or unbundled:
         return None
-    return Why(rule="bundle", message="not part of a release", remedy="pass --all to build it, too")
+    return Exclusion(rule="bundle", message="not part of a release", remedy="pass --all to build it, too")
 
 
-def _backend(wish: Wish, row: Row) -> Why | None:
-    if row.backend in wish.config.general.backends:
+def _backend(request: BackendRequest, row: Row) -> Exclusion | None:
+    if row.backend in request.config.general.backends:
         return None
-    names = ", ".join(backend.value for backend in wish.config.general.backends)
-    return Why(
+    names = ", ".join(backend.value for backend in request.config.general.backends)
+    return Exclusion(
         rule="backend",
         message=f"{row.backend} is not among the backends ({names})",
         key=("general", "backends"),
@@ -139,10 +139,10 @@ def _backend(wish: Wish, row: Row) -> Why | None:
     )
 
 
-def _noarch(wish: Wish, row: Row) -> Why | None:
-    if not row.noarch or wish.noarch:
+def _noarch(request: BackendRequest, row: Row) -> Exclusion | None:
+    if not row.noarch or request.noarch:
         return None
-    return Why(
+    return Exclusion(
         rule="noarch",
         message=f"{row.backend} builds kernels of Python alone",
         key=("general", "backends"),
@@ -150,10 +150,10 @@ def _noarch(wish: Wish, row: Row) -> Why | None:
     )
 
 
-def _tvm_ffi(wish: Wish, row: Row) -> Why | None:
-    if wish.config.framework is not Framework.TVM_FFI or row.tvm_ffi is not None:
+def _tvm_ffi(request: BackendRequest, row: Row) -> Exclusion | None:
+    if request.config.framework is not Framework.TVM_FFI or row.tvm_ffi is not None:
         return None
-    return Why(
+    return Exclusion(
         rule="tvm-ffi",
         message="the row has no tvm-ffi cell",
         key=("tvm-ffi",),
@@ -161,34 +161,34 @@ def _tvm_ffi(wish: Wish, row: Row) -> Why | None:
     )
 
 
-def _toolkit(wish: Wish, row: Row) -> Why | None:
-    cuda = wish.config.general.cuda
+def _toolkit(request: BackendRequest, row: Row) -> Exclusion | None:
+    cuda = request.config.general.cuda
     if row.backend is not Backend.CUDA or cuda is None or row.toolkit is None:
         return None
     bounds = (cuda.minver, cuda.maxver)
     return _outside("toolkit", "CUDA", minor(row.toolkit), bounds=bounds, table=("general", "cuda"))
 
 
-def _torch(wish: Wish, row: Row) -> Why | None:
-    torch = wish.config.torch
+def _torch(request: BackendRequest, row: Row) -> Exclusion | None:
+    torch = request.config.torch
     if torch is None:
         return None
     return _outside("torch", "torch", row.torch, bounds=(torch.minver, torch.maxver), table=("torch",))
 
 
-def _stable_abi(wish: Wish, row: Row) -> Why | None:
-    if wish.stable is None or not row.torch < wish.stable:
+def _stable_abi(request: BackendRequest, row: Row) -> Exclusion | None:
+    if request.stable is None or not row.torch < request.stable:
         return None
-    return Why(
+    return Exclusion(
         rule="stable-abi",
-        message=f"torch {row.torch} is older than the stable ABI {wish.stable}",
+        message=f"torch {row.torch} is older than the stable ABI {request.stable}",
         key=("torch", "stable-abi"),
         remedy=f"target a stable ABI of at most {row.torch}",
     )
 
 
-def _systems(wish: Wish, row: Row) -> Why | None:
-    matrix = wish.config.matrix
+def _systems(request: BackendRequest, row: Row) -> Exclusion | None:
+    matrix = request.config.matrix
     if matrix is None:
         return None
     own = matrix.backend.get(row.backend)
@@ -199,15 +199,17 @@ def _systems(wish: Wish, row: Row) -> Why | None:
     for systems, key in places:
         if systems is not None and row.system not in systems:
             message = f"{row.system} is not among the systems ({', '.join(systems)})"
-            return Why(rule="systems", message=message, key=key, remedy=f"add \"{row.system}\" to '{'.'.join(key)}'")
+            return Exclusion(
+                rule="systems", message=message, key=key, remedy=f"add \"{row.system}\" to '{'.'.join(key)}'"
+            )
     return None
 
 
-def _toolkits(wish: Wish, row: Row) -> Why | None:
-    if wish.toolkits is None or row.toolkit is None or minor(row.toolkit) in wish.toolkits:
+def _toolkits(request: BackendRequest, row: Row) -> Exclusion | None:
+    if request.toolkits is None or row.toolkit is None or minor(row.toolkit) in request.toolkits:
         return None
-    named = ", ".join(map(str, sorted(wish.toolkits)))
-    return Why(
+    named = ", ".join(map(str, sorted(request.toolkits)))
+    return Exclusion(
         rule="toolkits",
         message=f"{row.backend} {row.toolkit} is not among the toolkits ({named})",
         key=("matrix", row.backend.value, "toolkits"),
@@ -215,7 +217,7 @@ def _toolkits(wish: Wish, row: Row) -> Why | None:
     )
 
 
-_RULES: tuple[Callable[[Wish, Row], Why | None], ...] = (
+_RULES: tuple[Callable[[BackendRequest, Row], Exclusion | None], ...] = (
     _backend,
     _noarch,
     _tvm_ffi,
@@ -229,7 +231,7 @@ _RULES: tuple[Callable[[Wish, Row], Why | None], ...] = (
 
 def _outside(
     rule: str, what: str, found: Version, *, bounds: tuple[Version | None, Version | None], table: KeyPath
-) -> Why | None:
+) -> Exclusion | None:
     low, high = bounds
     if low is not None and found < low:
         side, bound, verb = "minver", low, "lower"
@@ -238,7 +240,7 @@ def _outside(
     else:
         return None
     place = "below" if side == "minver" else "above"
-    return Why(
+    return Exclusion(
         rule=rule,
         message=f"{what} {found} is {place} {side} {bound}",
         key=(*table, side),

@@ -42,7 +42,7 @@ let
   /**
     What a config asks of the rows of one backend.
   */
-  wish =
+  request =
     kernel: backend:
     let
       parts = filter (part: part.backend == backend) (attrValues (kernel.kernel or { }));
@@ -70,7 +70,7 @@ let
   matches =
     kernel: unbundled: row:
     let
-      wanted = wish kernel row.backend;
+      wanted = request kernel row.backend;
       matrix = kernel.matrix or { };
       own = matrix.${row.backend} or { };
       tvm-ffi = config.framework kernel == "tvm-ffi";
@@ -98,7 +98,7 @@ let
   cell =
     kernel: row:
     let
-      wanted = wish kernel row.backend;
+      wanted = request kernel row.backend;
       framework = if wanted.noarch then "torch-noarch" else config.framework kernel;
     in
     {
@@ -153,7 +153,7 @@ in
       beaten =
         row:
         let
-          wanted = wish kernel row.backend;
+          wanted = request kernel row.backend;
         in
         (wanted.noarch || wanted.stable != null)
         && any (other: together wanted row other && older row.torch other.torch) candidates;

@@ -28,7 +28,7 @@ class MissingPinsError(NotHereError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wheel:
+class PinnedWheel:
     """One file, the same wherever it comes from."""
 
     file: str
@@ -82,7 +82,7 @@ class PinSet:
 
     python: str
     system: str
-    wheels: tuple[Wheel, ...]
+    wheels: tuple[PinnedWheel, ...]
 
     @cached_property
     def digest(self) -> str:
@@ -98,7 +98,7 @@ class PinSet:
         content = {"python": self.python, "system": self.system, "wheels": wheels}
         return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
-    def __getitem__(self, name: str) -> Wheel:
+    def __getitem__(self, name: str) -> PinnedWheel:
         for wheel in self.wheels:
             if wheel.name == name:
                 return wheel
@@ -146,7 +146,7 @@ class Pins:
     recipes: Mapping[str, tuple[tuple[str, ...], ...]]
     """For each kind of environment the lists of parts that make one; the first that is pinned counts."""
     parts: tuple[Part, ...]
-    wheels: Mapping[str, Wheel]
+    wheels: Mapping[str, PinnedWheel]
 
     def environment(self, requirement: Requirement) -> PinSet:
         """Return the wheels a build of `requirement` needs.
@@ -169,7 +169,7 @@ class Pins:
         wheels = sorted((wheel for wheel in found.values() if wheel.name not in have), key=lambda wheel: wheel.name)
         return PinSet(base.python, base.system, tuple(wheels))
 
-    def _of_part(self, name: str, requirement: Requirement) -> tuple[Wheel, ...]:
+    def _of_part(self, name: str, requirement: Requirement) -> tuple[PinnedWheel, ...]:
         files = self._files((name,), requirement)
         return tuple(self.wheels[file] for file in sorted(files or ()))
 
@@ -249,7 +249,7 @@ def load(file: Path = FILE) -> Pins:
         PinsError: all that is wrong with the file.
     """
     table = form.read(file)
-    wheels = {name: Wheel(file=name, **facts) for name, facts in table["wheel"].items()}
+    wheels = {name: PinnedWheel(file=name, **facts) for name, facts in table["wheel"].items()}
     return Pins(
         pythons=tuple(table["pythons"]),
         recipes={kind: tuple(map(tuple, recipes)) for kind, recipes in table["environment"].items()},
@@ -275,7 +275,7 @@ def _part(table: dict[str, Any]) -> Part:
     )
 
 
-def _published(parts: list[dict[str, Any]], wheels: Mapping[str, Wheel]) -> dict[str, Wheel]:
+def _published(parts: list[dict[str, Any]], wheels: Mapping[str, PinnedWheel]) -> dict[str, PinnedWheel]:
     """Return the wheels of parts that have an index of their own, with that index."""
     return {
         file: replace(wheels[file], index=part["index"])

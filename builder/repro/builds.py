@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.build.reproducible import Experiment
+from builder.build.reproducible import Rules
 from builder.errors import ToolError
 from builder.repro.variations import Setting
 
@@ -67,9 +67,9 @@ class Builder:
         return Build(wheel=wheels[0], sha256=hashlib.sha256(wheels[0].read_bytes()).hexdigest())
 
     def _command(self, setting: Setting, output: Path) -> list[str]:
-        experiment = Experiment(without=self.without, variables=setting.inside).to_json()
+        rules = Rules.without(self.without, variables=setting.inside).to_json()
         options = ["--variant", self.variant, "--store", str(setting.store), "--output", str(output), "--quiet"]
-        options += ["--rebuild", "--experiment", experiment, *self.options]
+        options += ["--rebuild", "--experiment", rules, *self.options]
         options += [] if setting.jobs is None else ["--jobs", str(setting.jobs)]
         cores = [] if setting.cores is None else ["taskset", "--cpu-list", _cores(setting.cores)]
         python = [sys.executable, "-m", "builder", "build", str(setting.kernel)]

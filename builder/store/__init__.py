@@ -44,7 +44,7 @@ class StoppedError(BuilderError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class StoredWheel:
     """A built wheel in the store."""
 
     key: str
@@ -137,7 +137,7 @@ class Store:
                     if time.time() - path.stat().st_mtime > _SURELY_DEAD:
                         path.unlink()
 
-    def find(self, key: str) -> Entry | Damaged | None:
+    def find(self, key: str) -> StoredWheel | Damaged | None:
         """Return the entry of `key` if it is there and its wheel is what it was; a damaged one is said."""
         folder = self.root / "wheels" / key
         if not os.path.lexists(folder):
@@ -151,7 +151,9 @@ class Store:
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             return Damaged(key=key, why=str(error))
 
-    def put(self, key: str, wheel: tuple[str, bytes], *, record: Mapping[str, Any], report: Mapping[str, Any]) -> Entry:
+    def put(
+        self, key: str, wheel: tuple[str, bytes], *, record: Mapping[str, Any], report: Mapping[str, Any]
+    ) -> StoredWheel:
         """Add a wheel (file name, content) under `key`, replacing a damaged entry; all or nothing.
 
         The caller holds the lock of the key.
@@ -189,7 +191,7 @@ class Store:
         """Make a folder that tells whose it is: when the lock of its key is free, its maker is dead."""
         return Path(tempfile.mkdtemp(prefix=f".{key}-", dir=self.root / "wheels"))
 
-    def entries(self) -> Iterator[Entry | Damaged]:
+    def entries(self) -> Iterator[StoredWheel | Damaged]:
         """Yield every entry, by key."""
         folder = self.root / "wheels"
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -383,7 +385,7 @@ def _digest_of(value: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _read(folder: Path) -> Entry:
+def _read(folder: Path) -> StoredWheel:
     entry = _json(folder / _ENTRY)
     name = str(entry["wheel"])
     wheel = folder / name
@@ -394,4 +396,4 @@ def _read(folder: Path) -> Entry:
     found = sha256_of(wheel)
     if found != entry["sha256"]:
         raise ValueError(f"the wheel is not the one that was stored: sha256 {found}, expected {entry['sha256']}")
-    return Entry(key=folder.name, wheel=wheel, sha256=found, record=entry["record"], report=entry["report"])
+    return StoredWheel(key=folder.name, wheel=wheel, sha256=found, record=entry["record"], report=entry["report"])

@@ -28,7 +28,7 @@ _ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class FinishedWheel:
     """A wheel's file name and bytes."""
 
     name: str
@@ -36,7 +36,7 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class BuildFacts:
     """What the finished wheel says of its build."""
 
     framework_version: str
@@ -48,7 +48,7 @@ class Facts:
     """Whether the archive has fixed times and order, as every wheel that is delivered."""
 
 
-def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: Facts) -> Finished:
+def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> FinishedWheel:
     """Return the wheel that users get, made of the one that scikit-build-core made.
 
     Raises:
@@ -82,7 +82,7 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: Facts) -> Finished:
         )
     )
     content = pack(members, dist_info=dist_info, epoch=facts.epoch if facts.fixed else None)
-    return Finished(name=f"{distribution}-{version}-{tag}.whl", content=content)
+    return FinishedWheel(name=f"{distribution}-{version}-{tag}.whl", content=content)
 
 
 def wheel_version(config: Config, cell: Cell, wanted: WheelOptions) -> str:

@@ -54,7 +54,7 @@ def by_abi3audit(path):
 
 
 def by_builder(path):
-    subject = read(Wheel.read(path), plan=audit.Plan())
+    subject = read(Wheel.read(path), plan=audit.AuditPromise())
     assert subject.libraries
     assert not subject.refused
     lowest = lowest_policy((library.extension for library in subject.libraries), "x86_64")

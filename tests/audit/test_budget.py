@@ -155,7 +155,7 @@ def test_a_library_is_found_in_an_archive_that_gives_its_bytes_one_by_one(tmp_pa
 
 
 def _subject(path):
-    return reading.read(Wheel.read(path), plan=audit.Plan())
+    return reading.read(Wheel.read(path), plan=audit.AuditPromise())
 
 
 def _with_data(archive, name, data):

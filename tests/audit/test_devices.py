@@ -184,8 +184,8 @@ def test_only_archs_finds(build, tmp_path, make_wheel, case, strip):
 def test_the_plan_is_believed_before_metadata(build, make_wheel):
     classic = {"label": "torch213.cxx11.cu130", "requires": "torch==2.13.*", "backend": "cuda", "ops": OPS}
     path = make_wheel(library=build(("8.0",)).read_bytes(), archs=["8.0"], **classic)
-    assert audit.run(Wheel.read(path), plan=audit.Plan(archs=("8.0",))).ok
-    report = audit.run(Wheel.read(path), plan=audit.Plan(archs=("8.0", "9.0")))
+    assert audit.run(Wheel.read(path), plan=audit.AuditPromise(archs=("8.0",))).ok
+    report = audit.run(Wheel.read(path), plan=audit.AuditPromise(archs=("8.0", "9.0")))
     assert {finding.symbol for finding in report.findings} == {"9.0", "backend.archs"}
 
 

@@ -19,5 +19,5 @@ def test_a_label_that_is_of_no_variant_is_of_none_for_the_audit(make_wheel, labe
     platform = tag.split("-")[2]
     with pytest.raises(ValueError, match="is not"):
         Variant.of_wheel(label, platform)
-    found = audit.run(Wheel.read(path), plan=audit.Plan()).findings
+    found = audit.run(Wheel.read(path), plan=audit.AuditPromise()).findings
     assert "do not go together" in next(each.why for each in found if each.symbol == "backend.type")

@@ -12,7 +12,10 @@ NOARCH = {"label": "torch.cpu", "tag": "py3-none-any", "requires": "torch"}
 
 
 def findings(path, **plan):
-    return {(finding.rule, finding.symbol) for finding in audit.run(Wheel.read(path), plan=audit.Plan(**plan)).findings}
+    return {
+        (finding.rule, finding.symbol)
+        for finding in audit.run(Wheel.read(path), plan=audit.AuditPromise(**plan)).findings
+    }
 
 
 def rewritten(path, change):

@@ -4,7 +4,7 @@ import pytest
 
 from builder import kernel
 from builder.build import jobs
-from builder.build.job import Job
+from builder.build.job import BuildJob
 from builder.config import Backend, Framework, Version
 from builder.matrix import Cell
 from builder.render.project import Project
@@ -33,7 +33,7 @@ def tool(version):
 
 def job(*, nvcc=None, sources=1, **values):
     cuda = None if nvcc is None else tool(nvcc)
-    return Job(
+    return BuildJob(
         kernel=kernel.load(ROOT / "tests/data/kernels/tiny"),
         cell=CELL,
         project=Project({"a.cpp": b"", **{f"{number}.cu": b"" for number in range(sources)}}),

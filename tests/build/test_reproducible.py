@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder.build import reproducible
-from builder.build.reproducible import Experiment
+from builder.build.reproducible import Rules
 from builder.build.spec import BuildOptions
 from builder.errors import BuilderError
 from builder.toolchain.tool import REACHES_BUILD
@@ -29,26 +29,26 @@ def test_a_rule_stands_where_it_says(rule):
 @pytest.mark.parametrize("name", ["CFLAGS", "CXXFLAGS", "LDFLAGS", "CPATH", "LANG", "LD_PRELOAD", "NVCC_APPEND_FLAGS"])
 def test_a_variable_of_the_user_is_not_used(name):
     options = {"path": (), "epoch": EPOCH}
-    seen = reproducible.variables(Path("/b"), environ={name: "mine"}, experiment=Experiment(), **options)
+    seen = reproducible.variables(Path("/b"), environ={name: "mine"}, rules=Rules(), **options)
     assert name not in seen
-    off = Experiment(without=("environment",))
-    assert reproducible.variables(Path("/b"), environ={name: "mine"}, experiment=off, **options)[name] == "mine"
+    off = Rules(environment=False)
+    assert reproducible.variables(Path("/b"), environ={name: "mine"}, rules=off, **options)[name] == "mine"
 
 
 @pytest.mark.parametrize("name", REACHES_BUILD)
 def test_a_variable_that_can_change_a_bit_is_seen(name):
-    seen = reproducible.variables(Path("/b"), environ={name: "/x"}, path=(), epoch=1, experiment=Experiment())
+    seen = reproducible.variables(Path("/b"), environ={name: "/x"}, path=(), epoch=1, rules=Rules())
     assert seen[name] == "/x"
 
 
-def test_an_experiment_survives_its_spelling():
-    experiment = Experiment(without=("strip", "fixed-zip"), variables={"LD_PRELOAD": "a b"})
-    assert Experiment.from_json(experiment.to_json()) == experiment
+def test_rules_that_are_off_survive_their_spelling():
+    rules = Rules(strip=False, fixed_zip=False, variables={"LD_PRELOAD": "a b"})
+    assert Rules.from_json(rules.to_json()) == rules
 
 
 def test_what_is_no_rule_is_refused():
     with pytest.raises(BuilderError, match="'stirp' is no rule of reproducible builds\n  help: did you mean 'strip'"):
-        Experiment(without=("stirp",))
+        Rules.without(("stirp",))
 
 
 @pytest.mark.parametrize(
@@ -130,3 +130,9 @@ def test_a_build_says_what_is_wrong_with_its_time(engine, tmp_path):
 def test_a_flake_that_asks_for_such_a_time_is_told(epoch):
     with pytest.raises(BuilderError, match="the option 'epoch' is"):
         BuildOptions.from_json({"epoch": epoch})
+
+
+def test_every_rule_can_be_left_out():
+    for name in reproducible.NAMES:
+        assert Rules.without([name]).off == (name,)
+    assert Rules().off == ()

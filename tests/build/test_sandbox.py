@@ -18,7 +18,7 @@ from builder.build.loadtest import record
 from builder.build.report import BuildReport
 from builder.build.sandbox.room import Room, around, beyond
 from builder.cli import run, view
-from builder.engine.outcome import Outcome
+from builder.engine.outcome import CellOutcome
 from builder.matrix.variant import Variant
 from builder.run import run as run_tool
 from tests.paths import ROOT
@@ -183,7 +183,7 @@ def test_doctor_says_why_there_is_no_sandbox(machine, call, tmp_path):
 def outcome(*, sandboxed):
     cell = matrix.select(kernel.load(ROOT / "examples/relu").config, matrix.rows())[0]
     report = BuildReport.from_json({"sandbox": sandboxed, "ops": {"_relu_1::relu": ["CPU"]}})
-    return Outcome(cell=cell, status="built", wheel=Path("a.whl"), reason="first", report=report)
+    return CellOutcome(cell=cell, status="built", wheel=Path("a.whl"), reason="first", report=report)
 
 
 def test_an_unsandboxed_build_says_so_in_its_line_and_in_the_summary():

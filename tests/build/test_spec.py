@@ -11,7 +11,7 @@ from builder import kernel, matrix
 from builder.build.spec import BuildOptions, BuildSpec, InstalledPackages, PinnedPackages
 from builder.config import LoadTestRule
 from builder.errors import BuilderError
-from builder.pins import PinSet, Wheel
+from builder.pins import PinnedWheel, PinSet
 from builder.wheel.options import WheelOptions
 from tests.paths import ROOT
 
@@ -30,7 +30,7 @@ OPTIONS = st.builds(
     epoch=st.integers(min_value=0, max_value=1 << 32),
     load_test=st.none() | st.sampled_from(LoadTestRule),
 )
-WHEELS = st.builds(Wheel, file=st.text(), name=st.text(), version=st.text(), sha256=st.text(), index=TEXTS)
+WHEELS = st.builds(PinnedWheel, file=st.text(), name=st.text(), version=st.text(), sha256=st.text(), index=TEXTS)
 PINS = st.builds(PinSet, st.just("cp311"), st.just("x86_64-linux"), st.lists(WHEELS, max_size=3).map(tuple))
 PINNED = st.builds(PinnedPackages, path=PATHS, pins=PINS)
 

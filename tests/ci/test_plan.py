@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder import resources
-from builder.ci.plan import Place, documents, leave_out, make, text, without_stored
+from builder.ci.plan import RunsOn, documents, leave_out, make, text, without_stored
 from builder.ci.plan import savings as saving
 from builder.ci.plan.costs import Costs
 from builder.ci.plan.runners import Runners, data
@@ -245,7 +245,7 @@ def cell_of(number, backend=Backend.CPU, system="x86_64-linux"):
 
 
 def here(cell):
-    return Place(runner=cell.system, container=None)
+    return RunsOn(runner=cell.system, container=None)
 
 
 def test_a_job_has_one_backend_one_system_and_one_container():

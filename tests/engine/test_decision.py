@@ -4,7 +4,7 @@ import pytest
 
 from builder.build.report import BuildReport
 from builder.engine import decision
-from builder.store import Damaged, Entry, Store
+from builder.store import Damaged, Store, StoredWheel
 
 KEY = "a" * 64
 WHEEL = ("relu-1.0.0-py3-none-any.whl", b"content of a wheel")
@@ -19,7 +19,7 @@ def store(tmp_path):
 
 def test_an_entry_with_its_report_is_a_hit(store):
     store.put(KEY, WHEEL, record={}, report=BuildReport(sandbox=True).to_json())
-    assert isinstance(decision.find(store, KEY), Entry)
+    assert isinstance(decision.find(store, KEY), StoredWheel)
 
 
 def test_an_entry_whose_report_cannot_be_read_is_built_again(store):

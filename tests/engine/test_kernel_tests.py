@@ -9,7 +9,7 @@ from builder import kernel, matrix
 from builder.cli import run
 from builder.config import Backend, Framework
 from builder.engine import kernel_tests
-from builder.engine.decision import Plan
+from builder.engine.decision import DryRun
 from builder.errors import ToolError
 from builder.toolchain.installed import Current
 from tests.paths import ROOT
@@ -21,7 +21,9 @@ def plans(possible):
     """Plan the cells of an example, of which those of some variants can be built."""
     cells = matrix.select(kernel.load(RELU).config, [row for row in matrix.rows() if row.set == "release"])
     return [
-        Plan(cell=cell, action="build" if cell.variant in possible else "skip", reason=f"no {cell.variant}\n  help: -")
+        DryRun(
+            cell=cell, action="build" if cell.variant in possible else "skip", reason=f"no {cell.variant}\n  help: -"
+        )
         for cell in cells
     ]
 

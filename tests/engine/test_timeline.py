@@ -8,7 +8,7 @@ from builder import kernel, matrix
 from builder.build import ninja_log
 from builder.build.report import BuildReport
 from builder.engine import timeline
-from builder.engine.outcome import Event, Outcome
+from builder.engine.outcome import CellOutcome, Event
 from tests.paths import ROOT
 
 RELU = ROOT / "examples" / "relu"
@@ -48,20 +48,20 @@ def page(cells, tmp_path, monkeypatch):
     at(7, CPU, "line", "auditing")
     at(10, CPU, "done")
     outcomes = [
-        Outcome(
+        CellOutcome(
             cell=cells[CPU],
             status="built",
             reason="first <build>",
             seconds=10.0,
             report=BuildReport(files=tuple(ninja_log.read(tmp_path)), peak_memory=300 << 20),
         ),
-        Outcome(
+        CellOutcome(
             cell=cells[HIT],
             status="hit",
             reason="nothing changed",
             report=BuildReport(files=tuple(ninja_log.read(tmp_path))),
         ),
-        Outcome(cell=cells[CUDA], status="skipped", reason="no nvcc"),
+        CellOutcome(cell=cells[CUDA], status="skipped", reason="no nvcc"),
     ]
     return recorder.page(outcomes, kernel="relu").decode()
 

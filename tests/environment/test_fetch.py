@@ -17,7 +17,7 @@ from builder import cli, pins
 from builder.engine.prepare import Preparer
 from builder.environment import indexes, pinned
 from builder.errors import NotHereError, ToolError, WrongHashError
-from builder.pins import PinSet, Wheel
+from builder.pins import PinnedWheel, PinSet
 from tests.paths import ROOT
 
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -43,7 +43,7 @@ def wheel(name, version, *, answer=42):
 
 GOOD = wheel("alpha", "1.0")
 PINS = PinSet(
-    TAG, "x86_64-linux", (Wheel(file=FILE, name="alpha", version="1.0", sha256=hashlib.sha256(GOOD).hexdigest()),)
+    TAG, "x86_64-linux", (PinnedWheel(file=FILE, name="alpha", version="1.0", sha256=hashlib.sha256(GOOD).hexdigest()),)
 )
 
 
@@ -137,7 +137,7 @@ def test_a_wrong_file_of_a_mirror_is_not_passed_over_for_a_right_one_elsewhere(t
         wanted = PinSet(
             TAG,
             "x86_64-linux",
-            (Wheel(file=FILE, name="alpha", version="1.0", sha256=PINS.wheels[0].sha256, index=publisher),),
+            (PinnedWheel(file=FILE, name="alpha", version="1.0", sha256=PINS.wheels[0].sha256, index=publisher),),
         )
         base = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull}
         found = indexes.read({**base, "PIP_INDEX_URL": mirror, "UV_HTTP_RETRIES": "0"})

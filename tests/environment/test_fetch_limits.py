@@ -16,7 +16,7 @@ import pytest
 from builder import run
 from builder.environment import fetch, indexes, pinned
 from builder.errors import ToolError
-from builder.pins import PinSet, Wheel
+from builder.pins import PinnedWheel, PinSet
 from builder.run import Limits, Processes
 from builder.store import StoppedError, Store
 from tests.paths import ROOT
@@ -25,7 +25,7 @@ TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
 PINS = PinSet(
     TAG,
     "x86_64-linux",
-    (Wheel(file="alpha-1.0-py3-none-any.whl", name="alpha", version="1.0", sha256="0" * 64),),
+    (PinnedWheel(file="alpha-1.0-py3-none-any.whl", name="alpha", version="1.0", sha256="0" * 64),),
 )
 RELU = ROOT / "examples" / "relu"
 HEADER = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<!DOCTYPE html>"

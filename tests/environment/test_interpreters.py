@@ -10,10 +10,10 @@ from builder.config import Framework
 from builder.engine import doctor
 from builder.environment import indexes, interpreters
 from builder.errors import ToolError
-from builder.pins import MissingPinsError, Part, Pins, Requirement, Wheel
+from builder.pins import MissingPinsError, Part, PinnedWheel, Pins, Requirement
 
 HERE = f"cp{sys.version_info.major}{sys.version_info.minor}"
-WHEEL = Wheel(file="ninja-1.0-py3-none-any.whl", name="ninja", version="1.0", sha256="ab" * 32)
+WHEEL = PinnedWheel(file="ninja-1.0-py3-none-any.whl", name="ninja", version="1.0", sha256="ab" * 32)
 
 
 def pinned_for(*pythons):

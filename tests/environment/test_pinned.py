@@ -18,7 +18,7 @@ import pytest
 
 from builder.environment import indexes, pinned
 from builder.errors import ToolError
-from builder.pins import PinSet, Wheel
+from builder.pins import PinnedWheel, PinSet
 from tests.paths import ROOT
 
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -41,7 +41,7 @@ def write_wheel(folder, name, *, version="1.0", answer=42):
         for member, text in {**members, f"{info}/RECORD": record}.items():
             archive.writestr(zipfile.ZipInfo(member), text)
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    return Wheel(file=path.name, name=name, version=version, sha256=sha256)
+    return PinnedWheel(file=path.name, name=name, version=version, sha256=sha256)
 
 
 def write_index(root, folder):
@@ -310,11 +310,12 @@ SCRIPT = """
     import os, signal, sys
     from pathlib import Path
     from builder.environment import indexes, pinned
-    from builder.pins import PinSet, Wheel
+    from builder.pins import PinnedWheel, PinSet
 
     store, links, kill, *wheels = sys.argv[1:]
     names = [wheel.split(":") for wheel in wheels]
-    pins = PinSet({tag!r}, "x86_64-linux", tuple(Wheel(file=f, name=n, version=v, sha256=s) for f, n, v, s in names))
+    known = tuple(PinnedWheel(file=f, name=n, version=v, sha256=s) for f, n, v, s in names)
+    pins = PinSet({tag!r}, "x86_64-linux", known)
 
     def progress(line):
         print(line, flush=True)

@@ -142,7 +142,7 @@ def _subject(name, content):
     return Subject(
         name="demo", version="1.0.0+torch.stable210.cpu", dist_info=_INFO, tags=("cp39-abi3-manylinux_2_28_x86_64",),
         package="demo", files={path: digest}, texts={path: content},
-        facts=audit.Facts.of(Variant.parse("torch-stable-abi210-cpu-x86_64-linux")),
+        facts=audit.FrameworkClaim.of(Variant.parse("torch-stable-abi210-cpu-x86_64-linux")),
     )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ def test_it_has_no_finding(wheel):
 
 
 def test_it_has_the_policy_of_auditwheel(wheel):
-    libraries = read(wheel, plan=audit.Plan()).libraries
+    libraries = read(wheel, plan=audit.AuditPromise()).libraries
     assert len(libraries) == 1
     theirs = json.loads(run("auditwheel", "show", "--json", "--disable-isa-ext-check", wheel.path))["sym_tag"]
     lowest = lowest_policy([library.extension for library in libraries], libraries[0].extension.machine)
@@ -49,6 +49,6 @@ def test_it_has_the_policy_of_auditwheel(wheel):
 
 def test_its_library_uses_nothing_of_python(wheel):
     assert all((tag.interpreter, tag.abi) == ("py3", "none") for tag in wheel.tags)
-    (library,) = read(wheel, plan=audit.Plan()).libraries
+    (library,) = read(wheel, plan=audit.AuditPromise()).libraries
     assert [symbol.name for symbol in library.extension.undefined if symbol.name.startswith(("Py", "_Py"))] == []
     assert library.extension.modules == ()

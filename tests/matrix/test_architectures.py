@@ -81,7 +81,7 @@ def test_a_toolkit_before_all_rows_compiles_nothing():
 
 def test_rocm_takes_the_plain_intersection_in_natural_order():
     selection = architectures.rocm(("gfx1100", "gfx90a", "gfx9999"))
-    assert selection == architectures.Selection(compiled=("gfx90a", "gfx1100"), lost=("gfx9999",))
+    assert selection == architectures.Architectures(compiled=("gfx90a", "gfx1100"), lost=("gfx9999",))
 
 
 def test_rocm_without_a_request_compiles_all():

@@ -266,7 +266,7 @@ def test_an_update_replaces_what_was_resolved_and_keeps_the_rest(small):
     old = pins.load(small)
     targets = tuple(resolve.targets(old))
     assert [(target.part, target.python) for target in targets] == [(0, "any"), (1, "cp311"), (1, "cp312")]
-    newer = pins.Wheel(file="ninja-1.1-py3-none-any.whl", name="ninja", version="1.1", sha256="cd" * 32)
+    newer = pins.PinnedWheel(file="ninja-1.1-py3-none-any.whl", name="ninja", version="1.1", sha256="cd" * 32)
     resolutions = (
         resolve.Resolution(target=targets[0], wheels=(newer,)),
         resolve.Resolution(target=targets[1], error="unreachable"),

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from builder.store import Damaged, Entry, Store, StoreError
+from builder.store import Damaged, Store, StoredWheel, StoreError
 
 KEY = "a" * 64
 WHEEL = ("relu-1.0.0-py3-none-any.whl", b"content of a wheel")
@@ -23,7 +23,7 @@ def put(store, *, key=KEY, wheel=WHEEL):
 def test_an_entry_comes_back_as_it_was_put(store):
     put(store)
     found = store.find(KEY)
-    assert isinstance(found, Entry)
+    assert isinstance(found, StoredWheel)
     assert found.wheel.read_bytes() == WHEEL[1]
     assert found.record == {"variant": "v"}
 
@@ -31,7 +31,7 @@ def test_an_entry_comes_back_as_it_was_put(store):
 def test_a_store_is_made_with_the_folders_above_it(tmp_path):
     store = Store(tmp_path / "a" / "b" / "store")
     assert store.prepare()
-    assert isinstance(put(store), Entry)
+    assert isinstance(put(store), StoredWheel)
 
 
 def test_an_absent_entry_is_none(store):
@@ -62,7 +62,7 @@ def test_an_entry_without_its_wheel_is_damaged(store):
 def test_a_damaged_entry_is_replaced(store):
     put(store).wheel.write_bytes(b"junk")
     put(store)
-    assert isinstance(store.find(KEY), Entry)
+    assert isinstance(store.find(KEY), StoredWheel)
 
 
 def test_a_put_that_fails_leaves_nothing(store, monkeypatch):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from builder.store import Damaged, Entry, Store
+from builder.store import Damaged, Store, StoredWheel
 
 KEYS = tuple(hashlib.sha256(bytes([n])).hexdigest() for n in range(3))
 ROUNDS = 200
@@ -81,7 +81,7 @@ def test_what_killed_processes_leave_is_complete_or_absent_and_is_cleaned_by_its
             assert os.waitpid(child, 0)[1] == signal.SIGKILL, "it ended by itself: the store failed"
         for key in KEYS:
             found = store.find(key)
-            if isinstance(found, Entry):
+            if isinstance(found, StoredWheel):
                 whole += 1
                 assert found.wheel.read_bytes() == content(key)
                 assert found.record == {"key": key}

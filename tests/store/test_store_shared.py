@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from builder.store import Damaged, Entry, Store, StoreError, collect
+from builder.store import Damaged, Store, StoredWheel, StoreError, collect
 
 ME, OTHER, GROUP = 54321, 54322, 54320
 WHEEL = ("relu-1.0.0-py3-none-any.whl", b"content")
@@ -74,9 +74,9 @@ def put(store, key=KEY):
 def test_two_users_of_a_group_share_a_store(place):
     store = shared(place, 0o2775)
     by(ME, put(store))
-    assert by(OTHER, lambda: type(store.find(KEY))) is Entry
+    assert by(OTHER, lambda: type(store.find(KEY))) is StoredWheel
     by(OTHER, put(store, "b" * 64))
-    assert by(ME, lambda: type(store.find("b" * 64))) is Entry
+    assert by(ME, lambda: type(store.find("b" * 64))) is StoredWheel
 
     def replace():
         with store.lock(KEY):
@@ -98,7 +98,7 @@ def test_a_users_own_store_gives_another_what_it_has_and_takes_nothing(place):
     os.chown(place, ME, GROUP)
     store = Store(place)
     by(ME, put(store))
-    assert by(OTHER, lambda: (store.prepare(), type(store.find(KEY)))) == (False, Entry)
+    assert by(OTHER, lambda: (store.prepare(), type(store.find(KEY)))) == (False, StoredWheel)
 
     def hold():
         with store.lock(KEY) as held, store.use(KEY[:-1]):
@@ -121,7 +121,7 @@ def test_nobody_believes_a_stranger_in_a_folder_of_everybody(place):
     found = by(OTHER, lambda: store.find(KEY))
     assert isinstance(found, Damaged)
     assert str(ME) in found.why
-    assert by(ME, lambda: type(store.find(KEY))) is Entry
+    assert by(ME, lambda: type(store.find(KEY))) is StoredWheel
 
 
 @needs_root
@@ -134,7 +134,7 @@ def test_gc_leaves_what_another_user_has_made(place):
         return [item.name for item in collect.collect(store, now=time.time() + 10**6, max_age=1.0, max_size=None)]
 
     assert by(OTHER, collected) == ["b" * 64]
-    assert by(ME, lambda: type(store.find(KEY))) is Entry
+    assert by(ME, lambda: type(store.find(KEY))) is StoredWheel
     assert by(0, collected) == [KEY]
 
 
@@ -216,7 +216,7 @@ def test_what_is_in_the_place_of_an_entry_is_damaged_and_heals(store, spoil):
     assert store.prepare()
     with store.lock(KEY):
         store.put(KEY, WHEEL, record={}, report={})
-    assert isinstance(store.find(KEY), Entry)
+    assert isinstance(store.find(KEY), StoredWheel)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.write_text("[" * 100_000)])

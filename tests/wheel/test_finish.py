@@ -18,7 +18,7 @@ from builder.errors import AuditError, BuilderError
 from builder.kernel import Kernel
 from builder.render.template import environment
 from builder.wheel.archive import EPOCH, Bytes, Wheel
-from builder.wheel.finish import Facts, archs_of, finish
+from builder.wheel.finish import BuildFacts, archs_of, finish
 from builder.wheel.options import WheelOptions
 from tests.hostile import GNU_HASH, VERNEED, elf
 from tests.wheel.cells import cells
@@ -51,7 +51,7 @@ def finished(*, package=PACKAGE, change=lambda cell: cell, archs=None, fixed=Tru
     raw = Wheel(path=Path("raw.whl"), name="demo-kernel", version=version, tags=frozenset(), members=members)
     kernel = Kernel(root=Path(), source=Source(name="build.toml", text=""), config=config, schema=5)
     options = WheelOptions(**asked)
-    facts = Facts(
+    facts = BuildFacts(
         framework_version="2.13.0", build={"a": 1}, archs=archs, wheel=options, epoch=STAMP, fixed=fixed
     )  # fmt: skip
     return finish(raw, kernel=kernel, cell=change(found[CPU]), facts=facts)

@@ -8,7 +8,7 @@ from builder.config import Backend, Framework, dependencies
 from builder.kernel import Kernel
 from builder.kernel.source_set import package_directory
 from builder.matrix import Cell
-from builder.pins import Wheel
+from builder.pins import PinnedWheel
 
 _CLIENT = "kernels"
 """The module that loads other kernels by their name on the hub."""
@@ -42,7 +42,7 @@ def found(
     kernel: Kernel,
     cell: Cell,
     *,
-    wheels: Iterable[Wheel],
+    wheels: Iterable[PinnedWheel],
     folders: tuple[Path, ...] = (),
     kernels: Mapping[str, Path] | None = None,
     why: str,

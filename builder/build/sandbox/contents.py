@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from builder.build import header_folders, sandbox
-from builder.build.job import Job
-from builder.build.reproducible import SANDBOX_PATHS, Experiment
+from builder.build.job import BuildJob
+from builder.build.reproducible import SANDBOX_PATHS, Rules
 from builder.build.sandbox import CANONICAL
 from builder.build.sandbox.room import SYSTEM, Room, around, beyond
 from builder.toolchain import Toolchain
@@ -21,7 +21,7 @@ _FOLDERS = re.compile(r"(?<![\w.-])/[^\s:=()]+")
 """Paths in what a compiler and the loader say of where they look."""
 
 
-def of_build(job: Job, *, scratch: Path, canonical: bool, variables: Mapping[str, str]) -> Room:
+def of_build(job: BuildJob, *, scratch: Path, canonical: bool, variables: Mapping[str, str]) -> Room:
     """Return the room of a build whose scratch directory is shown at the canonical path, or where it is.
 
     Args:
@@ -48,7 +48,7 @@ def of_build(job: Job, *, scratch: Path, canonical: bool, variables: Mapping[str
     )
 
 
-def of_load_test(job: Job, *, written: bool = False) -> Room:
+def of_load_test(job: BuildJob, *, written: bool = False) -> Room:
     """Return the room of a load test, before its package is in it: the framework's environment, where it is.
 
     `written` leaves the environment open for the bytecode of what no kernel has touched.
@@ -59,7 +59,7 @@ def of_load_test(job: Job, *, written: bool = False) -> Room:
     return Room(readable=(*_python(job, job.test_python), *_loader_folders(), *_named(job)), mounts=mounts)
 
 
-def _python(job: Job, python: Path) -> Iterator[Path]:
+def _python(job: BuildJob, python: Path) -> Iterator[Path]:
     """Yield what an interpreter is made of: of one in an environment, that which the environment was made with."""
     home = _home(job)
     if job.environment is None:
@@ -76,7 +76,7 @@ def _python(job: Job, python: Path) -> Iterator[Path]:
     yield from around(python, home=home)
 
 
-def _of_toolchain(job: Job) -> Iterator[Path]:
+def _of_toolchain(job: BuildJob) -> Iterator[Path]:
     tools, home = job.toolchain, _home(job)
     yield from _loader_folders()
     if tools is None:
@@ -94,7 +94,7 @@ def _of_toolchain(job: Job) -> Iterator[Path]:
         yield from beyond(toolkit)
 
 
-def _toolkits(job: Job, tools: Toolchain) -> Iterator[Path]:
+def _toolkits(job: BuildJob, tools: Toolchain) -> Iterator[Path]:
     """Yield the folders of toolkits that lie on this machine, and not among the pinned wheels."""
     found = [tool.path.parent.parent for tool in (tools.cuda, tools.hip) if tool is not None]
     found += [_ONEAPI] if tools.ocloc is not None else []
@@ -149,13 +149,13 @@ def _lines(path: Path) -> list[str]:
         return []
 
 
-def _of_variables(job: Job) -> Iterator[Path]:
-    """Yield what an experiment names, such as a library to load before others, and what the user does."""
-    yield from (Path(value) for value in job.experiment.variables.values() if value.startswith("/"))
+def _of_variables(job: BuildJob) -> Iterator[Path]:
+    """Yield the paths in added variables, such as a library to load before others, and those that the user names."""
+    yield from (Path(value) for value in job.rules.variables.values() if value.startswith("/"))
     yield from _named(job)
 
 
-def _named(job: Job) -> Iterator[Path]:
+def _named(job: BuildJob) -> Iterator[Path]:
     yield from (Path(each) for each in job.environ.get(SANDBOX_PATHS, "").split(":") if each.startswith("/"))
 
 
@@ -168,26 +168,26 @@ def _written(variables: Mapping[str, str]) -> Iterator[Path]:
         yield Path(match[1])
 
 
-def _home(job: Job) -> Path | None:
+def _home(job: BuildJob) -> Path | None:
     home = job.environ.get("HOME")
     return None if not home else Path(home)
 
 
-def canonical(job: Job) -> bool:
+def canonical(job: BuildJob) -> bool:
     """Whether the build happens at the path where every build does."""
-    return places(job.experiment, sealed=sealed(job))
+    return places(job.rules, sealed=sealed(job))
 
 
-def places(experiment: Experiment, *, sealed: bool) -> bool:
+def places(rules: Rules, *, sealed: bool) -> bool:
     """Whether builds can be at the path where every build is."""
-    return experiment.has("canonical-path") and (sealed or sandbox.available())
+    return rules.canonical_path and (sealed or sandbox.available())
 
 
-def sealed(job: Job) -> bool:
+def sealed(job: BuildJob) -> bool:
     """Whether the build and the load test are in a sandbox of this engine."""
-    return not job.enclosed and seals(job.experiment)
+    return not job.enclosed and seals(job.rules)
 
 
-def seals(experiment: Experiment) -> bool:
+def seals(rules: Rules) -> bool:
     """Whether builds of this engine are in a sandbox."""
-    return experiment.has("sandbox") and sandbox.obstacle() is None
+    return rules.sandbox and sandbox.obstacle() is None

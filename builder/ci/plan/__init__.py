@@ -20,14 +20,14 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan(Selection):
+class CiPlan(Selection):
     """What is built of a kernel, the reason for whatever is not, and what is left out of what is built."""
 
     notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RunsOn:
     """Where a job runs."""
 
     runner: str
@@ -35,14 +35,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class CiJob:
     """Cells of one backend and system, which share a runner and a container."""
 
     name: str
     """Letters, digits, `_` and `-` alone: it also names caches and artifacts."""
     backend: Backend
     system: str
-    place: Place
+    place: RunsOn
     cells: tuple[Cell, ...]
     seconds: float
 
@@ -52,18 +52,18 @@ class Job:
         return " ".join(cell.variant for cell in self.cells)
 
 
-def make(kernel: Kernel, among: Iterable[Row], scope: Scope) -> Plan:
+def make(kernel: Kernel, among: Iterable[Row], scope: Scope) -> CiPlan:
     """Decide about every row in scope.
 
     Raises:
         BuilderError: the scope names a backend that the kernel does not have.
     """
     decisions = ask(kernel, scope, among).decisions
-    plan = Plan(kernel=kernel, scope=scope, decisions=decisions)
+    plan = CiPlan(kernel=kernel, scope=scope, decisions=decisions)
     return replace(plan, notes=tuple(_notes(kernel, plan.cells)))
 
 
-def leave_out(plan: Plan, *, rule: str, remedy: str, why: Callable[[Cell], str | None]) -> Plan:
+def leave_out(plan: CiPlan, *, rule: str, remedy: str, why: Callable[[Cell], str | None]) -> CiPlan:
     """Return `plan` without the cells for which `why` gives a reason, which becomes their decision."""
     decisions = tuple(_left(decision, rule=rule, remedy=remedy, why=why) for decision in plan.decisions)
     left = {decision.cell.variant for decision in decisions if decision.cell is not None}
@@ -71,7 +71,7 @@ def leave_out(plan: Plan, *, rule: str, remedy: str, why: Callable[[Cell], str |
     return replace(plan, decisions=decisions, notes=notes)
 
 
-def without_stored(plan: Plan, stored: Callable[[Cell], bool]) -> Plan:
+def without_stored(plan: CiPlan, stored: Callable[[Cell], bool]) -> CiPlan:
     """Return `plan` without the cells whose wheel is in the store."""
     return leave_out(
         plan,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder import kernel as kernels
-from builder.ci.plan import Plan, leave_out
+from builder.ci.plan import CiPlan, leave_out
 from builder.config import Backend, Config
 from builder.errors import BuilderError
 from builder.kernel import Kernel
@@ -22,7 +22,7 @@ class RevisionError(BuilderError):
     """A revision that git cannot compare with."""
 
 
-def changed_since(plan: Plan, revision: str, among: Iterable[Row]) -> Plan:
+def changed_since(plan: CiPlan, revision: str, among: Iterable[Row]) -> CiPlan:
     """Return `plan` without the cells whose wheel would be as it was where the current branch left `revision`.
 
     Raises:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from builder.ci.plan import Job, Place, Plan
+from builder.ci.plan import CiJob, CiPlan, RunsOn
 from builder.ci.plan.runners import Runners, data
 from builder.errors import BuilderError
 from builder.matrix import Cell
@@ -19,7 +19,7 @@ _MARK = "\0"
 _SAFE = re.compile(r"[A-Za-z0-9_./:@ -]*", re.ASCII)
 
 
-def document(plan: Plan, runners: Runners, jobs: Sequence[Job] | None) -> str:
+def document(plan: CiPlan, runners: Runners, jobs: Sequence[CiJob] | None) -> str:
     """Return the JSON document that `data/matrix.schema.json` describes; one cell or row on a line."""
     cells = [_cell(cell, runners.place(cell)) for cell in plan.cells]
     parts: dict[str, Sequence[Mapping[str, Any]]] = {"cells": cells, "skipped": list(_skipped(plan))}
@@ -30,7 +30,7 @@ def document(plan: Plan, runners: Runners, jobs: Sequence[Job] | None) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def github(jobs: Iterable[Job]) -> str:
+def github(jobs: Iterable[CiJob]) -> str:
     """Return the matrix of a GitHub workflow, on one line; `{"include": []}` when nothing is left to build.
 
     Raises:
@@ -45,7 +45,7 @@ def github(jobs: Iterable[Job]) -> str:
     return f"{text}\n"
 
 
-def gitlab(jobs: Iterable[Job]) -> str:
+def gitlab(jobs: Iterable[CiJob]) -> str:
     """Return the jobs of a GitLab child pipeline as JSON, which is YAML; they extend a template of `builder.ci`.
 
     Raises:
@@ -64,7 +64,7 @@ def gitlab(jobs: Iterable[Job]) -> str:
     return json.dumps(pipeline or {"nothing-to-build": {"script": ["echo nothing changed"]}}, indent=2) + "\n"
 
 
-def _cell(cell: Cell, place: Place) -> dict[str, Any]:
+def _cell(cell: Cell, place: RunsOn) -> dict[str, Any]:
     return {
         "variant": cell.variant,
         "framework": cell.framework.value,
@@ -79,7 +79,7 @@ def _cell(cell: Cell, place: Place) -> dict[str, Any]:
     }
 
 
-def _skipped(plan: Plan) -> Iterator[dict[str, Any]]:
+def _skipped(plan: CiPlan) -> Iterator[dict[str, Any]]:
     for decision in plan.skipped:
         line = plan.line(decision.key, decision.row.backend)
         yield {"row": str(decision.row), "rule": decision.rule, "message": decision.message, "line": line}
@@ -97,7 +97,7 @@ def _array(items: Sequence[Mapping[str, Any]]) -> str:
     return f"[\n    {lines}\n  ]"
 
 
-def _job(job: Job) -> dict[str, Any]:
+def _job(job: CiJob) -> dict[str, Any]:
     return {
         "name": job.name,
         "backend": job.backend.value,

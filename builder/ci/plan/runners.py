@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from builder import resources, toml
-from builder.ci.plan import Place
+from builder.ci.plan import RunsOn
 from builder.errors import BuilderError
 from builder.matrix import Cell
 from builder.matrix.rules import minor
@@ -25,9 +25,9 @@ class Runners:
     """Label by system, in place of the data file's."""
     gitlab: bool = False
     """Take the labels, there called tags, of GitLab and not of GitHub."""
-    _known: dict[tuple[str, str, bool], Place] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[tuple[str, str, bool], RunsOn] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def place(self, cell: Cell) -> Place:
+    def place(self, cell: Cell) -> RunsOn:
         """Return where `cell` is built.
 
         Raises:
@@ -36,7 +36,7 @@ class Runners:
         kind = (cell.compute, cell.system, cell.noarch)
         found = self._known.get(kind)
         if found is None:
-            found = self._known[kind] = Place(runner=self._runner(cell.system), container=_container(cell))
+            found = self._known[kind] = RunsOn(runner=self._runner(cell.system), container=_container(cell))
         return found
 
     def _runner(self, system: str) -> str:

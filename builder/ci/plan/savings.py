@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from builder.ci.plan import Plan, make
+from builder.ci.plan import CiPlan, make
 from builder.ci.plan.costs import Costs
 from builder.ci.plan.text import columns
 from builder.config import Backend
@@ -21,7 +21,7 @@ class Saving:
     seconds_without: float
 
 
-def savings(plan: Plan, among: Iterable[Row]) -> tuple[Saving, ...]:
+def savings(plan: CiPlan, among: Iterable[Row]) -> tuple[Saving, ...]:
     """Return what the stable ABI saves for each backend that the plan builds, in the order of `backends`."""
     kernel = plan.kernel
     torch = kernel.config.torch
@@ -45,7 +45,7 @@ def savings(plan: Plan, among: Iterable[Row]) -> tuple[Saving, ...]:
     return tuple(found)
 
 
-def shown(plan: Plan, among: Iterable[Row]) -> str:
+def shown(plan: CiPlan, among: Iterable[Row]) -> str:
     """Return what the stable ABI saves, one backend on a line and the sum."""
     found = savings(plan, among)
     rows: list[tuple[str, ...]] = [("backend", "wheels", "without", "compile", "without", "saved")]

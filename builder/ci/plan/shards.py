@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from builder.ci.plan import Job, Place
+from builder.ci.plan import CiJob, RunsOn
 from builder.errors import BuilderError
 from builder.matrix import Cell
 
@@ -16,7 +16,7 @@ MOST_JOBS = 256
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
     name: str
-    place: Place
+    place: RunsOn
     cells: tuple[Cell, ...]
     costs: tuple[float, ...]
 
@@ -24,10 +24,10 @@ class _Group:
 def jobs(
     cells: Iterable[Cell],
     *,
-    place: Callable[[Cell], Place],
+    place: Callable[[Cell], RunsOn],
     seconds: Callable[[Cell], float],
     shards: int | None = None,
-) -> tuple[Job, ...]:
+) -> tuple[CiJob, ...]:
     """Return one job for each backend, system and container; with `shards`, up to that many, of like cost.
 
     A noarch wheel is the same for every system, so the first system builds it for all.
@@ -57,9 +57,9 @@ def jobs(
 
 
 def _groups(
-    cells: Iterable[Cell], *, place: Callable[[Cell], Place], seconds: Callable[[Cell], float]
+    cells: Iterable[Cell], *, place: Callable[[Cell], RunsOn], seconds: Callable[[Cell], float]
 ) -> tuple[_Group, ...]:
-    members: defaultdict[tuple[str, str, Place], list[Cell]] = defaultdict(list)
+    members: defaultdict[tuple[str, str, RunsOn], list[Cell]] = defaultdict(list)
     for cell in _once(cells):
         members[cell.backend.value, cell.system, place(cell)].append(cell)
     return tuple(
@@ -77,7 +77,7 @@ def _once(cells: Iterable[Cell]) -> Iterator[Cell]:
             yield cell
 
 
-def _name(cells: Sequence[Cell], where: Place) -> str:
+def _name(cells: Sequence[Cell], where: RunsOn) -> str:
     """Return what tells a job from others: containers are by toolkit, so that is part of the name."""
     first = cells[0]
     name = f"{first.backend}-{first.system}"
@@ -100,7 +100,7 @@ def _counts(groups: Sequence[_Group], shards: int) -> list[int]:
     return counts
 
 
-def _split(group: _Group, count: int) -> tuple[Job, ...]:
+def _split(group: _Group, count: int) -> tuple[CiJob, ...]:
     """Give each cell, the dearest first, to the job that has least to do."""
     order = sorted(range(len(group.cells)), key=lambda index: (-group.costs[index], index))
     loads = [(0.0, number) for number in range(count)]
@@ -112,9 +112,9 @@ def _split(group: _Group, count: int) -> tuple[Job, ...]:
     return tuple(_job(group, sorted(share), number=number, count=count) for number, share in enumerate(shares))
 
 
-def _job(group: _Group, share: Sequence[int], *, number: int, count: int) -> Job:
+def _job(group: _Group, share: Sequence[int], *, number: int, count: int) -> CiJob:
     first = group.cells[0]
-    return Job(
+    return CiJob(
         name=group.name if count == 1 else f"{group.name}-{number + 1}of{count}",
         backend=first.backend,
         system=first.system,

@@ -2,23 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 
-from builder.ci.plan import Job, Plan
+from builder.ci.plan import CiJob, CiPlan
 from builder.matrix import Decision
 
 
-def names(plan: Plan, jobs: Sequence[Job] | None) -> str:
+def names(plan: CiPlan, jobs: Sequence[CiJob] | None) -> str:
     """Return one variant on a line; with shards, one shard on a line. A noarch name stands for all its systems."""
     if jobs is not None:
         return "".join(f"{job.variants}\n" for job in jobs)
     return "".join(f"{variant}\n" for variant in dict.fromkeys(cell.variant for cell in plan.cells))
 
 
-def table(plan: Plan, jobs: Sequence[Job] | None) -> str:
+def table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> str:
     """Return the cells by backend, and what else there is to know."""
     return "\n".join((*_table(plan, jobs), *_footnotes(plan))) + "\n"
 
 
-def explain(plan: Plan) -> str:
+def explain(plan: CiPlan) -> str:
     """Return what becomes of every candidate row, by backend: rule, place in the config, remedy."""
     lines = [_headline(plan)]
     for backend in dict.fromkeys(decision.row.backend for decision in plan.decisions):
@@ -29,14 +29,14 @@ def explain(plan: Plan) -> str:
     return "\n".join([*lines, *_footnotes(plan)]) + "\n"
 
 
-def _headline(plan: Plan) -> str:
+def _headline(plan: CiPlan) -> str:
     cells = plan.cells
     systems = len({cell.system for cell in cells})
     on = f" on {systems} {'system' if systems == 1 else 'systems'}" if cells else ""
     return f"{plan.kernel.config.general.name}: {len(cells)} {'cell' if len(cells) == 1 else 'cells'}{on}"
 
 
-def _table(plan: Plan, jobs: Sequence[Job] | None) -> Iterator[str]:
+def _table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> Iterator[str]:
     yield _headline(plan)
     job_of = {cell.variant: job.name for job in jobs or () for cell in job.cells}
     head = ("variant", "torch", "toolkit", "system", *(() if jobs is None else ("job",)))
@@ -52,7 +52,7 @@ def _table(plan: Plan, jobs: Sequence[Job] | None) -> Iterator[str]:
             yield f"  {lines.pop(0)}"
 
 
-def _footnotes(plan: Plan) -> Iterator[str]:
+def _footnotes(plan: CiPlan) -> Iterator[str]:
     found = list(_remarks(plan))
     found += [plan.about_rowless(backend) for backend in plan.rowless]
     counts: dict[str, int] = {}
@@ -63,7 +63,7 @@ def _footnotes(plan: Plan) -> Iterator[str]:
     yield from ("", *found) if found else ()
 
 
-def _remarks(plan: Plan) -> Iterator[str]:
+def _remarks(plan: CiPlan) -> Iterator[str]:
     """Yield what cells leave out: each message once, and the cells that it is about."""
     variants: dict[str, list[str]] = {}
     for note in plan.notes:
@@ -72,7 +72,7 @@ def _remarks(plan: Plan) -> Iterator[str]:
         yield f"{names[0] if len(names) == 1 else f'{len(names)} cells'}: {message}"
 
 
-def _explained(plan: Plan, decision: Decision) -> Iterator[str]:
+def _explained(plan: CiPlan, decision: Decision) -> Iterator[str]:
     word = decision.rule if decision.cell is not None or decision.rule == "merged" else "left out"
     rule = "" if word == decision.rule else f" [{decision.rule}]"
     yield f"  {decision.row}: {word}{rule}"
