@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 
-.PHONY: demo test test-all test-xpu lint format docs nix nix-host nix-check nix-template clean
+.PHONY: demo test test-all test-xpu mutants lint format docs nix nix-host nix-check nix-template clean
 
 demo: $(SETUP)
 	$(BIN)/python examples/demo.py
@@ -22,6 +22,13 @@ test-all: $(SETUP)-test
 test-xpu: $(SETUP)-test
 	$(BIN)/python -m pip install --quiet --group xpu
 	$(BIN)/python -m pytest --durations=15 -m xpu
+
+# Small changes of the core that no test notices, tried in a checkout of the last commit that nothing else uses; an hour.
+mutants: $(SETUP)-test
+	$(BIN)/python -m pip install --quiet --group mutants
+	git worktree add --quiet --detach build/mutants
+	trap 'git worktree remove --force build/mutants' EXIT; cd build/mutants \
+	  && PYTHONPATH=$(CURDIR)/build/mutants $(CURDIR)/$(BIN)/python benchmarks/mutants.py
 
 lint: $(SETUP)-lint
 	$(BIN)/ruff check .
