@@ -11,6 +11,7 @@ from builder.build import own_code
 from builder.build.framework import IdentityError, file_identity, python_of_torch, torch_identity
 from builder.build.record import BuildRecord, changes, of_build_tools, summary
 from tests import needs
+from tests.hostile import PT_NOTE, elf
 
 VERSION = """
 from typing import Optional
@@ -111,6 +112,14 @@ def test_a_broken_version_file_is_an_error(tmp_path, text):
     (tmp_path / "torch/version.py").write_text(text)
     with pytest.raises(IdentityError):
         torch_identity(tmp_path)
+
+
+def test_a_library_whose_notes_are_damaged_is_known_by_its_content(tmp_path):
+    library = tmp_path / "a.so"
+    library.write_bytes(elf({"notes": b"\xff" * 12}, segments=[(PT_NOTE, 4, "notes")]))
+    assert file_identity(library) == f"sha256:{hashlib.sha256(library.read_bytes()).hexdigest()}"
+    library.write_bytes(elf({"notes": bytes(12) * 4097}, segments=[(PT_NOTE, 4, "notes")]))
+    assert file_identity(library) == f"sha256:{hashlib.sha256(library.read_bytes()).hexdigest()}"
 
 
 @pytest.mark.cmake

@@ -1,0 +1,25 @@
+"""What the calls of a rendered CMakeLists.txt are given."""
+
+import pytest
+
+from builder.config import Version
+from builder.matrix import architectures
+from builder.render.arguments import capabilities
+
+REQUESTED = [None, ("7.0",), ("8.0", "9.0a"), ("10.0",), ("12.0+PTX",), ("5.2", "7.0", "9.0"), ("7.0", "7.5")]
+
+
+@pytest.mark.parametrize("requested", REQUESTED, ids=str)
+def test_every_toolkit_finds_the_line_of_what_it_compiles(requested):
+    lines = capabilities(requested)
+    for generation in architectures.generations():
+        since = (Version(line[0].removeprefix("CUDA>=")) for line in lines)
+        line = next(line for line, least in zip(lines, since, strict=True) if least <= generation.since)
+        selection = architectures.cuda(requested, generation.since)
+        assert line[1:] == (*selection.compiled, *(("lost", *selection.lost) if selection.lost else ()))
+
+
+@pytest.mark.parametrize("requested", REQUESTED, ids=str)
+def test_toolkits_that_compile_the_same_share_a_line(requested):
+    compiled = [line[1:] for line in capabilities(requested)]
+    assert all(one != other for one, other in zip(compiled, compiled[1:], strict=False))
