@@ -75,7 +75,7 @@ class Variant:
             framework=Framework.TVM_FFI if tvm_ffi else Framework.TORCH,
             version=Version(f"{digits[0]}.{digits[1:]}"),
             stable=stable,
-            backend=_backend(match["compute"]),
+            backend=backend_of(match["compute"]),
             compute=match["compute"],
             system=match["system"],
         )
@@ -140,6 +140,11 @@ def _system(platform: str) -> str:
     return f"{_CPU.get(found['cpu'], found['cpu'])}-{os}"
 
 
-def _backend(compute: str) -> Backend:
+def backend_of(compute: str) -> Backend:
+    """Return the backend of a `<compute>` part: CUDA of `cu130`.
+
+    Raises:
+        ValueError: there is none.
+    """
     letters = compute.rstrip("0123456789")
     return next((backend for backend, prefix in _PREFIX.items() if prefix == letters), None) or Backend(compute)

@@ -22,7 +22,7 @@ let
     sort
     split
     ;
-  inherit (util) findFirst hasPrefix unique;
+  inherit (util) findFirst unique;
 
   table = fromTOML (readFile ../data/pins.toml);
 
@@ -107,7 +107,7 @@ in
     cell:
     let
       stable = if cell.stable-abi != null then "-stable" else "";
-      cuda = if hasPrefix "cu" cell.compute && cell.framework != "torch-noarch" then "-cuda" else "";
+      cuda = if cell.backend == "cuda" && cell.framework != "torch-noarch" then "-cuda" else "";
     in
     {
       recipe = "${cell.framework}${stable}${cuda}";

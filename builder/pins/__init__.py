@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from builder import resources
-from builder.config import Framework
+from builder.config import Backend, Framework
 from builder.errors import NotHereError
 from builder.matrix import Cell, systems
 from builder.pins import form
@@ -55,7 +55,7 @@ class Requirement:
         """The key of `[environment]` that says which parts to take."""
         stable = "-stable" if self.stable_abi else ""
         noarch = self.framework is Framework.TORCH_NOARCH
-        cuda = "-cuda" if self.compute.startswith("cu") and not noarch else ""
+        cuda = "-cuda" if not noarch and self.compute.rstrip("0123456789") == Backend.CUDA.facts.toolkit_prefix else ""
         return f"{self.framework.value}{stable}{cuda}"
 
     def __str__(self) -> str:

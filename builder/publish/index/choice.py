@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from builder.config import Framework, Version
 from builder.matrix import rows
-from builder.matrix.variant import Variant
+from builder.matrix.variant import Variant, backend_of
 from builder.wheel.kernel_wheel import KernelWheel
 
 
@@ -35,7 +35,7 @@ def fits(variant: Variant, *, torch: Version, compute: str) -> bool:
     """Whether a wheel of `variant` loads where `torch` was built for `compute`; its system is not asked."""
     match variant.framework:
         case Framework.TORCH_NOARCH:
-            return _computes_backend(compute) == variant.compute
+            return backend_of(compute) is variant.backend
         case Framework.TVM_FFI:
             return variant.compute == compute  # torch is not part of its ABI
         case Framework.TORCH:
@@ -58,8 +58,3 @@ def _environments(wheels: Iterable[KernelWheel]) -> set[tuple[Version, str]]:
         elif not variant.backend.facts.components:
             pairs |= {(row.torch, variant.compute) for row in rows()}
     return pairs
-
-
-def _computes_backend(compute: str) -> str:
-    letters = compute.rstrip("0123456789")
-    return "cuda" if letters == "cu" else letters
