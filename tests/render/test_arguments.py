@@ -1,5 +1,7 @@
 """What the calls of a rendered CMakeLists.txt are given."""
 
+import itertools
+
 import pytest
 
 from builder.config import Version
@@ -22,4 +24,4 @@ def test_every_toolkit_finds_the_line_of_what_it_compiles(requested):
 @pytest.mark.parametrize("requested", REQUESTED, ids=str)
 def test_toolkits_that_compile_the_same_share_a_line(requested):
     compiled = [line[1:] for line in capabilities(requested)]
-    assert all(one != other for one, other in zip(compiled, compiled[1:], strict=False))
+    assert all(one != other for one, other in itertools.pairwise(compiled))

@@ -1,0 +1,123 @@
+"""The manylinux policy that a wheel's tags promise, what breaks it, and what the audit advises."""
+
+import pytest
+
+from builder.audit import manylinux
+from builder.audit.facts import FrameworkClaim
+from builder.audit.subject import File, Library, Subject
+from builder.binary.elf_symbols import Symbol
+from builder.binary.extension import Extension
+from builder.config.values import Backend, Framework, Version
+
+FACTS = FrameworkClaim(framework=Framework.TORCH, backend=Backend.CPU, version=Version("2.13"))
+
+
+def found(*, platform="manylinux_2_28_x86_64", glibc=None, files=(), facts=FACTS, more=(), **library):
+    if glibc is not None:
+        version = f"GLIBC_{glibc}"
+        symbol = Symbol(name="f", defined=False, binding="global", version=version, library="libc.so.6")
+        library |= {"undefined": (symbol,), "versions": (("libc.so.6", version),)}
+    subject = Subject(
+        name="demo",
+        version="1",
+        dist_info="demo-1.dist-info",
+        tags=tuple(f"cp39-abi3-{each}" for each in platform.split(".")),
+        facts=facts,
+        files={name: File(size=0, sha256=b"") for name in files},
+        libraries=(Library(extension=Extension(name="demo/a.so", **library)), *more),
+    )
+    return list(manylinux.check(subject))
+
+
+@pytest.mark.parametrize("platform", ["linux_x86_64", "manylinux_2_28_riscv64", "manylinux_9_9_x86_64", "any"])
+@pytest.mark.parametrize(
+    ("glibc", "advice"),
+    [
+        pytest.param("2.17", "allow: manylinux_2_17_x86_64", id="a policy"),
+        pytest.param("2.99", "allow: none; f@GLIBC_2.99 keeps it from every policy", id="none"),
+    ],
+)
+def test_a_tag_without_a_policy_is_found_with_the_one_that_the_symbols_allow(platform, glibc, advice):
+    (finding,) = found(platform=platform, glibc=glibc)
+    assert (finding.file, finding.symbol) == ("demo-1.dist-info/WHEEL", platform)
+    assert advice in finding.remedy
+
+
+def test_a_library_of_a_machine_without_policies_is_named_by_its_machine():
+    (finding,) = found(platform="linux_riscv64", machine="riscv64")
+    assert "allow: none; riscv64 keeps it" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("platform", "glibc", "remedy"),
+    [
+        ("manylinux_2_28_x86_64", "2.28", None),
+        ("manylinux_2_28_x86_64", "2.29", "tag the wheel manylinux_2_31_x86_64"),
+        ("manylinux_2_34_x86_64.manylinux_2_28_x86_64", "2.29", "tag the wheel manylinux_2_31_x86_64"),
+        ("manylinux2014_x86_64", "2.17", None),
+        ("manylinux2014_x86_64", "2.18", "tag the wheel manylinux_2_24_x86_64"),
+        ("manylinux_2_28_x86_64", "2.99", "build on the oldest system"),
+    ],
+)
+def test_a_symbol_that_the_lowest_promised_policy_lacks_is_found(platform, glibc, remedy):
+    findings = found(platform=platform, glibc=glibc)
+    assert [finding.symbol for finding in findings] == ([] if remedy is None else [f"f@GLIBC_{glibc}"])
+    assert all(remedy in finding.remedy for finding in findings)
+
+
+def test_a_library_of_another_machine_is_found_and_judged_no_further():
+    (finding,) = found(machine="aarch64", glibc="2.99")
+    assert finding.symbol == "aarch64"
+    (finding,) = found(format="Mach-O", glibc="2.99")
+    assert "Mach-O" in finding.why
+
+
+@pytest.mark.parametrize(
+    ("needed", "files", "why"),
+    [
+        pytest.param("libc.so.6", (), None, id="of the policy"),
+        pytest.param("ld-linux-x86-64.so.2", (), None, id="the loader"),
+        pytest.param("libtorch_cpu.so", (), None, id="of torch"),
+        pytest.param("libfoo.so.1", (), "neither manylinux_2_28 nor what the framework has", id="of nobody"),
+        pytest.param("libfoo.so.1", ("demo/libs/libfoo.so.1",), "its own copy", id="of the wheel"),
+    ],
+)
+def test_a_library_that_is_not_there_where_the_wheel_is_used_is_found(needed, files, why):
+    findings = found(needed=(needed,), files=files)
+    assert [finding.symbol for finding in findings] == ([] if why is None else [needed])
+    assert all(why in finding.why for finding in findings)
+
+
+def test_a_wheel_that_does_not_say_what_it_is_has_no_library_of_torch():
+    (finding,) = found(needed=("libtorch_cpu.so",), facts=None)
+    assert finding.symbol == "libtorch_cpu.so"
+
+
+@pytest.mark.parametrize("entry", ["$ORIGIN", "${ORIGIN}", "$ORIGIN/lib", "$ORIGIN/a..b"])
+def test_a_search_path_inside_the_wheel_is_right(entry):
+    assert found(rpath=(entry,)) == []
+
+
+@pytest.mark.parametrize("entry", ["", "/usr/lib", "lib", "$ORIGINAL", "$ORIGIN/../lib", "x$ORIGIN"])
+def test_a_search_path_out_of_the_wheel_is_found(entry):
+    (finding,) = found(rpath=(entry, "$ORIGIN"))
+    assert finding.symbol == (entry or "(empty)")
+
+
+def test_code_that_is_written_to_and_a_stack_that_is_run_are_found():
+    assert [finding.symbol for finding in found(textrel=True)] == ["DT_TEXTREL"]
+    assert [finding.symbol for finding in found(executable_stack=True)] == ["PT_GNU_STACK"]
+
+
+def test_every_library_is_judged_whatever_the_one_before_it():
+    other = Library(extension=Extension(name="demo/b.so", textrel=True))
+    assert [finding.file for finding in found(textrel=True, more=(other,))] == ["demo/a.so", "demo/b.so"]
+    assert [finding.file for finding in found(platform="any", textrel=True, more=(other,))][1:] == [
+        "demo/a.so",
+        "demo/b.so",
+    ]
+
+
+def test_what_is_for_macos_alone_promises_no_manylinux():
+    assert found(platform="macosx_15_0_arm64", format="Mach-O", rpath=("/usr/lib",)) == []
+    assert found(platform="macosx_15_0_arm64.any") != []
