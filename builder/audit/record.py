@@ -97,7 +97,7 @@ def _wheel(subject: Subject) -> Iterator[Finding]:
 
 
 def _tag(path: str, tag: str, subject: Subject) -> Iterator[Finding]:
-    python, abi, platform = tag.split("-", 2)
+    python, abi, platform = tag.split("-")
     if subject.libraries and abi not in ("abi3", "none"):
         why = f"its ABI tag is '{abi}', which one Python has, and kernels are built for every one"
         yield _finding(path, tag, why, "tag it py3-none, or cp39-abi3 if its library uses Python's C API")
@@ -140,9 +140,9 @@ def _readable(path: str, content: bytes) -> Iterator[Finding]:
 def _requirement(path: str, subject: Subject) -> Iterator[Finding]:
     """A kernel for one torch must say so, or it is installed beside another, where it registers nothing."""
     stated = subject.facts
-    package = None if stated is None else _FRAMEWORKS.get(stated.framework)
-    if stated is None or package is None or stated.version is None:
+    if stated is None or stated.version is None:  # of no torch, or of Python alone
         return
+    package = _FRAMEWORKS[stated.framework]
     required = facts.requirements(subject.texts[path]).get(package)
     version = stated.version
     wanted = f">={version}" if stated.stable else f"=={version}.*"

@@ -43,6 +43,12 @@ def test_a_tag_without_a_policy_is_found_with_the_one_that_the_symbols_allow(pla
     assert advice in finding.remedy
 
 
+def test_three_of_many_symbols_are_named_that_keep_a_library_from_every_policy():
+    names = [Symbol(name=name, defined=False, binding="global", version="GLIBC_2.99", library="l") for name in "abcd"]
+    (finding,) = found(platform="linux_x86_64", undefined=tuple(names), versions=(("l", "GLIBC_2.99"),))
+    assert finding.remedy.endswith("none; a@GLIBC_2.99, b@GLIBC_2.99, c@GLIBC_2.99 keeps it from every policy")
+
+
 def test_a_library_of_a_machine_without_policies_is_named_by_its_machine():
     (finding,) = found(platform="linux_riscv64", machine="riscv64")
     assert "allow: none; riscv64 keeps it" in finding.remedy
