@@ -47,7 +47,7 @@ class NotHereError(ToolError):
 
 
 class WrongHashError(ToolError):
-    """A file is not the one that was pinned: whoever served it is wrong, or was tampered with."""
+    """A file is not the one that was pinned: its source is wrong, or was tampered with."""
 
 
 class DiskFullError(ToolError):

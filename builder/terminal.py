@@ -1,4 +1,4 @@
-"""Where text leaves for a terminal or a log: what strangers wrote drives neither."""
+"""All output to a terminal or a log: untrusted text can control neither."""
 
 import os
 import re
@@ -17,11 +17,11 @@ _STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 class OutputError(ToolError):
-    """What was to be shown cannot be written."""
+    """The output cannot be written."""
 
 
 class ReaderGoneError(OutputError):
-    """Nobody reads what is written any more, as in `builder matrix | head`: that is no failure."""
+    """The reader of the output has ended, as in `builder matrix | head`, which is no failure."""
 
     exit_code = 0
 

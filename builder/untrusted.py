@@ -1,4 +1,4 @@
-"""Read what strangers wrote, within bounds: how much of it, how deep, and in which letters."""
+"""Read untrusted text within bounds of size, depth and characters."""
 
 import json
 import unicodedata

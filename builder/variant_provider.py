@@ -73,7 +73,7 @@ def _facts() -> dict[str, str | None]:
 
 
 def _compute(facts: dict[str, str | None]) -> list[str]:
-    """Return the platform and its family, which is enough for Python alone: `cu130`, `cuda`."""
+    """Return the compute platform and its backend, such as `cu130` and `cuda`; noarch needs the backend alone."""
     for key, prefix, family in (("cuda", "cu", "cuda"), ("hip", "rocm", "rocm")):
         version = re.match(r"([0-9]+)\.([0-9]+)", facts.get(key) or "")
         if version is not None:

@@ -1,4 +1,4 @@
-"""Judge a wheel by its bytes: what it says, against what its files are."""
+"""Judge a wheel by its bytes: compare what it says of itself with its files."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -41,7 +41,7 @@ CHECKS: Mapping[str, Check] = {
 
 
 def run(wheel: Wheel, *, plan: AuditPromise | None = None) -> AuditReport:
-    """Judge a wheel, by the plan of its build where there is one, else by its own words.
+    """Judge a wheel: against `plan`, what its build promised, or else against what it says of itself.
 
     Raises:
         WheelError: the file is damaged.

@@ -23,7 +23,7 @@ def stable_symbols() -> Mapping[str, Version]:
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Name each CPython symbol outside the limited API of the wheel's lowest Python, or any where the tag says none."""
+    """Name each CPython symbol outside the limited API of the tag's lowest Python; all, if it names none."""
     floor = _floor(subject.tags)
     for library in subject.libraries:
         for symbol in library.extension.undefined:

@@ -1,4 +1,4 @@
-"""Judge a stranger's wheel in a process of its own, which the system stops when it costs too much: the last net.
+"""Judge a stranger's wheel in a process of its own, which the system stops when it takes too much time or memory.
 
 The readers have a budget for each kind of thing that a file can have too much of. What none of them foresees ends here.
 """
@@ -66,7 +66,7 @@ def _fork() -> int:
 
 
 def _judge(path: Path, writer: int, *, seconds: int, memory: int) -> None:
-    """Write the answer of the child, and end it: nothing of the parent's runs in it."""
+    """Write the answer of the child and end it, without running the parent's exit handlers."""
     code = _BUG
     try:
         _limit(resource.RLIMIT_CPU, seconds)
@@ -74,7 +74,7 @@ def _judge(path: Path, writer: int, *, seconds: int, memory: int) -> None:
         _limit(resource.RLIMIT_CORE, 0)
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         with os.fdopen(writer, "w", encoding="ascii") as stream:
-            stream.write(_said(path))
+            stream.write(_audited(path))
         code = 0
     except MemoryError:
         code = _NO_MEMORY
@@ -93,7 +93,7 @@ def _limit(kind: int, value: int) -> None:
         resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
 
 
-def _said(path: Path) -> str:
+def _audited(path: Path) -> str:
     try:
         return json.dumps(run(Wheel.read(path)).to_dict())
     except BuilderError as error:

@@ -17,7 +17,7 @@ _LONGEST_REQUIREMENT = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditPromise:
-    """What the build meant to make; what is None is taken from the wheel's own words."""
+    """What the build promised to make; where a field is None, what the wheel says of itself counts."""
 
     variant: Variant | None = None
     ops: str | None = None
@@ -49,7 +49,7 @@ def of_label(label: str, platform: str) -> FrameworkClaim | None:
 
 
 def headers(content: bytes) -> Message:
-    """Return the headers of METADATA or WHEEL; none, where they cannot be read, which `layout` says."""
+    """Return the headers of METADATA or WHEEL; none if they cannot be read, which `layout` reports."""
     try:
         return untrusted.fields(content)
     except UntrustedError:
@@ -57,14 +57,14 @@ def headers(content: bytes) -> Message:
 
 
 def requirements(content: bytes) -> Mapping[str, Requirement]:
-    """Return the requirements of METADATA by name; what is no requirement is left out, which `layout` says."""
+    """Return the requirements of METADATA by name; other text is left out, which `layout` reports."""
     lines = headers(content).get_all("Requires-Dist", [])
     found = filter(None, map(requirement, dict.fromkeys(lines)))
     return {each.name.lower().replace("_", "-"): each for each in found}
 
 
 def requirement(line: str) -> Requirement | None:
-    """Return a requirement, or None for what is none, or is longer or deeper than anybody writes one."""
+    """Return a requirement; None for other text, and for one that is unreasonably long or nested."""
     if len(line) > _LONGEST_REQUIREMENT:
         return None
     try:

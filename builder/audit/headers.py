@@ -1,4 +1,4 @@
-"""The version of torch whose headers a library was compiled with, as its machine code tells torch."""
+"""The version of torch whose headers a library was compiled with, read from its machine code."""
 
 import re
 from collections.abc import Iterator

@@ -58,7 +58,7 @@ def _identifier(symbol: str, at: int) -> str | None:
 
 
 def _length(symbol: str, digits: str) -> int:
-    """Return the number that digits are; what no length can be is as long as the whole name."""
+    """Return the number in digits; a number too large for a length becomes the length of the whole name."""
     return int(digits) if len(digits) <= _MOST_DIGITS else len(symbol)
 
 
@@ -73,14 +73,14 @@ class _Identifiers:
         self._doubt = len(symbol) if doubt is None else doubt.end()
 
     def have(self, position: int) -> bool:
-        """Whether `position` is surely within an identifier; in doubt it is not."""
+        """Whether `position` is certainly within an identifier."""
         while self._at <= position:
             self._next()
         start, end = self._identifier
         return start < position < end and start < self._doubt
 
     def _next(self) -> None:
-        """Go to the end of the token that is next."""
+        """Go to the end of the next token."""
         number = _NUMBER.match(self._symbol, self._at)
         if number is not None:
             self._identifier = (number.start(), number.end() + _length(self._symbol, number[0]))

@@ -1,4 +1,4 @@
-"""`metadata.json`: what the client reads, against the files it speaks of."""
+"""`metadata.json`: what the client reads, compared with the files that it names."""
 
 import base64
 import binascii

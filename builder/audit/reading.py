@@ -85,7 +85,7 @@ def _member(name: str, member: Member, *, texts: dict[str, bytes] | None, judged
 
 
 def _first(pieces: Iterator[bytes]) -> bytes:
-    """Return the first pieces, of which each may be a single byte, as far as they say what the file is."""
+    """Return the first pieces, each perhaps a single byte, until they tell the kind of file."""
     first = b""
     for piece in pieces:
         first += piece
@@ -105,13 +105,13 @@ def _too_large(name: str, size: int) -> Finding:
 
 
 def _is_library(name: str, head: bytes) -> bool:
-    """Whether a member is a library; two letters, MZ, do not make any text a program."""
+    """Whether a member is a library; the two letters MZ alone do not make one."""
     return _LIBRARY_NAME.search(name) is not None or binary_format(head) not in (None, "PE")
 
 
 @contextmanager
 def _memory(size: int) -> Iterator[mmap.mmap]:
-    """Give room for a library: memory, or for a large one a file, of which the system keeps what it has room for."""
+    """Return a buffer for a library: in memory, or for a large one in a file, which the system caches as it can."""
     if size <= _IN_MEMORY:
         with mmap.mmap(-1, size) as data:
             yield data

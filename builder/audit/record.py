@@ -138,7 +138,7 @@ def _readable(path: str, content: bytes) -> Iterator[Finding]:
 
 
 def _requirement(path: str, subject: Subject) -> Iterator[Finding]:
-    """A kernel for one torch must say so, or it is installed beside another, where it registers nothing."""
+    """Check that a kernel for one torch requires it: installed beside another torch, it registers nothing."""
     stated = subject.facts
     if stated is None or stated.version is None:  # of no torch, or of Python alone
         return

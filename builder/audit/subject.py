@@ -97,7 +97,7 @@ class Subject:
 
 @lru_cache(maxsize=4)
 def parse_object(content: bytes) -> dict[str, object] | None:
-    """Return a JSON object, or None for anything else; who asks again for the same gets the same."""
+    """Return a JSON object, or None for anything else; equal content gives the same object."""
     try:
         return untrusted.json_object(content)
     except UntrustedError:

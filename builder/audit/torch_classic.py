@@ -1,4 +1,4 @@
-"""Libraries of torch's C++ API: what they use of torch must be in libraries they name."""
+"""Libraries of torch's C++ API: the torch symbols that they use must be in libraries that they name."""
 
 import posixpath
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def _brought(library: Library, backend: Backend) -> frozenset[str]:
 
 
 def _homes(name: RootName) -> tuple[str, ...]:
-    """Return the libraries of which one defines a name."""
+    """Return the libraries that could define a name."""
     devices = _DEVICES.get(name.member or "", ())
     if name.namespace == "c10":
         return tuple(f"libc10_{device}.so" for device in devices) or ("libc10.so",)

@@ -140,7 +140,7 @@ def _needed(library: Library, facts: FrameworkClaim) -> Iterator[Finding]:
 
 
 def _target(library: Library, *, target: Version) -> Iterator[Finding]:
-    """Compare the target with what the headers do differently by it; most differ only in what they offer."""
+    """Compare the target version with the headers, where they depend on it."""
     define = f"define TORCH_TARGET_VERSION for {target} in every source"
     undefined = {symbol.name for symbol in library.extension.undefined}
     for symbol in sorted(undefined & _BEFORE_TARGETS):
@@ -168,6 +168,6 @@ def _target(library: Library, *, target: Version) -> Iterator[Finding]:
 
 
 def _registers_as_before(version: Version, library: Library, undefined: set[str]) -> bool:
-    """Whether headers that know `version` made it register in the way of before."""
+    """Whether headers of `version` or newer made it register in the old way."""
     knows = any(found >= version for found in library.headers)
     return knows and "torch_library_impl" in undefined and _MESSAGES not in undefined

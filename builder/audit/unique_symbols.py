@@ -1,4 +1,4 @@
-"""Unique symbols, of which a process has one, whichever library brought it first."""
+"""Unique symbols: a process has one of each, from the first library that defines it."""
 
 from collections.abc import Iterator
 

@@ -67,7 +67,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 @dataclass(slots=True)
 class _Budget:
-    """What may still be read of one library; its parts can point at one another, and be read without end."""
+    """How much of one library may still be read: its parts can point at each other, and would be read forever."""
 
     name: str
     unpacked: int
@@ -212,7 +212,7 @@ def _capability(arch: int, flags: int) -> str:
 def _is_empty(data: Data, start: int, end: int, budget: _Budget) -> bool:
     """Whether a cubin has no kernel and no data: nvcc adds such ones when it links.
 
-    It makes them for its default architecture when the link names none, which nobody asked for.
+    It makes them for its default architecture when the link names none, although nobody asked for that one.
     """
     if end - start < _CUBIN.size or data[start : start + 4] != b"\x7fELF":
         return False
@@ -238,14 +238,14 @@ def _hip(data: Data, budget: _Budget) -> Iterator[Image]:
 
 
 class _Bytes(Protocol):
-    """A bundle, of which the table at its begin is read."""
+    """The bytes of a bundle, whose table stands at its beginning."""
 
     @property
     def size(self) -> int:
         """All its bytes, when unpacked."""
 
     def read(self, start: int, end: int) -> bytes:
-        """Return a part; what is behind the end is missing."""
+        """Return a part, cut off at the end."""
 
 
 @dataclass(frozen=True, slots=True)

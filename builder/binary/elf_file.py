@@ -57,7 +57,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A section header; a hint, because the loader never looks at it."""
+    """A section header: only a hint, because the loader ignores it."""
 
     name: str
     type: int

@@ -1,4 +1,4 @@
-"""Read what the dynamic loader reads of a 64-bit ELF file: no section header is needed, none is believed."""
+"""Read what the dynamic loader reads of a 64-bit ELF file: section headers are neither needed nor trusted."""
 
 import struct
 from collections.abc import Iterator
@@ -119,7 +119,7 @@ def _version_indices(file: ElfImage, count: int) -> tuple[int, ...]:
 
 
 def _symbol_count(file: ElfImage) -> int:
-    """Return the length of the symbol table, which is written down nowhere.
+    """Return the length of the symbol table, which no header states.
 
     The hash tables cover what is exported; the relocations, every symbol the loader will ever look
     up; a section header may know of more. The largest of them is the answer.

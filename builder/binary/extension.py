@@ -21,7 +21,7 @@ _MAGICS = {
 
 
 class ExtensionError(BuilderError):
-    """A file that should be a shared library is not one that can be judged."""
+    """A file that should be a shared library cannot be read as one."""
 
 
 def binary_format(head: bytes) -> str | None:

@@ -32,7 +32,7 @@ class Policy:
         return f"{self.name}_{self.machine}"
 
     def admits(self, version: str) -> bool:
-        """Whether its systems have a symbol version; versions of other sets belong to their library."""
+        """Whether its systems have a symbol version; versions of other libraries are not restricted."""
         kind, _, number = version.partition("_")
         if kind not in _table().sets or version in self.named:
             return True
@@ -48,7 +48,7 @@ class _Table:
 
 
 def policies(machine: str) -> tuple[Policy, ...]:
-    """Return the policies of a machine, the oldest system first; none for a machine nobody knows."""
+    """Return the policies of a machine, the oldest system first; an unknown machine has none."""
     return tuple(policy for policy in _table().policies if policy.machine == machine)
 
 
@@ -95,7 +95,7 @@ class Lowest:
 
     @property
     def name(self) -> str:
-        """Name of the policy, or `linux`, the tag of what meets none."""
+        """Name of the policy; `linux` if none is met."""
         return "linux" if self.policy is None else self.policy.name
 
 

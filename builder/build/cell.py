@@ -134,7 +134,7 @@ def _facts(job: BuildJob, plan: Mapping[str, Any] | None) -> finish.BuildFacts:
 
 
 def _make_cache(variables: Mapping[str, str]) -> None:
-    """Make ccache's folder, which it could not make itself; one that cannot be made is ccache's to report."""
+    """Make ccache's folder, which a sandboxed ccache cannot make; if that fails, ccache reports it."""
     if "CCACHE_DIR" in variables:
         with contextlib.suppress(OSError):
             Path(variables["CCACHE_DIR"]).mkdir(parents=True, exist_ok=True)

@@ -120,7 +120,7 @@ def _linked_abi(library: elf_symbols.Elf) -> str | None:
 
 
 def _declared_abi(root: Path) -> str | None:
-    """Return the flag that torch's CMake config hands to whoever links to it; newer ones hand none."""
+    """Return the flag that torch's CMake config passes to its users; newer versions pass none."""
     config = root / "share/cmake/Torch/TorchConfig.cmake"
     text = config.read_text(encoding="utf-8", errors="replace") if config.is_file() else ""
     return next((value for value in ("0", "1") if f"_GLIBCXX_USE_CXX11_ABI={value}" in text), None)

@@ -48,7 +48,7 @@ def test(
 def _room(job: BuildJob) -> sandbox.Room | None:
     """Return what a load test sees; None where it has no sandbox.
 
-    There it cannot write into the environment, so the bytecode of the framework is made before, by nobody's kernel.
+    There it cannot write into the environment, so the framework's bytecode is made before, without the kernel.
     """
     if not contents.sealed(job):
         return None

@@ -1,4 +1,4 @@
-"""What ninja says of the files that it made: https://ninja-build.org/manual.html#ref_log."""
+"""What ninja logs of the files that it made: https://ninja-build.org/manual.html#ref_log."""
 
 from pathlib import Path
 from typing import TypedDict

@@ -1,4 +1,4 @@
-"""Make the job and the record of a build of its spec, for every engine: what decides bytes is in both or in neither."""
+"""Make the job and the record of a build from its spec, for every engine; what decides bytes is in both."""
 
 import sys
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from builder.wheel import metadata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingredients:
-    """All that decides the bytes of a wheel: what was decided, and what was found for it."""
+    """All that decides the bytes of a wheel: the spec, and what was found for it."""
 
     spec: BuildSpec
     kernel: Kernel
@@ -68,7 +68,7 @@ class Prepared:
 
     @property
     def environments(self) -> tuple[Path, ...]:
-        """Where the pinned environments are that it uses."""
+        """Paths of the pinned environments that it uses."""
         used = (self.spec.environment, self.spec.beside)
         return tuple(packages.path for packages in used if isinstance(packages, PinnedPackages))
 
@@ -101,7 +101,7 @@ def record(given: Ingredients) -> BuildRecord:
 
 
 def load_test_rule(spec: BuildSpec, kernel: Kernel) -> LoadTestRule:
-    """Return what becomes of a wheel that cannot be imported: as was asked for, else as build.toml has it."""
+    """Return what to do with a wheel that cannot be imported: as asked for, or else as build.toml says."""
     return spec.options.load_test or kernel.config.load_test
 
 

@@ -39,7 +39,7 @@ class BuildRecord:
 
 
 def of_build_tools() -> dict[str, str]:
-    """Return the versions of what configures a build without isolation; with it, the pins say them."""
+    """Return the versions of the tools that configure a build without isolation; otherwise the pins have them."""
     return {name: _version_of(name) for name in ("cmake", "scikit-build-core")}
 
 
@@ -75,7 +75,7 @@ def changes(before: Mapping[str, Any], after: BuildRecord) -> tuple[Change, ...]
 
 
 def _follows(name: str) -> bool:
-    """Whether a field is a rendered file with the name of the ops, which is made of the project's content."""
+    """Whether a field is a rendered file that contains the unique name of the ops, and so changes with any other."""
     return name.startswith("project: ") and name.removeprefix("project: ").rpartition("/")[2] in _NAMED
 
 

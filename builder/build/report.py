@@ -1,4 +1,4 @@
-"""What comes of a build: a wheel, and what is worth knowing and decides no bit of it, which is kept as JSON."""
+"""The result of a build: a wheel, and a report that decides none of its bytes, kept as JSON."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _LASTING = (*_ALWAYS, "canonical-path")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildReport:
-    """How a build went; None is what is not known, as of a build of an older `builder` or in Nix's sandbox."""
+    """How a build went; a field is None if unknown, as for a build by an older `builder` or in Nix's sandbox."""
 
     load_test: LoadTest = SKIPPED
     not_reproducible: str | None = None

@@ -1,4 +1,4 @@
-"""What makes a wheel the same bits everywhere: each rule, the leak that it closes, and the facts it rests on.
+"""The rules that make a wheel the same bytes everywhere, each with the difference that it prevents.
 
 Rules that a rendered project carries are applied by `cmake/reproducible.cmake` and its neighbours, by these names.
 """
@@ -98,7 +98,7 @@ SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Which rules hold: all of them, but where `builder repro` looks for what one of them closes."""
+    """Which rules hold: all of them, unless `builder repro --without` switches some off."""
 
     canonical_path: bool = True
     sandbox: bool = True
@@ -146,7 +146,7 @@ class Rules:
 
 
 def check(names: Iterable[str]) -> None:
-    """Refuse what is no rule.
+    """Refuse names of unknown rules.
 
     Raises:
         BuilderError: one of the names is not known.
@@ -161,7 +161,7 @@ def check(names: Iterable[str]) -> None:
 def variables(
     base: Path, *, environ: Mapping[str, str], path: tuple[Path, ...], epoch: int, rules: Rules
 ) -> dict[str, str]:
-    """Return the whole environment of a build: nothing of the user's but what cannot change a bit, or is in the key.
+    """Return all variables of a build; of the user's, only those that change no byte or are in the build key.
 
     `base` is the scratch directory as the build sees it, `path` goes before the system's own PATH.
     """
@@ -185,7 +185,7 @@ def variables(
 
 
 def epoch_of(environ: Mapping[str, str]) -> int:
-    """Return the time that a build is said to have: SOURCE_DATE_EPOCH, or the first that a zip can name.
+    """Return the time stamp of a build: SOURCE_DATE_EPOCH, or the first that a zip can name.
 
     Raises:
         BuilderError: the variable is not a number of seconds that a wheel can have.
@@ -212,7 +212,7 @@ def checked_epoch(text: str, *, name: str) -> int:
 
 
 def cmake_defines(rules: Rules) -> dict[str, str]:
-    """Return what tells a rendered project which of its rules are off."""
+    """Return the CMake variables that switch rules of a rendered project off."""
     off = [rule.name for rule in RULES if rule.cmake and rule.name in rules.off]
     return {"KERNEL_WITHOUT_RULES": ";".join(off)} if off else {}
 
@@ -222,7 +222,7 @@ _SEEDED_NVCC = (12, 9)
 
 
 def shortcoming(*, cuda: str | None, canonical: bool, sealed: bool = True) -> str | None:
-    """Return why a build with such a toolchain need not be the same bits elsewhere, or None.
+    """Return why a build with such a toolchain may differ elsewhere, or None.
 
     Args:
         cuda: Version of nvcc; None for a cell without it.
@@ -240,7 +240,7 @@ def shortcoming(*, cuda: str | None, canonical: bool, sealed: bool = True) -> st
 def inputs(
     *, project: str, framework: str, pins: str, toolchain: Mapping[str, str], shortcoming: str | None
 ) -> dict[str, object]:
-    """Return what a wheel says of its inputs, beside the version of `builder`: all that a stranger must have alike."""
+    """Return the inputs that a wheel records beside builder's version: all that must be the same in a rebuild."""
     found: dict[str, object] = {
         "project": project,
         "framework": framework,

@@ -1,4 +1,4 @@
-"""What one build is to be, as an engine decided it: one value for every engine, and in JSON what Nix gives to it."""
+"""The specification of one build: one value for every engine; Nix passes it as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ from builder.wording import listed, nearest, quoted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOptions:
-    """What a user may ask of a build; JSON has what is not the default, so that equal wishes have equal spellings."""
+    """The options of a build; JSON has only those that are not the default, so that equal options have equal JSON."""
 
     wheel: WheelOptions = field(default_factory=WheelOptions)
     unique_id: str | None = None
     """What names the ops instead of their content."""
     allow_unsafe_flags: bool = False
     epoch: int = EPOCH
-    """The time that the build is said to have."""
+    """The time stamp of the build, in seconds since 1970."""
     load_test: LoadTestRule | None = None
     """What becomes of a wheel that cannot be imported; None leaves it to build.toml."""
 
@@ -104,7 +104,7 @@ class PinnedPackages:
         return self.path / "lib" / f"python{dotted(self.pins.python)}" / "site-packages"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the environment as a spec has it."""
+        """Return the environment as JSON."""
         wheels = [
             {"file": wheel.file, "name": wheel.name, "sha256": wheel.sha256, "version": wheel.version}
             | ({} if wheel.index is None else {"index": wheel.index})
@@ -129,7 +129,7 @@ class InstalledPackages:
     site_packages: Path
 
     def to_json(self) -> dict[str, Any]:
-        """Return the environment as a spec has it."""
+        """Return the environment as JSON."""
         return {"python": str(self.python), "site-packages": str(self.site_packages)}
 
     @classmethod
@@ -140,7 +140,7 @@ class InstalledPackages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSpec:
-    """A kernel, a cell of it, and what that is built with; `cells.nix` writes the same as JSON."""
+    """A kernel, one of its cells, and its environment; `cells.nix` writes the same as JSON."""
 
     kernel: Path
     cell: Cell

@@ -26,7 +26,7 @@ _ANNOUNCING = ("__cuda", "__hip")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A library that nothing here has, and what is asked of it."""
+    """A library that this machine lacks, and the symbols that are needed from it."""
 
     name: str
     symbols: Mapping[str, tuple[str, ...]]
@@ -34,7 +34,7 @@ class Missing:
 
 
 def missing(libraries: Iterable[Path], *, search: tuple[Path, ...]) -> tuple[Missing, ...]:
-    """Return the libraries that `libraries` and all they need want, and that are in no place the loader looks.
+    """Return the libraries that `libraries` need, directly or not, and that the loader would not find.
 
     Args:
         libraries: Shared objects to be loaded.
@@ -60,9 +60,9 @@ def missing(libraries: Iterable[Path], *, search: tuple[Path, ...]) -> tuple[Mis
 
 
 def _owner(symbol: Symbol, absent: list[str]) -> str | None:
-    """Choose the absent library for a symbol that names none: by its prefix, else the first serves as well as any.
+    """Choose the missing library for a symbol that names none: by its prefix, or else the first.
 
-    What the interpreter gives, what C++ mangles and what may be absent is no library's.
+    Symbols of the interpreter, mangled C++ names and weak symbols belong to none of them.
     """
     if not absent or symbol.version is not None or symbol.binding == "weak" or symbol.name.startswith(_OF_OTHERS):
         return None

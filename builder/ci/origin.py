@@ -1,4 +1,4 @@
-"""Where this builder comes from: what a new kernel's flake and CI take it from."""
+"""Where this builder comes from: the address in the flake and CI of a new kernel."""
 
 import contextlib
 import json
@@ -31,18 +31,18 @@ _LABELS = ("source", "repository")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Home:
-    """A repository of this project that others can reach, without anyone's credentials."""
+    """A repository of this project that others can reach without credentials."""
 
     host: str
     repository: str
     ref: str | None = None
     """A tag, a branch or a commit, where one is named."""
     released: bool = False
-    """Whether an index of packages has this version, too."""
+    """Whether a package index has this version."""
 
     @classmethod
     def parse(cls, url: str, *, ref: str | None = None) -> "Home | None":
-        """Take an address apart; None where it is of this machine alone, or no repository's."""
+        """Parse an address; None if it is local or not that of a repository."""
         match = next(filter(None, (re.fullmatch(form, url, re.ASCII) for form in _FORMS)), None)
         if match is None:
             return None
@@ -72,7 +72,7 @@ class Home:
 
 
 def find() -> Home | None:
-    """Return where the builder that runs comes from; None where nothing on this machine tells."""
+    """Return the repository that this builder comes from, if this machine can tell."""
     return _of_checkout(resources.CHECKOUT) or _of_distribution()
 
 

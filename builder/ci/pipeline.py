@@ -23,7 +23,7 @@ _PLACES: Mapping[Service, str] = {"github": ".github/workflows/kernel.yml", "git
 def caller(service: Service, *, home: Home | None) -> Mapping[str, str]:
     """Return the files that make a kernel's repository build its kernel, by path.
 
-    Where no `home` is known, a comment in them says what is to be filled in.
+    If `home` is None, a comment in them says what to fill in.
     """
     if home is not None:
         home = replace(home, ref=home.ref or TAG)

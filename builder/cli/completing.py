@@ -1,4 +1,4 @@
-"""What a shell is told when an argument that depends on a kernel is completed; a broken kernel gives nothing."""
+"""Complete arguments that depend on a kernel; a broken kernel completes to nothing."""
 
 import os
 from pathlib import Path

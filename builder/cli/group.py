@@ -57,15 +57,15 @@ def run(argv: list[str]) -> int:
     try:
         result: Any = cli.main(args=argv, prog_name="builder", standalone_mode=False)
     except (BuilderError, click.ClickException, click.exceptions.Abort, KeyboardInterrupt, OSError) as error:
-        return _said(error)
+        return _report(error)
     except SystemExit:
         if not type(sys.stdout).__name__.endswith("PacifyFlushWrapper"):  # of click, which has no public name
             raise
-        return _said(terminal.ReaderGoneError("nobody reads the help"))  # click found out
+        return _report(terminal.ReaderGoneError("nobody reads the help"))  # click found out
     return result if isinstance(result, int) else 0
 
 
-def _said(error: BaseException) -> int:
+def _report(error: BaseException) -> int:
     """Say what ended a command, and return its exit code."""
     match error:
         case terminal.ReaderGoneError() | BrokenPipeError():
@@ -98,7 +98,7 @@ def _has_folder() -> bool:
 
 
 def file_error(error: OSError) -> ToolError:
-    """Return what a user is told of a file that cannot be read or written."""
+    """Return the message about a file that cannot be read or written."""
     name = error.filename if isinstance(error.filename, str) else os.fsdecode(os.fspath(error.filename))
     return ToolError(
         f"cannot use '{name}': {error.strerror}", help="look at its permissions and at the disk, or name another place"
@@ -130,13 +130,13 @@ def _say(text: str) -> None:
 
 
 def _drop_output() -> None:
-    """Lead stdout nowhere: what is still buffered would fail again when Python ends."""
+    """Redirect stdout to the null device: what is still buffered would fail again when Python ends."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _hold_standard_streams() -> None:
-    """Open what was closed by whoever started this: the next file would take the number of stdout."""
+    """Open the standard streams that the parent process closed: the next file would take the number of stdout."""
     for number in range(3):
         if not _is_open(number):
             os.open(os.devnull, os.O_RDWR)

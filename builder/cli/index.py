@@ -39,7 +39,7 @@ def command(directory: Path, output: Path, base_url: str | None, *, variants: bo
 
 
 def _next(output: Path, site: Sequence[str], base_url: str | None, name: str) -> str:
-    """Say how a wheel comes out of the index again."""
+    """Return the next step: how to install from the index."""
     places = [path.removesuffix("index.html") for path in site if _INSTALLABLE.fullmatch(path)]
     mine = next((place for place in places if f"{place}{name}/index.html" in site), "simple/")
     url = base_url.rstrip("/") if base_url is not None else f"http://localhost:{_PORT}"

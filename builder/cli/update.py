@@ -28,11 +28,11 @@ def command(*, kernel: Path, check: bool, diff: bool, license_: str | None) -> i
         terminal.document(_diff(source, text))
     if not check and not diff and changed:
         update.write(path, text)
-    terminal.err(_said(path, changed=changed, writes=not check and not diff))
+    terminal.err(_message(path, changed=changed, writes=not check and not diff))
     return 1 if check and changed else 0
 
 
-def _said(path: Path, *, changed: bool, writes: bool) -> str:
+def _message(path: Path, *, changed: bool, writes: bool) -> str:
     if not changed:
         return f"{path} is in edition 5 already"
     return f"{path} is now in edition 5" if writes else f"{path} would be rewritten to edition 5"

@@ -1,4 +1,4 @@
-"""Say what is wrong with a text that is not TOML: where the parser stopped, in words that help."""
+"""Explain what is wrong with a text that is not TOML, and where."""
 
 import re
 from collections.abc import Iterator

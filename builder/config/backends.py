@@ -10,7 +10,7 @@ from builder.resources import DATA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class BackendFacts:
     """The facts of one backend; the data file says what each means."""
 
     title: str
@@ -28,14 +28,14 @@ class Facts:
 
 
 @cache
-def table() -> Mapping[str, Facts]:
+def table() -> Mapping[str, BackendFacts]:
     """Return the facts of every backend by its name, in the file's order."""
     tables = toml.loads((DATA / "backends.toml").read_text(encoding="utf-8"))
     return {name: _facts(name, given) for name, given in tables.items()}
 
 
-def _facts(name: str, given: Mapping[str, Any]) -> Facts:
+def _facts(name: str, given: Mapping[str, Any]) -> BackendFacts:
     values: dict[str, Any] = {
         key.replace("-", "_"): tuple(value) if isinstance(value, list) else value for key, value in given.items()
     }
-    return Facts(**{"init": name, **values})
+    return BackendFacts(**{"init": name, **values})

@@ -34,7 +34,7 @@ def modules(name: str) -> tuple[str, ...]:
 
 
 def brought(backend: str) -> tuple[str, ...]:
-    """Return the names of what the torch of a backend brings on Linux."""
+    """Return the names of the packages that the torch of a backend depends on, on Linux."""
     return tuple(name for name, facts in table()["brought"].items() if backend in facts["backends"])
 
 
@@ -49,13 +49,13 @@ def declarations(module: str) -> tuple[tuple[str, str], ...]:
 
 
 def requirement(name: str) -> str:
-    """Return what a wheel asks for: the distribution, without the versions that are not safe."""
+    """Return the requirement of a wheel: the distribution, without its unsafe versions."""
     least = at_least(name)
     return package(name) if least is None else f"{package(name)}>={least}"
 
 
 def at_least(name: str) -> str | None:
-    """Return the first version of a dependency that is safe, where there are others."""
+    """Return the first safe version of a dependency, if older ones are unsafe."""
     found: dict[str, Any] = next((names[name] for names in table()["python"].values() if name in names), {})
     least: str | None = found.get("at-least")
     return least

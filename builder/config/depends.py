@@ -1,4 +1,4 @@
-"""Names of `dependencies.toml`, valid by construction: what components and the Python package depend on."""
+"""Names of `dependencies.toml`, valid by construction: the dependencies of components and of the Python package."""
 
 from functools import lru_cache
 from typing import Any, ClassVar

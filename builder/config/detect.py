@@ -1,4 +1,4 @@
-"""Tell the schema of a file by its content, so that a mistake in it is reported as that mistake."""
+"""Detect the schema of a file by its content, so that a mistake in it is reported as one in that schema."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

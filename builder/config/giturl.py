@@ -79,7 +79,7 @@ def _is_domain(host: str) -> bool:
 
 
 def _short(host: str) -> str:
-    """Return a host that may need Punycode, which is quadratic: longer ones do not exist."""
+    """Return a host, cut if it may need Punycode, which takes quadratic time, and is longer than any host."""
     if "xn--" in host or not host.isascii():
         return host if len(host) <= _LONGEST_HOST else "xn--"
     return host

@@ -49,7 +49,7 @@ class Source:
 
     @classmethod
     def read(cls, path: Path, *, name: str | None = None) -> "Source":
-        """Read a file of a user, who may have anything there.
+        """Read a file, whatever is in it.
 
         Raises:
             ConfigError: it is missing, not a plain file, too large or not UTF-8.
@@ -99,7 +99,7 @@ class Source:
         return path in self.index.entries
 
     def span(self, path: KeyPath, *, key: bool = False) -> Span | None:
-        """Return where the value of `path` is, or its key; of an absent one, its closest table that is there."""
+        """Return where the value of `path` is, or its key; if absent, where the closest table around it is."""
         while path:
             entry = self.index.entries.get(path)
             if entry is not None:
@@ -154,7 +154,7 @@ class Source:
 
 
 def leaves(path: Path) -> bool:
-    """Whether a path of a stranger's directory is a symbolic link that leads out of it."""
+    """Whether a path of an untrusted directory is a symbolic link that leads out of it."""
     if not path.is_symlink():
         return False
     folder = os.path.realpath(path.parent).rstrip(os.sep) + os.sep

@@ -134,7 +134,7 @@ def _is_dotted(entry: _TableEntry) -> bool:
 
 
 def _dotted(name: str) -> Key:
-    """Make the first part of a dotted key: tomlkit has no other way to say that it is one."""
+    """Make the first part of a dotted key, which tomlkit has no constructor for."""
     key = tomlkit.parse(f"{tomlkit.key(name).as_string()}.x = 0").body[0][0]
     if key is None:
         raise AssertionError
@@ -142,7 +142,7 @@ def _dotted(name: str) -> Key:
 
 
 def _leave_the_rest(first: Body) -> None:
-    """Leave to the second of two equal tables what follows the last key: it leads to the next table of the text."""
+    """Leave the blank lines after the last key to the second of two equal tables."""
     end = max((index for index, (key, _) in enumerate(first) if key is not None), default=-1) + 1
     while end < len(first) and not isinstance(first[end][1], Whitespace):
         end += 1
@@ -150,7 +150,7 @@ def _leave_the_rest(first: Body) -> None:
 
 
 def _key(name: str, other: Key | None) -> Key:
-    """Make a key with the space around its equals sign that another has."""
+    """Make a key with the spacing of another one around its equals sign."""
     parts = name.split(".")
     key: Key = tomlkit.key(name) if len(parts) == 1 else tomlkit.key(parts)
     if other is not None and other.sep:

@@ -1,4 +1,4 @@
-"""Rewrite a config of any schema to the current edition, and keep what did not change as it was."""
+"""Rewrite a config of any schema to the current edition; unchanged parts keep their text."""
 
 import contextlib
 import difflib

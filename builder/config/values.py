@@ -48,7 +48,7 @@ class Backend(str, Enum):
         return str(self.value)
 
     @property
-    def facts(self) -> backends.Facts:
+    def facts(self) -> backends.BackendFacts:
         """What is known of it."""
         return backends.table()[self.value]
 

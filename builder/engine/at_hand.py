@@ -1,4 +1,4 @@
-"""Wheels of other kernels that lie at hand: in the output folder, or in the store."""
+"""Find wheels of the kernels that a kernel depends on, in the output folder or the store."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from builder.wheel.archive import WheelError
 
 
 def kernels(kernel: Kernel, cell: Cell, *, store: Store, output: Path) -> Mapping[str, Path]:
-    """Return repository -> wheel of the kernels that `kernel` depends on, for the same cell or for every machine."""
+    """Return repository -> wheel of each kernel dependency, for the same cell or for every machine."""
     wanted = {repository: module_of(repository) for repository in depended(kernel, cell.backend)}
     found = {repository: next(_wheels(module, cell, store, output), None) for repository, module in wanted.items()}
     return {repository: path for repository, path in found.items() if path is not None}

@@ -1,4 +1,4 @@
-"""One budget of cores and memory for everything that builds at once, by admission before start."""
+"""One budget of cores and memory for all parallel builds: a cell starts when it fits."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from builder.matrix import Cell
 
 GiB = 1 << 30
 _DEFAULT_FILE_MEMORY = 0.5
-"""GiB that the compiler of a backend takes for one file where nobody measured it."""
+"""GiB that a compiler is taken to need for one file where it was never measured."""
 _LEAST = 64 << 20
 _RESERVED = 0.1
 """Share of the memory that stays free for everything else."""
@@ -69,7 +69,7 @@ def _limits(root: Path, group: str, *, file: str) -> Iterator[int]:
 
 
 class Budget:
-    """Memory that cells take before they start and give back when they end.
+    """Memory that cells reserve before they start and release when they end.
 
     Cells that ask the jobserver have together as many compilers as there are cores, however many cells these are: they
     take the memory of that many of the largest. A cell for which that is too much has a number of its own.
@@ -131,7 +131,7 @@ class Budget:
 class Jobserver:
     """The tokens of a GNU make jobserver, one for each core, which ninja 1.13 and nvcc understand.
 
-    A process that asks has the token of whoever started it, and takes one more for each further compiler. So a cell
+    A process starts with the token of its parent, and takes one more for each further compiler. So a cell
     holds one before it starts, and the compilers of all cells are as many as there are cores.
     """
 
@@ -150,12 +150,12 @@ class Jobserver:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """The variables that tell a build of it; they decide no bit."""
+        """The variables that name it to a build; they change no byte."""
         return {"MAKEFLAGS": f" -j{self._cores} --jobserver-auth=fifo:{self.path}"}
 
     @contextlib.contextmanager
     def hold(self, tokens: int, *, give_up: Callable[[], bool] = lambda: False) -> Iterator[bool]:
-        """Take tokens, waiting for each, and yield whether all were had before `give_up` said to wait no more."""
+        """Take tokens, waiting for each; yield whether all were taken before `give_up` ended the wait."""
         held, counted = b"", 0
         try:
             with self._one_at_a_time:  # two that have half of what they wait for would wait for ever

@@ -11,7 +11,7 @@ from builder.toolchain import installed
 
 
 def found(cell: Cell, python: Path | None) -> tuple[InstalledPackages, FrameworkIdentity]:
-    """Return where the framework of a cell is that an interpreter has, by default the one that runs this, and which.
+    """Return the path and the identity of an interpreter's framework for a cell; by default the running interpreter's.
 
     Raises:
         NotHereError: there is none, or it is not the one of the cell.
@@ -30,7 +30,7 @@ def found(cell: Cell, python: Path | None) -> tuple[InstalledPackages, Framework
 
 
 def _require(cell: Cell, found: FrameworkIdentity) -> None:
-    """Refuse the torch of the current environment for a cell of another one; the stable ABI builds with any."""
+    """Refuse a torch of another version than the cell's; a stable ABI cell builds with any."""
     if cell.framework is not Framework.TORCH or cell.stable_abi is not None:
         return
     version = found.version.partition("+")[0]
@@ -53,5 +53,5 @@ def _require(cell: Cell, found: FrameworkIdentity) -> None:
 
 
 def _is_release(version: str, release: str | None) -> bool:
-    """Whether a toolkit is there, and of a release; torch does not say that of oneAPI in its own numbers."""
+    """Whether a toolkit of a known release is installed; torch does not name the release of oneAPI."""
     return version != "" and (release is None or f"{version}.".startswith(f"{release}."))

@@ -1,4 +1,4 @@
-"""What a build would do with each cell, and why: nothing is built."""
+"""Dry run: what a build would do with each cell, and why."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -40,7 +40,7 @@ class DryRun:
         return f"{words[self.action]} ({self.reason.splitlines()[0]}){mark}"
 
     def to_json(self) -> dict[str, object]:
-        """Return what a machine wants to know."""
+        """Return it as JSON values."""
         changes = [asdict(change) for change in self.changes]
         return {
             "variant": self.cell.variant,
@@ -60,7 +60,7 @@ def dry_run(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[Dr
 
 
 def find(store: Store, key: str) -> StoredWheel | Damaged | None:
-    """Return what a store has under a key; an entry whose report cannot be read is a damaged one."""
+    """Return what a store has under a key; an entry with an unreadable report counts as damaged."""
     found = store.find(key)
     if isinstance(found, StoredWheel):
         try:
@@ -110,7 +110,7 @@ def _plan(preparer: Preparer, cell: Cell) -> DryRun:
 
 
 def _without_record(cell: Cell, request: Request, last: Mapping[str, Any] | None) -> DryRun:
-    """Return the plan of a cell whose environment was never made: its torch is known by its pins alone."""
+    """Return what is known of a cell whose environment was never made: only the pins name its torch."""
     pinned = request.spec.pins
     changed = last is not None and last.get("pins") != pinned
     return DryRun(

@@ -96,7 +96,7 @@ def _compilers(environ: Mapping[str, str]) -> Iterator[Fact]:
 
 
 def _no_digest(path: Path) -> str:
-    """Digests are for keys; here only versions are shown."""
+    """Return a placeholder: digests are for build keys, and only versions are shown here."""
     return path.name
 
 
@@ -151,7 +151,7 @@ def _nix(environ: Mapping[str, str]) -> Fact:
 
 
 def trust(trusted: str) -> str:
-    """Say whether Nix's daemon lets this user change its settings, such as the caches that are asked."""
+    """Return whether Nix's daemon lets this user change its settings, such as its binary caches."""
     uid = os.geteuid()
     try:
         user = pwd.getpwuid(uid)

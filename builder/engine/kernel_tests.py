@@ -49,7 +49,7 @@ def require(cells: Iterable[Cell], found: Current) -> None:
     """Refuse an interpreter that lacks the framework of the cells or pytest, before anything is built.
 
     Raises:
-        ToolError: something is missing; what to install is said.
+        ToolError: something is missing; the message says what to install.
     """
     newest = max(cells, key=lambda cell: (cell.set == _RELEASED, cell.torch))
     of_tvm_ffi = newest.framework is Framework.TVM_FFI
@@ -68,7 +68,7 @@ def require(cells: Iterable[Cell], found: Current) -> None:
 
 
 def backends(framework: Framework, found: Current) -> tuple[Backend, ...]:
-    """Return the backends that the installed framework can run, what it is built for before cpu."""
+    """Return the backends that the installed framework can run: its GPU backend first, then cpu."""
     if framework is Framework.TVM_FFI or found.torch is None:
         return (Backend.CPU, Backend.CUDA)
     facts = torch_identity(found.torch).facts
@@ -103,7 +103,7 @@ def run(
 ) -> int:
     """Run the tests of the kernel in `root` with what is in `wheel`.
 
-    On a terminal pytest has it to itself, so that its debugger works; in a log nothing that a test prints is a command.
+    On a terminal pytest writes to it directly, so that its debugger works; in a log, output of tests is escaped.
 
     Returns:
         0 when all passed, 1 when some failed.
@@ -140,7 +140,7 @@ def _pytest(command: Sequence[str], *, folder: Path, env: Mapping[str, str]) -> 
 
 
 def _require_from(site: Path, module: str, *, python: Path, env: Mapping[str, str]) -> None:
-    """Refuse an editable install that comes before everything on the path, which no test would notice."""
+    """Refuse an editable install that shadows the wheel, which no test would notice."""
     command = [str(python), "-c", _ORIGIN, module]
     asked = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=False)
     origin = asked.stdout.strip()

@@ -1,4 +1,4 @@
-"""The local engine: pinned environments, the store, and cells side by side under one budget."""
+"""The local engine: pinned environments, the store, and parallel builds under one budget."""
 
 import contextlib
 import glob
@@ -37,7 +37,7 @@ _MOST_CELLS = 16
 
 
 def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen: Listen) -> tuple[CellOutcome, ...]:
-    """Build cells side by side and return what became of each, in their order.
+    """Build cells in parallel and return the outcome of each, in their order.
 
     Ctrl-C ends every compiler, leaves nothing half-written, and is raised again. So does the time limit, but what the
     compilers have finished stays for the next build.
@@ -62,12 +62,12 @@ def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen:
 
 
 def _deadline(began: float, limit: float | None) -> float | None:
-    """Return when compilers are told to end: early enough that all is tidy before the limit."""
+    """Return when to stop compilers: early enough to clean up before the limit."""
     return None if limit is None else began + limit - min(_GRACE, limit * _GRACE_SHARE)
 
 
 def _wait(futures: Iterable["Future[CellOutcome]"], processes: Processes, *, deadline: float | None) -> None:
-    """Wait for all in short turns: a signal is only seen between two of them."""
+    """Wait for all in short turns, because Python handles a signal only between two of them."""
     left = set(futures)
     while left:
         if deadline is not None and time.monotonic() > deadline and not processes.cancelled:
@@ -117,7 +117,7 @@ class _Worker:
         )
 
     def run(self, cell: Cell) -> CellOutcome:
-        """Bring one cell to its end; a user's error becomes an outcome."""
+        """Build one cell, or take it from the store; an error becomes its outcome."""
         began = time.monotonic()
         log = self.options.store.log(self.kernel.config.general.name, cell.variant)
         try:
@@ -134,7 +134,7 @@ class _Worker:
         return outcome
 
     def _refused(self, cell: Cell, error: BuilderError) -> CellOutcome:
-        """Return what an error makes of a cell: stopped, or skipped because this machine lacks something, or failed."""
+        """Return the outcome for an error: stopped, skipped because this machine lacks something, or failed."""
         # What a tool says that was just ended is not its own failure; a wrong file is one all the same.
         ended = self.processes.cancelled and isinstance(error, ToolError) and not isinstance(error, WrongHashError)
         if isinstance(error, StoppedError) or ended:
@@ -168,7 +168,7 @@ class _Worker:
             return self._deliver_hit(cell, record, found) if self._serves(found) else None
 
     def _serves(self, found: StoredWheel | Damaged | None) -> TypeGuard[StoredWheel]:
-        """Whether an entry is there whose load test is the one that is asked for."""
+        """Whether the store has an entry that passed the load test which is asked for."""
         return isinstance(found, StoredWheel) and BuildReport.from_json(found.report).load_test.answers(
             self.preparer.rule
         )
@@ -192,7 +192,7 @@ class _Worker:
             return self._deliver(cell, entry, content, status="built", reason=reason)
 
     def _test_again(self, cell: Cell, prepared: Prepared, entry: StoredWheel) -> StoredWheel:
-        """Load a wheel of the store that was kept without a test, or in spite of it.
+        """Load-test a wheel that was stored without a passed load test.
 
         Raises:
             LoadError: it cannot be imported.
@@ -243,7 +243,7 @@ class _Worker:
         return entry, built.content
 
     def _attempt(self, cell: Cell, prepared: Prepared, log: Path, *, alone: bool) -> Built:
-        """Build once; `alone`, when memory ran out, with one compiler and nothing beside it."""
+        """Build once; with `alone`, after memory ran out, with one compiler and no other cell."""
         from builder.build import cell as building  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
         options, name = self.options, self.kernel.config.general.name
@@ -288,7 +288,7 @@ class _Worker:
             self.options.store.set_last(name, cell.variant, key=record.key, record=asdict(record))
 
     def _deliver(self, cell: Cell, entry: StoredWheel, content: bytes, *, status: Status, reason: str) -> CellOutcome:
-        """Write a wheel to the output, whole or not at all."""
+        """Write a wheel to the output folder, atomically."""
         if hashlib.sha256(content).hexdigest() != entry.sha256:
             raise ToolError(f"'{entry.wheel}' changed while it was read", help="check the disk, and build again")
         target = self.options.output / entry.wheel.name
@@ -312,14 +312,14 @@ class _Worker:
         )
 
     def _drop_leftovers(self, target: Path) -> None:
-        """Remove the halves of this wheel that killed processes left; the lock of its key is held."""
+        """Remove partial copies of this wheel by killed processes; its key is locked."""
         if self.writable:
             for path in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
                 path.unlink(missing_ok=True)
 
 
 def _stopped(cell: Cell, options: Options) -> StoppedError:
-    """Return how a cell ended that the time limit or Ctrl-C stopped; only with a limit is what it compiled kept."""
+    """Return the outcome of a cell that was stopped; its compiled files are kept only under a time limit."""
     kept = "what was compiled is kept; the same command goes on from it" if options.time_limit is not None else None
     return StoppedError(f"{cell.variant}: stopped before it was finished", help=kept)
 

@@ -36,7 +36,7 @@ class RuleError(AuditError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NixOptions:
-    """What is asked of Nix alone."""
+    """Options of the Nix engine alone."""
 
     package_set: str = NIXPKGS
     """`nixpkgs`, `host`, or a folder with a package set."""
@@ -46,7 +46,7 @@ class NixOptions:
 def build_cells(
     kernel: Kernel, cells: Sequence[Cell], options: Options, listen: Listen, *, nix: NixOptions | None = None
 ) -> tuple[CellOutcome, ...]:
-    """Build cells with Nix and return what became of each, in their order."""
+    """Build cells with Nix and return the outcome of each, in their order."""
     options.store.prepare()
     asked = nix or NixOptions()
     processes = Processes()
@@ -89,7 +89,7 @@ class _Run:
     FAILURES: ClassVar[Mapping[int, type[BuilderError]]] = {5: RuleError}
 
     def build(self, cells: Sequence[Cell]) -> tuple[CellOutcome, ...]:
-        """Plan, fetch what lies at hand, build, and deliver."""
+        """Plan, add local wheels to Nix's store, build, and deliver."""
         settled = {cell: outcome for cell in cells if (outcome := self._settled(cell)) is not None}
         mine = tuple(cell for cell in cells if cell not in settled)
         for cell in mine:
@@ -126,7 +126,7 @@ class _Run:
         return tuple(_planned(cell, found[cell.variant]) for cell in cells)
 
     def _add_files(self, plans: Sequence[_CellDerivation]) -> None:
-        """Put the pinned wheels that lie in find-links folders into Nix's store; another file of that name is left."""
+        """Put pinned wheels from find-links folders into Nix's store; a file with another hash is skipped."""
         folders = indexes.read(self.options.environ).folders
         wanted = {wheel["file"]: wheel for plan in plans for wheel in plan.wheels}
         for file, wheel in sorted(wanted.items()):
@@ -198,7 +198,7 @@ class _Run:
             return CellOutcome(cell=plan.cell, status="failed", reason=error.message, error=error)
 
     def _failure(self, plan: _CellDerivation, log: NixLog) -> BuilderError:
-        """Return the tool's own message, of the cell's build or of what it waited for."""
+        """Return the message of the tool that failed, in the cell's build or in one that it depends on."""
         lines = self.lines.get(plan.drv, [])
         start = next((index for index, line in enumerate(lines) if line.startswith("error: ")), None)
         if start is not None:
@@ -251,7 +251,7 @@ class _Run:
         )
 
     def _settled(self, cell: Cell) -> CellOutcome | None:
-        """Return what becomes of a cell that Nix need not be asked for."""
+        """Return the outcome of a cell that is settled without Nix."""
         if cell.system != toolchain.system() and not cell.noarch:
             message = f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}"
             error = NixError(message, help=f"build it on {cell.system}, or with the flake and --builders")
@@ -292,7 +292,7 @@ def _folder(text: str) -> str:
 
 
 def _settings(package_set: str) -> dict[str, Any]:
-    """Return what of the host package set this machine has elsewhere: the Pythons of the system."""
+    """Return the settings in which this machine differs from the host package set: the Pythons of the system."""
     if package_set != HOST:
         return {}
     found = sorted(Path("/usr/bin").glob("python3.[0-9]*"))

@@ -124,7 +124,7 @@ class Nix:
         return [str(path) for path in paths]
 
     def variables(self) -> dict[str, str]:
-        """Return the environment: the user's, and what pip's and uv's settings say for pip in Nix."""
+        """Return the environment: the user's, with the settings of pip and uv for pip in Nix."""
         known = indexes.read(self.environ)
         env = dict(self.environ)
         for uv, pip in _PIP_OF_UV.items():
@@ -154,7 +154,7 @@ class Nix:
         return run(argv, env=self.variables(), on_line=on_line, processes=self.processes)
 
     def add_file(self, path: Path) -> None:
-        """Put a pinned file into Nix's store, from where no index is asked for it.
+        """Put a pinned file into Nix's store, so that it is not downloaded.
 
         Raises:
             BuilderError: Nix does not take the file.
@@ -166,7 +166,7 @@ class Nix:
             raise self.explain(done.output)
 
     def explain(self, output: str) -> BuilderError:
-        """Return what Nix said as an error: a known one in our words, any other as it is."""
+        """Return Nix's output as an error; a known error gets an explanation."""
         lines = [line for line in output.splitlines() if not line.startswith(("warning:", "@nix"))]
         text = "\n".join(lines).strip()
         for pattern, message, remedy in _EXPLAINED:
@@ -178,7 +178,7 @@ class Nix:
 
 
 def building_users(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the options with which root builds as itself, where no group of users to build as was made.
+    """Return the options that let root build without the group of build users, if there is none.
 
     Debian's `nix-bin` makes none; a group that is named in a file of settings is left alone.
     """

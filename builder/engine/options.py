@@ -1,4 +1,4 @@
-"""What a user asks of a build, whichever engine does it."""
+"""The options of a build, for every engine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class Options:
 
     @property
     def of_build(self) -> BuildOptions:
-        """What of this the build of a cell is told, whichever engine does it.
+        """The options that every engine passes to the build of a cell.
 
         Raises:
             BuilderError: SOURCE_DATE_EPOCH is no time that a wheel can have.

@@ -1,4 +1,4 @@
-"""What became of a cell, and what is said while it is built; the same for every engine."""
+"""The result of a cell, and the events while it is built; the same for every engine."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class CellOutcome:
     """How its wheel was built; None where there is none."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a machine wants to know."""
+        """Return it as JSON values."""
         return {
             "variant": self.cell.variant,
             "status": self.status,

@@ -1,4 +1,4 @@
-"""What a cell is built with, and the build key that follows: without an environment where the store knows enough."""
+"""Find what a cell is built with, and its build key; if the store knows enough, no environment is made."""
 
 import contextlib
 import threading
@@ -29,7 +29,7 @@ from builder.toolchain.tool import Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """What only an installed environment tells, and the store remembers for its pins."""
+    """Facts that only an installed environment tells, remembered by the store for its pins."""
 
     framework: FrameworkIdentity
     cuda: Mapping[str, str] | None = None
@@ -236,7 +236,7 @@ class Preparer:
         return root
 
     def _tools(self, request: Request, known: _Known) -> Toolchain | None:
-        """Return the toolchain; an nvcc among the wheels is what its pins say, and need not be there."""
+        """Return the toolchain; an nvcc from pinned wheels is known by its pins, and need not be installed."""
         if known.cuda is None:
             return self._toolchain(request.cell, None)
         host = toolchain.find(Backend.CPU, environ=self.options.environ, digest=self.options.store.digest)
@@ -248,7 +248,7 @@ class Preparer:
 
 @contextlib.contextmanager
 def _failing_as_tool() -> Iterator[None]:
-    """Let whatever goes wrong here count as a tool's failure; what this machine lacks is a `NotHereError` already."""
+    """Turn any error here into a tool's failure; a `NotHereError` stays one."""
     try:
         yield
     except (ConfigError, ToolError):

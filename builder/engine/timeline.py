@@ -79,7 +79,7 @@ class TimelineRow:
 
 
 class Recorder:
-    """Notes when things happen; given to a build as what listens, from any thread."""
+    """Records the time of each event; a listener of a build, called from any thread."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -125,7 +125,7 @@ def _skipped(outcome: CellOutcome) -> dict[str, str]:
 
 
 def _steps(events: Sequence[tuple[float, Event]], whole: float) -> tuple[Bar, ...]:
-    """Return what a cell was at: each step lasts until the next."""
+    """Return the steps of a cell; each lasts until the next begins."""
     marks = [(at, _label(event)) for at, event in events if _label(event)]
     if not marks:
         return ()
@@ -156,7 +156,7 @@ def _label(event: Event) -> str:
 
 
 def _placed(outcome: CellOutcome, events: Sequence[tuple[float, Event]]) -> tuple[Bar, ...]:
-    """Return the files that were compiled, in lanes in which none hides another."""
+    """Return the compiled files, in lanes where none overlaps another."""
     report = outcome.report
     files = (report.files or ()) if report is not None and outcome.status == "built" else ()
     first = next((at for at, event in events if event.kind == "line" and _PROGRESS.match(event.text)), None)

@@ -79,11 +79,11 @@ class _Installation:
             yield (), index
 
     def is_at_hand(self, wheel: PinnedWheel) -> bool:
-        """Tell whether `wheel` can be had without an index."""
+        """Tell whether `wheel` is in a local folder."""
         return wheel in self.local or self.run((wheel,), "--offline", "--dry-run", index=wheel.index).returncode == 0
 
     def refusal(self, wheels: tuple[PinnedWheel, ...], index: str | None) -> str | None:
-        """Return what uv says of an index that denies an answer; asked for the best of all, that is "none"."""
+        """Return uv's message about an index that refuses to answer, which uv otherwise reports as having none."""
         first = {"UV_INDEX_STRATEGY": "first-index"}
         done = self.run(wheels, "--dry-run", index=index, variables=first)
         match = _REFUSED.search(done.output)
@@ -99,7 +99,7 @@ def install(
     progress: Callable[[str], None],
     processes: Processes | None = None,
 ) -> None:
-    """Install exactly the wheels of `pinset` into the environment `into`; who ends the `processes` ends this.
+    """Install exactly the wheels of `pinset` into the environment `into`; cancelling `processes` ends it.
 
     Raises:
         NotHereError: no place that was asked has a wheel.
@@ -186,7 +186,7 @@ def _wrong(said: str) -> WrongHashError:
 def _failure(
     installation: _Installation, wheels: tuple[PinnedWheel, ...], index: str | None, said: Sequence[str]
 ) -> ToolError:
-    """Return the error of a failed installation: which wheels nobody has, or what went wrong, as uv said it."""
+    """Return the error of a failed installation: the wheels that no index has, or else uv's own message."""
     last = said[-1]
     if _WRONG.search(last):
         return _wrong(last)
@@ -205,7 +205,7 @@ def _failure(
 
 
 def _is_absence(said: Sequence[str], *, mirrored: bool) -> bool:
-    """Tell whether the file is nowhere: no index has it, or the user's mirror has not and the publisher is far."""
+    """Tell whether no index has the file: the user's mirror lacks it, and the publisher's cannot be reached."""
     last, before = said[-1], said[-2:-1]
     if mirrored and before and _UNREACHABLE.search(last):
         return _ABSENT.search(before[0]) is not None

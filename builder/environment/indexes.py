@@ -1,4 +1,4 @@
-"""Where the user wants files to come from: the settings of pip and uv, told to uv."""
+"""The user's package indexes: the settings of pip and uv, passed to uv."""
 
 import configparser
 import os

@@ -30,7 +30,7 @@ class Interpreter:
 
 
 class NoPythonError(NotHereError):
-    """No Python on this machine has the pins that are wanted; those versions that have them would do."""
+    """No Python on this machine has pins for a cell; `versions` are those that would."""
 
     def __init__(self, requirement: Requirement, *, versions: tuple[str, ...]) -> None:
         super().__init__(
@@ -41,7 +41,7 @@ class NoPythonError(NotHereError):
 
 
 def running() -> Interpreter | None:
-    """Return the Python that runs this; None when no wheels of pins are for its kind."""
+    """Return the running Python; None for a kind of Python that no wheels are pinned for."""
     threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     if platform.python_implementation() != "CPython" or threaded:
         return None
@@ -49,7 +49,7 @@ def running() -> Interpreter | None:
 
 
 def named(python: Path) -> Interpreter | None:
-    """Return the Python that a user names; None when no wheels of pins are for its kind.
+    """Return the Python that a user names; None for a kind of Python that no wheels are pinned for.
 
     Raises:
         ToolError: it does not run.

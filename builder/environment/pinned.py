@@ -90,7 +90,7 @@ def make(
 
 
 def _why_not(store: Store, found: Environment, pinset: PinSet) -> str | None:
-    """Say why an environment cannot be used as it is: its programs run, so whose it is counts, too."""
+    """Return why an environment cannot be used as it is; one of another user cannot: its programs are run."""
     if not os.path.lexists(found.path):
         return "it is not there"
     return store.stranger(found.path) or damage(found, pinset)
@@ -141,13 +141,13 @@ def _fill(path: Path, pinset: PinSet, making: _Making, *, cache: Path | None) ->
 
 
 def _cache(root: Path) -> Path:
-    """Return the cache of uv, which believes what is in it: in a store of another user, each has his own."""
+    """Return the cache of uv, which trusts its content: in a store of another user, each user has one."""
     owner = root.stat().st_uid
     return root / ("uv" if owner == os.geteuid() else f"uv-{os.geteuid()}")
 
 
 def _drop_leftovers(store: Store, folder: Path) -> None:
-    """Remove what killed processes left: half an environment whose lock nobody holds."""
+    """Remove the unfinished environments of killed processes, which hold no lock."""
     for path in folder.glob(".*-*"):
         digest = path.name[1:].partition("-")[0]
         with contextlib.ExitStack() as stack, contextlib.suppress(OSError):  # another user's
@@ -182,7 +182,7 @@ def _site_packages(path: Path, python: str) -> Path:
 
 
 def at(pinset: PinSet, store_root: Path) -> Environment:
-    """Return where the environment of a set of pins is in a store, or would be."""
+    """Return the path of the environment of a set of pins in a store, whether or not it exists."""
     path = store_root / "environments" / pinset.digest
     return Environment(
         path=path,
@@ -193,7 +193,7 @@ def at(pinset: PinSet, store_root: Path) -> Environment:
 
 
 def damage(environment: Environment, pinset: PinSet) -> str | None:
-    """Say what is wrong with an environment: a file that is gone or has another size, or its Python is gone."""
+    """Return what is wrong with an environment: its Python or a file is missing, or a file has another size."""
     try:
         if (environment.path / MARKER).read_text(encoding="utf-8") != pinset.to_json():
             return f"{MARKER} names other wheels"
@@ -205,7 +205,7 @@ def damage(environment: Environment, pinset: PinSet) -> str | None:
 
 
 def _harm(path: Path, pinset: PinSet) -> str | None:
-    """Say which file of the environment at `path` is not as its wheel had it, by its size."""
+    """Return a file of the environment at `path` whose size is not that in its wheel."""
     try:
         return next(_changed(path, pinset), None)
     except (OSError, ValueError) as error:

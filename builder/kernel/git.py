@@ -70,7 +70,7 @@ class Checkout:
 
     @classmethod
     def at(cls, root: Path, *, inside: Path | None = None) -> "Checkout | None":
-        """Return the checkout whose root is known, if git may read it."""
+        """Return the checkout with this root, if git may read it."""
         relative = "" if inside is None or inside == root else inside.relative_to(root).as_posix()
         found = cls(root=root, inside=relative)
         repository = found.ask("rev-parse", "--absolute-git-dir").line
@@ -193,7 +193,7 @@ def _write(path: Path, content: bytes | None) -> None:
 
 
 def make_copy(folder: Path, *arguments: str) -> None:
-    """Run git on a copy that this process has made, with nobody's settings; local clones are allowed.
+    """Run git on a copy that this process made, without the settings of any user; local clones are allowed.
 
     Raises:
         ToolError: git cannot be started, or failed.

@@ -45,7 +45,7 @@ def package_directory(config: Config) -> str:
 def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | None = None) -> SourceSet:
     """Find the files of a kernel, or those that its build for one backend reads.
 
-    Who asks several times hands in the `tree`, which is then walked once.
+    Pass `tree` to walk the folder once for several calls.
 
     Raises:
         ConfigError: a file is missing or outside the project, or the Python package is; all are reported.

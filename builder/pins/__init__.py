@@ -86,7 +86,7 @@ class PinSet:
 
     @cached_property
     def digest(self) -> str:
-        """The sha256 of what is installed, whoever served it."""
+        """The sha256 of what is installed, from whichever index it came."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:

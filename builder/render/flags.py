@@ -30,7 +30,7 @@ _FORWARDS = re.compile(
 
 
 def unsafe(flags: Mapping[KeyPath, str]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the flags that must not come from a config nobody reviewed, each with the reason.
+    """Yield the flags that must not come from an unreviewed config, each with the reason.
 
     What a flag hands on to another tool is judged as well.
     """

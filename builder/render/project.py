@@ -140,7 +140,7 @@ def _is_inside(path: str) -> bool:
 
 
 def _unchanged(root: Path) -> set[str]:
-    """Return the files of an earlier render that nobody changed since."""
+    """Return the files of an earlier render that are unchanged since."""
     found = {}
     for path, digest in _listed(root).items():
         target = root / path

@@ -12,7 +12,7 @@ from builder.render.arguments import Arguments
 
 @lru_cache
 def environment(root: Path = resources.TEMPLATES) -> Environment:
-    """Return the Jinja environment; a name nobody gave is an error."""
+    """Return the Jinja environment; an undefined name is an error."""
     env = Environment(  # noqa: S701  nothing here is HTML; each language has its filter
         loader=FileSystemLoader(root),
         undefined=StrictUndefined,

@@ -15,7 +15,7 @@ class Example:
     kernel: str
     variant: str
     pinned: bool = True
-    """Whether all of it is pinned; else whoever builds it brings an environment."""
+    """Whether all of it is pinned; otherwise the user brings an environment."""
 
 
 BACKENDS = {

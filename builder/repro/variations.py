@@ -63,7 +63,7 @@ class Bench:
 
     @property
     def elsewhere(self) -> Path:
-        """A folder on another file system; whoever made the bench removes it."""
+        """A folder on another file system, removed by the code that made the bench."""
         return (_shared_memory() or self.folder) / self.folder.parent.name
 
     def of(self, *values: str) -> str:

@@ -23,7 +23,7 @@ _ENTRY = "entry.json"
 _FOLDERS = ("wheels", "environments", "partial", "locks", "logs", "last", "notes", "scratch")
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _SURELY_DEAD = 3600.0
-"""Seconds after which nobody is still writing a file of a few kilobytes."""
+"""Seconds after which no process is still writing a file of a few kilobytes."""
 _LARGEST = 64 << 20
 """Bytes that a JSON file of a store may have."""
 _SETTLED_NS = 2_000_000_000
@@ -96,7 +96,7 @@ class Store:
         return True
 
     def _make_folder(self, folder: Path) -> None:
-        """Make a folder, which whoever may write into the store may write into, too."""
+        """Make a folder with the write permissions of the store."""
         if folder.is_dir():
             return
         folder.mkdir(exist_ok=True)
@@ -106,14 +106,14 @@ class Store:
 
     @property
     def shared(self) -> bool:
-        """Whether the store is of a group: whoever is in it may write, and is believed."""
+        """Whether the store belongs to a group, whose members may write and are trusted."""
         mode = self.root.stat().st_mode
         return bool(mode & stat.S_IWGRP) and not mode & stat.S_IWOTH
 
     def stranger(self, path: Path) -> str | None:
-        """Say whose `path` is, where it is nobody's whom this store believes: not the user, its owner, its group, root.
+        """Return who owns `path` if this store does not trust them; it trusts the user, its owner, its group and root.
 
-        What a digest beside a file proves, its writer has proved to himself.
+        A digest beside a file proves nothing about its writer, who wrote both.
         """
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
@@ -125,7 +125,7 @@ class Store:
         return f"it belongs to the user {status.st_uid}, whom this store does not believe"
 
     def _drop_leftovers(self) -> None:
-        """Remove the halves of entries that killed processes left: nobody holds the lock of their key."""
+        """Remove the unfinished entries of killed processes; no process holds the lock of their key."""
         for path in (self.root / "wheels").glob(".*"):
             key = path.name[1:].partition("-")[0]
             with contextlib.ExitStack() as stack, contextlib.suppress(OSError):  # no name of ours, or not our lock
@@ -138,7 +138,7 @@ class Store:
                         path.unlink()
 
     def find(self, key: str) -> StoredWheel | Damaged | None:
-        """Return the entry of `key` if it is there and its wheel is what it was; a damaged one is said."""
+        """Return the entry of `key` if there is one; report one whose wheel is not the one that was stored."""
         folder = self.root / "wheels" / key
         if not os.path.lexists(folder):
             return None
@@ -188,7 +188,7 @@ class Store:
         shutil.rmtree(aside, ignore_errors=True)
 
     def _aside(self, key: str) -> Path:
-        """Make a folder that tells whose it is: when the lock of its key is free, its maker is dead."""
+        """Make a folder named by its key: when the lock of that key is free, the process that made it is dead."""
         return Path(tempfile.mkdtemp(prefix=f".{key}-", dir=self.root / "wheels"))
 
     def entries(self) -> Iterator[StoredWheel | Damaged]:
@@ -277,7 +277,7 @@ class Store:
         return (self.root / "partial" / key).is_dir()
 
     def set_peak(self, kernel: str, variant: str, size: int) -> None:
-        """Remember how many bytes the largest compiler of a cell took; the next build is admitted by it."""
+        """Remember how many bytes the largest compiler of a cell took, for the budget of the next build."""
         with contextlib.suppress(OSError):
             write_atomic(self.root / "last" / f"{kernel}-{variant}.peak", f"{size}\n".encode())
 
@@ -303,7 +303,7 @@ class Store:
         return found if isinstance(found, dict) else None
 
     def touch(self, key: str) -> None:
-        """Note that an entry was used, for those who remove the least recently used first."""
+        """Note that an entry was used, because the least recently used is removed first."""
         with contextlib.suppress(OSError):
             os.utime(self.root / "wheels" / key / _ENTRY)
 
@@ -326,7 +326,7 @@ class Store:
         return value
 
     def note(self, name: str) -> Mapping[str, Any] | None:
-        """Return what is remembered under `name`; what is damaged is forgotten."""
+        """Return the note `name`; a damaged note counts as none."""
         try:
             found = _json(self.root / "notes" / f"{name}.json")
             value, digest = found["value"], found["sha256"]
@@ -335,7 +335,7 @@ class Store:
         return value if isinstance(value, dict) and digest == _digest_of(value) else None
 
     def set_note(self, name: str, value: Mapping[str, Any]) -> None:
-        """Remember something that is only a shortcut; a store that cannot be written remembers nothing."""
+        """Keep a note that only saves time; a read-only store keeps none."""
         text = json.dumps({"value": value, "sha256": _digest_of(value)}, sort_keys=True)
         with contextlib.suppress(OSError):
             write_atomic(self.root / "notes" / f"{name}.json", text.encode())

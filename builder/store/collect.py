@@ -1,4 +1,4 @@
-"""What a store holds, and what of it may go: by age and size, never what is in use."""
+"""The items of a store, and their removal by age and size; items in use stay."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ class Item:
 
     @property
     def lock(self) -> str:
-        """The lock that whoever uses it holds."""
+        """The lock that is held while it is used."""
         return f"environment-{self.name}" if self.kind == "environment" else self.name
 
 

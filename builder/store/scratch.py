@@ -1,4 +1,4 @@
-"""Private directories that are gone when their process is, however it ended."""
+"""Private directories that are removed after their process ended, however it ended."""
 
 import contextlib
 import fcntl
@@ -44,7 +44,7 @@ def _given(folder: Path, lock: Path, descriptor: int) -> Iterator[Path]:
 
 
 def sweep(root: Path) -> None:
-    """Remove the directories whose process is dead: nobody holds their lock.
+    """Remove the directories of dead processes, whose locks are free.
 
     A compiler that outlived its build may still write into one; what cannot be removed now goes next time.
     """

@@ -1,4 +1,4 @@
-"""The tools of this machine: found, never assumed, and told apart by what they are and not by where."""
+"""The tools of this machine, searched for and identified by their content, not by their paths."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ class Toolchain:
     """The compilers that a cell needs."""
 
     cxx: Tool
-    """For XPU that of oneAPI, which compiles for the device, too."""
+    """For XPU the compiler of oneAPI, which also compiles for the device."""
     cc: Tool
     cuda: Tool | None = None
     """nvcc; its toolkit is two folders above."""
@@ -31,7 +31,7 @@ class Toolchain:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What the tools are, without their paths; ccache changes no bit and is not in it."""
+        """The identity of the tools, without their paths, and without ccache, which changes no byte."""
         tools = {"cxx": self.cxx, "cc": self.cc, "cuda": self.cuda, "hip": self.hip, "metal": self.metal}
         return {
             f"{name}-{fact}": value

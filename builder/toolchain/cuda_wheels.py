@@ -7,13 +7,13 @@ _SONAME = re.compile(r"(lib.+\.so)\.[0-9][0-9.]*")
 
 
 def cuda_root(site_packages: Path) -> Path | None:
-    """Return the toolkit that wheels put into an environment: where `bin/nvcc` is, if it is there."""
+    """Return the CUDA toolkit that wheels installed into an environment, if there is one."""
     found = sorted(site_packages.glob("nvidia/cu[0-9]*/bin/nvcc"))
     return found[-1].parent.parent if found else None
 
 
 def complete(root: Path) -> None:
-    """Add what the wheels of a toolkit lack: `lib64`, and `libX.so` beside `libX.so.N`; again is the same.
+    """Add the links that the wheels of a toolkit lack, `lib64` and `libX.so`; running it again changes nothing.
 
     Wheels cannot hold links. They go into the tree itself and not into a farm beside it,
     because nvcc finds its parts from where it lies, links followed.

@@ -18,7 +18,7 @@ def _table() -> Mapping[str, Any]:
 
 
 def release() -> Mapping[str, str]:
-    """Return what this system says of itself in /etc/os-release; nothing where it has no such file."""
+    """Return the fields of /etc/os-release; none if this system has no such file."""
     if sys.platform == "darwin":
         return {"ID": "macos"}
     try:
@@ -28,7 +28,7 @@ def release() -> Mapping[str, str]:
 
 
 def family(of: Mapping[str, str]) -> str | None:
-    """Return the family of distributions that a system is of; None for one that is not known."""
+    """Return the family of distributions of a system; None if it is unknown."""
     names = [of.get("ID", ""), *of.get("ID_LIKE", "").split()]
     families: Mapping[str, Mapping[str, Any]] = _table()["family"]
     return next((known for name in names for known, facts in families.items() if name in facts["ids"]), None)
@@ -37,7 +37,7 @@ def family(of: Mapping[str, str]) -> str | None:
 def installing(*tools: str, of: Mapping[str, str] | None = None) -> str:
     """Return the command that installs tools on this system, or on the one that `of` describes.
 
-    Where the distribution is not known, or does not package one of them, it is said in words.
+    Where the distribution is unknown, or does not package one of them, the text says so.
     """
     known = family(release() if of is None else of)
     packages = [_table()["tool"][tool].get(known) for tool in tools]

@@ -1,4 +1,4 @@
-"""The environment that is there already: a container's or a cluster's torch, for builds without isolation."""
+"""The frameworks installed in the current environment, such as a container's torch, for builds without isolation."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ class Current:
 
 
 def look(python: Path | None = None) -> Current:
-    """Ask an interpreter, by default the one that runs this, where its frameworks are; none is imported.
+    """Return where the frameworks of an interpreter are, by default the running one, without importing them.
 
     Raises:
         ToolError: the interpreter does not run.

@@ -1,4 +1,4 @@
-"""The compiler of oneAPI, and what it calls for machine code of GPUs."""
+"""The compiler of oneAPI, and ocloc, which it calls for machine code of GPUs."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ _SYSTEM_ONEAPI = Path("/opt/intel/oneapi")
 
 
 def find(search: Search, *, toolkit: str | None) -> Path:
-    """Return icpx: CXX, or where it is found; never what a link leads to, since a driver goes by its name.
+    """Return icpx, from CXX or where it is found; links are not resolved, because the driver depends on its name.
 
     Raises:
         NotHereError: there is none, or it is of another release than `toolkit`.

@@ -37,7 +37,7 @@ def find(search: Search, *, toolkit: str | None) -> Tool:
 
 
 def _hip_parts(said: str) -> Iterator[Path]:
-    """Yield what hipcc runs, by what it says of itself: clang and the libraries of device code."""
+    """Yield the files that hipcc uses, from its own output: clang and the libraries of device code."""
     folder = re.search(r"^InstalledDir: (.+)$", said, re.MULTILINE)
     major = re.search(r"clang version ([0-9]+)", said)
     if folder is None or major is None:

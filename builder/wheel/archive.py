@@ -138,7 +138,7 @@ def _members(path: Path, infos: list[zipfile.ZipInfo]) -> Iterator[tuple[str, Me
 
 
 def _check_size(path: Path, infos: list[zipfile.ZipInfo]) -> None:
-    """Refuse what unpacks to more than a wheel of its size has, and members that share their bytes."""
+    """Refuse a wheel that unpacks to too much for its size, and members that overlap."""
     size = path.stat().st_size
     unpacked, allowed = sum(info.file_size for info in infos), max(MAX_UNPACKED, MAX_RATIO * size)
     if len(infos) > MAX_MEMBERS:
@@ -153,7 +153,7 @@ def _check_size(path: Path, infos: list[zipfile.ZipInfo]) -> None:
 
 
 def _check_same(path: Path, name: str, seen: dict[str, tuple[str, str]]) -> None:
-    """Refuse names that are one file, or one folder, where letters of both cases are the same."""
+    """Refuse names that are the same file or folder on a case-insensitive file system."""
     if seen.get(_folded(name)) == (name, "file"):
         raise WheelError(f"'{path}' has '{name}' twice")
     part, kind = name, "file"

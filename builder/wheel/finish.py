@@ -129,7 +129,7 @@ def _tag(cell: Cell, package: Mapping[str, Bytes], *, accepted: str) -> str:
 
 
 def _manylinux(extensions: list[Extension], machine: str, *, accepted: str) -> str:
-    """Return the policy to promise: what the symbols allow, and no lower than that of torch's wheels."""
+    """Return the policy for the tag: the lowest that the symbols allow, but no lower than that of torch's wheels."""
     lowest = manylinux.lowest_policy(extensions, machine)
     order = [each.name for each in manylinux.policies(machine)]
     if accepted not in order:

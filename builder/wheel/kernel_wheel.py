@@ -1,4 +1,4 @@
-"""Shipped: a finished wheel of a kernel, checked to be whole and taken apart for those who pass it on."""
+"""Read a finished wheel of a kernel for publishing: checked to be complete and consistent."""
 
 import base64
 import csv
@@ -34,7 +34,7 @@ _BUILD_AGAIN = "build the wheel again; it was changed or is damaged"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelWheel:
-    """A wheel that is what it says: every file has its hash, and the name, label and metadata agree."""
+    """A complete and consistent wheel: every file has its hash, and name, label and metadata agree."""
 
     wheel: Wheel
     module: str

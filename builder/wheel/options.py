@@ -1,4 +1,4 @@
-"""What a user may ask of a wheel: its version, its label, and the oldest systems that it runs on."""
+"""The options of a wheel: its version, its label, and the oldest systems that it runs on."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from builder.binary.manylinux import MANYLINUX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelOptions:
-    """What is asked of the name of a wheel, and of what it promises."""
+    """The options that decide the name and the tag of a wheel."""
 
     version: str | None = None
     """Its version; None is `<general.version>.0.0`."""

@@ -1,4 +1,4 @@
-"""Read one member of a zip archive, piece by piece: never more in memory, or in all, than it says that it has."""
+"""Read one member of a zip archive in pieces, and never more than its stated size."""
 
 import stat
 import struct
@@ -22,7 +22,7 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class WheelError(BuilderError):
-    """A file that is not a wheel, or one that cannot be trusted."""
+    """A file that is not a wheel, or is unsafe to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def _seek_content(file: BinaryIO, info: zipfile.ZipInfo) -> None:
-    """Go to the content, past a header that repeats what the directory says; readers differ in which they believe."""
+    """Go to the content, past a local header that must agree with the directory: readers differ in which they use."""
     file.seek(info.header_offset)
     magic, _, flags, method, _, _, _, _, _, name_size, extra_size = _LOCAL.unpack(file.read(_LOCAL.size))
     name = file.read(name_size).decode("utf-8" if flags & _UTF_8 else "cp437", "replace")

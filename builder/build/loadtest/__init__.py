@@ -171,7 +171,7 @@ def _judge_library(asked: _Asked, found: _Found, said: str) -> LoadTest:
 
 
 def _judge_missing(asked: _Asked, found: _Found, missing: str) -> LoadTest:
-    """Tell a module that nobody declares from one that is declared and is not at hand."""
+    """Tell an undeclared module from a declared one that is not installed here."""
     module = asked.package.name
     if missing in asked.beside.absent:
         reason = f"the module '{missing}' is not here: {asked.beside.absent[missing]}"

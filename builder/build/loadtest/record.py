@@ -1,4 +1,4 @@
-"""The record beside a wheel: what became of its load test and where it was built, for whoever has not the store."""
+"""The record beside a wheel: the result of its load test and where it was built, for readers without the store."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Say of a symbol that the loader cannot find who has it, and what to do: the facts of symbols.toml."""
+"""Explain a symbol that the loader cannot find: which library has it, and what to do, by symbols.toml."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ class Undefined:
 
 
 def explain(said: str) -> Undefined | None:
-    """Return what is missing and what to do, where the loader said that it misses a function or a variable."""
+    """Return what is missing and what to do, if the loader's message names a missing function or variable."""
     match = _UNDEFINED.search(said)
     if match is None:
         return None
@@ -59,7 +59,7 @@ def _table() -> dict[str, Any]:
 
 
 def _readable(symbol: str) -> str:
-    """Return a symbol as the sources write it, where binutils are there to tell."""
+    """Return a symbol as the sources write it, if binutils are installed to demangle it."""
     tool = shutil.which("c++filt")
     if tool is None:
         return symbol

@@ -1,4 +1,4 @@
-"""Run a command where it sees next to nothing of the machine, or at least at the one path where every build happens."""
+"""Run a command in a sandbox of namespaces, or at least at the one path where every build happens."""
 
 import subprocess
 import sys
@@ -49,7 +49,7 @@ def enclose(argv: list[str], room: Room) -> list[str]:
 
 @cache
 def available() -> bool:
-    """Whether the kernel lets this user mount in a namespace of his own."""
+    """Whether the kernel lets this user mount in a user namespace."""
     if not sys.platform.startswith("linux") or not _mount_point():
         return False
     try:

@@ -1,4 +1,4 @@
-"""What the build and the load test of a job see in their sandbox: what they are made with, and nothing beside it."""
+"""What the build and the load test of a job see in their sandbox: the files that they need, and no others."""
 
 import re
 import subprocess
@@ -60,7 +60,7 @@ def of_load_test(job: BuildJob, *, written: bool = False) -> Room:
 
 
 def _python(job: BuildJob, python: Path) -> Iterator[Path]:
-    """Yield what an interpreter is made of: of one in an environment, that which the environment was made with."""
+    """Yield the folders of an interpreter; for a virtual environment, also those of the Python that made it."""
     home = _home(job)
     if job.environment is None:
         yield from around(python, home=home)
@@ -95,7 +95,7 @@ def _of_toolchain(job: BuildJob) -> Iterator[Path]:
 
 
 def _toolkits(job: BuildJob, tools: Toolchain) -> Iterator[Path]:
-    """Yield the folders of toolkits that lie on this machine, and not among the pinned wheels."""
+    """Yield the folders of toolkits that are installed on this machine, not pinned as wheels."""
     found = [tool.path.parent.parent for tool in (tools.cuda, tools.hip) if tool is not None]
     found += [_ONEAPI] if tools.ocloc is not None else []
     found += [Path(job.environ[name]) for name in REACHES_BUILD if job.environ.get(name)]
@@ -105,22 +105,22 @@ def _toolkits(job: BuildJob, tools: Toolchain) -> Iterator[Path]:
 
 
 def _reach(compiler: Path, *, home: Path | None) -> Iterator[Path]:
-    """Ask a compiler that is not the system's own, or a script in front of one, where its parts are."""
+    """Ask a compiler outside the system's folders, or a wrapper script of one, where its parts are."""
     with compiler.open("rb") as file:
         usual = file.read(4) == _ELF and str(compiler).startswith(SYSTEM)
     if usual:
         return
-    said = _said(compiler, "-print-search-dirs") + _said(compiler, "-E", "-v", "-x", "c++", "/dev/null")
+    said = _answer(compiler, "-print-search-dirs") + _answer(compiler, "-E", "-v", "-x", "c++", "/dev/null")
     for name in ("cc1plus", "as", "ld"):
-        part = Path(_said(compiler, f"-print-prog-name={name}").strip().rpartition("\n")[2])
+        part = Path(_answer(compiler, f"-print-prog-name={name}").strip().rpartition("\n")[2])
         if part.is_absolute() and part.is_file():
-            said += f" {part.parent} {_said(Path('ldd'), part)}"
+            said += f" {part.parent} {_answer(Path('ldd'), part)}"
     for path in sorted({Path(text) for text in _FOLDERS.findall(said)}):
         if not any(path.resolve().is_relative_to(folder) for folder in (*SYSTEM, "/proc", "/dev")):
             yield from (path,) if path.is_dir() and len(path.parts) > _SHORTEST else around(path, home=home)
 
 
-def _said(program: Path, *arguments: str | Path) -> str:
+def _answer(program: Path, *arguments: str | Path) -> str:
     try:
         done = subprocess.run(
             [program, *arguments],
@@ -137,7 +137,7 @@ def _said(program: Path, *arguments: str | Path) -> str:
 
 
 def _loader_folders() -> Iterator[Path]:
-    """Yield where the system's loader looks beside its usual folders."""
+    """Yield the folders that the loader of the system is configured to search."""
     for path in (Path("/etc/ld.so.conf"), *sorted(Path("/etc/ld.so.conf.d").glob("*.conf"))):
         yield from (Path(line.strip()) for line in _lines(path) if line.strip().startswith("/"))
 
@@ -179,7 +179,7 @@ def canonical(job: BuildJob) -> bool:
 
 
 def places(rules: Rules, *, sealed: bool) -> bool:
-    """Whether builds can be at the path where every build is."""
+    """Whether builds can happen at the canonical path."""
     return rules.canonical_path and (sealed or sandbox.available())
 
 

@@ -15,7 +15,7 @@ import sys
 FAILED = 125
 """Exit code where the sandbox could not be made."""
 USER = 1000
-"""Who the command is: nobody special, so that it can do nothing to what is mounted."""
+"""The user that the command runs as: an ordinary one, so that it cannot change the mounts."""
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
     *(0x00020000, 0x04000000, 0x08000000),
@@ -34,7 +34,7 @@ _KEPT = {
     "nodiratime": 2048,
     "relatime": 1 << 21,
 }
-"""Flags of a mount that whoever is not its owner must leave as they are."""
+"""Flags of a mount that only its owner may change."""
 _BASE = "/tmp"  # noqa: S108  only to mount on it: it is on every machine
 _TURNS, _TURN = 6, 0.05
 """How long, in turns of seconds, all may take from a signal to their end: compilers remove their halves of files."""
@@ -81,7 +81,7 @@ def _end_as(code: int) -> None:
 
 
 def _first(plan: Plan, command: list[str], tell: int) -> None:
-    """Be pid 1: make the new root, start the command, collect whoever dies, and tell how the command ended."""
+    """Be pid 1: make the new root, start the command, reap ended processes, and report how the command ended."""
     try:
         _call("prctl", _PDEATHSIG, signal.SIGKILL)
         umask = os.umask(0o022)
@@ -98,7 +98,7 @@ def _first(plan: Plan, command: list[str], tell: int) -> None:
 
 
 def _collect(child: int) -> int:
-    """Wait for `child` and return its status; once told to end, wait for everybody, but not for long."""
+    """Wait for `child` and return its status; after a signal to end, wait for all processes, but not for long."""
     status: int | None = None
     ending, left, alone = False, _TURNS, False
     while not alone and (left > 0 if ending else status is None):
@@ -111,7 +111,7 @@ def _collect(child: int) -> int:
 
 
 def _collect_dead() -> tuple[dict[int, int], bool]:
-    """Return who has died, with their statuses, and whether nobody is left."""
+    """Return the processes that ended, with their statuses, and whether none is left."""
     found: dict[int, int] = {}
     try:
         while True:
@@ -124,7 +124,7 @@ def _collect_dead() -> tuple[dict[int, int], bool]:
 
 
 def _become(plan: Plan, command: list[str]) -> None:
-    """Run the command, which as an ordinary user keeps none of the rights that made its sandbox."""
+    """Run the command as an ordinary user, without the rights that made its sandbox."""
     try:
         os.chdir(next(path for kind, path, _ in plan if kind == "cwd"))
         _call("prctl", _NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -135,7 +135,7 @@ def _become(plan: Plan, command: list[str]) -> None:
 
 
 def _build(plan: Plan) -> None:
-    """Put a root together of what is planned, and leave the old one."""
+    """Make the new root as planned, and leave the old one."""
     _call("sethostname", b"builder", 7)
     _mount(None, "/", None, _REC | _PRIVATE)
     _mount("tmpfs", _BASE, "tmpfs", _NOSUID | _NODEV, "mode=755")
@@ -160,7 +160,7 @@ def _build(plan: Plan) -> None:
 
 
 def _furnish() -> None:
-    """Make what every sandbox has of its own: /proc, /dev and /tmp."""
+    """Make the sandbox's own /proc, /dev and /tmp."""
     for folder in ("proc", "dev/shm", "tmp", "etc"):
         os.makedirs(f"/new/{folder}", exist_ok=True)
     # Read-only: whoever is root outside could write what is in /proc/sys.
@@ -189,7 +189,7 @@ def _link(path: str, target: str) -> None:
 
 
 def _seal(target: str, *, recursive: bool = True) -> None:
-    """Make a mount read-only, and those below it."""
+    """Make a mount and those below it read-only."""
     attributes = (ctypes.c_uint64 * 4)(_RDONLY, 0, 0, 0)
     flags = _AT_RECURSIVE if recursive else 0
     if _libc.syscall(_MOUNT_SETATTR, -100, target.encode(), flags, attributes, 32) == 0:

@@ -23,7 +23,7 @@ _MOST_LINKS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """The inside of a sandbox, beside the system's tools."""
+    """The paths that a sandbox shows beside the system's tools."""
 
     readable: tuple[Path, ...] = ()
     """Shown where they are, and read-only; what is not there is left out."""
@@ -79,7 +79,7 @@ def _trail(path: Path) -> _Trail:
 
 
 def _is_shown(path: Path, writable: bool, binds: dict[Path, bool]) -> bool:  # noqa: FBT001  a column of a table
-    """Whether a folder above it is shown, too, in the same way."""
+    """Whether a folder above it is already shown in the same way."""
     above = next((parent for parent in path.parents if parent in binds), None)
     return above is not None and binds[above] == writable
 
@@ -90,9 +90,9 @@ def _stores(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def around(program: Path, *, home: Path | None) -> tuple[Path, ...]:
-    """Return what belongs to a program: the prefix that it is installed in, by its name and where a link leads.
+    """Return the prefixes that a program is installed in, by its own path and by the target of its links.
 
-    Of a prefix that is also a user's home, only what programs are made of.
+    If the prefix is also a home folder, return only its folders of programs.
     """
     found = [program]
     for path in (program, program.resolve()):
@@ -107,7 +107,7 @@ def _without_home(folder: Path, home: Path | None) -> Iterable[Path]:
 
 
 def beyond(folder: Path) -> Iterator[Path]:
-    """Yield where the links of a toolkit lead out of it, those of its own folders, too."""
+    """Yield where links lead out of a toolkit, those in its own folders included."""
     root = folder.resolve()
     inner = itertools.chain(root.glob("*"), root.glob("*/*"))
     ends = {path.resolve() for path in inner if path.is_symlink()}

@@ -1,4 +1,4 @@
-"""The plan of a kernel: what becomes of every candidate row, and which cells are left to build."""
+"""The plan of a kernel for CI: the decision about each row of the matrix, and the jobs that build the rest."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -21,14 +21,14 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CiPlan(Selection):
-    """What is built of a kernel, the reason for whatever is not, and what is left out of what is built."""
+    """The selected cells of a kernel, the reasons for the others, and notes on what selected cells leave out."""
 
     notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunsOn:
-    """Where a job runs."""
+    """The runner and the container of a job."""
 
     runner: str
     container: str | None
@@ -64,7 +64,7 @@ def make(kernel: Kernel, among: Iterable[Row], scope: Scope) -> CiPlan:
 
 
 def leave_out(plan: CiPlan, *, rule: str, remedy: str, why: Callable[[Cell], str | None]) -> CiPlan:
-    """Return `plan` without the cells for which `why` gives a reason, which becomes their decision."""
+    """Return `plan` without the cells for which `why` returns a reason; the reason becomes their decision."""
     decisions = tuple(_left(decision, rule=rule, remedy=remedy, why=why) for decision in plan.decisions)
     left = {decision.cell.variant for decision in decisions if decision.cell is not None}
     notes = tuple(note for note in plan.notes if note.variant in left)

@@ -23,7 +23,7 @@ class RevisionError(BuilderError):
 
 
 def changed_since(plan: CiPlan, revision: str, among: Iterable[Row]) -> CiPlan:
-    """Return `plan` without the cells whose wheel would be as it was where the current branch left `revision`.
+    """Return `plan` without the cells whose wheel is unchanged since the current branch left `revision`.
 
     Raises:
         RevisionError: there is no such commit here, or none in common with it.
@@ -104,7 +104,7 @@ def _digests(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
 
 
 def _base(checkout: Checkout, revision: str) -> str:
-    """Return the commit at which the history of HEAD and of `revision` part."""
+    """Return the last common commit of HEAD and `revision`."""
     if revision == "" or revision.startswith("-") or not revision.isprintable():
         raise RevisionError(f"{quoted(revision)} is not a revision", help="name a branch, a tag or a commit")
     shallow = checkout.is_shallow

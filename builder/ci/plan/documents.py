@@ -88,7 +88,7 @@ def _skipped(plan: CiPlan) -> Iterator[dict[str, Any]]:
 
 
 def _array(items: Sequence[Mapping[str, Any]]) -> str:
-    """Return a JSON array, one item on a line; encoded at once, because calls of the encoder cost most."""
+    """Return a JSON array, one item on a line, encoded in one call, which is faster."""
     if not items:
         return "[]"
     between = [mark for item in items for mark in (item, _MARK)][:-1]
@@ -110,7 +110,7 @@ def _job(job: CiJob) -> dict[str, Any]:
 
 
 def _checked(entry: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what a workflow could take for an expression, a command or more than one value."""
+    """Refuse text that a workflow could read as an expression, a command or several values."""
     for name, value in entry.items():
         text = str(value)
         if _SAFE.fullmatch(text) is None:

@@ -78,7 +78,7 @@ def _once(cells: Iterable[Cell]) -> Iterator[Cell]:
 
 
 def _name(cells: Sequence[Cell], where: RunsOn) -> str:
-    """Return what tells a job from others: containers are by toolkit, so that is part of the name."""
+    """Return the unique name of a job; it has the toolkit, because containers differ by it."""
     first = cells[0]
     name = f"{first.backend}-{first.system}"
     return name if where.container is None else f"{name}-{first.compute}"
@@ -101,7 +101,7 @@ def _counts(groups: Sequence[_Group], shards: int) -> list[int]:
 
 
 def _split(group: _Group, count: int) -> tuple[CiJob, ...]:
-    """Give each cell, the dearest first, to the job that has least to do."""
+    """Give each cell, the most expensive first, to the job with the least work."""
     order = sorted(range(len(group.cells)), key=lambda index: (-group.costs[index], index))
     loads = [(0.0, number) for number in range(count)]
     shares: list[list[int]] = [[] for _ in range(count)]

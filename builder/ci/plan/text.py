@@ -1,4 +1,4 @@
-"""A plan for people: its cells, and what becomes of every row."""
+"""A plan as text: its cells, and the decision about every row."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +19,7 @@ def table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> str:
 
 
 def explain(plan: CiPlan) -> str:
-    """Return what becomes of every candidate row, by backend: rule, place in the config, remedy."""
+    """Return the decision about every candidate row, by backend: rule, line of the config, remedy."""
     lines = [_headline(plan)]
     for backend in dict.fromkeys(decision.row.backend for decision in plan.decisions):
         lines += ["", backend.value]

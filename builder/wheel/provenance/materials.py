@@ -1,4 +1,4 @@
-"""What a kernel is made of beside its own files: framework, toolkit, header-only code and what it imports."""
+"""The components of a kernel beside its own files: framework, toolkit, header-only libraries and dependencies."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -35,7 +35,7 @@ def sbom(
     package: Mapping[str, Bytes],
     toolchain: Mapping[str, Any],
 ) -> bytes:
-    """Return the bill of a wheel; it has no clock and no chance in it.
+    """Return the bill of a wheel, without times and random numbers.
 
     Args:
         config: The kernel.
@@ -107,7 +107,7 @@ def _tool() -> dict[str, Any]:
 
 
 def _files(package: Mapping[str, Bytes]) -> list[dict[str, Any]]:
-    """Return every file but metadata.json, which is completed when the wheel is passed on."""
+    """Return every file but metadata.json, which changes when the wheel is published to the hub."""
     return [
         {
             "type": "file",
