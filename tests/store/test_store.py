@@ -54,6 +54,15 @@ def test_a_damaged_record_is_found(store, content):
     assert isinstance(store.find(KEY), Damaged)
 
 
+@pytest.mark.parametrize(("more", "why"), [(0, None), (1, "larger than any that was stored")])
+def test_a_record_that_is_larger_than_any_is_damaged(store, monkeypatch, more, why):
+    record = put(store).wheel.parent / "entry.json"
+    monkeypatch.setattr("builder.store._LARGEST", 1000)
+    record.write_bytes(record.read_bytes().ljust(1000 + more))
+    found = store.find(KEY)
+    assert isinstance(found, Entry) if why is None else why in found.why
+
+
 def test_an_entry_without_its_wheel_is_damaged(store):
     put(store).wheel.unlink()
     assert isinstance(store.find(KEY), Damaged)
