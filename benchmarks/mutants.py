@@ -8,6 +8,7 @@ import argparse
 import ast
 import random
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -42,11 +43,12 @@ parser.add_argument("--sample", type=int, default=10, help="changes of each modu
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("parts", nargs="*")
 given = parser.parse_args()
+options = f"-x -q -n0 -p no:cacheprovider --basetemp {tempfile.mkdtemp()}/tests"  # one place, for a change may fill it
 counts = defaultdict(Counter)
 table = toml.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 for module, tests in table["tests"].items():
     if any(part in module for part in given.parts or ("",)):
-        command = f"{sys.executable} -m pytest -x -q -n0 -p no:cacheprovider -m '{FAST}' {' '.join(tests)}"
+        command = f"{sys.executable} -m pytest {options} -m '{FAST}' {' '.join(tests)}"
         if run_tests(command, 60)[0] is not TestOutcome.SURVIVED:
             sys.exit(f"the tests of {module} fail without a change")
         for change in drawn(Path(module), sample=given.sample, choice=random.Random(f"{given.seed} {module}")):

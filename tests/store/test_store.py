@@ -60,7 +60,7 @@ def test_a_record_that_is_larger_than_any_is_damaged(store, monkeypatch, more, w
     monkeypatch.setattr("builder.store._LARGEST", 1000)
     record.write_bytes(record.read_bytes().ljust(1000 + more))
     found = store.find(KEY)
-    assert isinstance(found, Entry) if why is None else why in found.why
+    assert isinstance(found, StoredWheel) if why is None else why in found.why
 
 
 def test_an_entry_without_its_wheel_is_damaged(store):
