@@ -1,10 +1,9 @@
 """How many small changes of the core modules the fast tests notice; `mutants.toml` says which tests concern a module.
 
 It changes the modules in place, so `make mutants` runs it in a checkout that nothing else uses.
-Run: python benchmarks/mutants.py [--sample N] [--seed N] [PART OF A MODULE'S PATH ...]
+Run: python benchmarks/mutants.py [PART OF A MODULE'S PATH ...]
 """
 
-import argparse
 import ast
 import random
 import sys
@@ -20,10 +19,11 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome
 
 from builder import toml
 
-FAST = "not (cuda or rocm or nix or gpu or network or slow)"
+SAMPLE, SEED = 10, 1
+"""How many changes of each module are tried, and where the choice begins."""
 
 
-def drawn(module: Path, *, sample: int, choice: random.Random) -> list[MutationSpec]:
+def drawn(module: Path, choice: random.Random) -> list[MutationSpec]:
     """Draw places, and one change at each; an annotation needs no test, and `/`, which joins paths, fails at once."""
     nodes = list(ast.walk(ast.parse(module.read_text(encoding="utf-8"))))
     types = [each for node in nodes for name in ("annotation", "returns") if (each := getattr(node, name, None))]
@@ -35,23 +35,20 @@ def drawn(module: Path, *, sample: int, choice: random.Random) -> list[MutationS
             typed = any(each.lineno == line and each.col_offset <= at <= each.end_col_offset for each in types)
             if not typed and "_Div_" not in change.operator_name:
                 places[line, at, change.operator_name.split("_")[0]].append(change)
-    return [choice.choice(places[place]) for place in choice.sample(sorted(places), min(sample, len(places)))]
+    return [choice.choice(places[place]) for place in choice.sample(sorted(places), min(SAMPLE, len(places)))]
 
 
-parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--sample", type=int, default=10, help="changes of each module")
-parser.add_argument("--seed", type=int, default=1)
-parser.add_argument("parts", nargs="*")
-given = parser.parse_args()
-options = f"-x -q -n0 -p no:cacheprovider --basetemp {tempfile.mkdtemp()}/tests"  # one place, for a change may fill it
+parts = sys.argv[1:] or [""]
+fast = "-x -q -n0 -p no:cacheprovider -m 'not (cuda or rocm or nix or gpu or network or slow)'"
+fast += f" --basetemp {tempfile.mkdtemp()}/tests"  # one place, for a change may fill it
 counts = defaultdict(Counter)
 table = toml.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 for module, tests in table["tests"].items():
-    if any(part in module for part in given.parts or ("",)):
-        command = f"{sys.executable} -m pytest {options} -m '{FAST}' {' '.join(tests)}"
+    if any(part in module for part in parts):
+        command = f"{sys.executable} -m pytest {fast} {' '.join(tests)}"
         if run_tests(command, 60)[0] is not TestOutcome.SURVIVED:
             sys.exit(f"the tests of {module} fail without a change")
-        for change in drawn(Path(module), sample=given.sample, choice=random.Random(f"{given.seed} {module}")):
+        for change in drawn(Path(module), random.Random(f"{SEED} {module}")):
             result = mutate_and_test([change], command, 60)
             known = {line[:1] + line[1:].strip() for line in result.diff.splitlines()} & table["equivalent"].keys()
             missed = "equivalent" if known else "missed"

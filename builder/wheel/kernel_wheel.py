@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from builder import untrusted
 from builder.errors import BuilderError
+from builder.files import sha256_of
 from builder.matrix.variant import Variant
 from builder.untrusted import LARGEST_TEXT, UntrustedError
 from builder.wheel.archive import MAX_MEMBERS, Member, Wheel, WheelError
@@ -103,21 +104,13 @@ def read(path: Path) -> KernelWheel:
         variant=_variant(wheel),
         metadata=metadata,
         core=_member(wheel, f"{wheel.dist_info}/METADATA"),
-        sha256=_sha256(path),
+        sha256=sha256_of(path),
         size=path.stat().st_size,
     )
     problems = tuple(_disagreements(kernel_wheel, hashes))
     if problems:
         raise WheelError(f"'{path}': {'; '.join(problems)}", help=_BUILD_AGAIN)
     return kernel_wheel
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _digest(member: Member) -> bytes:
@@ -172,9 +165,10 @@ def _module(wheel: Wheel) -> str:
             f"'{wheel.path}' is not a kernel's wheel: it must hold one package with {METADATA_FILE}; it holds {found}",
             help="name wheels that `builder build` made",
         )
-    if _MODULE.fullmatch(packages[0]) is None:
-        raise WheelError(f"'{wheel.path}': its package '{packages[0]}' cannot be imported by that name")
-    return packages[0]
+    (module,) = packages
+    if _MODULE.fullmatch(module) is None:
+        raise WheelError(f"'{wheel.path}': its package '{module}' cannot be imported by that name")
+    return module
 
 
 def _metadata(wheel: Wheel, module: str) -> Mapping[str, Any]:
