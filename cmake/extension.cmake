@@ -6,11 +6,11 @@ include("${CMAKE_CURRENT_LIST_DIR}/reproducible.cmake")
 #[=======================================================================[.rst:
 Make the library of a kernel, without sources yet, and install it into its Python package.
 
-  kernel_extension(<name> MODULE <module> CXX_STANDARD <17|20>)
+  kernel_extension(<target> MODULE <module> CXX_STANDARD <17|20>)
 
-The file is ``<module>/<name>.so``. It needs nothing of Python, which only loads it.
+The file is in ``<module>``, and ``kernel_ops_name`` gives it its name. It needs nothing of Python, which only loads it.
 #]=======================================================================]
-function(kernel_extension name)
+function(kernel_extension target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_extension")
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "MODULE;CXX_STANDARD" "")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -22,9 +22,9 @@ function(kernel_extension name)
     endif()
   endforeach()
 
-  add_library("${name}" MODULE)
+  add_library("${target}" MODULE)
   set_target_properties(
-    "${name}"
+    "${target}"
     PROPERTIES
       PREFIX ""
       SUFFIX ".so"
@@ -36,11 +36,11 @@ function(kernel_extension name)
       INSTALL_RPATH_USE_LINK_PATH OFF
   )
   if("install-rpath" IN_LIST KERNEL_WITHOUT_RULES)
-    set_target_properties("${name}" PROPERTIES BUILD_WITH_INSTALL_RPATH OFF)
+    set_target_properties("${target}" PROPERTIES BUILD_WITH_INSTALL_RPATH OFF)
   endif()
   foreach(language IN ITEMS CXX CUDA HIP OBJCXX)
     set_target_properties(
-      "${name}"
+      "${target}"
       PROPERTIES
         "${language}_STANDARD" "${arg_CXX_STANDARD}"
         "${language}_STANDARD_REQUIRED" ON
@@ -48,13 +48,13 @@ function(kernel_extension name)
     )
   endforeach()
   if(IS_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/csrc")
-    target_include_directories("${name}" PRIVATE csrc)
+    target_include_directories("${target}" PRIVATE csrc)
   endif()
-  kernel_portable("${name}")
-  kernel_reproducible("${name}")
+  kernel_portable("${target}")
+  kernel_reproducible("${target}")
   # Modes are written out because CMake's own differ between distributions.
   install(
-    TARGETS "${name}"
+    TARGETS "${target}"
     LIBRARY DESTINATION "${arg_MODULE}" PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
   )
 endfunction()

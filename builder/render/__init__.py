@@ -12,7 +12,7 @@ from builder.kernel import Kernel
 from builder.kernel.source_set import HEADERS, SourceSet, expand, package_directory, source_set
 from builder.kernel.tree import Tree
 from builder.matrix import is_noarch, require_backends
-from builder.render import python_api, refusals, values
+from builder.render import ops_name, python_api, refusals, values
 from builder.render.modules import modules
 from builder.render.project import Project
 from builder.render.template import environment
@@ -46,11 +46,11 @@ def render(
     tree = Tree.of(kernel.root)
     refusals.check(kernel, tree, backend, allow_unsafe_flags=allow_unsafe_flags)
     kernel, copied = _read(kernel, tree, backend)
-    python = _python(kernel, copied, backend)
+    found = values.Found(python=_python(kernel, copied, backend), name_in=_name_in(kernel, copied, backend))
     if unique_id is None:
         # The project names itself by its content: by what it is without a name.
-        unique_id = _project(kernel, backend, copied, "", python).digest[:_ID_DIGITS]
-    return _project(kernel, backend, copied, unique_id, python)
+        unique_id = _project(kernel, backend, copied, "", found).digest[:_ID_DIGITS]
+    return _project(kernel, backend, copied, unique_id, found)
 
 
 def needs_python(kernel: Kernel, backend: Backend) -> python_api.Use | None:
@@ -76,6 +76,16 @@ def _python(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> py
     return python_api.find(sources, copied, directories=python_api.directories(kernel.config, backend))
 
 
+def _name_in(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> tuple[str, ...] | None:
+    """Return the sources that are compiled with the name of the ops; None for all."""
+    if is_noarch(kernel.config, backend):
+        return ()
+    sources = dict.fromkeys(path for entries in values.source_lists(kernel, backend) for path in entries)
+    found = ops_name.compiled_into(sources, copied, framework=kernel.config.framework)
+    # What is compiled for ROCm is a translation of the file, under another name.
+    return None if found and backend is Backend.ROCM else found
+
+
 def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
     """Return the kernel with the globs of its sources expanded: once, for all that ask."""
     config = kernel.config
@@ -94,9 +104,9 @@ def _files(kernel: Kernel, tree: Tree, entries: tuple[ProjectPath, ...]) -> tupl
 
 
 def _project(
-    kernel: Kernel, backend: Backend, copied: Mapping[str, bytes], unique_id: str, python: python_api.Use | None
+    kernel: Kernel, backend: Backend, copied: Mapping[str, bytes], unique_id: str, found: values.Found
 ) -> Project:
-    given = values.of(kernel, backend, unique_id=unique_id, noarch=is_noarch(kernel.config, backend), python=python)
+    given = values.of(kernel, backend, unique_id=unique_id, noarch=is_noarch(kernel.config, backend), found=found)
     rendered = {
         path: environment().get_template(name).render(given).encode("utf-8")
         for path, name in _templates(kernel, backend).items()

@@ -11,12 +11,13 @@ Arguments = Mapping[str, str | tuple[Line, ...]]
 """Keyword -> its value, or lines of values; a keyword without values is not written."""
 
 
-def binding(kernel: Kernel) -> Arguments:
-    """Return the arguments of the sources that bind to the framework."""
+def binding(kernel: Kernel, *, name_in: tuple[str, ...]) -> Arguments:
+    """Return the arguments of the sources that bind to the framework, and of those that have the name of the ops."""
     table = kernel.config.torch or kernel.config.tvm_ffi
     if table is None:
         return {}
     return {
+        "NAME_IN": _lines(name_in),
         "SOURCES": _lines(table.src),
         "INCLUDE_DIRS": _lines(table.include),
         "CXX_FLAGS": _lines(table.cxx_flags),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from builder.config import Backend, Config, Framework, Version, dependencies
@@ -15,20 +16,30 @@ _BACKEND_TOOL = "scikit-build-core>=1.0"
 _DISTRIBUTIONS = {Framework.TORCH: "torch", Framework.TORCH_NOARCH: "torch", Framework.TVM_FFI: "apache-tvm-ffi"}
 
 
-def of(
-    kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool, python: Use | None = None
-) -> Mapping[str, Any]:
-    """Return the values of every template, for one backend and id; `python` is what needs Python's headers."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the sources of a kernel say of its build."""
+
+    python: Use | None = None
+    """The line that needs Python's headers."""
+    name_in: tuple[str, ...] | None = ()
+    """The sources that are compiled with the name of the ops; None for all of them."""
+
+
+def of(kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool, found: Found) -> Mapping[str, Any]:
+    """Return the values of every template, for one backend and id."""
+    python = found.python
     config = kernel.config
     module = config.general.name.module
     stable_abi = config.stable_abi(backend)
     framework = _DISTRIBUTIONS[config.framework]
     requirement = package_metadata.framework_requirement(config.framework, noarch=noarch, stable_abi=stable_abi)
-    ops = f"_{module}_{backend}_{unique_id}"
+    target = f"_{module}_{backend}"
+    ops = f"{target}_{unique_id}"
     return {
         "at_least": dependencies.at_least("tvm-ffi") if config.framework is Framework.TVM_FFI else None,
         "backend": str(backend),
-        "binding": {} if noarch else arguments.binding(kernel),
+        "binding": {} if noarch else arguments.binding(kernel, name_in=found.name_in or ()),
         "build_requires": [_BACKEND_TOOL] if noarch else [_BACKEND_TOOL, _bounded(config, framework, stable_abi)],
         "built_with": framework if requirement is None else None,
         "components": [] if noarch else _components(kernel, backend),
@@ -43,12 +54,14 @@ def of(
         "macos": backend.facts.macos,
         "module": module,
         "name": str(config.general.name),
+        "name_everywhere": found.name_in is None,
         "noarch": noarch,
         "ops": ops,
         "package": package_directory(config),
         "py_api": "py3" if python is None else "cp39",
         "python": {} if python is None else _python(python),
         "stable_abi": None if stable_abi is None else str(stable_abi),
+        "target": target,
         "title": backend.facts.title,
         "urls": package_metadata.urls(config),
         "version": f"{config.general.version}.0.0",

@@ -13,24 +13,26 @@ function(kernel_metal_library target)
   if(NOT objects)
     return()
   endif()
+  # Two kernels of a process have a namespace each, so it is the name of the ops and not of the target.
+  get_target_property(ops "${target}" OUTPUT_NAME)
   set(directory "${CMAKE_CURRENT_BINARY_DIR}/metal")
-  set(library "${directory}/${target}.metallib")
-  set(header "${directory}/${target}_metallib.h")
+  set(library "${directory}/${ops}.metallib")
+  set(header "${directory}/${ops}_metallib.h")
   set(script "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/embed.cmake")
   add_custom_command(
     OUTPUT "${library}"
     COMMAND xcrun -sdk macosx metallib ${objects} -o "${library}"
     DEPENDS ${objects}
-    COMMENT "Linking ${target}.metallib"
+    COMMENT "Linking ${ops}.metallib"
     VERBATIM
   )
   add_custom_command(
     OUTPUT "${header}"
     COMMAND
-      "${CMAKE_COMMAND}" "-DLIBRARY=${library}" "-DHEADER=${header}" "-DNAMESPACE=${target}_metal"
-      -P "${script}"
+      "${CMAKE_COMMAND}" "-DLIBRARY=${library}" "-DHEADER=${header}" "-DNAMESPACE=${ops}_metal" -P
+      "${script}"
     DEPENDS "${library}" "${script}"
-    COMMENT "Embedding ${target}.metallib"
+    COMMENT "Embedding ${ops}.metallib"
     VERBATIM
   )
   target_sources("${target}" PRIVATE "${header}")
@@ -38,7 +40,7 @@ function(kernel_metal_library target)
   target_compile_definitions(
     "${target}"
     PRIVATE
-      "EMBEDDED_METALLIB_HEADER=\"${target}_metallib.h\""
-      "EMBEDDED_METALLIB_NAMESPACE=${target}_metal"
+      "EMBEDDED_METALLIB_HEADER=\"${ops}_metallib.h\""
+      "EMBEDDED_METALLIB_NAMESPACE=${ops}_metal"
   )
 endfunction()

@@ -2,21 +2,33 @@ include_guard(GLOBAL)
 
 include("${CMAKE_CURRENT_LIST_DIR}/find.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/../extension.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/../ops_name.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 
 #[=======================================================================[.rst:
 Make the library of a kernel that registers operators with PyTorch.
 
-  kernel_torch_extension(<ops> MODULE <module>
+  kernel_torch_extension(<target> OPS <ops> MODULE <module> [NAME_EVERYWHERE] [NAME_IN <file>...]
     [SOURCES <file>...] [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...]
   )
 
-``<ops>`` names the file, the namespace of its operators (``TORCH_EXTENSION_NAME``) and what Python imports. The sources are those
-that bind; components add theirs. To be called after ``kernel_torch_find``.
+``<ops>`` names the file and the namespace of its operators (``TORCH_EXTENSION_NAME``). It is linked in; only the files of NAME_IN,
+or with NAME_EVERYWHERE all, are compiled with it. The sources are those that bind; components add theirs. To be called after
+``kernel_torch_find``.
 #]=======================================================================]
-function(kernel_torch_extension ops)
+function(kernel_torch_extension target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_torch_extension")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MODULE" "SOURCES;INCLUDE_DIRS;CXX_FLAGS")
+  cmake_parse_arguments(
+    PARSE_ARGV 1
+    arg
+    "NAME_EVERYWHERE"
+    "OPS;MODULE"
+    "NAME_IN;SOURCES;INCLUDE_DIRS;CXX_FLAGS"
+  )
+  set(everywhere)
+  if(arg_NAME_EVERYWHERE)
+    set(everywhere EVERYWHERE)
+  endif()
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -29,13 +41,14 @@ function(kernel_torch_extension ops)
   else()
     set(standard 20)
   endif()
-  kernel_extension("${ops}" MODULE "${arg_MODULE}" CXX_STANDARD "${standard}")
-  target_compile_definitions("${ops}" PRIVATE "TORCH_EXTENSION_NAME=${ops}")
-  target_include_directories("${ops}" PRIVATE torch-ext) # registration.h
-  target_link_libraries("${ops}" PRIVATE kernel::torch)
-  kernel_prefix_map("${ops}" "${directory}" torch)
+  kernel_extension("${target}" MODULE "${arg_MODULE}" CXX_STANDARD "${standard}")
+  target_compile_definitions("${target}" PRIVATE TORCH_EXTENSION_NAME=KERNEL_OPS)
+  kernel_ops_name("${target}" "${arg_OPS}" ${everywhere} SOURCES ${arg_NAME_IN})
+  target_include_directories("${target}" PRIVATE torch-ext) # registration.h
+  target_link_libraries("${target}" PRIVATE kernel::torch)
+  kernel_prefix_map("${target}" "${directory}" torch)
   kernel_sources(
-    "${ops}"
+    "${target}"
     SOURCES ${arg_SOURCES}
     INCLUDE_DIRS ${arg_INCLUDE_DIRS}
     C_FLAGS ${arg_CXX_FLAGS}

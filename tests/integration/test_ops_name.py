@@ -1,0 +1,90 @@
+"""The name of the ops is linked: real objects do not change with it, and two builds of a kernel live in one process."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import needs
+
+
+def sibling(name):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+rendered = sibling("rendered")
+
+pytestmark = [
+    pytest.mark.cmake,
+    pytest.mark.torch,
+    pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at objects of Linux"),
+]
+COMPONENTS = '\n[kernel.one]\nbackend = "cpu"\ndepends = ["torch"]\nsrc = ["one.cpp", "own.cpp"]\n'
+ONE = "#include <cstdint>\nint64_t own();\nint64_t answer() { return ANSWER + own(); }\n"
+OWN = """
+#include <cstdint>
+#include <cstring>
+#define TEXT_OF(X) #X
+#define TEXT(X) TEXT_OF(X)
+int64_t own() { return 1000 * std::strlen(TEXT(TORCH_EXTENSION_NAME)); }
+"""
+LOAD = """
+import sys, torch
+for path in sys.argv[1:]:
+    torch.ops.load_library(path)
+    name = path.rpartition("/")[2].removesuffix(".so")
+    print(getattr(torch.ops, name).answer(torch.zeros(1)), 1000 * len(name))
+"""
+
+
+def build(folder, kernel, *, name):
+    rendered.write_project(kernel, "cpu", folder / "project", unique_id=name)
+    (folder / "work").mkdir(parents=True)
+    done = rendered.configure(folder / "project", folder / "work")
+    assert done.returncode == 0, done.output
+    rendered.compile_and_install(folder / "work", folder / "installed")
+    (library,) = (folder / "installed").glob("*/*.so")
+    objects = {
+        path.relative_to(folder / "work").as_posix(): path.read_bytes() for path in (folder / "work").rglob("*.o")
+    }
+    return library, objects
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Build a kernel twice, in another folder and under another name; one of its sources uses the name itself."""
+    needs.program("g++")
+    folder = tmp_path_factory.mktemp("ops-name")
+    found = []
+    for number, name in ((1, "first"), (2, "the_second")):
+        files = {"one.cpp": ONE.replace("ANSWER", "41"), "own.cpp": OWN}
+        kernel = rendered.small_kernel(folder / name / "kernel", COMPONENTS, files)
+        found.append(build(folder / str(number), kernel, name=name))
+    return found
+
+
+def test_only_the_sources_that_use_the_name_depend_on_it(built):
+    (_, one), (_, two) = built
+    assert one.keys() == two.keys()
+    assert {Path(path).name for path in one if one[path] != two[path]} == {"ops_name.cpp.o", "own.cpp.o"}
+
+
+def test_two_builds_live_in_one_process_and_each_knows_its_name(built):
+    command = [sys.executable, "-c", LOAD, *(str(library) for library, _ in built)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    values = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert [value for value, _ in values] == [41 + length for _, length in values]
+    assert len({value for value, _ in values}) == 2
+
+
+def test_the_name_is_no_symbol_of_the_library(built):
+    for library, _ in built:
+        listed = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout
+        assert "kernel_ops_name" not in listed
