@@ -148,7 +148,7 @@ def _write(
 def _staging(output: Path) -> Iterator[Path]:
     """Give a directory on the same disk; the lock says whether one that is there belongs to a living process."""
     aside = output / ".part"
-    lock = os.open(output, os.O_RDONLY | os.O_DIRECTORY)
+    lock = os.open(output, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(aside, ignore_errors=True)

@@ -161,6 +161,7 @@ def test_the_version_is_that_of_the_file_name(version, right):
         ("torch>=2.13,<2.14", "2.13", False, True),
         ("torch>=2.13", "2.13", False, False),
         ("torch>=2.12,<2.14", "2.13", False, False),
+        ("torch>=2.13,<2.15", "2.13", False, False),
         ("torch==2.13.1", "2.13", False, True),
         ("torch==2.13.99", "2.13", False, True),
         ("torch==2.12.*", "2.13", False, False),

@@ -69,3 +69,10 @@ def test_what_cannot_be_removed_now_keeps_its_lock_for_the_next_time(tmp_path):
     (tmp_path / "b1.lock").touch()
     scratch.sweep(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b1", "b1.lock"]
+
+
+def test_a_scratch_directory_that_is_gone_before_its_end_is_no_trouble(tmp_path):
+    with scratch.make(tmp_path) as folder:
+        folder.rmdir()
+        folder.with_name(f"{folder.name}.lock").unlink()
+    assert list(tmp_path.iterdir()) == []

@@ -104,7 +104,7 @@ def _write(page: Page, target: Path) -> bool:
 def _lock(output: Path) -> Iterator[None]:
     """Hold the site: its directory is the lock, so that none is left over."""
     output.mkdir(parents=True, exist_ok=True)
-    lock = os.open(output, os.O_RDONLY | os.O_DIRECTORY)
+    lock = os.open(output, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
