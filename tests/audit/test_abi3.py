@@ -54,3 +54,10 @@ def test_a_symbol_outside_the_limited_api_is_found(symbol, tag, why):
 )
 def test_other_symbols_are_not(symbol, tag):
     assert not list(abi3.check(subject(symbol, tag=tag)))
+
+
+def test_every_symbol_is_judged_whatever_the_one_before_it():
+    names = ("memcpy", "PyInit_demo", "PyModule_Create2", "_PyDict_NewPresized", "PyType_GetName")
+    assert [finding.symbol for finding in abi3.check(subject(*names))] == ["_PyDict_NewPresized", "PyType_GetName"]
+    without = abi3.check(subject("_PyDict_NewPresized", "PyModule_Create2", tag="py3-none-any"))
+    assert [finding.symbol for finding in without] == ["_PyDict_NewPresized", "PyModule_Create2"]
