@@ -1,6 +1,8 @@
 """Where a build finds the header-only libraries of a kernel: among the pinned wheels, or in a folder of the user."""
 
+import contextlib
 import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -50,6 +52,8 @@ def fetched(config: Config, backend: Backend, *, environ: Mapping[str, str], roo
         folder = root / str(found["COMMIT"])
         if not folder.is_dir():
             git.fetch_commit(str(found["SOURCE"]), str(found["COMMIT"]), folder, environ=environ)
+        with contextlib.suppress(OSError):  # another user's
+            os.utime(folder)  # when it was last used
         result[str(found["VARIABLE"])] = folder
     return result
 

@@ -4,7 +4,7 @@ import contextlib
 import glob
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from builder.files import write_atomic
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.run import Processes
-from builder.store import Damaged, StoppedError, StoredWheel
+from builder.store import HEADERS, Damaged, StoppedError, StoredWheel
 from builder.wheel.archive import Wheel
 
 _GRACE = 30.0
@@ -156,11 +156,21 @@ class _Worker:
         while True:
             prepared = self.preparer.prepare(request)
             with contextlib.ExitStack() as held:
-                for environment in prepared.environments:
-                    held.enter_context(self.options.store.use(f"environment-{environment.name}"))
-                # One that was removed as unused in between is made again.
-                if all(environment.is_dir() for environment in prepared.environments):
+                used = self._used(prepared)
+                for name in used:
+                    held.enter_context(self.options.store.use(name))
+                # What was removed as unused in between is made again.
+                if all(path.is_dir() for path in used.values()):
                     return self._finish(cell, prepared)
+
+    def _used(self, prepared: Prepared) -> Mapping[str, Path]:
+        """Return what of the store a build needs, by the lock that keeps it from being removed."""
+        fetched = self.options.store.root / HEADERS
+        headers = [folder for folder in prepared.job.headers.values() if folder.parent == fetched]
+        return {
+            **{f"environment-{path.name}": path for path in prepared.environments},
+            **{f"{HEADERS}-{path.name}": path for path in headers},
+        }
 
     def _hit(self, cell: Cell, record: BuildRecord) -> CellOutcome | None:
         with self._lock(record.key):

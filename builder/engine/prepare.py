@@ -23,6 +23,7 @@ from builder.kernel import Kernel
 from builder.matrix import Cell, coverage
 from builder.render.project import Project
 from builder.run import Processes
+from builder.store import HEADERS
 from builder.toolchain import Toolchain, cuda_wheels
 from builder.toolchain.tool import Tool
 
@@ -226,7 +227,7 @@ class Preparer:
     def _headers(self, cell: Cell) -> Mapping[str, Path]:
         if cell.noarch:
             return {}
-        root = self.options.store.root / "headers"
+        root = self.options.store.root / HEADERS
         return header_folders.fetched(self.kernel.config, cell.backend, environ=self.options.environ, root=root)
 
     def _toolkit_root(self, cell: Cell, site_packages: Path) -> Path | None:

@@ -20,6 +20,8 @@ from builder.files import flush_names, sha256_of, write_atomic
 from builder.store import scratch
 
 _ENTRY = "entry.json"
+HEADERS = "headers"
+"""The folder with the headers of commits that builds have fetched."""
 _FOLDERS = ("wheels", "environments", "partial", "locks", "logs", "last", "notes", "scratch")
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _SURELY_DEAD = 3600.0

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from builder.store import Store
+from builder.store import HEADERS, Store
 
-Kind = Literal["wheel", "environment", "partial", "log"]
+Kind = Literal["wheel", "environment", "headers", "partial", "log"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Item:
     @property
     def lock(self) -> str:
         """The lock that is held while it is used."""
-        return f"environment-{self.name}" if self.kind == "environment" else self.name
+        return f"{self.kind}-{self.name}" if self.kind in {"environment", HEADERS} else self.name
 
 
 def items(store: Store) -> Iterator[Item]:
@@ -36,6 +36,7 @@ def items(store: Store) -> Iterator[Item]:
     found = [
         *_folders(store.root / "wheels", kind="wheel", marker="entry.json"),
         *_folders(store.root / "environments", kind="environment", marker="pins.json"),
+        *_folders(store.root / HEADERS, kind="headers", marker=""),
         *_folders(store.root / "partial", kind="partial", marker="src"),
         *_logs(store.root / "logs"),
     ]

@@ -22,7 +22,7 @@ def store(tmp_path):
 
 def add(store, folder, name, *, used, marker="entry.json", blocks=1):
     path = store.root / folder / name
-    path.mkdir()
+    path.mkdir(parents=True)
     (path / marker).write_bytes(b"x" * BLOCK * blocks)
     for each in (path / marker, path):
         os.utime(each, (used, used))
@@ -64,7 +64,12 @@ def test_a_trial_run_counts_what_would_go_and_removes_nothing(store):
 
 @pytest.mark.parametrize(
     ("folder", "marker", "lock"),
-    [("wheels", "entry.json", "a"), ("environments", "pins.json", "environment-a"), ("partial", "src", "a")],
+    [
+        ("wheels", "entry.json", "a"),
+        ("environments", "pins.json", "environment-a"),
+        ("headers", "cutlass.h", "headers-a"),
+        ("partial", "src", "a"),
+    ],
 )
 def test_what_is_in_use_stays_until_it_is_free(store, folder, marker, lock):
     add(store, folder, "a", used=NOW - 10, marker=marker)
