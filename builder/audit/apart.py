@@ -24,6 +24,7 @@ _BYTES_A_SECOND = 8 << 20
 _MEMORY = 224 << 20
 """For the heap of Python: a library itself is mapped, and its size is bounded by that of the wheel."""
 _SIZE_FACTOR = 2
+_STATUS = Path("/proc/self/status")
 _BUG, _NO_MEMORY = 1, 3
 """Exit codes of the child."""
 
@@ -70,7 +71,7 @@ def _judge(path: Path, writer: int, *, seconds: int, memory: int) -> None:
     code = _BUG
     try:
         _limit(resource.RLIMIT_CPU, seconds)
-        _limit(resource.RLIMIT_DATA, memory)
+        _limit(resource.RLIMIT_DATA, _held() + memory)
         _limit(resource.RLIMIT_CORE, 0)
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         with os.fdopen(writer, "w", encoding="ascii") as stream:
@@ -84,6 +85,14 @@ def _judge(path: Path, writer: int, *, seconds: int, memory: int) -> None:
         if code == _BUG:
             sys.excepthook(*sys.exc_info())
         os._exit(code)
+
+
+def _held() -> int:
+    """Return the bytes of data that this process has from the one that it is a copy of; 0 where nothing says it."""
+    with contextlib.suppress(OSError, StopIteration, ValueError):
+        lines = _STATUS.read_text(encoding="utf-8").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
+    return 0
 
 
 def _limit(kind: int, value: int) -> None:

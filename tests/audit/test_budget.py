@@ -173,3 +173,15 @@ def _with_data(archive, name, data):
     end = changed.index(b"PK\x05\x06")
     struct.pack_into("<I", changed, end + 16, struct.unpack_from("<I", changed, end + 16)[0] + more)
     return bytes(changed)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+def test_what_the_caller_holds_itself_is_not_counted(tmp_path, monkeypatch):
+    def judge(wheel):
+        assert bytes(apart._MEMORY // 2)  # noqa: SLF001
+        return audit.run(wheel)
+
+    monkeypatch.setattr(apart, "run", judge)
+    held = bytearray(2 * apart._MEMORY)  # noqa: SLF001
+    assert not [each for each in apart.run_apart(small(tmp_path)).findings if each.rule == apart.BUDGET]
+    assert held
