@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from builder import terminal
@@ -51,8 +51,8 @@ class Plain:
         """Nothing is held."""
 
     def show(self, event: Event) -> None:
-        """Write steps, notes and ends."""
-        if self._silent:
+        """Write steps, notes and ends; what was skipped is in the summary."""
+        if self._silent or _is_skipped(event):
             return
         if event.outcome is not None:
             self._write(line_of(event.outcome))
@@ -106,7 +106,7 @@ class Live:
                     self._cells[event.variant] = (began, terminal.safe(event.text.strip()))
             else:
                 self._cells.pop(event.variant, None)
-        if event.outcome is not None:
+        if event.outcome is not None and not _is_skipped(event):
             self._console.print(terminal.safe(line_of(event.outcome)), markup=False, soft_wrap=True)
 
     def _table(self) -> Any:
@@ -131,7 +131,26 @@ def line_of(outcome: CellOutcome) -> str:
         noted = "" if test.outcome is LoadState.LOADED else f"; load test: {test.words}"
         noted += "; unsandboxed" if _is_unsandboxed(outcome) else ""
         return f"{variant}: {word} in {outcome.seconds:.1f} s ({outcome.reason}) -> {outcome.wheel.name}{noted}"
-    return f"{variant}: {word}: {outcome.reason.splitlines()[0].removeprefix(f'{variant} ')}"
+    return f"{variant}: {word}: {_why(outcome)}"
+
+
+def _why(outcome: CellOutcome) -> str:
+    return outcome.reason.splitlines()[0].removeprefix(f"{outcome.cell.variant} ")
+
+
+def _is_skipped(event: Event) -> bool:
+    return event.outcome is not None and event.outcome.status == "skipped"
+
+
+def skipped(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
+    """Say what was skipped: a line for each reason, with the cell or how many there are."""
+    reasons: dict[str, list[CellOutcome]] = {}
+    for outcome in outcomes:
+        if outcome.status == "skipped":
+            reasons.setdefault(_why(outcome), []).append(outcome)
+    return tuple(
+        line_of(found[0]) if len(found) == 1 else f"{len(found)} cells skipped: {why}" for why, found in reasons.items()
+    )
 
 
 def _is_unsandboxed(outcome: CellOutcome) -> bool:
@@ -143,7 +162,7 @@ def summary(outcomes: tuple[CellOutcome, ...]) -> str:
     errors = [each.error for each in outcomes if each.status == "failed" and each.error is not None]
     # Last, where it is seen: somebody serves what was not pinned.
     errors.sort(key=lambda error: isinstance(error, WrongHashError))
-    parts = [f"error: {error}" for error in errors]
+    parts = [*skipped(outcomes), *(f"error: {error}" for error in errors)]
     wrong = sum(isinstance(error, WrongHashError) for error in errors)
     if wrong:
         cells = "1 cell" if wrong == 1 else f"{wrong} cells"

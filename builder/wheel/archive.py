@@ -1,4 +1,4 @@
-"""A wheel: its name, its members, and how it is packed so that the same content gives the same bytes."""
+"""The archive of a wheel: its members, packed so that the same content gives the same bytes, and read back."""
 
 import base64
 import hashlib
