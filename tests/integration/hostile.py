@@ -136,3 +136,10 @@ def compiler(folder, tries, said):
 def copied(tiny, folder):
     """Copy the kernel to be made hostile."""
     return Path(shutil.copytree(tiny, folder / "tiny"))
+
+
+def rename(kernel, name):
+    """Give a copy of the kernel a name of its own: a store keeps the log of the last build of each name."""
+    config = kernel / "build.toml"
+    config.write_text(config.read_text().replace('name = "tiny"', f'name = "{name}"'))
+    (kernel / "torch-ext/tiny").rename(kernel / "torch-ext" / name)

@@ -87,7 +87,8 @@ def test_the_same_package_gets_everything_without_a_sandbox(build, kernel, tries
     assert str(tmp_path / "somebody/.netrc") in done.stderr
 
 
-def test_a_compiler_gets_nothing_while_it_compiles(build, tries, tmp_path):
+def test_a_compiler_gets_nothing_while_it_compiles(build, kernel, tries, tmp_path):
+    hostile.rename(kernel, "alone")
     found = hostile.compiler(tmp_path, tries, "the compiler got:")
     done = build("--json", "--rebuild", env={"CXX": str(found)}, check=0)
     log = Path(json.loads(done.stdout)[0]["log"]).read_text()
