@@ -24,7 +24,9 @@ OPTIONS = (
     *("--option", "extra-sandbox-paths", " ".join(HOST["sandbox-paths"])),
     *nix_command.building_users(os.environ),
 )
-_NOT_SOURCES = (".git", ".venv", "*_cache", "__pycache__", "dist", "demo", "build", "result*", ".hypothesis", "site")
+_NOT_SOURCES = shutil.ignore_patterns(".git", ".venv", "*_cache", "__pycache__", ".hypothesis")
+_OUTPUTS = shutil.ignore_patterns("build", "demo", "dist", "result*", "site")
+"""What is written into the folder of the project itself; `builder/build` is none of it."""
 
 
 @cache
@@ -45,7 +47,11 @@ def why_not():
 def flake(tmp_path_factory):
     """The sources of the project, without what tests and people write beside them: Nix copies all that is in a path."""
     copy = tmp_path_factory.mktemp("flake") / "builder"
-    return Path(shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_SOURCES)))
+
+    def ignored(folder, names):
+        return _NOT_SOURCES(folder, names) | (_OUTPUTS(folder, names) if Path(folder) == ROOT else set())
+
+    return Path(shutil.copytree(ROOT, copy, symlinks=True, ignore=ignored))
 
 
 @pytest.fixture
