@@ -4,7 +4,8 @@ import pytest
 
 from builder import errors
 from builder.build.loadtest.outcome import LoadError
-from builder.store import StoppedError, StoreError
+from builder.store import StoreError
+from builder.store.locks import StoppedError
 
 
 @pytest.mark.parametrize(

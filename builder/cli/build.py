@@ -25,7 +25,8 @@ from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.files import write_atomic
 from builder.matrix import Cell
 from builder.matrix.selection import Scope
-from builder.store import StoppedError, Store
+from builder.store import Store
+from builder.store.locks import StoppedError
 from builder.wheel.options import WheelOptions
 
 

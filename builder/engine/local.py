@@ -26,7 +26,8 @@ from builder.files import write_atomic
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.run import Processes
-from builder.store import HEADERS, Damaged, StoppedError, StoredWheel
+from builder.store import HEADERS, Damaged, StoredWheel
+from builder.store.locks import StoppedError
 from builder.wheel.archive import Wheel
 
 _GRACE = 30.0

@@ -1,7 +1,6 @@
 """The content-addressed store: an entry is complete or absent, locked while it is made, verified when it is used."""
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import json
@@ -17,32 +16,23 @@ from typing import Any
 
 from builder.errors import BuilderError
 from builder.files import flush_names, sha256_of, write_atomic
-from builder.store import scratch
+from builder.store import locks, scratch
 
 _ENTRY = "entry.json"
 HEADERS = "headers"
 """The folder with the headers of commits that builds have fetched."""
 _FOLDERS = ("wheels", "environments", "partial", "locks", "logs", "last", "notes", "scratch")
-_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _SURELY_DEAD = 3600.0
 """Seconds after which no process is still writing a file of a few kilobytes."""
 _LARGEST = 64 << 20
 """Bytes that a JSON file of a store may have."""
 _SETTLED_NS = 2_000_000_000
-_TURN = 0.05
-"""Seconds between two looks at a lock."""
 
 
 class StoreError(BuilderError):
     """The store cannot be used."""
 
     exit_code = 4
-
-
-class StoppedError(BuilderError):
-    """A build was stopped by its time limit; what is finished is kept, and the next one goes on."""
-
-    exit_code = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +75,7 @@ class Store:
             with tempfile.TemporaryFile(dir=self.root):
                 pass
         except OSError as error:
-            if error.errno in _READ_ONLY and (self.root / "wheels").is_dir():
+            if error.errno in locks.READ_ONLY and (self.root / "wheels").is_dir():
                 return False
             raise StoreError(
                 f"cannot make a store at '{self.root}': {error.strerror}",
@@ -210,7 +200,7 @@ class Store:
             StoreError: the lock cannot be opened.
         """
         try:
-            descriptor = _open_lock(self.root / "locks" / name)
+            descriptor = locks.open_lock(self.root / "locks" / name)
         except OSError as error:
             raise StoreError(
                 f"cannot lock '{name}' in '{self.root}', so that it may be removed while it is used: {error.strerror}",
@@ -232,10 +222,10 @@ class Store:
         Raises:
             StoppedError: it gave up.
         """
-        descriptor = _open_lock(self.root / "locks" / name)
+        descriptor = locks.open_lock(self.root / "locks" / name)
         try:
             try:
-                _take(descriptor, wait=wait, give_up=give_up)
+                locks.take(descriptor, wait=wait, give_up=give_up)
             except BlockingIOError:
                 yield False
             else:
@@ -249,7 +239,7 @@ class Store:
         try:
             given = scratch.make(self.root / "scratch")
         except OSError as error:
-            if error.errno not in _READ_ONLY:
+            if error.errno not in locks.READ_ONLY:
                 raise
             with tempfile.TemporaryDirectory(prefix="builder-") as folder:
                 yield Path(folder)
@@ -267,7 +257,7 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
         try:
             yield folder
-        except StoppedError:
+        except locks.StoppedError:
             raise
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
@@ -343,20 +333,6 @@ class Store:
             write_atomic(self.root / "notes" / f"{name}.json", text.encode())
 
 
-def _open_lock(path: Path) -> int:
-    """Open a lock for writing, which NFS wants, or for reading where it is another user's: `flock` takes both."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666)
-    except OSError as error:
-        if error.errno not in _READ_ONLY:
-            raise
-        return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    if os.fstat(descriptor).st_uid == os.geteuid():
-        with contextlib.suppress(OSError):
-            os.fchmod(descriptor, 0o666)  # whatever the umask: a lock says nothing, and others must wait for it, too
-    return descriptor
-
-
 def _content(path: Path) -> bytes:
     """Read a file of the store, in whose place there may be anything."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -371,16 +347,6 @@ def _content(path: Path) -> bytes:
 
 def _json(path: Path) -> Any:
     return json.loads(_content(path).decode("utf-8"))
-
-
-def _take(descriptor: int, *, wait: bool, give_up: Callable[[], bool] | None) -> None:
-    while wait and give_up is not None:
-        with contextlib.suppress(BlockingIOError):
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if give_up():
-            raise StoppedError("stopped while another process held a lock")
-        time.sleep(_TURN)
-    return fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 def _digest_of(value: Mapping[str, Any]) -> str:

@@ -72,8 +72,9 @@ def test_gitlab_pipelines_are_what_their_published_schema_says(tmp_path):
 def test_an_empty_gitlab_pipeline_still_has_a_job():
     command = [sys.executable, "-m", "builder", "matrix", str(ROOT / "examples" / "relu"), "--format", "gitlab"]
     done = subprocess.run([*command, "--changed-since", "HEAD"], capture_output=True, text=True, cwd=ROOT, check=False)
-    if done.returncode != 0:
-        pytest.skip(done.stderr)  # an unpacked source has no history
+    if not (ROOT / ".git").exists():
+        pytest.skip("the sources were unpacked from an archive, which has no history to compare with")
+    assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
 
 

@@ -18,7 +18,8 @@ from builder.environment import fetch, indexes, pinned
 from builder.errors import ToolError
 from builder.pins import PinnedWheel, PinSet
 from builder.run import Limits, Processes
-from builder.store import StoppedError, Store
+from builder.store import Store
+from builder.store.locks import StoppedError
 from tests.paths import ROOT
 
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"

@@ -23,14 +23,13 @@ def test_a_source_of_another_backend_is_refused_where_it_is_listed(tmp_path, nam
     assert problem.span is not None
 
 
-UNREPRESENTABLE = ["a;b", "$<CONFIG>", "[", "end\\", "", "SOURCES", "SHELL:-a"]
+UNREPRESENTABLE = ["a;b", "$<CONFIG>", "[", "end\\", "SOURCES", "SHELL:-a"]
 
 
-@pytest.mark.parametrize("text", UNREPRESENTABLE)
-@pytest.mark.parametrize("key", ["cxx-flags", "include"])
+@pytest.mark.parametrize(
+    ("key", "text"), [("cxx-flags", ""), *((key, text) for key in ("cxx-flags", "include") for text in UNREPRESENTABLE)]
+)
 def test_what_cmake_cannot_hold_is_refused_with_its_position(tmp_path, key, text):
-    if key == "include" and text == "":
-        pytest.skip("not a path")
     lines = f'{key} = ["-O1", {toml.spelled(text)}]'
     loaded = kernel(tmp_path, component=lines)
     with pytest.raises(ConfigError) as caught:
