@@ -102,7 +102,7 @@ def after_changes(example: Path, folder: Path) -> Iterator[tuple[str, CiPlan, fl
 
 
 def config_source(config: Config) -> str:
-    """Return the first source of the binding; empty for a kernel of Python alone."""
+    """Return the first source of the binding; empty for a pure-Python kernel."""
     binding = config.torch or config.tvm_ffi
     return binding.src[0] if binding is not None and binding.src else ""
 

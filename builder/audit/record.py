@@ -140,7 +140,7 @@ def _readable(path: str, content: bytes) -> Iterator[Finding]:
 def _requirement(path: str, subject: Subject) -> Iterator[Finding]:
     """Check that a kernel for one torch requires it: installed beside another torch, it registers nothing."""
     stated = subject.facts
-    if stated is None or stated.version is None:  # of no torch, or of Python alone
+    if stated is None or stated.version is None:  # of no torch, or pure Python
         return
     package = _FRAMEWORKS[stated.framework]
     required = facts.requirements(subject.texts[path]).get(package)

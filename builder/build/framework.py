@@ -33,7 +33,7 @@ class FrameworkIdentity:
 
 
 def identity_of(framework: Framework, site_packages: Path) -> FrameworkIdentity:
-    """Read which build of a framework is in `site_packages`; a wheel of Python alone has torch.
+    """Read which build of a framework is in `site_packages`; a pure-Python wheel has torch.
 
     Raises:
         IdentityError: there is none, or its files are not those of one.

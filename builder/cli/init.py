@@ -19,7 +19,7 @@ from builder.config.values import Framework
     type=click.Choice([framework.value for framework in Framework]),
     default=Framework.TORCH.value,
     show_default=True,
-    help="What the kernel binds to; torch-noarch is Python alone.",
+    help="What the kernel binds to; torch-noarch is pure Python.",
 )
 @click.option(
     "--backend",

@@ -203,7 +203,7 @@ def _tag(kind: Tagged, table: Mapping[str, Any], path: KeyPath, findings: _Findi
     if not isinstance(tag, str):
         return _mistyped(Scalar(str), tag, (*path, kind.tag), findings)
     if tag not in names:
-        # A backend of Python alone looks like a misspelling of one that has components.
+        # A pure-Python backend looks like a misspelling of one that has components.
         guessable = tag not in [backend.value for backend in Backend]
         name = f"a {kind.tag} of a kernel table"
         return _misnamed(tag, names, name, (*path, kind.tag), findings, guessable=guessable)

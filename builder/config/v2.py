@@ -1,4 +1,4 @@
-"""Schema 2: no list of backends, but a flag for kernels of Python alone."""
+"""Schema 2: no list of backends, but a flag for pure-Python kernels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

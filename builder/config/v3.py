@@ -1,4 +1,4 @@
-"""Schema 3: version, license and framework are optional; a kernel without a framework is of Python alone."""
+"""Schema 3: version, license and framework are optional; a kernel without a framework is pure Python."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -156,7 +156,7 @@ class Torch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TorchNoarch:
-    """A kernel of Python alone, for PyTorch."""
+    """A pure-Python kernel, for PyTorch."""
 
     pyext: tuple[PyExt, ...] | None = None
     """Extensions of the files that ship from `torch-ext/`; `py` and `pyi` when absent."""
@@ -291,7 +291,7 @@ class Config:
     torch: Torch | None = None
     """How the kernel binds to PyTorch. Exactly one of `[torch]`, `[torch-noarch]` and `[tvm-ffi]` is given."""
     torch_noarch: TorchNoarch | None = None
-    """A kernel of Python alone, for PyTorch."""
+    """A pure-Python kernel, for PyTorch."""
     tvm_ffi: TvmFfi | None = None
     """How the kernel binds to tvm-ffi."""
     kernel: Mapping[ComponentName, Component] = field(default_factory=dict)

@@ -101,7 +101,7 @@ def _backend_problems(framework: Framework, backends: Iterable[Backend]) -> list
     if not wrong:
         return []
     allowed = ", ".join(backend.value for backend in possible)
-    remedy = "`--framework torch-noarch` makes a kernel of Python alone, for every backend"
+    remedy = "`--framework torch-noarch` makes a pure-Python kernel, for every backend"
     return [f"a kernel for {framework} cannot have backend {', '.join(wrong)}: allowed are {allowed}\n  help: {remedy}"]
 
 

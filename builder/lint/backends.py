@@ -42,7 +42,7 @@ def _components(kernel: Kernel) -> Iterator[Problem]:
         if kernel.config.framework is Framework.TORCH_NOARCH:
             yield kernel.source.problem(
                 "B102",
-                f"component {quoted(name)} is never built: a kernel with [torch-noarch] is of Python alone",
+                f"component {quoted(name)} is never built: a kernel with [torch-noarch] is pure Python",
                 path=("kernel", name),
                 key=True,
                 severity="warning",
@@ -65,7 +65,7 @@ def _noarch_only(kernel: Kernel) -> Iterator[Problem]:
         if not backend.facts.components:
             yield kernel.source.problem(
                 "B103",
-                f"backend '{backend}' has kernels of Python alone, and this one has components",
+                f"backend '{backend}' has only pure-Python kernels, and this one has components",
                 path=("general", "backends", index),
                 severity="warning",
                 help=f'its wheel will have no compiled op: remove "{backend}", or make a kernel with [torch-noarch]',

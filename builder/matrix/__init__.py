@@ -31,7 +31,7 @@ def without_rows(backend: Backend) -> str | None:
         return None
     return (
         f"`builder render --backend {backend} --output PROJECT` and `pip wheel PROJECT` make its wheel, "
-        "which is of Python alone"
+        "which is pure Python"
     )
 
 

@@ -144,7 +144,7 @@ def _noarch(request: BackendRequest, row: Row) -> Exclusion | None:
         return None
     return Exclusion(
         rule="noarch",
-        message=f"{row.backend} builds kernels of Python alone",
+        message=f"{row.backend} builds only pure-Python kernels",
         key=("general", "backends"),
         remedy=f"remove the components of {row.backend}",
     )

@@ -104,7 +104,7 @@ class Variant:
 
     @property
     def noarch(self) -> bool:
-        """Whether the variant is of Python alone."""
+        """Whether the variant is pure Python."""
         return self.framework is Framework.TORCH_NOARCH
 
     @property

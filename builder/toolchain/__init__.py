@@ -50,7 +50,7 @@ def system() -> str:
 def of_cell(
     cell: Cell, *, environ: Mapping[str, str], root: Path | None = None, digest: Digest | None = None
 ) -> Toolchain | None:
-    """Return the tools for a cell, with the toolkit at `root` that came as pinned wheels; None for Python alone.
+    """Return the tools for a cell, with the toolkit at `root` that came as pinned wheels; None for pure Python.
 
     Raises:
         NotHereError: a tool is missing or of another release; the message says how to get it.

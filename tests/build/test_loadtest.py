@@ -33,7 +33,7 @@ backends = ["cpu", "cuda"]
 
 @pytest.fixture
 def make(tmp_path):
-    """Write a kernel of Python alone; return it and the cell of a backend."""
+    """Write a pure-Python kernel; return it and the cell of a backend."""
 
     def write(init, *, general="", backend="cuda"):
         root = tmp_path / "kernel"
@@ -51,7 +51,7 @@ def make(tmp_path):
 
 @pytest.fixture
 def judge(make):
-    """Return what becomes of a package of Python alone."""
+    """Return what becomes of a pure-Python package."""
 
     def run(init, *, has=None, **given):
         loaded, cell = make(init, **given)

@@ -13,7 +13,7 @@ STABLE = str(EXAMPLES / "rmsnorm-stable")
 
 
 def noarch(folder, *backends):
-    """Write a kernel of Python alone, and return its folder."""
+    """Write a pure-Python kernel, and return its folder."""
     (folder / "torch-ext/noarch").mkdir(parents=True)
     (folder / "torch-ext/noarch/__init__.py").write_text("", encoding="utf-8")
     (folder / "build.toml").write_text(

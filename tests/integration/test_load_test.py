@@ -64,7 +64,7 @@ def build(store, tmp_path):
 
 @pytest.fixture
 def python_only(tmp_path):
-    """Write a kernel of Python alone."""
+    """Write a pure-Python kernel."""
 
     def write(init, *, name="stranger", general="", more=""):
         root = tmp_path / name

@@ -48,7 +48,7 @@ TORCH = "[torch]\n"
 
 CASES = {
     "backend that is not enabled": (general('["cpu"]') + TORCH + cuda(), "B101", ['"cuda"']),
-    "components of Python alone": (general() + "[torch-noarch]\n" + cuda(), "B102", ["relu"]),
+    "components of pure Python": (general() + "[torch-noarch]\n" + cuda(), "B102", ["relu"]),
     "noarch-only backend": (general('["cuda", "tpu", "cann"]') + TORCH + cuda(), "B103", ['"tpu"', '"cann"']),
     "file twice": (general() + '[torch]\nsrc = ["relu.cpp", "./relu.cpp"]\n' + cuda(), "B104", ['"./relu.cpp"']),
     "include": (general() + TORCH + cuda(more='include = [".", "inc"]'), "B105", ['"inc"']),
@@ -80,7 +80,7 @@ CASES = {
         general('["rocm"]') + TORCH + cuda(more='rocm-archs = ["gfx942", "gfx9"]').replace('"cuda"', '"rocm"'),
         "B112", ['"gfx9"'],
     ),
-    "capability of a kernel of Python alone": (
+    "capability of a pure-Python kernel": (
         general() + '[torch-noarch]\ncuda_capabilities = ["3.5"]\n', "B112", ['"3.5"'],
     ),
     "license": (general().replace("MIT", "apache 2") + "[torch-noarch]\n", "B114", ['"apache 2"']),

@@ -111,7 +111,7 @@ def test_a_kernel_of_python_alone_is_rendered_for_one_without_components(copy, t
 def test_a_kernel_for_it_is_checked_like_any_other(copy):
     found = json.loads(copy("check", "--format", "json"))["problems"]
     assert [problem["message"] for problem in found if problem["severity"] == "error"] == []
-    assert "backend 'script' has kernels of Python alone, and this one has components" in {
+    assert "backend 'script' has only pure-Python kernels, and this one has components" in {
         problem["message"] for problem in found
     }
 

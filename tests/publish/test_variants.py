@@ -80,7 +80,7 @@ def test_variants_json_is_what_variantlib_makes_of_the_wheels(site, tmp_path):
         pytest.param("__version__ = '2.13.0+cpu'\n", "torch213.cxx11.cpu", id="the exact one"),
         pytest.param("__version__ = '2.11.0'\ncuda = None\n", "torch.stable210.cpu", id="a stable ABI"),
         pytest.param("__version__ = '2.13.1'\ncuda: str = '13.0'\n", "torch213.cxx11.cu130", id="CUDA"),
-        pytest.param("__version__ = '2.13.1'\ncuda: str = '12.6'\n", "torch.cuda", id="Python alone"),
+        pytest.param("__version__ = '2.13.1'\ncuda: str = '12.6'\n", "torch.cuda", id="pure Python"),
     ],
 )
 def test_the_provider_leads_to_the_wheel_that_fits(site, version, best, tmp_path, monkeypatch):

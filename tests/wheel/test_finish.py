@@ -126,7 +126,7 @@ def test_the_tag_names_the_macos_that_a_rendered_project_compiles_for(backend):
 @pytest.mark.parametrize(
     ("change", "package", "tag"),
     [
-        pytest.param({"framework": Framework.TORCH_NOARCH}, PACKAGE, "py3-none-any", id="Python alone"),
+        pytest.param({"framework": Framework.TORCH_NOARCH}, PACKAGE, "py3-none-any", id="pure Python"),
         pytest.param({"system": "aarch64-darwin"}, PACKAGE, "cp39-abi3-macosx_15_0_arm64", id="macOS"),
         pytest.param({"system": "x86_64-darwin"}, PACKAGE, "cp39-abi3-macosx_15_0_x86_64", id="macOS on Intel"),
         pytest.param(
