@@ -114,7 +114,7 @@ def outcome_of(result: dict) -> str:
 
 
 def builder(*arguments: object) -> tuple[int, list | None, str]:
-    """Run a command of builder; return its exit code, its JSON if it printed any, and what it said beside."""
+    """Run a command of builder; return its exit code, its JSON if it printed any, and what it said besides."""
     command = [sys.executable, "-m", "builder", *map(str, arguments), "--json", "--quiet"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, errors="replace")
     try:

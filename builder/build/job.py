@@ -23,17 +23,17 @@ class OutOfMemoryError(CompileError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """What a load test finds on its path after the framework."""
+class LoadTestPackages:
+    """The packages that a load test finds on its path after the framework."""
 
     folders: tuple[Path, ...] = ()
     """Folders of packages; their `.pth` files count."""
     kernels: tuple[Path, ...] = ()
     """Wheels of other kernels, to be unpacked."""
     names: tuple[str, ...] = ()
-    """What there is, such as `triton 3.7.1`."""
+    """Their names, such as `triton 3.7.1`."""
     absent: Mapping[str, str] = field(default_factory=dict)
-    """Modules that a user would have and this machine has not, each with the reason."""
+    """Modules that a user would have and this machine lacks, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,8 @@ class BuildJob:
     """Interpreter that loads the wheel."""
     load_test: LoadTestRule = LoadTestRule.REQUIRE
     """What becomes of a wheel that cannot be imported."""
-    beside: Beside = field(default_factory=Beside)
-    """What the load test finds beside the framework; nothing of it reaches the wheel."""
+    test_packages: LoadTestPackages = field(default_factory=LoadTestPackages)
+    """What the load test finds besides the framework; nothing of it reaches the wheel."""
     keeps_bytecode: bool = False
     """Whether the load test may keep what it compiles of the framework: in an environment of the store alone."""
     wheel: WheelOptions = field(default_factory=WheelOptions)

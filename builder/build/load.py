@@ -1,4 +1,4 @@
-"""The load test of a job: what lies beside the kernel, what stands in for a GPU's libraries, and the test itself."""
+"""The load test of a job: the packages that it has, what stands in for a GPU's libraries, and the test itself."""
 
 import json
 import shutil
@@ -39,7 +39,7 @@ def test(
         python=job.test_python,
         libraries=libraries,
         bytecode=job.keeps_bytecode,
-        beside=_beside(job, scratch / "beside"),
+        packages=_packages(job, scratch / "kernel-depends"),
         room=_room(job),
         processes=processes,
     )
@@ -82,7 +82,7 @@ def foresee(job: BuildJob, scratch: Path, listen: Listener, processes: run.Proce
         python=job.test_python,
         libraries=_stand_ins(job, package, scratch / "stand-ins"),
         bytecode=job.keeps_bytecode,
-        beside=_beside(job, scratch / "beside"),
+        packages=_packages(job, scratch / "kernel-depends"),
         room=_room(job),
         processes=processes,
     )
@@ -93,23 +93,23 @@ def foresee(job: BuildJob, scratch: Path, listen: Listener, processes: run.Proce
 def _strangers(job: BuildJob) -> tuple[str, ...]:
     """Return the modules that the package names and no folder of its load test seems to have."""
     package = job.kernel.config.general.name.module
-    known = {package, "torch", *sys.stdlib_module_names, *job.beside.absent}
-    folders = (job.site_packages, *job.beside.folders)
+    known = {package, "torch", *sys.stdlib_module_names, *job.test_packages.absent}
+    folders = (job.site_packages, *job.test_packages.folders)
     known |= {path.name.partition(".")[0] for folder in folders for path in folder.iterdir()}
     files = {path: text for path, text in job.project.files.items() if path.endswith(".py")}
     own = (text for path, text in files.items() if path.startswith(f"{package_directory(job.kernel.config)}/"))
     return tuple(sorted({name for text in own for name in imported(text)} - known))
 
 
-def _beside(job: BuildJob, folder: Path) -> loadtest.Beside:
-    """Unpack the kernels that this one depends on, and return what the load test finds beside the framework."""
-    if not job.beside.kernels:
-        return job.beside
+def _packages(job: BuildJob, folder: Path) -> loadtest.LoadTestPackages:
+    """Unpack the kernels that this one depends on, and return all packages of the load test."""
+    if not job.test_packages.kernels:
+        return job.test_packages
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    for path in job.beside.kernels:
+    for path in job.test_packages.kernels:
         unpack(Wheel.read(path), folder)
-    return replace(job.beside, folders=(*job.beside.folders, folder))
+    return replace(job.test_packages, folders=(*job.test_packages.folders, folder))
 
 
 def _stand_ins(job: BuildJob, package: Path, folder: Path) -> tuple[Path, ...]:

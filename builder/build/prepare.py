@@ -7,8 +7,8 @@ from pathlib import Path
 
 from builder.build import header_folders, own_code, reproducible, sandbox
 from builder.build.framework import FrameworkIdentity, python_of_torch
-from builder.build.job import Beside, BuildJob
-from builder.build.loadtest.beside import found
+from builder.build.job import BuildJob, LoadTestPackages
+from builder.build.loadtest.packages import found
 from builder.build.record import BuildRecord, file_digests, of_build_tools
 from builder.build.reproducible import Rules
 from builder.build.spec import BuildSpec, InstalledPackages, PinnedPackages
@@ -69,7 +69,7 @@ class Prepared:
     @property
     def environments(self) -> tuple[Path, ...]:
         """Paths of the pinned environments that it uses."""
-        used = (self.spec.environment, self.spec.beside)
+        used = (self.spec.environment, self.spec.test_environment)
         return tuple(packages.path for packages in used if isinstance(packages, PinnedPackages))
 
 
@@ -139,7 +139,7 @@ def _job(given: Ingredients, workplace: Workplace) -> BuildJob:
         headers=spec.headers,
         test_python=environment.python,
         load_test=load_test_rule(spec, given.kernel),
-        beside=_beside(given, workplace.kernels),
+        test_packages=_test_packages(given, workplace.kernels),
         keeps_bytecode=workplace.keeps_bytecode,
         wheel=spec.options.wheel,
         epoch=spec.options.epoch,
@@ -153,11 +153,11 @@ def _job(given: Ingredients, workplace: Workplace) -> BuildJob:
     )
 
 
-def _beside(given: Ingredients, kernels: Mapping[str, Path]) -> Beside:
-    """Return what the load test has beside the framework."""
+def _test_packages(given: Ingredients, kernels: Mapping[str, Path]) -> LoadTestPackages:
+    """Return what the load test has besides the framework."""
     spec = given.spec
     if load_test_rule(spec, given.kernel) is LoadTestRule.SKIP:
-        return Beside()
+        return LoadTestPackages()
     if isinstance(spec.environment, InstalledPackages):
         why = "is what the current environment may lack: install it there"
         return found(given.kernel, spec.cell, wheels=(), kernels=kernels, why=why)
@@ -165,8 +165,8 @@ def _beside(given: Ingredients, kernels: Mapping[str, Path]) -> Beside:
     return found(
         given.kernel,
         spec.cell,
-        wheels=(*pins.wheels, *(() if spec.beside is None else spec.beside.pins.wheels)),
-        folders=() if spec.beside is None else (spec.beside.site_packages,),
+        wheels=(*pins.wheels, *(() if spec.test_environment is None else spec.test_environment.pins.wheels)),
+        folders=() if spec.test_environment is None else (spec.test_environment.site_packages,),
         kernels=kernels,
         why=f"is not pinned for Python {dotted(pins.python)} on {spec.cell.system}",
     )

@@ -112,7 +112,7 @@ class Rules:
     fixed_zip: bool = True
     sorted_inputs: bool = True
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Variables that the build sees beside its own."""
+    """Variables that the build sees besides its own."""
 
     @classmethod
     def without(cls, names: Iterable[str], *, variables: Mapping[str, str] | None = None) -> "Rules":
@@ -240,7 +240,7 @@ def shortcoming(*, cuda: str | None, canonical: bool, sealed: bool = True) -> st
 def inputs(
     *, project: str, framework: str, pins: str, toolchain: Mapping[str, str], shortcoming: str | None
 ) -> dict[str, object]:
-    """Return the inputs that a wheel records beside builder's version: all that must be the same in a rebuild."""
+    """Return the inputs that a wheel records besides builder's version: all that must be the same in a rebuild."""
     found: dict[str, object] = {
         "project": project,
         "framework": framework,

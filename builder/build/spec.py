@@ -145,8 +145,8 @@ class BuildSpec:
     kernel: Path
     cell: Cell
     environment: PinnedPackages | InstalledPackages
-    beside: PinnedPackages | None = None
-    """What the load test has beside the environment of the build."""
+    test_environment: PinnedPackages | None = None
+    """What the load test has after the environment of the build."""
     headers: Mapping[str, Path] = field(default_factory=dict)
     """Folders of headers that were fetched before, by the CMake variable that names each."""
     options: BuildOptions = field(default_factory=BuildOptions)
@@ -162,7 +162,7 @@ class BuildSpec:
             "kernel": str(self.kernel),
             "cell": _cell_table(self.cell),
             "environment": self.environment.to_json(),
-            "beside": None if self.beside is None else self.beside.to_json(),
+            "test-environment": None if self.test_environment is None else self.test_environment.to_json(),
             "headers": {name: str(folder) for name, folder in self.headers.items()},
             "options": self.options.to_json(),
         }
@@ -176,13 +176,13 @@ class BuildSpec:
             BuilderError: an option is not one that a build can have.
         """
         table = json.loads(text)
-        environment, beside = table["environment"], table["beside"]
+        environment, tested = table["environment"], table["test-environment"]
         kind = PinnedPackages if "pins" in environment else InstalledPackages
         return cls(
             kernel=Path(table["kernel"]),
             cell=_cell(table["cell"]),
             environment=kind.from_json(environment),
-            beside=None if beside is None else PinnedPackages.from_json(beside),
+            test_environment=None if tested is None else PinnedPackages.from_json(tested),
             headers={name: Path(folder) for name, folder in table["headers"].items()},
             options=BuildOptions.from_json(table["options"]),
         )

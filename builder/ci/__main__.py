@@ -1,4 +1,4 @@
-"""`python -m builder.ci`: what a pipeline needs beside `builder` itself."""
+"""`python -m builder.ci`: what a pipeline needs besides `builder` itself."""
 
 import argparse
 import sys

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from builder.build.loadtest.beside import depended, module_of
+from builder.build.loadtest.packages import depended, module_of
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.store import Store
@@ -19,7 +19,7 @@ def kernels(kernel: Kernel, cell: Cell, *, store: Store, output: Path) -> Mappin
 
 
 def _wheels(module: str, cell: Cell, store: Store, output: Path) -> Iterator[Path]:
-    """Yield the wheels of a kernel that a user of `cell` could have beside it; those of the output folder first."""
+    """Yield the wheels of a kernel that a user of `cell` could have with it; those of the output folder first."""
     variants = {cell.variant, cell.backend.facts.noarch_variant}
     for folder in (output, *sorted((store.root / "wheels").glob("[!.]*"))):
         for path in sorted(folder.glob(f"{module}-*.whl")):

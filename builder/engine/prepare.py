@@ -9,7 +9,7 @@ from pathlib import Path
 from builder import pins, render, toolchain
 from builder.build import header_folders, own_code, prepare
 from builder.build.framework import FrameworkIdentity, identity_of
-from builder.build.loadtest.beside import depended, parts, wanted
+from builder.build.loadtest.packages import depended, parts, wanted
 from builder.build.prepare import Ingredients, Prepared, Workplace
 from builder.build.record import BuildRecord
 from builder.build.sandbox import contents
@@ -123,7 +123,7 @@ class Preparer:
             root = self._toolkit_root(spec.cell, site_packages)
             tools = self._toolchain(spec.cell, root)
             framework = request.framework or identity_of(spec.cell.framework, site_packages)
-            spec = replace(spec, beside=self._beside(request), headers=self._headers(spec.cell))
+            spec = replace(spec, test_environment=self._test_environment(request), headers=self._headers(spec.cell))
             given = self._ingredients(replace(request, spec=spec), framework, tools)
         isolated = isinstance(spec.environment, PinnedPackages)
         if isolated:
@@ -158,8 +158,8 @@ class Preparer:
             search=lambda tag: interpreters.find(tag, finders=places, processes=self.processes),
         )
         wanted = self.known.environment(replace(requirement, python=found.tag))
-        beside = header_folders.wheels(self.kernel.config, cell.backend, environ=self.options.environ)
-        wanted = replace(wanted, wheels=tuple(sorted((*wanted.wheels, *beside), key=lambda wheel: wheel.name)))
+        headers = header_folders.wheels(self.kernel.config, cell.backend, environ=self.options.environ)
+        wanted = replace(wanted, wheels=tuple(sorted((*wanted.wheels, *headers), key=lambda wheel: wheel.name)))
         return self._packages(wanted), found.path
 
     def _packages(self, wanted: pins.PinSet) -> PinnedPackages:
@@ -198,24 +198,24 @@ class Preparer:
             processes=self.processes,
         )
 
-    def _beside(self, request: Request) -> PinnedPackages | None:
-        """Make what the load test has beside the environment of the build, which it leaves as it is."""
+    def _test_environment(self, request: Request) -> PinnedPackages | None:
+        """Make what the load test has after the environment of the build, which stays as it is."""
         cell, environment = request.cell, request.spec.environment
         if self.rule is LoadTestRule.SKIP or isinstance(environment, InstalledPackages):
             return None
         requirement = replace(_requirement(cell), python=environment.pins.python)
         names = wanted(self.kernel, cell)
-        beside = self.known.beside(parts(names), requirement, base=environment.pins)
-        if not beside.wheels:
+        pinned = self.known.additional(parts(names), requirement, base=environment.pins)
+        if not pinned.wheels:
             return None
         try:
-            self._make(request, beside)
+            self._make(request, pinned)
         except NotHereError as error:
             raise NotHereError(
                 f"the load test needs {', '.join(names)}: {error.message}",
                 help=f"{error.help}; or build without the load test, with '--load-test skip'",
             ) from error
-        return self._packages(beside)
+        return self._packages(pinned)
 
     def _kernels(self, cell: Cell) -> Mapping[str, Path]:
         if self.rule is LoadTestRule.SKIP or not depended(self.kernel, cell.backend):

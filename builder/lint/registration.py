@@ -18,7 +18,7 @@ from builder.lint.report import Located, locate
 from builder.wording import quoted
 
 _NAMED = frozenset({"Library", "_scoped_library", "custom_op", "triton_op", "define", "impl", "impl_abstract"})
-"""What takes the name of an op or of a namespace first, beside everything called `register_…`."""
+"""What takes the name of an op or of a namespace first, besides everything called `register_…`."""
 _KEYWORDS = frozenset({"name", "ns", "op", "op_name", "qualname"})
 _LARGEST = 1024 * 1024
 _LARGEST_PACKAGE = 8 * _LARGEST

@@ -7,7 +7,7 @@
   pins,
   headers,
   sources,
-  beside,
+  loadTestPackages,
   tool,
   environment,
 }:
@@ -100,7 +100,7 @@ let
     path = ./start.py;
   };
 
-  # What is asked of the build of a cell beside the defaults of `BuildOptions` in builder/build/spec.py: whoever asks for the
+  # What is asked of the build of a cell besides the defaults of `BuildOptions` in builder/build/spec.py: whoever asks for the
   # same gets the same derivation.
   optional = util.filterAttrs (_: value: value != null);
 
@@ -120,7 +120,7 @@ let
       wheels = toolWheels set tag recipe;
     };
   /**
-    The environment of a cell, with the headers that a kernel needs beside.
+    The environment of a cell, with the headers that a kernel needs.
 
     # Type
     environmentOf :: PackageSet -> Config | null -> Cell -> { drv :: Derivation, tag :: String, wheels :: [ Wheel ] }
@@ -143,12 +143,12 @@ let
     };
 
   /**
-    What the load test of a cell has beside its environment; null where that is nothing.
+    The second environment of the load test of a cell; null where that would have nothing.
 
     # Type
-    besideOf :: PackageSet -> { root, kernel, options } -> Cell -> { drv :: Derivation, wheels :: [ Wheel ] } | null
+    testEnvironmentOf :: PackageSet -> { root, kernel, options } -> Cell -> { drv :: Derivation, wheels :: [ Wheel ] } | null
   */
-  besideOf =
+  testEnvironmentOf =
     set:
     {
       root,
@@ -164,7 +164,7 @@ let
         (options.load-test or null)
         (kernel.build.load-test or null)
       ];
-      wheels = if rule == "skip" then [ ] else beside.wheels pins need tag (beside.parts root kernel cell) base;
+      wheels = if rule == "skip" then [ ] else loadTestPackages.wheels pins need tag (loadTestPackages.parts root kernel cell) base;
     in
     if wheels == [ ] then
       null
@@ -181,7 +181,7 @@ in
   inherit missing skipped;
 
   environment = environmentOf;
-  beside = besideOf;
+  testEnvironment = testEnvironmentOf;
 
   inherit toolWheels;
 
@@ -225,7 +225,7 @@ in
     cell:
     let
       found = environmentOf set kernel cell;
-      tested = besideOf set { inherit root kernel options; } cell;
+      tested = testEnvironmentOf set { inherit root kernel options; } cell;
       # As `PinnedPackages` of builder/build/spec.py.
       packages = made: {
         path = made.drv;
@@ -256,7 +256,7 @@ in
             kernel = sources.source root kernel;
             inherit cell;
             environment = packages found;
-            beside = if tested == null then null else packages tested;
+            test-environment = if tested == null then null else packages tested;
             options = optional options;
             headers = headers.foldersOf kernel cell.backend;
           };

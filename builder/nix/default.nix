@@ -13,7 +13,7 @@ let
   pins = import ./pins.nix { inherit util; };
   headers = import ./headers.nix { inherit util; };
   sources = import ./sources.nix { inherit util config glob; };
-  beside = import ./beside.nix { inherit util sources; };
+  loadTestPackages = import ./load-test-packages.nix { inherit util sources; };
   tool = import ./tool.nix { inherit util; };
   environment = import ./environment.nix { inherit util; };
   cells = import ./cells.nix {
@@ -23,7 +23,7 @@ let
       pins
       headers
       sources
-      beside
+      loadTestPackages
       tool
       environment
       ;
@@ -60,7 +60,7 @@ in
     pins
     headers
     sources
-    beside
+    loadTestPackages
     tool
     environment
     cells

@@ -58,7 +58,7 @@ let
       why = cells.missing set cell;
       drv = build cell;
       found = cells.environment set kernel cell;
-      tested = cells.beside set {
+      tested = cells.testEnvironment set {
         inherit root kernel;
         inherit (asked) options;
       } cell;

@@ -159,11 +159,8 @@ class Pins:
             raise self._missing(requirement)
         return found
 
-    def beside(self, names: tuple[str, ...], requirement: Requirement, *, base: PinSet) -> PinSet:
-        """Return the wheels of parts that stand beside an environment, as far as they are pinned.
-
-        What `base` has stays as it is there.
-        """
+    def additional(self, names: tuple[str, ...], requirement: Requirement, *, base: PinSet) -> PinSet:
+        """Return the wheels of parts that `base` lacks, as far as they are pinned."""
         found = {wheel.name: wheel for name in names for wheel in self._of_part(name, requirement)}
         have = {wheel.name for wheel in base.wheels}
         wheels = sorted((wheel for wheel in found.values() if wheel.name not in have), key=lambda wheel: wheel.name)

@@ -73,7 +73,7 @@ def _read(path: Path) -> bytes:
 
 
 def _made(content: bytes, *, name: str) -> dict[str, str]:
-    """Return the files of a site beside its wheels, which its manifest lists with their digests."""
+    """Return the files of a site besides its wheels, which its manifest lists with their digests."""
     return dict(_table(content, "made", name=name))
 
 

@@ -43,7 +43,7 @@ def find(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Ite
     Args:
         sources: What is compiled, relative to the project.
         files: Content of the sources and headers of the kernel.
-        directories: Where `#include` looks beside the folder of the file itself, relative to the project.
+        directories: Where `#include` looks besides the folder of the file itself, relative to the project.
     """
     uses = list(_uses(sources, files, tuple(directories)))
     return min(uses, key=lambda use: use.limited, default=None)

@@ -118,6 +118,6 @@ def _bounded(config: Config, framework: str, stable_abi: Version | None) -> str:
 
 
 def _languages(kernel: Kernel, backend: Backend) -> str:
-    """Return the languages that CMake enables with the project, beside that of the backend."""
+    """Return the languages that CMake enables with the project, besides that of the backend."""
     sources = {path for entries in source_lists(kernel, backend) for path in entries}
     return "C CXX" if any(path.endswith(".c") for path in sources) else "CXX"

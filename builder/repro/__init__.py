@@ -156,7 +156,7 @@ class _Search:
         return found or [Cause(variations=names, differences=self._new(varied, ignored))]
 
     def _new(self, built: Build, ignored: _Places) -> tuple[Difference, ...]:
-        """Return what differs from the first build beside what always does."""
+        """Return what differs from the first build besides what always does."""
         return tuple(each for each in self._differences(built) if (each.member, _stable(each.part)) not in ignored)
 
     def _differences(self, built: Build) -> tuple[Difference, ...]:

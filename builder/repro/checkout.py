@@ -19,7 +19,7 @@ def copy(kernel: Path, target: Path, *, backwards: bool = False, whole: bool = F
         kernel: Its folder.
         target: Where the copy goes.
         backwards: Make the last file first, which is another order on file systems that keep it.
-        whole: With what is beside the sources, such as `.git`.
+        whole: With what is there besides the sources, such as `.git`.
     """
     target.mkdir(parents=True)
     for path in sorted(kernel.iterdir(), reverse=backwards):

@@ -39,7 +39,7 @@ def _license(text: str) -> tuple[str, str]:
 
 
 def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[str, ...]:
-    """Return what must be installed beside the wheel: the framework its ABI fits, and `python-depends`."""
+    """Return what must be installed with the wheel: the framework its ABI fits, and `python-depends`."""
     packages = [dependencies.requirement(name) for name in config.python_depends(cell.backend)]
     return (_framework_requirement(cell, framework_version), *dict.fromkeys(packages))
 

@@ -10,8 +10,8 @@ import pytest
 
 from builder import kernel, matrix
 from builder.build import loadtest
-from builder.build.job import Beside
-from builder.build.loadtest import beside, devices, imports, record, symbols
+from builder.build.job import LoadTestPackages
+from builder.build.loadtest import devices, imports, packages, record, symbols
 from builder.build.loadtest.outcome import SKIPPED, LoadState, LoadTest
 from builder.build.report import BuildReport
 from builder.config import LoadTestRule
@@ -56,7 +56,7 @@ def judge(make):
     def run(init, *, has=None, **given):
         loaded, cell = make(init, **given)
         package = loaded.root / "torch-ext/package"
-        return loadtest.load(package, ops="ops", cell=cell, python=Path(sys.executable), beside=has)
+        return loadtest.load(package, ops="ops", cell=cell, python=Path(sys.executable), packages=has)
 
     return run
 
@@ -98,7 +98,7 @@ def test_triton_is_nothing_to_declare_where_torch_brings_none(judge):
 
 def test_what_is_declared_and_not_at_hand_refuses_nothing(judge):
     absent = {"nki": "'nki' is not pinned for Python 3.11 on x86_64-linux"}
-    found = judge("import nki\n", has=Beside(absent=absent))
+    found = judge("import nki\n", has=LoadTestPackages(absent=absent))
     assert found.outcome is LoadState.NOT_TESTED
     assert "is not pinned" in found.reason
     assert not found.by_choice
@@ -287,21 +287,21 @@ def test_a_library_that_a_driver_brings_is_a_missing_device():
 
 def test_what_the_load_test_has_is_declared_or_brought(make):
     loaded, cell = make("import triton\n", general='python-depends = ["einops"]\n')
-    assert beside.wanted(loaded, cell) == ("einops", "triton")
+    assert packages.wanted(loaded, cell) == ("einops", "triton")
 
 
 def test_triton_is_left_out_where_nobody_imports_it(make):
     loaded, cell = make("import torch\n")
-    assert beside.wanted(loaded, cell) == ()
+    assert packages.wanted(loaded, cell) == ()
 
 
 def test_a_kernel_that_another_depends_on_is_noted_when_it_is_not_at_hand(make):
     loaded, cell = make(
         "import other_kernel\n", general='kernel-depends = [{ repo-id = "us/other-kernel", version = 1 }]\n'
     )
-    has = beside.found(loaded, cell, wheels=(), why="is not pinned")
+    has = packages.found(loaded, cell, wheels=(), why="is not pinned")
     package = loaded.root / "torch-ext/package"
-    found = loadtest.load(package, ops="ops", cell=cell, python=Path(sys.executable), beside=has)
+    found = loadtest.load(package, ops="ops", cell=cell, python=Path(sys.executable), packages=has)
     assert found.outcome is LoadState.NOT_TESTED
     assert "'us/other-kernel' of kernel-depends is not at hand" in found.reason
     assert set(has.absent) == {"other_kernel", "kernels"}
@@ -309,7 +309,7 @@ def test_a_kernel_that_another_depends_on_is_noted_when_it_is_not_at_hand(make):
 
 def test_a_record_is_read_back_for_its_own_wheel_alone(tmp_path):
     wheel = tmp_path / "a-1.0.0-py3-none-any.whl"
-    known = LoadTest(outcome=LoadState.IMPORTED, ops={"a::b": ("CPU",)}, reason="why", beside=("triton 3.7.1",))
+    known = LoadTest(outcome=LoadState.IMPORTED, ops={"a::b": ("CPU",)}, reason="why", packages=("triton 3.7.1",))
     record.write(wheel, sha256="ab", variant="torch-cuda", report=BuildReport(load_test=known))
     assert record.read(wheel, sha256="ab") == known
     assert record.read(wheel, sha256="cd") is None

@@ -11,7 +11,7 @@ from builder.build.loadtest import SKIPPED, LoadState, LoadTest
 from builder.build.ninja_log import File
 from builder.build.report import BuildReport
 
-LOADED = LoadTest(outcome=LoadState.LOADED, ops={"_a::b": ("CPU", "Meta")}, beside=("triton 3.7.1",))
+LOADED = LoadTest(outcome=LoadState.LOADED, ops={"_a::b": ("CPU", "Meta")}, packages=("triton 3.7.1",))
 WHOLE = BuildReport(
     load_test=LOADED,
     not_reproducible="a reason",

@@ -41,7 +41,7 @@ PINNED = st.builds(PinnedPackages, path=PATHS, pins=PINS)
         kernel=PATHS,
         cell=st.sampled_from(CELLS),
         environment=PINNED | st.builds(InstalledPackages, python=PATHS, site_packages=PATHS),
-        beside=st.none() | PINNED,
+        test_environment=st.none() | PINNED,
         headers=st.dictionaries(st.text(), PATHS, max_size=2),
         options=OPTIONS,
     )

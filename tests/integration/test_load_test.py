@@ -94,7 +94,7 @@ def test_what_build_toml_declares_is_there_when_the_wheel_is_loaded(build, pytho
     result, _ = build(python_only("import einops\n", general='python-depends = ["einops"]'))
     found = result["report"]["load-test"]
     assert found["outcome"] == "loaded"
-    assert [each.partition(" ")[0] for each in found["beside"]] == ["einops"]
+    assert [each.partition(" ")[0] for each in found["packages"]] == ["einops"]
     (record,) = records(tmp_path)
     assert record["load-test"] == found
     assert record["sha256"] == result["sha256"]
@@ -170,7 +170,7 @@ def test_a_kernel_at_hand_is_there_for_the_one_that_depends_on_it(build, python_
     build(python_only("answer = 42\n", name="other"))
     result, _ = build(kernel)
     assert result["report"]["load-test"]["outcome"] == "loaded"
-    assert result["report"]["load-test"]["beside"] == ["somebody/other"]
+    assert result["report"]["load-test"]["packages"] == ["somebody/other"]
     assert result["sha256"] == before["sha256"]
 
 

@@ -12,7 +12,7 @@ let
 
   library = import ../../builder/nix;
   inherit (library)
-    beside
+    loadTestPackages
     config
     headers
     matrix
@@ -75,7 +75,7 @@ in
       all = builtins.attrNames headers.wheels;
     };
 
-  beside =
+  loadTestPackages =
     let
       root = /. + given.kernel;
       kernel = config.load root;
@@ -84,7 +84,7 @@ in
         let
           need = pins.need cell;
           base = pins.environment need given.python;
-          parts = beside.parts root kernel cell;
+          parts = loadTestPackages.parts root kernel cell;
         in
         {
           inherit parts;
@@ -92,7 +92,7 @@ in
             if base == null then
               null
             else
-              map (wheel: wheel.file) (beside.wheels pins need given.python parts base);
+              map (wheel: wheel.file) (loadTestPackages.wheels pins need given.python parts base);
         };
     in
     map of given.cells;

@@ -1,4 +1,4 @@
-"""Nix says what Python says: cells, pins, and what lies beside a load test."""
+"""Nix says what Python says: cells, pins, and what a load test has."""
 
 import json
 from dataclasses import replace
@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builder import kernel, pins
-from builder.build.loadtest import beside
+from builder.build.loadtest import packages
 from builder.build.spec import BuildOptions, BuildSpec
 from builder.config import LoadTestRule, parse
 from builder.config.text import Source
@@ -158,7 +158,7 @@ src = ["binding.cpp"]
 
 @pytest.mark.parametrize("framework", ["torch", "torch-noarch", "tvm-ffi"])
 @pytest.mark.parametrize("text", ["import triton.language as tl\n", "import torch\n"], ids=["triton", "no triton"])
-def test_the_load_test_has_the_same_beside_it_in_both_engines(tmp_path, framework, text):
+def test_the_load_test_has_the_same_packages_in_both_engines(tmp_path, framework, text):
     config = STRANGER.format(framework=framework)
     (tmp_path / "build.toml").write_text(config if framework != "torch-noarch" else config.rpartition("src")[0])
     package = tmp_path / ("tvm-ffi-ext" if framework == "tvm-ffi" else "torch-ext") / "stranger/sub"
@@ -169,15 +169,17 @@ def test_the_load_test_has_the_same_beside_it_in_both_engines(tmp_path, framewor
     cells = [cell for cell in select(loaded.config, rows(), unbundled=True) if cell.system == "x86_64-linux"]
     expected = []
     for cell in cells:
-        names = beside.parts(beside.wanted(loaded, cell))
+        names = packages.parts(packages.wanted(loaded, cell))
         requirement = replace(pins.Requirement.of(cell, ""), python="cp312")
         try:
             base = KNOWN.environment(requirement)
-            wheels = [wheel.file for wheel in KNOWN.beside(names, requirement, base=base).wheels]
+            wheels = [wheel.file for wheel in KNOWN.additional(names, requirement, base=base).wheels]
         except pins.MissingPinsError:
             wheels = None
         expected.append({"parts": list(names), "wheels": wheels})
-    found = library("beside", kernel=str(tmp_path), cells=[as_nix_has_it(cell) for cell in cells], python="cp312")
+    found = library(
+        "loadTestPackages", kernel=str(tmp_path), cells=[as_nix_has_it(cell) for cell in cells], python="cp312"
+    )
     assert found == expected
     assert any(each["wheels"] for each in found)
 

@@ -113,22 +113,22 @@ def test_no_environment_holds_the_libraries_torch_runs_on(shipped):
 
 
 GPU_CELL = replace(CPU_CELL, compute="cu130")
-BESIDE = ("triton", "einops", "nvidia-cutlass-dsl", "apache-tvm-ffi", "helion")
+ADDITIONAL = ("triton", "einops", "nvidia-cutlass-dsl", "apache-tvm-ffi", "helion")
 
 
-@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("name", ADDITIONAL)
 def test_what_load_tests_have_is_pinned_for_every_python_of_a_release(shipped, name):
     base = shipped.environment(GPU_CELL)
     for system in ("x86_64-linux", "aarch64-linux"):
         for python in shipped.pythons:
             wanted = replace(GPU_CELL, system=system, python=python)
-            found = shipped.beside((name,), wanted, base=replace(base, python=python, system=system))
+            found = shipped.additional((name,), wanted, base=replace(base, python=python, system=system))
             assert name in {wheel.name for wheel in found.wheels}, (system, python)
 
 
 def test_what_load_tests_have_leaves_the_environment_of_the_build_as_it_is(shipped):
     base = shipped.environment(GPU_CELL)
-    found = shipped.beside(BESIDE, GPU_CELL, base=base)
+    found = shipped.additional(ADDITIONAL, GPU_CELL, base=base)
     assert {wheel.name for wheel in found.wheels} & {wheel.name for wheel in base.wheels} == set()
     assert "numpy" not in {wheel.name for wheel in found.wheels}
     assert shipped.environment(GPU_CELL).digest == base.digest
@@ -136,7 +136,7 @@ def test_what_load_tests_have_leaves_the_environment_of_the_build_as_it_is(shipp
 
 def test_the_torch_of_the_cpu_brings_no_triton(shipped):
     base = shipped.environment(CPU_CELL)
-    assert shipped.beside(("triton",), CPU_CELL, base=base).wheels == ()
+    assert shipped.additional(("triton",), CPU_CELL, base=base).wheels == ()
 
 
 def test_every_dependency_that_a_config_can_name_is_pinned_or_known_to_be_of_no_index(shipped):

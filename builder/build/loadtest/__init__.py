@@ -15,16 +15,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from builder.build.job import Beside
-from builder.build.loadtest import beside as environments
+from builder.build.job import LoadTestPackages
 from builder.build.loadtest import symbols
 from builder.build.loadtest.devices import asks_for_a_device, hidden, lacks_a_driver
 from builder.build.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
+from builder.build.loadtest.packages import remedy as remedy_for
 from builder.build.sandbox import Room, enclose
 from builder.matrix import Cell
 from builder.run import Processes
 
-__all__ = ["SKIPPED", "Beside", "LoadError", "LoadState", "LoadTest", "foresee", "keep_bytecode", "load"]
+__all__ = ["SKIPPED", "LoadError", "LoadState", "LoadTest", "LoadTestPackages", "foresee", "keep_bytecode", "load"]
 
 _TIMEOUT = 300.0
 _CHILD = Path(__file__).with_name("child.py")
@@ -51,7 +51,7 @@ class _Asked:
     package: Path
     ops: str
     cell: Cell
-    beside: Beside
+    packages: LoadTestPackages
 
     @property
     def key(self) -> str:
@@ -73,7 +73,7 @@ def load(
     python: Path,
     libraries: tuple[Path, ...] = (),
     bytecode: bool = False,
-    beside: Beside | None = None,
+    packages: LoadTestPackages | None = None,
     room: Room | None = None,
     processes: Processes | None = None,
 ) -> LoadTest:
@@ -86,13 +86,13 @@ def load(
         python: Interpreter of an environment that has the cell's framework.
         libraries: Where the loader also looks, for stand-ins of a GPU's libraries.
         bytecode: Keep the bytecode of what is imported beside it: torch is half of the time, and the next test's, too.
-        beside: What a user's environment has beside the framework.
-        room: What it sees of the machine beside these; without one it sees all.
+        packages: What a user's environment has besides the framework.
+        room: What it sees of the machine besides these; without one it sees all.
         processes: Those that end where a build is told to.
     """
-    asked = _Asked(package=package, ops=ops, cell=cell, beside=beside or Beside())
+    asked = _Asked(package=package, ops=ops, cell=cell, packages=packages or LoadTestPackages())
     found = _run(asked, python, libraries, bytecode=bytecode, room=room, processes=processes)
-    return _judge(asked, found).beside_of(asked.beside.names)
+    return _judge(asked, found).with_packages(asked.packages.names)
 
 
 def foresee(
@@ -103,7 +103,7 @@ def foresee(
     python: Path,
     libraries: tuple[Path, ...] = (),
     bytecode: bool = False,
-    beside: Beside | None = None,
+    packages: LoadTestPackages | None = None,
     room: Room | None = None,
     processes: Processes | None = None,
 ) -> LoadTest | None:
@@ -111,12 +111,12 @@ def foresee(
 
     Only a module that is missing and undeclared is told: whatever else is wrong may be the stand-in's fault.
     """
-    asked = _Asked(package=package, ops=ops, cell=cell, beside=beside or Beside())
+    asked = _Asked(package=package, ops=ops, cell=cell, packages=packages or LoadTestPackages())
     found = _run(asked, python, libraries, bytecode=bytecode, stand_in=not cell.noarch, room=room, processes=processes)
     if found.failure is None or found.failure["used-stand-in"]:
         return None
     judged = _judge(asked, found)
-    return judged.beside_of(asked.beside.names) if judged.outcome is LoadState.NOT_IMPORTABLE else None
+    return judged.with_packages(asked.packages.names) if judged.outcome is LoadState.NOT_IMPORTABLE else None
 
 
 def _judge(asked: _Asked, found: _Found) -> LoadTest:
@@ -173,10 +173,10 @@ def _judge_library(asked: _Asked, found: _Found, said: str) -> LoadTest:
 def _judge_missing(asked: _Asked, found: _Found, missing: str) -> LoadTest:
     """Tell an undeclared module from a declared one that is not installed here."""
     module = asked.package.name
-    if missing in asked.beside.absent:
-        reason = f"the module '{missing}' is not here: {asked.beside.absent[missing]}"
+    if missing in asked.packages.absent:
+        reason = f"the module '{missing}' is not here: {asked.packages.absent[missing]}"
         return LoadTest(outcome=LoadState.NOT_TESTED, ops=found.ops, reason=reason, module=missing)
-    remedy = environments.remedy(missing, package=asked.package, backend=asked.cell.backend)
+    remedy = remedy_for(missing, package=asked.package, backend=asked.cell.backend)
     return LoadTest(
         outcome=LoadState.NOT_IMPORTABLE,
         ops=found.ops,
@@ -220,9 +220,9 @@ def keep_bytecode(module: str, *, python: Path, room: Room) -> None:
 
 
 def _enclosed(argv: list[str], asked: _Asked, libraries: tuple[Path, ...], *, folder: Path, room: Room) -> list[str]:
-    """Return the command in a sandbox that shows the package, which is its home, and what is beside it."""
+    """Return the command in a sandbox that shows the package, which is its home, and the packages of the test."""
     written = (asked.package.parent, folder)
-    return enclose(argv, room.with_more(readable=(*asked.beside.folders, *libraries), writable=written))
+    return enclose(argv, room.with_more(readable=(*asked.packages.folders, *libraries), writable=written))
 
 
 def _run(
@@ -240,7 +240,7 @@ def _run(
         request = {
             "module": asked.package.name,
             "parent": str(asked.package.parent),
-            "beside": [str(each) for each in asked.beside.folders],
+            "folders": [str(each) for each in asked.packages.folders],
             "library": None if asked.library is None else str(asked.library),
             "framework": str(asked.cell.framework),
             "ops": asked.ops,
@@ -313,7 +313,7 @@ def _variables(package: Path, libraries: tuple[Path, ...], *, bytecode: bool) ->
 
 def _placeless(asked: _Asked, text: str) -> str:
     """Leave the folders of the test out of a text: they differ from one machine to the next."""
-    for folder in (asked.package.parent, *asked.beside.folders):
+    for folder in (asked.package.parent, *asked.packages.folders):
         text = text.replace(f"{folder}/", "")
     return text
 

@@ -22,7 +22,7 @@ Found = dict[str, Any]
 def main() -> None:
     """Load the library, import the package, look the ops up."""
     asked = json.loads(sys.argv[1])
-    for folder in asked["beside"]:
+    for folder in asked["folders"]:
         site.addsitedir(folder)  # and not PYTHONPATH: packages bring .pth files
     found: Found = {"library": None, "failure": None, "ops": {}}
     sys.path.insert(0, asked["parent"])

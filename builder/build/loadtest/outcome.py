@@ -60,8 +60,8 @@ class LoadTest:
     """The module that is missing."""
     by_choice: bool = False
     """Whether it was asked that nothing is tested."""
-    beside: tuple[str, ...] = ()
-    """What the environment had beside the framework, such as `triton 3.7.1`."""
+    packages: tuple[str, ...] = ()
+    """What the environment had besides the framework, such as `triton 3.7.1`."""
 
     @property
     def refused(self) -> bool:
@@ -94,9 +94,9 @@ class LoadTest:
             case LoadTestRule.REQUIRE:
                 return not self.by_choice and not self.refused
 
-    def beside_of(self, names: tuple[str, ...]) -> "LoadTest":
-        """Return the same outcome with what the environment had beside the framework."""
-        return replace(self, beside=names)
+    def with_packages(self, names: tuple[str, ...]) -> "LoadTest":
+        """Return the same outcome with what the environment had besides the framework."""
+        return replace(self, packages=names)
 
     def to_json(self) -> dict[str, Any]:
         """Return what a machine wants to know: nothing that differs from one run to the next."""
@@ -107,7 +107,7 @@ class LoadTest:
             "help": self.help,
             "module": self.module,
             "by-choice": self.by_choice,
-            "beside": list(self.beside),
+            "packages": list(self.packages),
         }
 
     @classmethod
@@ -126,7 +126,7 @@ class LoadTest:
             help=table["help"],
             module=table["module"],
             by_choice=table["by-choice"],
-            beside=tuple(table["beside"]),
+            packages=tuple(table.get("packages", ())),
         )
 
 

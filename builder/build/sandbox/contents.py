@@ -160,7 +160,7 @@ def _named(job: BuildJob) -> Iterator[Path]:
 
 
 def _written(variables: Mapping[str, str]) -> Iterator[Path]:
-    """Yield what a build may write beside its scratch directory: ccache's folder, and the tokens of a jobserver."""
+    """Yield what a build may write besides its scratch directory: ccache's folder, and the tokens of a jobserver."""
     if "CCACHE_DIR" in variables:
         yield Path(variables["CCACHE_DIR"])
     match = re.search(r"--jobserver-auth=fifo:(\S+)", variables.get("MAKEFLAGS", ""))

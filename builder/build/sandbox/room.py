@@ -23,7 +23,7 @@ _MOST_LINKS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """The paths that a sandbox shows beside the system's tools."""
+    """The paths that a sandbox shows besides the system's tools."""
 
     readable: tuple[Path, ...] = ()
     """Shown where they are, and read-only; what is not there is left out."""

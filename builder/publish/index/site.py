@@ -156,7 +156,7 @@ def _by_torch(environments: Iterable[str]) -> Mapping[str, list[str]]:
 
 
 def _requires(kernel_wheel: KernelWheel) -> tuple[str, ...]:
-    """Return what must be installed beside the framework; that one differs from wheel to wheel."""
+    """Return what must be installed besides the framework; that one differs from wheel to wheel."""
     return tuple(
         requirement
         for requirement in kernel_wheel.fields.get_all("Requires-Dist", [])

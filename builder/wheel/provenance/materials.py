@@ -1,4 +1,4 @@
-"""The components of a kernel beside its own files: framework, toolkit, header-only libraries and dependencies."""
+"""The components of a kernel besides its own files: framework, toolkit, header-only libraries and dependencies."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

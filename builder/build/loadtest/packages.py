@@ -1,9 +1,9 @@
-"""What a user's environment has beside torch: what torch brings, what build.toml declares, and other kernels."""
+"""The packages of a load test: what a user's environment has besides torch, by torch, build.toml and other kernels."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from builder.build.job import Beside
+from builder.build.job import LoadTestPackages
 from builder.config import Backend, Framework, dependencies
 from builder.kernel import Kernel
 from builder.kernel.source_set import package_directory
@@ -15,7 +15,7 @@ _CLIENT = "kernels"
 
 
 def wanted(kernel: Kernel, cell: Cell) -> tuple[str, ...]:
-    """Return the names of what the kernel may import of its user's environment; `beside.nix` has the same rule."""
+    """Return the names of what the kernel may import of its user's environment, as `load-test-packages.nix` does."""
     declared = tuple(dict.fromkeys(kernel.config.python_depends(cell.backend)))
     if cell.framework is Framework.TVM_FFI:
         return declared
@@ -46,14 +46,14 @@ def found(
     folders: tuple[Path, ...] = (),
     kernels: Mapping[str, Path] | None = None,
     why: str,
-) -> Beside:
+) -> LoadTestPackages:
     """Return what there is for a load test, and what is missing of what should be.
 
     Args:
         kernel: The kernel that is tested.
         cell: What it was built for.
         wheels: All that its environments have.
-        folders: Those beside the framework.
+        folders: Where they are.
         kernels: Wheels of the kernels it depends on, by their repository.
         why: Why a wheel that is not among `wheels` is missing, as the end of a sentence.
     """
@@ -70,7 +70,7 @@ def found(
     absent |= {module_of(each): f"the kernel '{each}' of kernel-depends is not at hand" for each in missing}
     if depends:
         absent[_CLIENT] = f"'{_CLIENT}' would load {', '.join(depends)} from the hub, and a load test has no network"
-    return Beside(
+    return LoadTestPackages(
         folders=folders,
         kernels=tuple(others[repository] for repository in depends if repository in others),
         names=(
