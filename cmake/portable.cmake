@@ -1,6 +1,7 @@
 include_guard(GLOBAL)
 
-include("${CMAKE_CURRENT_LIST_DIR}/portable/libraries.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/portable/find.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/portable/step.cmake")
 
 #[=======================================================================[.rst:
 Let a library run where glibc and libstdc++ are older than the compiler's: manylinux_2_28 has glibc 2.28 and those of GCC 7.
@@ -39,8 +40,8 @@ function(kernel_portable target)
     "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/portable/thread.cpp"
     "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/portable/thread_id.cpp"
   )
-  kernel_portable_libraries(made "${directory}" SHIMS libkernel_portable.a)
-  if(NOT made)
+  kernel_portable_find(compiler)
+  if(NOT compiler)
     message(
       STATUS
       "Not made portable: glibc, libgcc and libstdc++ were not found on ${CMAKE_SYSTEM_PROCESSOR}"
@@ -49,11 +50,18 @@ function(kernel_portable target)
   endif()
 
   add_library(kernel_portable STATIC EXCLUDE_FROM_ALL ${sources})
+  # One at a time: these are short, and ninja would take all of them before the first source of the kernel.
+  set_property(GLOBAL APPEND PROPERTY JOB_POOLS kernel_portable=1)
   set_target_properties(
     kernel_portable
-    PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_STANDARD 20 ARCHIVE_OUTPUT_DIRECTORY "${directory}"
+    PROPERTIES
+      POSITION_INDEPENDENT_CODE ON
+      CXX_STANDARD 20
+      ARCHIVE_OUTPUT_DIRECTORY "${directory}"
+      JOB_POOL_COMPILE kernel_portable
   )
   kernel_reproducible(kernel_portable)
+  kernel_portable_step("${target}" DIR "${directory}" COMPILER ${compiler})
   target_link_libraries("${target}" PRIVATE kernel_portable)
   target_link_options(
     "${target}"

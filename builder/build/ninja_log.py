@@ -25,4 +25,7 @@ def read(build: Path) -> list[File]:
             if len(fields) == _FIELDS and fields[0].isdigit() and fields[1].isdigit():  # else its first line
                 start, end = int(fields[0]) / 1000, int(fields[1]) / 1000
                 made[fields[3]] = File(output=fields[3], start=start, end=end)  # made again: the last time counts
-    return sorted(made.values(), key=lambda file: (file["start"], file["output"]))
+    # CMake names what a step of its own makes twice: in the folder of the build, and by its whole path.
+    whole = {name for name in made if any(name.endswith(f"/{other}") for other in made)}
+    files = (file for name, file in made.items() if not (name.startswith("/") and name in whole))
+    return sorted(files, key=lambda file: (file["start"], file["output"]))

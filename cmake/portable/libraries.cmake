@@ -1,31 +1,24 @@
 include_guard(GLOBAL)
 
 include("${CMAKE_CURRENT_LIST_DIR}/defined.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/loader.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/members.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/moved.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/paths.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/stub.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/symbols.cmake")
 
 #[=======================================================================[.rst:
 Make a directory of libraries to link to in place of those of this machine: glibc, libgcc and libstdc++ as manylinux_2_28 has them.
 
-  kernel_portable_libraries(<out-var> <directory> SHIMS <archive>)
+  kernel_portable_libraries(<directory> SHIMS <archive> COMPILER <command>...)
 
-``<out-var>`` becomes FALSE where the C library is not glibc. SHIMS names the archive to look into before a library has only a
-newer version of a symbol, or none.
+SHIMS names the archive to look into before a library has only a newer version of a symbol, or none.
 #]=======================================================================]
-function(kernel_portable_libraries out_var directory)
+function(kernel_portable_libraries directory)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_portable_libraries")
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "SHIMS" "")
-  set("${out_var}" FALSE PARENT_SCOPE)
-  set(compiler "${CMAKE_CXX_COMPILER}" ${CMAKE_CXX_COMPILER_ARG1})
-  if(CMAKE_CXX_COMPILER_TARGET AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    list(APPEND compiler "--target=${CMAKE_CXX_COMPILER_TARGET}")
-  endif()
-  if(CMAKE_SYSROOT)
-    list(APPEND compiler "--sysroot=${CMAKE_SYSROOT}")
-  endif()
-
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHIMS" "COMPILER")
+  kernel_portable_loader(loader)
   set(
     moved
     libpthread.so.0
@@ -35,13 +28,6 @@ function(kernel_portable_libraries out_var directory)
     libanl.so.1
     libresolv.so.2
   )
-  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
-    set(loader ld-linux-x86-64.so.2)
-  elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
-    set(loader ld-linux-aarch64.so.1)
-  else()
-    return()
-  endif()
   set(
     names
     libc.so.6
@@ -51,32 +37,11 @@ function(kernel_portable_libraries out_var directory)
     libgcc_s.so.1
     libstdc++.so.6
   )
-  foreach(name IN LISTS names moved ITEMS libstdc++.a libgcc.a libc_nonshared.a)
-    execute_process(
-      COMMAND ${compiler} "-print-file-name=${name}"
-      OUTPUT_VARIABLE path
-      OUTPUT_STRIP_TRAILING_WHITESPACE
-      COMMAND_ERROR_IS_FATAL ANY
-    )
-    foreach(implicit IN LISTS CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
-      if(NOT IS_ABSOLUTE "${path}" AND EXISTS "${implicit}/${name}")
-        set(path "${implicit}/${name}")
-      endif()
-    endforeach()
-    set("path_${name}")
-    if(IS_ABSOLUTE "${path}")
-      set("path_${name}" "${path}")
-    endif()
-  endforeach()
-  foreach(
-    name
-    IN
-    ITEMS libc.so.6 libm.so.6 libgcc_s.so.1 libstdc++.so.6 "${loader}"
+  kernel_portable_paths(
+    path
+    COMPILER ${arg_COMPILER}
+    NAMES ${names} ${moved} libstdc++.a libgcc.a libc_nonshared.a
   )
-    if(NOT path_${name})
-      return()
-    endif()
-  endforeach()
   file(MAKE_DIRECTORY "${directory}")
 
   # What the shims define.
@@ -129,7 +94,7 @@ function(kernel_portable_libraries out_var directory)
     list(
       APPEND commands
       COMMAND
-      ${compiler}
+      ${arg_COMPILER}
       -shared
       -nostdlib
       -o
@@ -160,12 +125,12 @@ function(kernel_portable_libraries out_var directory)
     file(COPY "${path_libc_nonshared.a}" DESTINATION "${directory}")
     set(nonshared libc_nonshared.a)
   endif()
+  file(WRITE "${directory}/libm.so" "GROUP ( libm.so.6 ${vector} )\n")
+  file(WRITE "${directory}/libgcc_s.so" "GROUP ( libgcc_s.so.1 -lgcc )\n")
+  file(WRITE "${directory}/libstdc++.so" "GROUP ( ${arg_SHIMS} libstdc++.so.6 ${members} )\n")
+  # The last, since the build takes it for all of them.
   file(
     WRITE "${directory}/libc.so"
     "GROUP ( ${arg_SHIMS} libc.so.6 ${nonshared} AS_NEEDED ( ${needed} ${loader} ) )\n"
   )
-  file(WRITE "${directory}/libm.so" "GROUP ( libm.so.6 ${vector} )\n")
-  file(WRITE "${directory}/libgcc_s.so" "GROUP ( libgcc_s.so.1 -lgcc )\n")
-  file(WRITE "${directory}/libstdc++.so" "GROUP ( ${arg_SHIMS} libstdc++.so.6 ${members} )\n")
-  set("${out_var}" TRUE PARENT_SCOPE)
 endfunction()

@@ -77,6 +77,12 @@ def test_the_log_of_ninja_is_read_and_a_broken_line_left_out(tmp_path):
     assert ninja_log.read(tmp_path / "nowhere") == []
 
 
+def test_a_file_that_ninja_logs_under_two_paths_is_read_once(tmp_path):
+    lines = "0\t500\t123\tportable/libc.so\tabc\n0\t500\t123\t/tmp/builder/build/portable/libc.so\tabc\n"
+    (tmp_path / ".ninja_log").write_text(f"# ninja log v7\n{lines}0\t9\t123\t/tmp/elsewhere/libc.so\tabd\n")
+    assert [file["output"] for file in ninja_log.read(tmp_path)] == ["/tmp/elsewhere/libc.so", "portable/libc.so"]
+
+
 def test_steps_last_until_the_next(page):
     steps = re.findall(r'class="step"[^>]*><title>([^<]*)</title>', page)
     assert steps == ["preparing: 1.0 s", "configuring: 3.0 s", "compiling: 3.0 s", "auditing: 3.0 s"]
