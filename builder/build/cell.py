@@ -52,7 +52,7 @@ def build(
     Raises:
         CompileError: the compiler's own first error is on top of the message.
         AuditError: the wheel breaks a rule.
-        LoadError: it does not load or registers nothing; where a module is not declared, before anything is compiled.
+        LoadError: it does not load or registers nothing; an undeclared module is refused before anything is compiled.
     """
     began = time.monotonic()
     _lay_out(job.project, scratch)
@@ -233,14 +233,14 @@ def _variables(paths: _BuildPaths) -> dict[str, str]:
 
 
 def _toolkit(paths: _BuildPaths, root: Path) -> Path:
-    """Return the CUDA toolkit to build with: away from the canonical path, one that names kernels without paths."""
+    """Return the CUDA toolkit to build with; away from the canonical path, one that names GPU kernels without paths."""
     if paths.base == sandbox.CANONICAL or not paths.job.rules.module_id:
         return paths.path(root)
     return module_id.farm(root, paths.base / "cuda", folder=paths.base)
 
 
 def _plan(build: Path) -> dict[str, Any] | None:
-    """Return what CMake decided about architectures and components, where it did."""
+    """Return what CMake decided about architectures and components; None if it wrote nothing."""
     found = sorted(build.rglob(_PLAN))
     plan: dict[str, Any] | None = json.loads(found[0].read_text(encoding="utf-8")) if found else None
     return plan

@@ -23,7 +23,7 @@ _SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin")
 _SANDBOX = Path("/build")
 """Where Nix's sandbox builds; without one it is somewhere else."""
 _VARIABLES = ("CC", "CXX", "CUDA_HOME", "ROCM_PATH", "ONEAPI_ROOT")
-"""What a package set may say of its compilers and toolkits."""
+"""Variables in which a package set may name its compilers and toolkits."""
 
 
 def main(environ: Mapping[str, str]) -> int:
@@ -95,13 +95,13 @@ def _scratch(environment: Path) -> Path:
         path = Path.cwd() / "scratch"
         path.mkdir()
         return path
-    # No mounts in this sandbox, but the path is free in it: the build is put there as it stands.
+    # Nothing can be mounted in this sandbox, but the path is free: the build happens at that very path.
     if sandbox.CANONICAL.exists() and any(sandbox.CANONICAL.iterdir()):
         raise BuilderError(
             f"'{sandbox.CANONICAL}' is not empty, and this build can mount nothing on it",
             help="build in Nix's sandbox (sandbox = true), or allow user namespaces",
         )
     sandbox.CANONICAL.mkdir(exist_ok=True)
-    # A copy and no link: compilers that look where they really are must not see another path.
+    # A copy, not a link: compilers that follow links to themselves must not see another path.
     shutil.copytree(environment, sandbox.CANONICAL / "env", symlinks=True)
     return sandbox.CANONICAL

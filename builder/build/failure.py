@@ -22,7 +22,7 @@ _COUNTER = Path("/proc/vmstat")
 
 
 def oom_kills() -> int:
-    """Return how many processes the kernel has killed for memory so far; 0 where it does not say."""
+    """Return how many processes Linux has killed for memory so far; 0 if it does not tell."""
     try:
         lines = _COUNTER.read_text(encoding="ascii").splitlines()
     except (OSError, ValueError):
@@ -31,7 +31,7 @@ def oom_kills() -> int:
 
 
 def of_compile(job: BuildJob, done: run.Completed, log: Path, *, kills: int) -> CompileError:
-    """Return the error with the compiler's own first error on top; `kills` are those of the kernel meanwhile."""
+    """Return the error with the compiler's own first error on top; `kills` counts `oom_kills` during the build."""
     lines = done.output.splitlines()
     memory = starved(lines, killed=done.returncode in _KILLED or kills > 0)
     if memory is not None:
@@ -45,14 +45,14 @@ def of_compile(job: BuildJob, done: run.Completed, log: Path, *, kills: int) -> 
 
 
 def starved(lines: Sequence[str], *, killed: bool) -> str | None:
-    """Return what says that memory ran out, by how a process ended; what a kernel's code makes a compiler say is none.
+    """Return the line that shows that memory ran out, or None.
 
-    A compiler that finds fault with a source has ended by itself, whatever words are in its message.
+    Only how a process ended counts: a compiler that reports an error in a source ended by itself, whatever its message.
     """
     if any(_DIAGNOSTIC.match(line) for line in lines):
         return None
     said = next((line for line in lines if _OUT_OF_MEMORY.fullmatch(line.strip())), None)
-    return said or ("the kernel killed a process for its memory" if killed else None)
+    return said or ("Linux killed a process because memory ran out" if killed else None)
 
 
 def _is_error(line: str) -> bool:

@@ -12,7 +12,7 @@ from builder.errors import BuilderError
 from builder.files import sha256_of
 
 _PYTHON_LIBRARIES = ("libtorch_python", "libtorchbind_test", "libtorch_global_deps")
-"""Libraries that a kernel never links to: another Python's torch is the same torch."""
+"""Libraries that no kernel links to: builds of torch that differ only in them, as for two Pythons, are the same."""
 _TOOLKITS = (backend.facts.torch_version for backend in Backend)
 _VERSION_FIELDS = tuple(sorted({"git_version", "rocm", *filter(None, _TOOLKITS)}))
 
@@ -33,7 +33,7 @@ class FrameworkIdentity:
 
 
 def identity_of(framework: Framework, site_packages: Path) -> FrameworkIdentity:
-    """Read which build of a framework is in `site_packages`; a pure-Python wheel has torch.
+    """Read which build of a framework is in `site_packages`; for a pure-Python kernel that is torch.
 
     Raises:
         IdentityError: there is none, or its files are not those of one.

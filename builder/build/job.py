@@ -61,7 +61,7 @@ class BuildJob:
     test_packages: LoadTestPackages = field(default_factory=LoadTestPackages)
     """What the load test finds besides the framework; nothing of it reaches the wheel."""
     keeps_bytecode: bool = False
-    """Whether the load test may keep what it compiles of the framework: in an environment of the store alone."""
+    """Whether the load test may keep the framework's bytecode: only in an environment of the store."""
     wheel: WheelOptions = field(default_factory=WheelOptions)
     epoch: int
     cores: int | None = None
@@ -69,14 +69,14 @@ class BuildJob:
     jobserver: Mapping[str, str] = field(default_factory=dict)
     """Variables that name a jobserver, where compilers of several builds share the cores."""
     environ: Mapping[str, str] = field(default_factory=dict)
-    """The user's environment, of which next to nothing reaches a build."""
+    """The user's variables, of which few reach a build."""
     path: tuple[Path, ...] = ()
     """Folders of tools before those of the system, for machines that have them elsewhere."""
     pins: str = ""
     """Digest of the pinned wheels; empty without isolation."""
     enclosed: bool = False
-    """Whether Nix runs it: its sandbox is the one that counts."""
+    """Whether it runs in Nix's sandbox, which takes the place of ours."""
     at_canonical_path: bool = False
     """Whether the scratch directory itself is at the canonical path."""
     rules: Rules = field(default_factory=Rules)
-    """Which rules of reproducible builds are off: none, in what is delivered."""
+    """The rules of reproducible builds that hold: all of them, in what is delivered."""

@@ -1,17 +1,17 @@
-"""How the compilers of one build share its cores; none of it decides a bit."""
+"""How the compilers of one build share its cores; the bytes of the wheel do not depend on it."""
 
 from packaging.version import Version
 
 from builder.build.job import BuildJob
 
 _JOBSERVER_SINCE = Version("13.0")
-"""nvcc that asks a jobserver for each further architecture that it compiles."""
+"""The first nvcc that asks a jobserver before it compiles one more architecture."""
 
 
 def variables(job: BuildJob) -> dict[str, str]:
     """Return the variables that tell ninja and nvcc how much they may run."""
     if job.jobserver:
-        # A number of its own would make ninja leave the jobserver alone.
+        # Given a number, ninja would not ask the jobserver.
         return {**job.jobserver, **({"NVCC_APPEND_FLAGS": "--jobserver"} if _nvcc_shares(job) else {})}
     return {} if job.cores is None else {"CMAKE_BUILD_PARALLEL_LEVEL": str(job.cores)}
 
@@ -19,8 +19,8 @@ def variables(job: BuildJob) -> dict[str, str]:
 def nvcc_threads(job: BuildJob) -> int:
     """Return how many architectures of a source nvcc may compile at once.
 
-    With a jobserver that it knows as many as there are cores, since each takes a token; else the cores that ninja, with
-    a process for each source, leaves idle.
+    If nvcc asks the jobserver, as many as there are cores, since each takes a token; else as many as ninja, with one
+    process for each source, would leave idle.
     """
     cores = job.cores or 1
     sources = sum(path.endswith(".cu") for path in job.project.files)

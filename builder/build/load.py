@@ -22,7 +22,7 @@ Listener = Callable[[str], None]
 def test(
     job: BuildJob, wheel: Wheel, *, scratch: Path, listen: Listener, processes: run.Processes | None
 ) -> loadtest.LoadTest:
-    """Return what becomes of the load test of a finished wheel; nothing is refused here."""
+    """Run the load test of a finished wheel and return its outcome; nothing is refused here."""
     if job.load_test is LoadTestRule.SKIP:
         return loadtest.SKIPPED
     listen("loading")
@@ -46,9 +46,9 @@ def test(
 
 
 def _room(job: BuildJob) -> sandbox.Room | None:
-    """Return what a load test sees; None where it has no sandbox.
+    """Return what a load test sees in its sandbox; None if there is none.
 
-    There it cannot write into the environment, so the framework's bytecode is made before, without the kernel.
+    In a sandbox it cannot write into the environment, so the framework's bytecode is made before, without the kernel.
     """
     if not contents.sealed(job):
         return None
@@ -91,7 +91,7 @@ def foresee(job: BuildJob, scratch: Path, listen: Listener, processes: run.Proce
 
 
 def _strangers(job: BuildJob) -> tuple[str, ...]:
-    """Return the modules that the package names and no folder of its load test seems to have."""
+    """Return the modules that the package imports and no folder of its load test seems to have."""
     package = job.kernel.config.general.name.module
     known = {package, "torch", *sys.stdlib_module_names, *job.test_packages.absent}
     folders = (job.site_packages, *job.test_packages.folders)
@@ -113,7 +113,7 @@ def _packages(job: BuildJob, folder: Path) -> loadtest.LoadTestPackages:
 
 
 def _stand_ins(job: BuildJob, package: Path, folder: Path) -> tuple[Path, ...]:
-    """Return where the loader finds GPU libraries that this machine has not: they are only named, never called."""
+    """Return where the loader finds stand-ins for GPU libraries that this machine lacks; they are never called."""
     if job.toolchain is None or job.cell.backend is Backend.CPU:
         return ()
     cuda = job.toolchain.cuda

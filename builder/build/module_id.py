@@ -33,11 +33,11 @@ def farm(root: Path, target: Path, *, folder: Path) -> Path:
         (target / "bin" / path.name).symlink_to(path)
     nvcc, cudafe = target / "bin/nvcc", target / "bin/cudafe++"
     nvcc.unlink()
-    # nvcc finds its parts from where it lies, links followed: a copy, so that it lies here.
+    # nvcc follows links to itself and looks for its parts there: so it is copied, not linked.
     shutil.copy2(root / "bin/nvcc", nvcc)
     cudafe.unlink()
     real = shlex.quote(str((root / "bin/cudafe++").resolve()))
-    # nvcc says where a source is by its real path.
+    # nvcc names a source by its real path.
     cudafe.write_text(_SCRIPT.format(folder=shlex.quote(str(folder.resolve())), cudafe=real), encoding="utf-8")
     cudafe.chmod(0o755)
     return target

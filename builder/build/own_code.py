@@ -13,7 +13,7 @@ LIST = resources.DATA / "decides-bytes.toml"
 
 @cache
 def identity() -> str:
-    """Return the version of `builder` and a digest of what decides bytes: a checkout is not a release."""
+    """Return the version of `builder` and a digest of what decides bytes: a checkout may differ from its release."""
     digests = "".join(f"{name} {sha256_of(path)}\n" for name, path in files())
     return f"{__version__} sha256:{hashlib.sha256(digests.encode()).hexdigest()}"
 

@@ -1,4 +1,4 @@
-"""Make the job and the record of a build from its spec, for every engine; what decides bytes is in both."""
+"""Make the job and the record of a build from its spec, for every engine; both have all that decides the bytes."""
 
 import sys
 from collections.abc import Mapping
@@ -33,17 +33,17 @@ class Ingredients:
     toolchain: Toolchain | None
     """None where nothing is compiled."""
     environ: Mapping[str, str]
-    """The user's environment, of which next to nothing reaches a build."""
+    """The user's variables, of which few reach a build."""
     canonical: bool
-    """Whether the build is at the path where every build is."""
+    """Whether it is built at the canonical path."""
     sealed: bool
-    """Whether it sees nothing of the machine that no key has."""
+    """Whether a sandbox hides what the build key does not cover."""
     rules: Rules = field(default_factory=Rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
-    """Where and how a build runs: no bit of its wheel depends on it."""
+    """Where and how a build runs; the bytes of its wheel do not depend on it."""
 
     cores: int | None
     """Most compilers at once; None leaves it to ninja."""
@@ -111,7 +111,7 @@ def _environment(given: Ingredients) -> dict[str, str]:
         "SOURCE_DATE_EPOCH": str(spec.options.epoch),
         "place": str(sandbox.CANONICAL) if given.canonical and given.toolchain is not None else "",
         **({"without": " ".join(without)} if without else {}),
-        # What is built without one may have what no key sees: it is never taken for what is built in one.
+        # A wheel built without one may depend on what no key covers: it never stands in for one built in a sandbox.
         **({} if given.sealed else {"sandbox": "none"}),
     }
     reached = (*REACHES_BUILD, reproducible.SANDBOX_PATHS)
@@ -159,7 +159,7 @@ def _test_packages(given: Ingredients, kernels: Mapping[str, Path]) -> LoadTestP
     if load_test_rule(spec, given.kernel) is LoadTestRule.SKIP:
         return LoadTestPackages()
     if isinstance(spec.environment, InstalledPackages):
-        why = "is what the current environment may lack: install it there"
+        why = "is missing in the current environment: install it there"
         return found(given.kernel, spec.cell, wheels=(), kernels=kernels, why=why)
     pins = spec.environment.pins
     return found(

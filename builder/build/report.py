@@ -8,9 +8,9 @@ from builder.build.loadtest.outcome import SKIPPED, LoadTest
 from builder.build.ninja_log import File
 
 _ALWAYS = ("not-reproducible", "ops", "load-test", "plan")
-"""Fields whose null says something; others are left out where they are not known."""
+"""Fields whose null has a meaning; others are left out if they are not known."""
 _LASTING = (*_ALWAYS, "canonical-path")
-"""What two builds of one wheel report alike: times and memory have no place in a reproducible output."""
+"""Fields that are the same in every build of a wheel: no times, no memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,13 +19,13 @@ class BuildReport:
 
     load_test: LoadTest = SKIPPED
     not_reproducible: str | None = None
-    """Why the bytes need not be the same elsewhere."""
+    """Why another machine may build other bytes."""
     plan: Mapping[str, Any] | None = None
     """What CMake decided about architectures and components."""
     canonical_path: bool | None = None
-    """Whether it was at the path where every build is."""
+    """Whether it was built at the canonical path."""
     sandbox: bool | None = None
-    """Whether a sandbox kept the machine from the kernel."""
+    """Whether it was built in a sandbox."""
     peak_memory: int | None = None
     """Bytes that its largest process took."""
     compile_seconds: float | None = None

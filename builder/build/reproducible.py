@@ -91,7 +91,7 @@ RULES = (
 NAMES = tuple(rule.name for rule in RULES)
 
 _KEPT_ALWAYS = ("CCACHE_DIR", "CCACHE_MAXSIZE")
-"""Variables of the user that a build sees and that change no bit."""
+"""Variables of the user that a build sees and that do not affect the bytes."""
 SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
 """Variable of the user with more folders to show to a build, for compilers with parts in unusual places."""
 
@@ -136,12 +136,12 @@ class Rules:
         return cls.without(table.get("without", ()), variables=table.get("variables", {}))
 
     def to_json(self) -> str:
-        """Spell it for another process."""
+        """Return it as JSON, for another process."""
         return json.dumps({"without": self.off, "variables": dict(self.variables)})
 
     @property
     def off(self) -> tuple[str, ...]:
-        """The names of the rules that do not hold."""
+        """The names of the rules that are switched off."""
         return tuple(name for name in NAMES if not getattr(self, name.replace("-", "_")))
 
 
@@ -155,7 +155,7 @@ def check(names: Iterable[str]) -> None:
         if name not in NAMES:
             guess = nearest(name, NAMES)
             remedy = f"did you mean '{guess}'?" if guess else f"there are {', '.join(NAMES)}"
-            raise BuilderError(f"'{name}' is no rule of reproducible builds", help=remedy)
+            raise BuilderError(f"'{name}' is not a rule of reproducible builds", help=remedy)
 
 
 def variables(
@@ -227,7 +227,7 @@ def shortcoming(*, cuda: str | None, canonical: bool, sealed: bool = True) -> st
     Args:
         cuda: Version of nvcc; None for a cell without it.
         canonical: Whether the build is at the canonical path.
-        sealed: Whether the module id is rewritten where it is not.
+        sealed: Whether the module id is rewritten if the build is elsewhere.
     """
     if cuda is None or canonical:
         return None

@@ -59,7 +59,7 @@ def _check(name: str, value: object, known: Mapping[str, object]) -> None:
     if name not in known:
         guess = nearest(name, known)
         remedy = f"did you mean '{guess}'?" if guess else f"there are {listed(known)}"
-        raise BuilderError(f"{quoted(name)} is no option of a build", help=remedy)
+        raise BuilderError(f"{quoted(name)} is not an option of a build", help=remedy)
     usual = known[name]
     if isinstance(usual, bool):
         fits, kind = isinstance(value, bool), "true or false"

@@ -1,4 +1,4 @@
-"""Ask git about a folder of a stranger: the one module that starts git, so that git starts nothing in turn."""
+"""Ask git about a folder that may be hostile: only this module starts git, so that git starts nothing itself."""
 
 import contextlib
 import os
@@ -96,7 +96,7 @@ class Checkout:
 
     @property
     def is_shallow(self) -> bool:
-        """Whether the history ends early."""
+        """Whether the history is shallow."""
         return self.ask("rev-parse", "--is-shallow-repository").line == "true"
 
     def merge_base(self, commit: str) -> str | None:
@@ -130,8 +130,8 @@ class Checkout:
     def write_tree(self, commit: str, target: Path) -> bool:
         """Write the regular files that the folder had in a commit, as they are stored; return whether it was there.
 
-        A link, or a path that leaves the folder, is left out, so that what needs it differs. So does a file that the
-        checkout has otherwise than the commit: with other line ends, or from Git LFS.
+        Links and paths that leave the folder are left out, so what needs them counts as changed. So does a file with
+        other content in the checkout than in the commit: with other line ends, or from Git LFS.
 
         Raises:
             BuilderError: the files are larger than those of any kernel.
@@ -231,7 +231,7 @@ def fetch_commit(source: str, commit: str, target: Path, *, environ: Mapping[str
                     help="look whether the repository can be reached from here, or name a folder that has it",
                 )
         shutil.rmtree(aside / ".git")
-        aside.chmod(0o755)  # the store may be of a group
+        aside.chmod(0o755)  # the store may belong to a group
         with contextlib.suppress(OSError):  # another build was first
             aside.rename(target)
     finally:

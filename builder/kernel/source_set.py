@@ -142,7 +142,7 @@ def _glob(kernel: Kernel, tree: Tree, place: KeyPath, entry: str, problems: list
 
 def _refusal(kernel: Kernel, tree: Tree, place: KeyPath, file: str) -> Problem | None:
     if not file.isprintable():  # a glob finds what no config can list
-        message = f"the file {quoted(file)} has a name with characters that CMake and JSON cannot have"
+        message = f"the file {quoted(file)} has a name with characters that CMake and JSON cannot hold"
         return kernel.source.problem("B030", message, path=place, help="rename the file")
     return None if tree.has_plain(file) else _linked_or_none(kernel, tree, place, file)
 
@@ -251,7 +251,7 @@ def _too_many(kernel: Kernel, place: KeyPath, directory: str) -> Problem:
 
 
 def _without_repeats(kernel: Kernel, problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Leave out what an upgrade has doubled: a component that is not in the text repeats one that is."""
+    """Leave out problems of a component that an upgrade has added, if one in the text has the same problem."""
     has = kernel.source.has
     known = {problem.message for problem in problems if has(problem.key)}
     return tuple(problem for problem in problems if has(problem.key) or problem.message not in known)

@@ -15,7 +15,7 @@ _WILDCARD = re.compile(r"[*?[]")
 
 
 class TooManyFilesError(Exception):
-    """A directory has more files than any kernel; mostly because of links that multiply it."""
+    """A directory has more files than any kernel; usually because of links that multiply it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Tree:
         return self.root / relative
 
     def is_file(self, relative: str) -> bool:
-        """Whether `relative` is a file, links followed; a name that no file system takes is none."""
+        """Whether `relative` is a file, following links; False for a name that no file system takes."""
         return _is(stat.S_ISREG, f"{self.root}/{relative}")
 
     def is_directory(self, relative: str) -> bool:
@@ -53,7 +53,7 @@ class Tree:
         return self._is_inside(os.path.realpath(self.root / relative))
 
     def has_plain(self, relative: str) -> bool:
-        """Whether `relative` is a regular file of the tree, and no link: the common case, by one look at it."""
+        """Whether `relative` is a regular file of the tree and not a link: the common case, checked by one look."""
         if relative in self._plain:
             return True
         path = os.path.join(self.root, relative)  # noqa: PTH118  strings: this runs once for each file

@@ -78,7 +78,7 @@ def _edition(source: Source, error: ConfigError) -> int | None:
 
 
 _UNTOLD = frozenset({"B001", "B002", "B003", "B004"})
-"""Problems of a text that no schema can be told of."""
+"""Codes of problems that leave the schema of a text unknown."""
 
 
 def _old(kernel: Kernel) -> Iterator[Problem]:

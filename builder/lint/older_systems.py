@@ -1,4 +1,4 @@
-"""Calls of functions that the oldest system of a wheel has not, found before they are compiled."""
+"""Calls to functions that are newer than glibc 2.28, the oldest one of a wheel, found before they are compiled."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 
 
 def check(kernel: Kernel) -> Iterator[Located]:
-    """Yield a warning for the first call, in each file, of each function that glibc 2.28 has not."""
+    """Yield a warning for the first call, in each file, of each function that glibc 2.28 lacks."""
     try:
         files = source_set(kernel)
     except BuilderError:

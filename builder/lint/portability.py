@@ -11,7 +11,7 @@ _UNDERSCORED = ("cuda-capabilities", "rocm-archs")
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:
-    """Yield the extensions and spellings that are ours alone."""
+    """Yield the extensions and spellings that only this builder reads."""
     source = kernel.source
     if kernel.config.matrix is not None:
         yield source.problem(

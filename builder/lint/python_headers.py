@@ -12,7 +12,7 @@ from builder.render import needs_python, python_api
 
 
 def check(kernel: Kernel) -> Iterator[Located]:
-    """Yield a note for the first line, of each backend, that asks for Python's headers."""
+    """Yield a note for the first line of each backend's sources that needs Python's headers."""
     if kernel.config.framework is not Framework.TORCH:
         return
     for backend in dict.fromkeys(kernel.config.general.backends):
@@ -32,7 +32,7 @@ def _located(use: python_api.Use, root: Path) -> Located:
     column = line.find(use.name.strip("<>")) + 1 or 1
     problem = Problem(
         code="B125",
-        message=f"{use.name} needs the headers of Python, so that the wheel is tagged cp39-abi3 in place of py3-none",
+        message=f"{use.name} needs the headers of Python, so the wheel is tagged cp39-abi3 instead of py3-none",
         severity="note",
         span=Span(line=use.line, column=column, end_line=use.line, end_column=column + len(use.name)),
         help=python_api.REMEDY,

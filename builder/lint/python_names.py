@@ -32,7 +32,7 @@ class Scope:
     parent: "Scope | None" = None
     names: dict[str, list[Binding]] = field(default_factory=dict)
     followed: dict[str, "str | tuple[ast.expr, Scope] | None"] = field(default_factory=dict)
-    """What its names lead to, as far as it was asked after the file was read."""
+    """What its names stand for, as far as it was looked up after the file was read."""
 
     def bind(self, name: str, binding: Binding) -> None:
         """Add one more thing that `name` may stand for."""

@@ -1,4 +1,4 @@
-"""What no project can be rendered from, before one is."""
+"""Values and files from which no project can be rendered, found before one is."""
 
 from collections.abc import Iterator
 

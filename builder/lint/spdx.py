@@ -8,7 +8,7 @@ from builder.kernel import Kernel
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:
-    """Yield a license that is no SPDX expression."""
+    """Yield a license that is not an SPDX expression."""
     problem = problem_of(kernel.config.general.license)
     if problem is not None:
         message, remedy = problem

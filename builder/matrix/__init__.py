@@ -26,7 +26,7 @@ __all__ = [
 
 
 def without_rows(backend: Backend) -> str | None:
-    """Say how the wheel of a backend is made that the whole matrix has no row for; None where it has one."""
+    """Say how to make the wheel of a backend without any row in the matrix; None if it has one."""
     if any(row.backend is backend for row in rows()):
         return None
     return (
@@ -71,7 +71,7 @@ class Cell:
 
     @property
     def noarch(self) -> bool:
-        """Whether the wheel has Python files alone."""
+        """Whether the wheel has only Python files."""
         return self.framework is Framework.TORCH_NOARCH
 
     @property
@@ -133,14 +133,14 @@ def _refused(row: Row, why: Exclusion) -> Decision:
 
 
 def _group(request: BackendRequest, row: Row) -> tuple[str, ...]:
-    """Return what the rows share that give one cell together."""
+    """Return the key of a row's group: the rows of a group give one cell."""
     return (request.backend, row.system) if request.noarch else (request.backend, row.system, row.toolkit or "")
 
 
 def _newest(
     requests: Mapping[Backend, BackendRequest], candidates: Sequence[Row], reasons: Sequence[Exclusion | None]
 ) -> dict[tuple[str, ...], int]:
-    """Return the index of the row of each group with the newest torch, the first of equals."""
+    """Return for each group the index of its row with the newest torch, and of equal ones the first."""
     newest: dict[tuple[str, ...], int] = {}
     for index, (row, why) in enumerate(zip(candidates, reasons, strict=True)):
         request = requests[row.backend]

@@ -55,7 +55,7 @@ def of(config: Config, cell: Cell) -> Iterator[Coverage]:
 
 
 def require(config: Config, cell: Cell) -> None:
-    """Refuse a cell of which a component would have no device code, before anything is fetched for it.
+    """Refuse a cell with a component that would have no device code, before anything is fetched for it.
 
     Raises:
         BuilderError: with the architectures that its toolkit has.

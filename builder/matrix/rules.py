@@ -106,7 +106,7 @@ class BackendRequest:
 
 
 def is_noarch(config: Config, backend: Backend) -> bool:
-    """Whether `backend` gets a wheel of Python files alone: it has no component."""
+    """Whether `backend` gets a pure-Python wheel, because it has no component."""
     return config.framework is Framework.TORCH_NOARCH or not config.components(backend)
 
 
@@ -157,7 +157,7 @@ def _tvm_ffi(request: BackendRequest, row: Row) -> Exclusion | None:
         rule="tvm-ffi",
         message="the row has no tvm-ffi cell",
         key=("tvm-ffi",),
-        remedy="nothing in this file: the matrix builds tvm-ffi cells in other rows alone",
+        remedy="nothing in this file: only other rows of the matrix have tvm-ffi cells",
     )
 
 

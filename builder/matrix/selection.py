@@ -113,7 +113,7 @@ def require_cells(selection: Selection) -> None:
 
 
 def to_build(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = (), here: str) -> tuple[Cell, ...]:
-    """Return the cells in scope, or those that are named, of noarch wheels the one of the system `here`.
+    """Return the cells in scope, or those that are named; of a noarch wheel only the cell of the system `here`.
 
     Raises:
         BuilderError: the scope names a backend that the kernel does not have.

@@ -260,7 +260,7 @@ def test_a_function_that_nothing_defines_is_named_as_the_sources_write_it():
 @pytest.mark.parametrize("symbol", ["torch_dtype_float4_e2m1fn_x2", "_ZN3c105ErrorC1EPKc", "_ZTIN3c105ErrorE"])
 def test_what_a_torch_lacks_is_not_asked_of_the_sources(symbol):
     found = symbols.explain(f"a.so: undefined symbol: {symbol}")
-    assert "the torch that it was loaded with has no such thing" in found.text
+    assert "the torch that it was loaded with does not have it" in found.text
     assert "torch.stable-abi" in found.help
 
 

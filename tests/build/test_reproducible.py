@@ -47,7 +47,9 @@ def test_rules_that_are_off_survive_their_spelling():
 
 
 def test_what_is_no_rule_is_refused():
-    with pytest.raises(BuilderError, match="'stirp' is no rule of reproducible builds\n  help: did you mean 'strip'"):
+    with pytest.raises(
+        BuilderError, match="'stirp' is not a rule of reproducible builds\n  help: did you mean 'strip'"
+    ):
         Rules.without(("stirp",))
 
 

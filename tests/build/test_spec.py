@@ -60,8 +60,12 @@ def test_options_that_are_the_default_are_not_spelled():
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        pytest.param({"lable": False}, "'lable' is no option of a build\n  help: did you mean 'label'?", id="misspelt"),
-        pytest.param({"x": 1}, "'x' is no option of a build\n  help: there are 'wheel-version', 'label'", id="unknown"),
+        pytest.param(
+            {"lable": False}, "'lable' is not an option of a build\n  help: did you mean 'label'?", id="misspelt"
+        ),
+        pytest.param(
+            {"x": 1}, "'x' is not an option of a build\n  help: there are 'wheel-version', 'label'", id="unknown"
+        ),
         pytest.param({"label": "no"}, "the option 'label' is \"no\", not true or false", id="no boolean"),
         pytest.param({"policy": 2}, "the option 'policy' is 2, not a text", id="no text"),
         pytest.param({"load-test": "maybe"}, "the option 'load-test' is \"maybe\"", id="no rule"),

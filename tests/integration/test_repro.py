@@ -156,7 +156,7 @@ def test_what_cannot_be_varied_is_refused_by_name(repro, tiny):
     assert "nothing named 'tmie' can be varied" in done.stderr
     assert "did you mean 'time'?" in done.stderr
     refused = repro(tiny, "--variant", CPU, "--without", "stirp", check=2)
-    assert "'stirp' is no rule of reproducible builds" in refused.stderr
+    assert "'stirp' is not a rule of reproducible builds" in refused.stderr
 
 
 MARKS = {

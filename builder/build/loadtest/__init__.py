@@ -1,6 +1,6 @@
 """Load an unpacked wheel in a fresh process and look every op up under its dispatch key.
 
-That a library imports proves nothing: one built for another torch can import and register nothing, in silence.
+An import alone proves nothing: a library built for another torch can be imported and silently register nothing.
 """
 
 import contextlib
@@ -33,15 +33,15 @@ _KEEP = "'--load-test try' notes it and keeps the wheel"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """What the process that imported a package told, or how it ended without a word."""
+    """What the process that imported a package reported, or how it ended before it did."""
 
     library: str | None = None
-    """What the loader said of the library, where it refused it."""
+    """The loader's message, if it refused the library."""
     failure: Mapping[str, Any] | None = None
     """The exception of the import, and those that caused it."""
     ops: Mapping[str, tuple[str, ...]]
     died: str | None = None
-    """How the process ended, where it did not get to the end."""
+    """How the process ended, if it reported nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +85,10 @@ def load(
         cell: What the wheel is for.
         python: Interpreter of an environment that has the cell's framework.
         libraries: Where the loader also looks, for stand-ins of a GPU's libraries.
-        bytecode: Keep the bytecode of what is imported beside it: torch is half of the time, and the next test's, too.
+        bytecode: Keep the bytecode of what is imported: compiling torch's takes half of the time of each test.
         packages: What a user's environment has besides the framework.
         room: What it sees of the machine besides these; without one it sees all.
-        processes: Those that end where a build is told to.
+        processes: Where its process is listed, to be ended with the build.
     """
     asked = _Asked(package=package, ops=ops, cell=cell, packages=packages or LoadTestPackages())
     found = _run(asked, python, libraries, bytecode=bytecode, room=room, processes=processes)
@@ -107,9 +107,9 @@ def foresee(
     room: Room | None = None,
     processes: Processes | None = None,
 ) -> LoadTest | None:
-    """Import the sources of a package before its library is there; return what no compiler will change.
+    """Import the sources of a package before its library exists; return a failure that compiling will not repair.
 
-    Only a module that is missing and undeclared is told: whatever else is wrong may be the stand-in's fault.
+    Only a missing, undeclared module counts: the stand-in for the library may be the cause of anything else.
     """
     asked = _Asked(package=package, ops=ops, cell=cell, packages=packages or LoadTestPackages())
     found = _run(asked, python, libraries, bytecode=bytecode, stand_in=not cell.noarch, room=room, processes=processes)
@@ -158,7 +158,7 @@ def _broken(asked: _Asked, reason: str, found: _Found) -> LoadTest:
 
 
 def _judge_library(asked: _Asked, found: _Found, said: str) -> LoadTest:
-    """Tell what the loader said of the library: the package's own words may hide it."""
+    """Report the loader's message about the library, which the package's own message may hide."""
     if lacks_a_driver(said):
         return LoadTest(outcome=LoadState.IMPORTED, ops=found.ops, reason=_placeless(asked, said))
     reason = f"the built {asked.package.name} does not load: "
@@ -212,7 +212,7 @@ def _judge_ops(asked: _Asked, found: _Found) -> LoadTest:
 
 
 def keep_bytecode(module: str, *, python: Path, room: Room) -> None:
-    """Import the framework by itself, for its bytecode alone; what goes wrong is the load test's to tell."""
+    """Import the framework by itself, only to make its bytecode; the load test reports what goes wrong."""
     env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/tmp", **hidden()}  # noqa: S108  the sandbox has its own
     argv = enclose([str(python), "-c", f"import {module}"], room)
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
@@ -288,7 +288,7 @@ def _finish(argv: list[str], env: Mapping[str, str], processes: Processes | None
 
 
 def _read(result: Path, done: "subprocess.CompletedProcess[str]") -> _Found:
-    """Read what the process told; one that ended on the way has told nothing but how."""
+    """Read what the process reported, or how it ended if it reported nothing."""
     told = json.loads(result.read_text(encoding="utf-8")) if result.is_file() else None
     if told is None or not told["done"]:
         last = (done.stderr.strip().splitlines() or [""])[-1]

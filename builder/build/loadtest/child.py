@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def _load_library(asked: Asked, found: Found) -> None:
-    """Load the library by itself, so that no package hides what the loader says, and none is too lazy to load it."""
+    """Load the library by itself: a package may hide what the loader says, or load it only at the first call."""
     if asked["library"] is None:
         return
     try:
@@ -61,7 +61,7 @@ def _stand_in(asked: Asked) -> None:
 
 
 class _Anything:
-    """Something that has every attribute and can be called and subscripted; it notes when it decides anything."""
+    """Has every attribute, and can be called and subscripted; it notes when its value decides something."""
 
     used = False
 
@@ -112,7 +112,7 @@ def _failure(asked: Asked, failed: BaseException) -> Found:
                 "origins": [str(frame.f_globals.get("__name__", "")) for frame, _ in frames],
             }
         )
-        # A handler that raises another error by itself says why it gave up; an accident in a handler does not.
+        # A handler raises an ImportError or RuntimeError to explain what it handled; other errors in it are accidents.
         wraps = type(error) in (ImportError, RuntimeError)
         error = error.__cause__ or (error.__context__ if wraps and not error.__suppress_context__ else None)
     return {"chain": chain, "text": _text(failed), "used-stand-in": _Anything.used}

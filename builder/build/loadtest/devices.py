@@ -1,4 +1,4 @@
-"""How a kernel that asks for a device while it is imported ends on a machine without one: the facts of devices.toml."""
+"""Recognize a kernel that asks for a GPU while it is imported, on a machine without one: the facts of devices.toml."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -14,12 +14,12 @@ def _table() -> dict[str, Any]:
 
 
 def hidden() -> Mapping[str, str]:
-    """Return the variables that hide the devices of a machine: a wheel is judged alike with and without."""
+    """Return the variables that hide the devices of a machine, so that a test ends alike with and without them."""
     return dict(_table()["hidden"])
 
 
 def asks_for_a_device(link: Mapping[str, Any]) -> bool:
-    """Whether an exception is one that the absence of a device raises: by its type and the place it comes from."""
+    """Whether an exception means that there is no device, by its type and the module that raised it."""
     origin = link["origins"][-1] if link["origins"] else ""
     known = any(
         row["type"] in link["types"]
@@ -35,5 +35,5 @@ def _is_of_the_loader(link: Mapping[str, Any]) -> bool:
 
 
 def lacks_a_driver(said: str) -> bool:
-    """Whether the loader says that a library is missing that comes with a driver."""
+    """Whether the loader says that a library of a driver is missing."""
     return any(said.startswith(name) and "cannot open shared object" in said for name in _table()["library"]["driver"])

@@ -4,7 +4,7 @@ import ast
 
 
 def imported(source: bytes) -> frozenset[str]:
-    """Return the top-level modules that a file imports, wherever it does; none of a file that cannot be read."""
+    """Return the top-level modules that a file imports anywhere in it; none if it cannot be parsed."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""What became of the load test of a wheel, as one value for reports, records, indexes and people."""
+"""The outcome of the load test of a wheel: one value for reports, records, indexes and people."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,13 +21,13 @@ class LoadState(str, Enum):
     LOADED = "loaded"
     """The package is imported, and the ops of its library are registered."""
     IMPORTED = "imported"
-    """The package asks for a device while it is imported: no machine without a GPU comes further."""
+    """The package asks for a device while it is imported: a machine without a GPU cannot test more."""
     NOT_IMPORTABLE = "not-importable"
-    """The package wants a module that build.toml does not declare."""
+    """The package imports a module that build.toml does not declare."""
     BROKEN = "broken"
     """The library does not load, or the package raises an error, or registers nothing."""
     NOT_TESTED = "not-tested"
-    """Nothing can be said: the reason tells why."""
+    """It was not tested; the reason says why."""
 
     def __str__(self) -> str:
         return self.value
@@ -45,7 +45,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadTest:
-    """The end of a load test."""
+    """The result of a load test."""
 
     outcome: LoadState
     ops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -53,19 +53,19 @@ class LoadTest:
     reason: str = ""
     """Why it is not `loaded`, in a sentence."""
     details: str = ""
-    """What Python said, where that tells more."""
+    """Python's own message, if it says more."""
     help: str | None = None
     """What to do about it."""
     module: str | None = None
     """The module that is missing."""
     by_choice: bool = False
-    """Whether it was asked that nothing is tested."""
+    """Whether the user asked for no test."""
     packages: tuple[str, ...] = ()
     """What the environment had besides the framework, such as `triton 3.7.1`."""
 
     @property
     def refused(self) -> bool:
-        """Whether a wheel with this outcome is no wheel that anybody can use."""
+        """Whether nobody could use a wheel with this outcome."""
         return self.outcome in REFUSED
 
     @property
@@ -85,7 +85,7 @@ class LoadTest:
             raise LoadError(f"{self.reason}{details}", help=self.help)
 
     def answers(self, rule: LoadTestRule) -> bool:
-        """Whether this outcome of an earlier test is all that `rule` asks for: else the wheel is tested again."""
+        """Whether this outcome of an earlier test satisfies `rule`; if not, the wheel is tested again."""
         match rule:
             case LoadTestRule.SKIP:
                 return True
@@ -99,7 +99,7 @@ class LoadTest:
         return replace(self, packages=names)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a machine wants to know: nothing that differs from one run to the next."""
+        """Return it as JSON values, with nothing that differs from one run to the next."""
         return {
             "outcome": self.outcome.value,
             "ops": {name: list(keys) for name, keys in self.ops.items()},
@@ -112,7 +112,7 @@ class LoadTest:
 
     @classmethod
     def from_report(cls, report: Mapping[str, Any]) -> "LoadTest":
-        """Read the outcome that a report of a build notes; one of before there were outcomes has the ops alone."""
+        """Read the outcome from the report of a build; reports of older builders have only the ops."""
         table = report.get("load-test")
         if table is None:
             ops = report.get("ops")
@@ -131,4 +131,4 @@ class LoadTest:
 
 
 SKIPPED = LoadTest(outcome=LoadState.NOT_TESTED, reason="it was asked for no load test", by_choice=True)
-"""What a build has that was asked for no load test."""
+"""The result of a build that was asked for no load test."""

@@ -100,11 +100,9 @@ def remedy(module: str, *, package: Path, backend: Backend) -> str:
         return f"""add python-depends = ["{tables[str(backend)]}"] to [general.{backend}] of build.toml"""
     if tables:
         (table, name), *_ = tables.items()
-        return f"'{name}' can be declared in [general.{table}] alone: import it only where the backend is {table}"
+        return f"'{name}' can only be declared in [general.{table}]: import it only where the backend is {table}"
     if (package / module).is_dir() or (package / f"{module}.py").is_file():
-        return (
-            f"'{module}' is a part of this kernel: write 'from . import {module}', as its own name is not on the path"
-        )
+        return f"'{module}' is a part of this kernel: write 'from . import {module}', because it is no top-level module"
     if module in dependencies.table()["brought"]:
         backends = ", ".join(dependencies.table()["brought"][module]["backends"])
         return (

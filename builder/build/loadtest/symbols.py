@@ -32,7 +32,7 @@ def explain(said: str) -> Undefined | None:
         return None
     symbol = match[1]
     if _OF_TORCH.match(symbol):
-        missing, remedy = "the torch that it was loaded with has no such thing", _ANOTHER_TORCH
+        missing, remedy = "the torch that it was loaded with does not have it", _ANOTHER_TORCH
     elif (library := owner(symbol)) is not None:
         facts = _table()["library"][library]
         missing = f"it is of '{library}', {facts['is']}, which the kernel is not linked to"

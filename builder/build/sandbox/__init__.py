@@ -29,7 +29,7 @@ exec "$@"
 def obstacle() -> str | None:
     """Return why no sandbox can be made here; None where one can."""
     if not sys.platform.startswith("linux"):
-        return "sandboxes are made of Linux's namespaces"
+        return "sandboxes need the namespaces of Linux"
     try:
         probe = subprocess.run(
             enclose(["/bin/sh", "-c", ":"], Room()), capture_output=True, text=True, check=False, timeout=_PROBE_TIMEOUT
@@ -49,7 +49,7 @@ def enclose(argv: list[str], room: Room) -> list[str]:
 
 @cache
 def available() -> bool:
-    """Whether the kernel lets this user mount in a user namespace."""
+    """Whether Linux lets this user mount in a user namespace."""
     if not sys.platform.startswith("linux") or not _mount_point():
         return False
     try:

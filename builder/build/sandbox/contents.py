@@ -16,9 +16,9 @@ from builder.toolchain.tool import REACHES_BUILD
 _ONEAPI = Path("/opt/intel/oneapi")
 _ELF = b"\x7fELF"
 _SHORTEST = 2
-"""Parts of a path such as /opt, which is no compiler's own."""
+"""Parts of a path such as /opt, which does not belong to one compiler alone."""
 _FOLDERS = re.compile(r"(?<![\w.-])/[^\s:=()]+")
-"""Paths in what a compiler and the loader say of where they look."""
+"""Paths in the output of a compiler or the loader."""
 
 
 def of_build(job: BuildJob, *, scratch: Path, canonical: bool, variables: Mapping[str, str]) -> Room:

@@ -37,7 +37,7 @@ _KEPT = {
 """Flags of a mount that only its owner may change."""
 _BASE = "/tmp"  # noqa: S108  only to mount on it: it is on every machine
 _TURNS, _TURN = 6, 0.05
-"""How long, in turns of seconds, all may take from a signal to their end: compilers remove their halves of files."""
+"""Seconds that processes get to end after a signal, in turns: compilers remove half-written files."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 Plan = list[tuple[str, str, str]]
