@@ -20,7 +20,7 @@ _RESERVED = 0.1
 """Share of the memory that stays free for everything else."""
 _TOKEN = b"+"
 _TURN = 0.2
-"""Seconds after which a wait looks whether it is still wanted."""
+"""Seconds after which a waiting cell looks whether it was told to give up."""
 
 
 def file_memory(cell: Cell) -> int:
@@ -71,8 +71,8 @@ def _limits(root: Path, group: str, *, file: str) -> Iterator[int]:
 class Budget:
     """Memory that cells reserve before they start and release when they end.
 
-    Cells that ask the jobserver have together as many compilers as there are cores, however many cells these are: they
-    take the memory of that many of the largest. A cell for which that is too much has a number of its own.
+    Cells that ask the jobserver run, together, as many compilers as there are cores: they reserve that many times the
+    memory of the largest one. A cell for which that is too much gets a fixed number of compilers of its own.
     """
 
     def __init__(self, limits: Machine) -> None:
@@ -86,7 +86,7 @@ class Budget:
 
     @contextlib.contextmanager
     def admit(self, cell: Cell, *, alone: bool = False, learned: int | None = None) -> Iterator[int]:
-        """Wait until the cell fits, and yield how many compilers it may run at once; all cores: by the jobserver.
+        """Wait until the cell fits; yield how many compilers it may run, where all cores mean: by the jobserver.
 
         A cell that is too large for the whole budget runs alone, one compiler at a time. `learned` is what the largest
         compiler of an earlier build took, in bytes.

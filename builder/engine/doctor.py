@@ -70,14 +70,14 @@ def facts(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
     obstacle = sandbox.obstacle()
     yield Fact(
         name="sandbox",
-        found="namespaces of the user" if obstacle is None else None,
+        found="user namespaces" if obstacle is None else None,
         help=f"builds are unsandboxed ({obstacle}): allow user namespaces, as docs/reproducibility.md says",
     )
     mounts = obstacle is None or sandbox.available()
     yield Fact(
         name="fixed build path",
         found=f"{sandbox.CANONICAL}, in a mount namespace" if mounts else None,
-        help="the kernel allows no user namespaces: builds map their paths away instead",
+        help="Linux allows no user namespaces here: compilers remove the paths of the build instead",
     )
     yield _store(store)
 

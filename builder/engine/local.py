@@ -34,7 +34,7 @@ _GRACE = 30.0
 """Most seconds before a time limit at which compilers are told to end."""
 _GRACE_SHARE = 0.1
 _MOST_CELLS = 16
-"""Cells that are looked at side by side; how many compile is the budget's business."""
+"""Cells that are prepared at the same time; the budget decides how many compile."""
 
 
 def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen: Listen) -> tuple[CellOutcome, ...]:
@@ -165,7 +165,7 @@ class _Worker:
                     return self._finish(cell, prepared)
 
     def _used(self, prepared: Prepared) -> Mapping[str, Path]:
-        """Return what of the store a build needs, by the lock that keeps it from being removed."""
+        """Return the folders of the store that a build needs, each by the lock that keeps it from being removed."""
         fetched = self.options.store.root / HEADERS
         headers = [folder for folder in prepared.job.headers.values() if folder.parent == fetched]
         return {

@@ -113,7 +113,7 @@ class _Run:
             "set": self.nix.package_set if self.nix.package_set in (HOST, NIXPKGS) else _folder(self.nix.package_set),
             "settings": _settings(self.nix.package_set),
             "system": toolchain.system(),
-            # A value that is the default is not said: the derivation is that of the flake.
+            # Defaults are left out, so that the derivation is that of the flake.
             "options": options.of_build.to_json(),
             "variants": [cell.variant for cell in cells],
         }

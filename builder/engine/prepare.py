@@ -44,7 +44,7 @@ class Request:
     spec: BuildSpec
     project: Project
     python: Path
-    """What its environment is made with; without isolation, what has the framework."""
+    """The interpreter of its environment; without isolation, the one that has the framework."""
     framework: FrameworkIdentity | None = None
     """The framework, where it is installed already: without isolation."""
 

@@ -122,7 +122,7 @@ class Part:
     """Files by system and Python tag."""
 
     def serves(self, reference: str, requirement: Requirement) -> bool:
-        """Tell whether this is the part that `reference`, such as `torch/cpu`, means for a requirement."""
+        """Whether `reference`, such as `torch/cpu`, means this part for a requirement."""
         name, _, compute = reference.partition("/")
         return (
             self.name == name
@@ -175,7 +175,7 @@ class Pins:
         return tuple(python for python in self.pythons if self._find(replace(requirement, python=python)) is not None)
 
     def requirements(self) -> Iterator[Requirement]:
-        """Yield everything that has an environment."""
+        """Yield every requirement for which an environment is pinned."""
         versions = dict.fromkeys(part.version for part in self.parts if part.version is not None)
         computes = dict.fromkeys(compute for part in self.parts for compute in part.compute)
         ways = product(Framework, versions, computes, systems.built(), (False, True), self.pythons)

@@ -1,4 +1,4 @@
-"""The form of the pin file: read as it is, and every rule it breaks named."""
+"""Read the pin file, and name every rule that it breaks."""
 
 import re
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def tags(file: str) -> tuple[str, str, str]:
 
 
 def serves(file: str, *, system: str, python: str) -> bool:
-    """Tell whether a wheel can be installed for a Python (or `any`) on a system."""
+    """Whether a wheel can be installed for a Python (or `any`) on a system."""
     pythons, abi, platforms = tags(file)
     platform = any(systems.built()[system].platforms.fullmatch(tag) for tag in platforms.split("."))
     generic = any(tag.startswith("py") for tag in pythons.split("."))

@@ -1,1 +1,1 @@
-"""Publish: a site to a directory or a bucket, a hub layout to the hub. What is there never changes."""
+"""Publish: a site to a directory or a bucket, a hub layout to the hub. What was published never changes."""

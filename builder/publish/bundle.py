@@ -60,7 +60,7 @@ def origin(*, kernel: Path | None, commit: str | None) -> Commit | None:
 
 
 def lay_out(wheels: Sequence[KernelWheel], *, commit: Commit | None = None) -> dict[str, dict[str, Member]]:
-    """Return the files of each variant directory; the digest of a variant leaves `metadata.json` out, so it holds.
+    """Return the files of each variant directory; `metadata.json`, which is completed, is not in their digest.
 
     Raises:
         BuilderError: the wheels are of several kernels, or two are of one variant.

@@ -21,7 +21,7 @@ _ROOT = "build"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """A directory that `builder bundle` wrote, found whole."""
+    """A directory that `builder bundle` wrote, checked to be complete."""
 
     kernel: str
     version: int

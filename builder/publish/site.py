@@ -19,7 +19,7 @@ class SitePlan:
     wheels: tuple[str, ...]
     """Names of the wheels that the target does not list yet."""
     fixed: tuple[str, ...]
-    """Paths of all files that never change; those that are there are left out when they are sent."""
+    """Paths of all files that never change; those that the target has are not sent again."""
     pages: tuple[str, ...]
     unsandboxed: tuple[str, ...] = ()
     """Those of the new wheels that were built without a sandbox."""

@@ -1,4 +1,4 @@
-"""Which sources of a kernel are compiled with the name of its ops, and so again at every edit; the rest is linked."""
+"""Which sources of a kernel are compiled with the name of its ops, so that every edit compiles them again."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ _GENERATED = "torch-ext/registration.h"
 def compiled_into(
     sources: Iterable[str], files: Mapping[str, bytes], *, framework: Framework
 ) -> tuple[str, ...] | None:
-    """Return the sources that use the name in a way of their own; None for all of them, since a header does."""
+    """Return the sources that use the name themselves; None for all sources, because a header does."""
     macro = _MACROS[framework]
     if any(_uses(macro, text) for path, text in files.items() if path.endswith(HEADERS) and path != _GENERATED):
         return None

@@ -1,4 +1,4 @@
-"""What a package says of itself: the client's metadata.json, and the fields of pyproject.toml."""
+"""The metadata of a package: metadata.json, which the client reads, and the fields of pyproject.toml."""
 
 import json
 from typing import Any
@@ -36,12 +36,12 @@ def client(config: Config, backend: Backend, *, ops: str, completed: bool) -> st
 
 
 def framework_requirement(framework: Framework, *, noarch: bool, stable_abi: Version | None) -> str | None:
-    """Return what a wheel asks for of its framework; None where the version that it is built with decides.
+    """Return the framework that a wheel requires; None if that depends on the version that it is built with.
 
-    What decides then is `requirement.py` in a project, and `metadata.requirements` in a build of `builder`.
+    `requirement.py` of a project, or `metadata.requirements` in a build of `builder`, then adds it.
     """
     if noarch:
-        return "torch"  # what finds the backend when the package is imported, whatever the framework of others
+        return "torch"  # _ops.py asks it for the backend, whatever the framework is
     return None if stable_abi is None or framework is Framework.TVM_FFI else f"torch>={stable_abi}"
 
 

@@ -60,7 +60,7 @@ KEYWORDS = frozenset(
         "WITHOUT_ALL",
     }
 )
-"""Words that the functions of a rendered project read as their own wherever they stand."""
+"""Keywords of the functions of a rendered project, which no argument may be: they would be read as keywords."""
 
 _PATH = re.compile(r"[A-Za-z0-9_./+-]+", re.ASCII)
 _BARE = re.compile(r"[A-Za-z0-9_./+:=>,-]+", re.ASCII)

@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """A variation, and what differs by it."""
+    """A variation, and what differs because of it."""
 
     variations: tuple[str, ...]
     """One name, or several that only together make a difference."""
@@ -46,7 +46,7 @@ class Result:
         return not self.causes
 
     def to_json(self) -> dict[str, object]:
-        """Return what a machine wants to know."""
+        """Return it as JSON values."""
         causes = [
             {
                 "variations": list(cause.variations),
@@ -122,7 +122,7 @@ class _Search:
         return self.builder.build(setting)
 
     def causes(self, variations: Sequence[Variation], varied: Build) -> tuple[Cause, ...]:
-        """Return the causes: first what differs anyway, then by halves what each variation adds."""
+        """Find the causes: first what differs without any variation, then, by halving, what each variation adds."""
         self.say("the bytes differ: building once more as it is")
         found: list[Cause] = []
         again = self.builder.build(self.setting)
@@ -135,7 +135,7 @@ class _Search:
         return tuple(found)
 
     def _why_unstable(self) -> str:
-        """Return whether what differs from build to build is the clock's doing."""
+        """Return why builds differ by themselves: because of the clock, or anything else."""
         setting = frozen(self.setting, self.bench)
         if setting == self.setting:
             return REPEATED

@@ -1,4 +1,4 @@
-"""What a published wheel says of its inputs, against what is here: said before any byte is compared."""
+"""Compare the inputs that a published wheel records with those here, before any bytes are compared."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _MEANING = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """One input that is another here than in the published wheel."""
+    """One input that differs from that of the published wheel."""
 
     name: str
     meaning: str
@@ -45,7 +45,7 @@ class Published:
         """Read a wheel.
 
         Raises:
-            BuilderError: it is no wheel of `builder`, or its record is not complete.
+            BuilderError: it is not a wheel of `builder`, or its record is not complete.
         """
         found = kernel_wheel.read(path)
         inputs = inputs_of(found.metadata)

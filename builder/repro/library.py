@@ -35,7 +35,7 @@ class _Image:
 
 
 def check_reader() -> None:
-    """Refuse to begin without the reader of libraries, which is an optional dependency.
+    """Refuse to begin without pyelftools, which is an optional dependency.
 
     Raises:
         ToolError: pyelftools is not installed.

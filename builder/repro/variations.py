@@ -22,11 +22,11 @@ class Setting:
     store: Path
     cwd: Path
     copied: bool = False
-    """Whether the kernel is a copy of the user's folder, all of which is meant to be there."""
+    """Whether the kernel is already a copy of the user's folder; a copy of it then has all of its files."""
     backwards: bool = False
     """Whether copies of the kernel are made from its last file to its first."""
     prefix: tuple[str, ...] = ()
-    """Words before the command: what runs it."""
+    """Words before the command: the program that runs it."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """Variables of the user that are set."""
     inside: Mapping[str, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Bench:
     """Empty, and of this run alone."""
     preload: Preload | None
     round: int = 1
-    """Which varied build it is: values that have several take the next one each time."""
+    """The number of the varied build: variations with several values take the next one each time."""
 
     @property
     def elsewhere(self) -> Path:
@@ -242,7 +242,7 @@ def _needs_names(_: Bench) -> str | None:
     return None if _can_run(*words) else _NO_NAMESPACES
 
 
-_NO_NAMESPACES = "this kernel allows no user namespaces, or unshare is too old"
+_NO_NAMESPACES = "Linux allows no user namespaces here, or unshare is too old"
 
 
 @cache

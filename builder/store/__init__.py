@@ -114,7 +114,7 @@ class Store:
             return "anybody may write into it"
         if status.st_uid in (os.geteuid(), 0, self.root.stat().st_uid) or self.shared:
             return None
-        return f"it belongs to the user {status.st_uid}, whom this store does not believe"
+        return f"it belongs to the user {status.st_uid}, whom this store does not trust"
 
     def _drop_leftovers(self) -> None:
         """Remove the unfinished entries of killed processes; no process holds the lock of their key."""
@@ -130,7 +130,7 @@ class Store:
                         path.unlink()
 
     def find(self, key: str) -> StoredWheel | Damaged | None:
-        """Return the entry of `key` if there is one; report one whose wheel is not the one that was stored."""
+        """Return the entry of `key` if there is one; report a damaged one."""
         folder = self.root / "wheels" / key
         if not os.path.lexists(folder):
             return None
@@ -216,8 +216,8 @@ class Store:
     def lock(self, name: str, *, wait: bool = True, give_up: Callable[[], bool] | None = None) -> Iterator[bool]:
         """Hold the lock `name`; yields whether it is held.
 
-        The kernel drops it when a process dies, on this host or another: no lock is ever stale. One that waits
-        looks now and then whether it should `give_up`: a thread that sleeps in the kernel hears no Ctrl-C.
+        The system drops it when a process dies, on this host or another: no lock is ever stale. While it waits,
+        it looks at times whether it should `give_up`: a thread that sleeps in a system call does not notice Ctrl-C.
 
         Raises:
             StoppedError: it gave up.

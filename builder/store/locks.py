@@ -1,4 +1,4 @@
-"""Locks of a store: `flock`s on files that stay; the kernel drops them when a process dies, here or on another host."""
+"""Locks of a store: `flock`s on files that stay; the system drops them when a process dies, here or on another host."""
 
 import contextlib
 import errno

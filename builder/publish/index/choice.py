@@ -11,8 +11,8 @@ from builder.wheel.kernel_wheel import KernelWheel
 def by_environment(wheels: Iterable[KernelWheel]) -> Mapping[str, tuple[KernelWheel, ...]]:
     """Return the wheels for each `torch<version>-<compute>` that some wheel fits, by its name; the newest torch first.
 
-    Wheels of one version of a kernel differ in a label alone. An installer takes the highest label that its
-    requirements allow, and `torch==2.13.*` is as true of a CPU build as of one for CUDA 13.
+    Wheels of one version of a kernel differ only in a label. An installer takes the highest label that its
+    requirements allow, and `torch==2.13.*` matches a CPU build as well as one for CUDA 13.
     """
     listed = tuple(wheels)
     found = {}
@@ -32,7 +32,7 @@ def environment(torch: Version, compute: str) -> str:
 
 
 def fits(variant: Variant, *, torch: Version, compute: str) -> bool:
-    """Whether a wheel of `variant` loads where `torch` was built for `compute`; its system is not asked."""
+    """Whether a wheel of `variant` loads where `torch` was built for `compute`; its system is ignored."""
     match variant.framework:
         case Framework.TORCH_NOARCH:
             return backend_of(compute) is variant.backend

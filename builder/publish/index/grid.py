@@ -113,6 +113,6 @@ def _grid_wheel(kernel_wheel: KernelWheel, *, files: str) -> GridWheel:
 
 
 def _load_test(kernel_wheel: KernelWheel) -> str:
-    """Say what the record beside a wheel says; a wheel says nothing of the machine that tested it."""
+    """Return the load test in the record of a wheel; the wheel itself says nothing of the machine that tested it."""
     known = record.read(kernel_wheel.wheel.path, sha256=kernel_wheel.sha256)
     return "not known, as it has no record" if known is None else known.words

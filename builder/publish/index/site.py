@@ -62,7 +62,7 @@ def build(
 
 
 def _records(wheels: Sequence[KernelWheel]) -> dict[str, bytes]:
-    """Return the records of the wheels: a test on another day may come further, so they change."""
+    """Return the records of the wheels, which may change: a later load test may come further."""
     known = (
         kernel_wheel
         for kernel_wheel in wheels
@@ -100,7 +100,7 @@ def _check_names(wheels: Sequence[KernelWheel]) -> None:
 
 
 def _check_variants(wheels: Sequence[KernelWheel]) -> None:
-    """Refuse files between which an installer would choose by the platform tag alone, and a person not at all."""
+    """Refuse wheels that differ only in the platform tag: an installer would choose by it, and a person could not."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for kernel_wheel in wheels:
         key = (kernel_wheel.wheel.name, str(kernel_wheel.wheel.version), str(kernel_wheel.variant))
