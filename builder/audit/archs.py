@@ -7,6 +7,7 @@ from builder.audit.subject import Subject
 from builder.binary import device_code
 from builder.binary.device_code import Image
 from builder.config.values import Framework
+from builder.wheel import release
 
 RULE = "archs"
 
@@ -15,6 +16,9 @@ _SHOWN = 10
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Compare the device code of all libraries with the plan, or with `metadata.json`."""
+    reason = release.obstacle(subject.metadata)
+    if reason is not None:
+        yield _unreleased(subject.module, reason)
     facts = subject.facts
     if facts is None or facts.framework is Framework.TORCH_NOARCH or not subject.libraries:
         return
@@ -36,6 +40,17 @@ def check(subject: Subject) -> Iterator[Finding]:
     yield from (_missing(file, image, source) for image in sorted(wanted - found))
     for library in subject.libraries:
         yield from (_extra(library.name, image, source) for image in sorted(library.images - wanted))
+
+
+def _unreleased(module: str, reason: str) -> Finding:
+    return Finding(
+        file=f"{module}/metadata.json",
+        rule=RULE,
+        symbol="build.archs",
+        why=f"it is not for release: {reason}",
+        remedy="build it without --archs before you publish it",
+        severity="note",
+    )
 
 
 def _missing(file: str, image: Image, source: str) -> Finding:

@@ -71,7 +71,11 @@ def prepared_here(spec: BuildSpec, environ: Mapping[str, str], *, sandboxed: boo
         spec=spec,
         kernel=loaded,
         project=render.render(
-            loaded, cell.backend, unique_id=options.unique_id, allow_unsafe_flags=options.allow_unsafe_flags
+            loaded,
+            cell.backend,
+            unique_id=options.unique_id,
+            allow_unsafe_flags=options.allow_unsafe_flags,
+            only=options.wheel.only,
         ),
         framework=identity_of(cell.framework, site_packages),
         toolchain=toolchain.of_cell(cell, environ=variables, root=root),

@@ -91,6 +91,8 @@ def record(given: Ingredients) -> BuildRecord:
             "label": str(wheel.label),
             "policy": wheel.policy,
             "requires": ", ".join(requirements),
+            # A quick build is never taken for a full one, also where both compile the same.
+            **({"archs": " ".join(wheel.only)} if wheel.only else {}),
         },
         project=file_digests(given.project.files),
         framework=asdict(given.framework),

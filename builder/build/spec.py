@@ -1,7 +1,7 @@
 """The specification of one build: one value for every engine; Nix passes it as JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from builder.build import reproducible
 from builder.config import Backend, Framework, LoadTestRule, Version
 from builder.errors import BuilderError
-from builder.matrix import Cell
+from builder.matrix import Cell, quick
 from builder.pins import PinnedWheel, PinSet, dotted
 from builder.wheel.archive import EPOCH
 from builder.wheel.options import WheelOptions
@@ -47,7 +47,9 @@ class BuildOptions:
             found[name] = value
         rule = found["load-test"]
         return cls(
-            wheel=WheelOptions(version=found["wheel-version"], label=found["label"], policy=found["policy"]),
+            wheel=WheelOptions(
+                version=found["wheel-version"], label=found["label"], policy=found["policy"], only=_only(found["archs"])
+            ),
             unique_id=found["unique-id"],
             allow_unsafe_flags=found["allow-unsafe-flags"],
             epoch=reproducible.checked_epoch(str(found["epoch"]), name="the option 'epoch'"),
@@ -63,6 +65,9 @@ def _check(name: str, value: object, known: Mapping[str, object]) -> None:
     usual = known[name]
     if isinstance(usual, bool):
         fits, kind = isinstance(value, bool), "true or false"
+    elif isinstance(usual, list):
+        fits = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        kind = "a list of texts"
     elif name == "load-test":
         rules = [rule.value for rule in LoadTestRule]
         fits, kind = value is None or value in rules, f"one of {listed(rules)}"
@@ -74,11 +79,16 @@ def _check(name: str, value: object, known: Mapping[str, object]) -> None:
         )
 
 
+def _only(archs: Sequence[str]) -> tuple[str, ...]:
+    return quick.parse(",".join(archs)).archs if archs else ()
+
+
 def _options(options: BuildOptions) -> dict[str, Any]:
     return {
         "wheel-version": options.wheel.version,
         "label": options.wheel.label,
         "policy": options.wheel.policy,
+        "archs": list(options.wheel.only),
         "unique-id": options.unique_id,
         "allow-unsafe-flags": options.allow_unsafe_flags,
         "epoch": options.epoch,

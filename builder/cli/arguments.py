@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from click.shell_completion import CompletionItem
 
 from builder.cli import completing
 from builder.config.values import Backend, LoadTestRule
+from builder.errors import BuilderError
+from builder.matrix import quick
 from builder.wording import listed, nearest, quoted
 
 kernel_argument = click.argument(
@@ -118,6 +121,38 @@ load_test_option = click.option(
     help="A wheel that cannot be imported: refuse it, note it and keep it, or do not try. "
     "Default: 'build.load-test' of build.toml, else require.",
 )
+
+
+class Archs(click.ParamType[Any]):
+    """The GPUs that a quick build is for: `native`, or their architectures as `TargetGpus`."""
+
+    name = "archs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the GPUs that `value` names."""
+        if not isinstance(value, str) or value == quick.NATIVE:
+            return value
+        try:
+            return quick.parse(value)
+        except BuilderError as error:
+            self.fail(f"{error.message}: {error.help}", param, ctx)
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002  click's signature
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Return the word that is no architecture."""
+        return [CompletionItem(quick.NATIVE)] if quick.NATIVE.startswith(incomplete) else []
+
+
+allow_quick_option = click.option("--allow-quick", is_flag=True, help="Take also wheels of quick builds (--archs).")
+
+
+def archs_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option that names the GPUs of a quick build."""
+    return click.option("--archs", type=Archs(), metavar="native|LIST", help=what)
 
 
 _NUMBER = "[0-9]{1,12}"

@@ -15,7 +15,7 @@ from builder import terminal
 from builder.binary.manylinux import MANYLINUX
 from builder.build.reproducible import Rules
 from builder.cli import selecting, view
-from builder.cli.arguments import Age, Size, kernel_argument, load_test_option, store_option
+from builder.cli.arguments import Age, Size, archs_option, kernel_argument, load_test_option, store_option
 from builder.cli.selecting import backends_option, sets_option, unbundled_option, variants_option
 from builder.config import Backend, LoadTestRule
 from builder.engine import budget, decision, local
@@ -24,6 +24,7 @@ from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.files import write_atomic
 from builder.matrix import Cell
+from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
 from builder.store import Store
 from builder.store.locks import StoppedError
@@ -54,6 +55,7 @@ from builder.wheel.options import WheelOptions
 @click.option("--manylinux", "policy", default=MANYLINUX, show_default=True, help="Newest policy to accept.")
 @click.option("--unique-id", metavar="ID", help="Name the ops by this and not by their content.")
 @click.option("--allow-unsafe-flags", is_flag=True, help="Accept flags that load code into the compiler.")
+@archs_option("Quick build for these GPUs alone, such as 9.0a,8.0 or gfx942; not a release.")
 @load_test_option
 @click.option("--rebuild", is_flag=True, help="Build also what the store has.")
 @click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next build goes on.")
@@ -88,6 +90,7 @@ def command(
     policy: str,
     unique_id: str | None,
     allow_unsafe_flags: bool,
+    archs: TargetGpus | str | None,
     load_test: LoadTestRule | None,
     rebuild: bool,
     time_limit: float | None,
@@ -104,7 +107,7 @@ def command(
     loaded = kernels.load(kernel)
     named = bool(variants)
     scope = Scope(sets=sets, backends=backends, unbundled=unbundled)
-    cells = selecting.cells(loaded, scope, variants=variants)
+    cells, only = selecting.for_gpus(loaded, scope, archs, variants=variants, environ=os.environ)
     limits = budget.machine()
     options = Options(
         store=Store(store),
@@ -113,7 +116,7 @@ def command(
         environ=dict(os.environ),
         isolation=not no_isolation,
         python=python,
-        wheel=WheelOptions(version=wheel_version, label=label, policy=policy),
+        wheel=WheelOptions(version=wheel_version, label=label, policy=policy, only=only),
         unique_id=unique_id,
         allow_unsafe_flags=allow_unsafe_flags,
         load_test=load_test,

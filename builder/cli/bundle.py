@@ -6,8 +6,9 @@ import click
 
 from builder import terminal
 from builder.cli import completing
+from builder.cli.arguments import allow_quick_option
 from builder.publish import bundle, card
-from builder.wheel import kernel_wheel
+from builder.wheel import kernel_wheel, release
 
 
 @click.command()
@@ -23,6 +24,7 @@ from builder.wheel import kernel_wheel
 )
 @click.option("--commit", metavar="SHA", help="Commit that the wheels were built from; all of its digits.")
 @click.option("--repo-id", metavar="OWNER/NAME", help="Repository on the hub, for the card.")
+@allow_quick_option
 @click.option("--force", is_flag=True, help="Replace variants that are there with other content.")
 def command(
     wheels: tuple[Path, ...],
@@ -31,10 +33,12 @@ def command(
     commit: str | None,
     repo_id: str | None,
     *,
+    allow_quick: bool,
     force: bool,
 ) -> None:
     """Lay wheels out for the hub: build/<variant>/..., which the `kernels` client loads."""
     read = kernel_wheel.read_all(wheels)
+    release.require({str(each.wheel.path): each.not_for_release for each in read}, allowed=allow_quick)
     origin = _origin(kernel, commit)
     tree = bundle.lay_out(read, commit=origin)
     text = card.fill(card.read(kernel), read[0], variants=(*tree, *bundle.variants_in(output)), repo_id=repo_id)

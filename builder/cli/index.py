@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 
 from builder import terminal
+from builder.cli.arguments import allow_quick_option
 from builder.errors import NothingToDoError
 from builder.publish import index
-from builder.wheel import kernel_wheel
+from builder.wheel import kernel_wheel, release
 
 _INSTALLABLE = re.compile(r"for/[^/]+/simple/index\.html")
 _PORT = 8000
@@ -21,7 +22,8 @@ _PORT = 8000
 @click.option("--output", default="site", show_default=True, type=click.Path(path_type=Path), help="The site.")
 @click.option("--base-url", metavar="URL", help="Where the site will be served; shown in the commands of its pages.")
 @click.option("--variants", is_flag=True, help="Also as wheel variants (drafts of PEP 817 and 825), in variants/.")
-def command(directory: Path, output: Path, base_url: str | None, *, variants: bool) -> None:
+@allow_quick_option
+def command(directory: Path, output: Path, base_url: str | None, *, variants: bool, allow_quick: bool) -> None:
     """Make a package index of the wheels in DIR, or add them to the one that is there.
 
     The result is a directory of static files, for any web server: the simple API for pip and uv, and a page
@@ -32,6 +34,8 @@ def command(directory: Path, output: Path, base_url: str | None, *, variants: bo
     read = kernel_wheel.read_all(
         [*wheels, *(path for name, path in known.items() if name not in {w.name for w in wheels})]
     )
+    mine = {str(each.wheel.path): each.not_for_release for each in read if each.wheel.path in wheels}
+    release.require(mine, allowed=allow_quick)
     site = index.build(read, base_url=base_url, with_variants=variants)
     new = index.write(site, output)
     terminal.out(f"{output}: {len(read)} wheel{'' if len(read) == 1 else 's'}, {new} of them new")

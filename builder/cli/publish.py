@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 
 from builder import terminal
+from builder.cli.arguments import allow_quick_option
 from builder.errors import BuilderError, PublishError
 from builder.publish import card, site, targets
 from builder.publish import hub as hub_
+from builder.wheel import release
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]+(?:/[\w!.*'()+=@-]+)*/?", re.ASCII)
 
@@ -23,6 +25,7 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]+(?:/[\w!.*'()+=@-]+)*/?", re.ASCII)
 @click.option("--branch", help="Hub: another branch than v<version>.")
 @click.option("--replace", is_flag=True, help="Hub: replace variants that are there with other files.")
 @click.option("--allow-unsandboxed", is_flag=True, help="Publish also what was built without a sandbox.")
+@allow_quick_option
 def command(
     source: Path,
     target: str,
@@ -32,6 +35,7 @@ def command(
     dry_run: bool,
     replace: bool,
     allow_unsandboxed: bool,
+    allow_quick: bool,
 ) -> None:
     """Publish SOURCE to TARGET.
 
@@ -44,9 +48,14 @@ def command(
     if target.startswith("hub:"):
         repo_id = target.removeprefix("hub:")
         layout = _layout(source, repo_id, allow_unsandboxed=allow_unsandboxed)
+        release.require(layout.obstacles, allowed=allow_quick)
         _hub(layout, repo_id, endpoint_url, branch=branch, dry_run=dry_run, replace=replace)
     else:
-        _site(source, _target(target, endpoint_url), dry_run=dry_run, allow_unsandboxed=allow_unsandboxed)
+        to = _target(target, endpoint_url)
+        todo = site.plan(source, to)
+        _refuse(todo.unsandboxed, allowed=allow_unsandboxed)
+        release.require(todo.obstacles, allowed=allow_quick)
+        _site(source, to, todo, dry_run=dry_run)
 
 
 def _refuse(unsandboxed: Sequence[str], *, allowed: bool) -> None:
@@ -70,9 +79,7 @@ def _target(text: str, endpoint_url: str | None) -> targets.Target:
     return targets.Directory(Path(text))
 
 
-def _site(source: Path, target: targets.Target, *, dry_run: bool, allow_unsandboxed: bool) -> None:
-    todo = site.plan(source, target)
-    _refuse(todo.unsandboxed, allowed=allow_unsandboxed)
+def _site(source: Path, target: targets.Target, todo: site.SitePlan, *, dry_run: bool) -> None:
     for name in todo.wheels:
         terminal.out(f"{'would add' if dry_run else 'adding'} {name}")
     if not dry_run:

@@ -1,14 +1,19 @@
 """Options that name cells of a kernel, and the cells that they name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 
+from builder import terminal
 from builder.cli import completing
 from builder.cli.arguments import ALL, BackendType, Name
+from builder.config import Backend
+from builder.errors import BuilderError
 from builder.kernel import Kernel
-from builder.matrix import SETS, Cell
+from builder.matrix import SETS, Cell, coverage, is_noarch, quick, require_backends
+from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope, to_build
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -49,6 +54,68 @@ sets_option = click.option(
     help=f"Rows to look at; may be repeated. Default: {SETS[0]}.",
 )
 unbundled_option = click.option("--all", "unbundled", is_flag=True, help="Also cells that are not part of a release.")
+
+
+def for_gpus(
+    kernel: Kernel,
+    scope: Scope,
+    asked: TargetGpus | str | None,
+    *,
+    variants: Sequence[str] = (),
+    environ: Mapping[str, str],
+) -> tuple[tuple[Cell, ...], tuple[str, ...]]:
+    """Return the cells that options name, and the GPUs that they are built for alone; none for a full build.
+
+    Raises:
+        BuilderError: what is to be built has no code for these GPUs.
+        NotHereError: this machine has none, and its own were asked for.
+        NothingToDoError: there is no cell; the reasons are given.
+    """
+    if asked is None:
+        return cells(kernel, scope, variants=variants), ()
+    if variants:
+        found = cells(kernel, scope, variants=variants)
+        target = _target(kernel, asked, [cell.backend for cell in found], environ)
+        for cell in found:
+            quick.require(target.archs, cell.backend, noarch=cell.noarch)
+    else:
+        require_backends(kernel.config, scope.backends)
+        target = _target(kernel, asked, scope.backends or kernel.config.general.backends, environ)
+        found = cells(kernel, replace(scope, backends=(target.backend,)))
+    terminal.err(f"note: quick build for {', '.join(target.archs)} alone: its wheels are not for release")
+    for message in dict.fromkeys(_lost(kernel, found, target)):
+        terminal.err(f"warning: {message}")
+    return found, target.archs
+
+
+def _lost(kernel: Kernel, found: Sequence[Cell], target: TargetGpus) -> Iterator[str]:
+    """Say what a cell is built without; one that has nothing left is refused when it is built."""
+    for cell in found:
+        for covered in coverage.of(kernel.config, cell, target.archs):
+            if covered.selection.compiled and covered.message is not None:
+                yield covered.message
+
+
+def _target(
+    kernel: Kernel, asked: TargetGpus | str, backends: Sequence[Backend], environ: Mapping[str, str]
+) -> TargetGpus:
+    able = [backend for backend in quick.BACKENDS if backend in backends and not is_noarch(kernel.config, backend)]
+    titles = " and ".join(backend.facts.title for backend in able or dict.fromkeys(backends))
+    if not able:
+        raise BuilderError(
+            f"nothing to build has code for GPUs whose architecture can be named: it is for {titles}",
+            help="leave out --archs, which is for components of CUDA and ROCm",
+        )
+    if not isinstance(asked, TargetGpus):
+        from builder.toolchain import gpus  # noqa: PLC0415  few builds ask the machine
+
+        return gpus.native(able, environ)
+    if asked.backend not in able:
+        raise BuilderError(
+            f"{asked} is of {asked.backend.facts.title}, and what is to be built has code for {titles}",
+            help=f"name architectures of {titles}",
+        )
+    return asked
 
 
 def cells(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = ()) -> tuple[Cell, ...]:

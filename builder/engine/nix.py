@@ -258,7 +258,7 @@ class _Run:
             status: Status = "skipped" if self.options.only_possible else "failed"
             return CellOutcome(cell=cell, status=status, reason=message, error=error)
         try:
-            coverage.require(self.kernel.config, cell)
+            coverage.require(self.kernel.config, cell, self.options.wheel.only)
         except BuilderError as refusal:
             return CellOutcome(cell=cell, status="failed", reason=refusal.message, error=refusal)
         return None

@@ -78,7 +78,7 @@ class Preparer:
                 f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}",
                 help=f"build it on {cell.system}, or in CI: builder matrix --system {cell.system} --format github",
             )
-        coverage.require(self.kernel.config, cell)
+        coverage.require(self.kernel.config, cell, self.options.wheel.only)
         project, options = self._project(cell.backend), self.options.of_build
         environment: PinnedPackages | InstalledPackages
         framework: FrameworkIdentity | None = None
@@ -143,6 +143,7 @@ class Preparer:
                     backend,
                     unique_id=self.options.unique_id,
                     allow_unsafe_flags=self.options.allow_unsafe_flags,
+                    only=self.options.wheel.only,
                 )
             return self._projects[backend]
 

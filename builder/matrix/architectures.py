@@ -1,6 +1,7 @@
 """Which GPU architectures are compiled, of those that a kernel asks for."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -43,22 +44,70 @@ def generations() -> tuple[Generation, ...]:
     )
 
 
-def cuda(requested: tuple[str, ...] | None, toolkit: Version) -> Architectures:
-    """Return the capabilities that a CUDA toolkit compiles, of those requested; None requests all of them."""
+def cuda(requested: tuple[str, ...] | None, toolkit: Version, only: tuple[str, ...] = ()) -> Architectures:
+    """Return the capabilities that a CUDA toolkit compiles, of those requested; None requests all of them.
+
+    With `only`, the GPUs of a quick build, that part of them which these GPUs run.
+    """
     generation = next((entry for entry in generations() if entry.since <= toolkit), None)
     supported = () if generation is None else generation.capabilities
-    return Architectures(compiled=supported) if requested is None else intersect(requested, supported)
+    full = Architectures(compiled=supported) if requested is None else intersect(requested, supported)
+    if not only:
+        return full
+    # A component that leaves the choice to the toolkit is compiled for what is named, as it is named: for 9.0a.
+    code = {gpu: _code(gpu, full.compiled, supported, as_named=requested is None) for gpu in only}
+    return _quick(code)
 
 
-def rocm(requested: tuple[str, ...] | None) -> Architectures:
-    """Return the ROCm architectures that are compiled, of those requested; None requests all of them."""
+def rocm(requested: tuple[str, ...] | None, only: tuple[str, ...] = ()) -> Architectures:
+    """Return the ROCm architectures that are compiled, of those requested; None requests all of them.
+
+    With `only`, the GPUs of a quick build, those of them alone.
+    """
     supported = tuple(facts()["rocm"]["archs"])
+    if only:
+        full = rocm(requested).compiled
+        return _quick({gpu: gpu if gpu in full else None for gpu in only})
     if requested is None:
         return Architectures(compiled=_sorted(supported))
     return Architectures(
         compiled=_sorted(arch for arch in requested if arch in supported),
         lost=_sorted(arch for arch in requested if arch not in supported),
     )
+
+
+def _quick(code: Mapping[str, str | None]) -> Architectures:
+    """Return what a quick build compiles, from the code that each GPU runs; None where it has none."""
+    compiled = {name for name in code.values() if name is not None}
+    compiled -= {name.removesuffix(_PTX) for name in compiled if name.endswith(_PTX)}
+    return Architectures(compiled=_sorted(compiled), lost=_sorted(gpu for gpu, name in code.items() if name is None))
+
+
+def _code(gpu: str, full: tuple[str, ...], supported: tuple[str, ...], *, as_named: bool) -> str | None:
+    """Return what a GPU runs of a full build; None where it has nothing, or the toolkit does not know the GPU."""
+    plain = _plain(gpu)
+    if as_named and plain in map(_plain, supported):
+        return gpu
+    number = _number(plain)
+    same_major = (_number(_plain(name)) for name in supported if _number(_plain(name))[0] == number[0])
+    if not any(known <= number for known in same_major):
+        return None
+    return max((name for name in full if _runs(name, number)), key=natural, default=None)
+
+
+def _runs(name: str, gpu: tuple[int, int]) -> bool:
+    """Whether code for a capability runs on a GPU: that of one with `a` on its own alone, PTX on every later one."""
+    own = _number(_plain(name))
+    suffix = name.removesuffix(_PTX)[-1]
+    if suffix == "a":
+        return own == gpu
+    later = own <= gpu
+    return later and (own[0] == gpu[0] or (suffix != "f" and name.endswith(_PTX)))
+
+
+def _plain(capability: str) -> str:
+    """Return a capability without what stands behind its number."""
+    return capability.removesuffix(_PTX).rstrip("af")
 
 
 def intersect(requested: tuple[str, ...], supported: tuple[str, ...]) -> Architectures:

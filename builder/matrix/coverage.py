@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from builder.config import Backend, Config
-from builder.config.v5 import CudaComponent, RocmComponent
+from builder.config.v5 import Component, CudaComponent, RocmComponent
 from builder.errors import BuilderError
 from builder.matrix import Cell, absent_components, architectures
 from builder.matrix.architectures import Architectures
@@ -22,6 +23,8 @@ class Coverage:
     toolkit: str
     """Its name and version, such as `CUDA 12.6`."""
     selection: Architectures
+    full: tuple[str, ...] | None = None
+    """What a full build compiles of it, where `requested` are the GPUs of a quick one."""
 
     @property
     def key(self) -> KeyPath:
@@ -31,6 +34,8 @@ class Coverage:
     @property
     def message(self) -> str | None:
         """What is lost, in words; None where nothing is."""
+        if self.full is not None:
+            return self._quick_message
         if not self.selection.compiled:
             asked = ", ".join(self.requested) or "nothing"
             return f"component '{self.component}' asks for {asked}, and {self.toolkit} compiles none of it"
@@ -39,30 +44,66 @@ class Coverage:
             return f"component '{self.component}' is built without {lost}: not in {self.toolkit}"
         return None
 
+    @property
+    def _quick_message(self) -> str | None:
+        if not self.selection.lost:
+            return None
+        lost = ", ".join(self.selection.lost)
+        return f"component '{self.component}' has no code for {lost} with {self.toolkit}"
 
-def of(config: Config, cell: Cell) -> Iterator[Coverage]:
-    """Yield the coverage of each component of a cell that names architectures; a noarch cell compiles none."""
+
+def of(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> Iterator[Coverage]:
+    """Yield the coverage of each component of a cell that names architectures; a noarch cell compiles none.
+
+    With `only`, the GPUs of a quick build, that of every component.
+    """
     if cell.noarch or cell.toolkit is None:
         return
     absent = absent_components(config, cell)
     for name, part in config.components(cell.backend).items():
-        if isinstance(part, CudaComponent) and part.cuda_capabilities is not None and name not in absent:
-            selection = architectures.cuda(part.cuda_capabilities, minor(cell.toolkit))
-            yield _coverage(name, "cuda-capabilities", part.cuda_capabilities, f"CUDA {cell.toolkit}", selection)
-        elif isinstance(part, RocmComponent) and part.rocm_archs is not None:
-            selection = architectures.rocm(part.rocm_archs)
-            yield _coverage(name, "rocm-archs", part.rocm_archs, f"ROCm {cell.toolkit}", selection)
+        covered = None if name in absent else _of_component(name, part, cell.toolkit, only)
+        if covered is not None:
+            yield covered
 
 
-def require(config: Config, cell: Cell) -> None:
+def _of_component(name: str, part: Component, toolkit: str, only: tuple[str, ...]) -> Coverage | None:
+    requested: tuple[str, ...] | None
+    if isinstance(part, CudaComponent):
+        rule, requested, title = "cuda-capabilities", part.cuda_capabilities, f"CUDA {toolkit}"
+        select = partial(architectures.cuda, requested, minor(toolkit))
+    elif isinstance(part, RocmComponent):
+        rule, requested, title = "rocm-archs", part.rocm_archs, f"ROCm {toolkit}"
+        select = partial(architectures.rocm, requested)
+    else:
+        return None
+    asked = only or requested
+    if asked is None:
+        return None
+    return Coverage(
+        component=name,
+        rule=rule,
+        requested=asked,
+        toolkit=title,
+        selection=select(only),
+        full=select().compiled if only else None,
+    )
+
+
+def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:
     """Refuse a cell with a component that would have no device code, before anything is fetched for it.
 
     Raises:
-        BuilderError: with the architectures that its toolkit has.
+        BuilderError: with the architectures that its toolkit has, or, for the GPUs `only` of a quick build, with those
+            that a full build has.
     """
-    empty = [covered for covered in of(config, cell) if not covered.selection.compiled]
+    empty = [covered for covered in of(config, cell, only) if not covered.selection.compiled]
     if not empty:
         return
+    if only:
+        raise BuilderError(
+            f"{cell.variant}: " + "; ".join(covered.message or "" for covered in empty),
+            help="; ".join(f"'{covered.component}' has {', '.join(covered.full or ('none',))}" for covered in empty),
+        )
     if cell.backend is Backend.CUDA and cell.toolkit is not None:
         has = architectures.cuda(None, minor(cell.toolkit)).compiled
         remedy = "add one, or set 'cuda-minver' above this toolkit to leave the component out of this cell"
@@ -72,7 +113,3 @@ def require(config: Config, cell: Cell) -> None:
         f"{cell.variant}: " + "; ".join(covered.message or "" for covered in empty),
         help=f"it has {', '.join(has)}: {remedy}",
     )
-
-
-def _coverage(name: str, rule: str, requested: tuple[str, ...], toolkit: str, selection: Architectures) -> Coverage:
-    return Coverage(component=name, rule=rule, requested=requested, toolkit=toolkit, selection=selection)

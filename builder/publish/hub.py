@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from builder.errors import NothingToDoError, PublishError, ToolError
 from builder.publish import card
 from builder.publish.bundle import variants_in
 from builder.publish.targets import is_own
+from builder.wheel import release
 from builder.wheel.digest import METADATA_FILE, is_digested
 
 README = "README.md"
@@ -29,6 +30,8 @@ class Layout:
     """What goes to the repository, by its path there."""
     unsandboxed: tuple[str, ...] = ()
     """Variants that were built without a sandbox."""
+    obstacles: Mapping[str, str | None] = field(default_factory=dict)
+    """Why each variant is not to be published, where something speaks against it."""
 
     @property
     def branch(self) -> str:
@@ -72,7 +75,13 @@ def read(build: Path) -> Layout:
     if not isinstance(version, int):
         raise PublishError(f"the kernel in '{build}' has no version", help="set general.version and build again")
     unsandboxed = tuple(variant for variant in variants if _is_unsandboxed(tables[variant]))
-    return Layout(kernel=kernel, version=version, files=dict(_files(build, tables)), unsandboxed=unsandboxed)
+    return Layout(
+        kernel=kernel,
+        version=version,
+        files=dict(_files(build, tables)),
+        unsandboxed=unsandboxed,
+        obstacles={variant: release.obstacle(table) for variant, table in tables.items()},
+    )
 
 
 def _is_unsandboxed(table: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.build.loadtest import record
@@ -10,6 +10,7 @@ from builder.errors import NothingToDoError, PublishError
 from builder.files import sha256_of
 from builder.publish.index.site import FILES, MANIFEST
 from builder.publish.targets import Target, is_own
+from builder.wheel import kernel_wheel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,8 @@ class SitePlan:
     pages: tuple[str, ...]
     unsandboxed: tuple[str, ...] = ()
     """Those of the new wheels that were built without a sandbox."""
+    obstacles: Mapping[str, str | None] = field(default_factory=dict)
+    """Why each of the new wheels is not to be published, where something speaks against it."""
 
 
 def plan(site: Path, target: Target) -> SitePlan:
@@ -48,6 +51,7 @@ def plan(site: Path, target: Target) -> SitePlan:
         fixed=tuple(path for path in files if path not in records),
         pages=(*records, *pages),
         unsandboxed=tuple(name for name in wheels if record.sandboxed(site / FILES / name, sha256=own[name]) is False),
+        obstacles={name: kernel_wheel.read(site / FILES / name).not_for_release for name in wheels},
     )
 
 

@@ -11,7 +11,7 @@ from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.kernel.source_set import HEADERS, SourceSet, expand, package_directory, source_set
 from builder.kernel.tree import Tree
-from builder.matrix import is_noarch, require_backends
+from builder.matrix import is_noarch, quick, require_backends
 from builder.render import ops_name, python_api, refusals, values
 from builder.render.modules import modules
 from builder.render.project import Project
@@ -30,15 +30,22 @@ def backends(kernel: Kernel) -> tuple[Backend, ...]:
 
 
 def render(
-    kernel: Kernel, backend: Backend, *, unique_id: str | None = None, allow_unsafe_flags: bool = False
+    kernel: Kernel,
+    backend: Backend,
+    *,
+    unique_id: str | None = None,
+    allow_unsafe_flags: bool = False,
+    only: tuple[str, ...] = (),
 ) -> Project:
-    """Return the project of a kernel for one backend.
+    """Return the project of a kernel for one backend; `only` are the GPUs of a quick build.
 
     Raises:
         ConfigError: a file is missing, or a value cannot be rendered; all of them are reported.
-        BuilderError: the kernel is not for `backend`, or `unique_id` cannot be part of a name.
+        BuilderError: the kernel is not for `backend`, `unique_id` cannot be part of a name, or `only` is of another
+            backend.
     """
     require_backends(kernel.config, (backend,))
+    quick.require(only, backend, noarch=is_noarch(kernel.config, backend))
     if unique_id is not None and _ID.fullmatch(unique_id) is None:
         raise BuilderError(
             f"{quoted(unique_id)} cannot be the id of a build", help="use letters, digits and underscores"
@@ -49,8 +56,8 @@ def render(
     found = values.Found(python=_python(kernel, copied, backend), name_in=_name_in(kernel, copied, backend))
     if unique_id is None:
         # The project names itself by its content: by what it is without a name.
-        unique_id = _project(kernel, backend, copied, "", found).digest[:_ID_DIGITS]
-    return _project(kernel, backend, copied, unique_id, found)
+        unique_id = _project(kernel, backend, copied, "", found=found, only=only).digest[:_ID_DIGITS]
+    return _project(kernel, backend, copied, unique_id, found=found, only=only)
 
 
 def needs_python(kernel: Kernel, backend: Backend) -> python_api.Use | None:
@@ -104,9 +111,16 @@ def _files(kernel: Kernel, tree: Tree, entries: tuple[ProjectPath, ...]) -> tupl
 
 
 def _project(
-    kernel: Kernel, backend: Backend, copied: Mapping[str, bytes], unique_id: str, found: values.Found
+    kernel: Kernel,
+    backend: Backend,
+    copied: Mapping[str, bytes],
+    unique_id: str,
+    *,
+    found: values.Found,
+    only: tuple[str, ...],
 ) -> Project:
-    given = values.of(kernel, backend, unique_id=unique_id, noarch=is_noarch(kernel.config, backend), found=found)
+    noarch = is_noarch(kernel.config, backend)
+    given = values.of(kernel, backend, unique_id=unique_id, noarch=noarch, found=found, only=only)
     rendered = {
         path: environment().get_template(name).render(given).encode("utf-8")
         for path, name in _templates(kernel, backend).items()

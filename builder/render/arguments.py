@@ -24,27 +24,27 @@ def binding(kernel: Kernel, *, name_in: tuple[str, ...]) -> Arguments:
     }
 
 
-def component(part: Component) -> Arguments:
-    """Return the arguments of one `[kernel.*]`."""
+def component(part: Component, only: tuple[str, ...] = ()) -> Arguments:
+    """Return the arguments of one `[kernel.*]`; `only` are the GPUs of a quick build."""
     return {
         "SOURCES": _lines(part.src),
         "INCLUDE_DIRS": _lines(part.include),
         "CXX_FLAGS": _lines(part.cxx_flags),
-        **_own(part),
+        **_own(part, only),
     }
 
 
-def _own(part: Component) -> Arguments:
+def _own(part: Component, only: tuple[str, ...]) -> Arguments:
     """Return the arguments that the component's backend alone has."""
     match part:
         case CudaComponent():
             return {
                 "CUDA_FLAGS": _lines((*architectures.facts()["cuda"]["flags"], *part.cuda_flags)),
                 "MINVER": () if part.cuda_minver is None else str(part.cuda_minver),
-                "CAPABILITIES": capabilities(part.cuda_capabilities),
+                "CAPABILITIES": capabilities(part.cuda_capabilities, only),
             }
         case RocmComponent():
-            selection = architectures.rocm(part.rocm_archs)
+            selection = architectures.rocm(part.rocm_archs, only)
             return {
                 "HIP_FLAGS": _lines((*architectures.facts()["rocm"]["flags"], *part.hip_flags)),
                 "ARCHITECTURES": _row(selection.compiled),
@@ -61,11 +61,11 @@ def _own(part: Component) -> Arguments:
             return {}
 
 
-def capabilities(requested: tuple[str, ...] | None) -> tuple[Line, ...]:
+def capabilities(requested: tuple[str, ...] | None, only: tuple[str, ...] = ()) -> tuple[Line, ...]:
     """Return a line for each range of CUDA toolkits: from which version, what is compiled, and what is lost."""
     lines: list[Line] = []
     for generation in architectures.generations():
-        selection = architectures.cuda(requested, generation.since)
+        selection = architectures.cuda(requested, generation.since, only)
         lost = ("lost", *selection.lost) if selection.lost else ()
         line = (*selection.compiled, *lost)
         if lines and lines[-1][1:] == line:

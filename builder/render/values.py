@@ -26,8 +26,10 @@ class Found:
     """The sources that are compiled with the name of the ops; None for all of them."""
 
 
-def of(kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool, found: Found) -> Mapping[str, Any]:
-    """Return the values of every template, for one backend and id."""
+def of(
+    kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool, found: Found, only: tuple[str, ...] = ()
+) -> Mapping[str, Any]:
+    """Return the values of every template, for one backend and id; `only` are the GPUs of a quick build."""
     python = found.python
     config = kernel.config
     module = config.general.name.module
@@ -42,7 +44,7 @@ def of(kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool, found:
         "binding": {} if noarch else arguments.binding(kernel, name_in=found.name_in or ()),
         "build_requires": [_BACKEND_TOOL] if noarch else [_BACKEND_TOOL, _bounded(config, framework, stable_abi)],
         "built_with": framework if requirement is None else None,
-        "components": [] if noarch else _components(kernel, backend),
+        "components": [] if noarch else _components(kernel, backend, only),
         "config": config,
         "dependencies": [*filter(None, [requirement]), *package_metadata.python_depends(config, backend)],
         "device_code": not noarch and backend.facts.device_code,
@@ -86,9 +88,9 @@ def source_lists(kernel: Kernel, backend: Backend) -> Iterator[tuple[str, ...]]:
         yield component.src
 
 
-def _components(kernel: Kernel, backend: Backend) -> list[dict[str, Any]]:
+def _components(kernel: Kernel, backend: Backend, only: tuple[str, ...]) -> list[dict[str, Any]]:
     return [
-        {"name": name, "arguments": arguments.component(component)}
+        {"name": name, "arguments": arguments.component(component, only)}
         for name, component in kernel.config.components(backend).items()
     ]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import BuilderError
-from builder.wheel import kernel_wheel
+from builder.wheel import kernel_wheel, release
 
 _MEANING = {
     "builder": "version of builder",
@@ -56,7 +56,9 @@ class Published:
                 help="only a wheel whose metadata.json has the record of its inputs can be verified",
             )
         label = () if found.wheel.version.local else ("--no-label",)
-        options = ("--wheel-version", found.wheel.version.public, *label)
+        archs = found.metadata["build"].get(release.ARCHS)
+        quick = ("--archs", ",".join(map(str, archs))) if isinstance(archs, list) and archs else ()
+        options = ("--wheel-version", found.wheel.version.public, *label, *quick)
         reason = found.metadata["build"].get("not-reproducible")
         return cls(path=path, variant=str(found.variant), inputs=inputs, options=options, not_reproducible=reason)
 

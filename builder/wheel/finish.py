@@ -15,7 +15,7 @@ from builder.config import Backend, Config
 from builder.errors import AuditError, BuilderError
 from builder.kernel import Kernel
 from builder.matrix import Cell
-from builder.wheel import metadata, provenance
+from builder.wheel import metadata, provenance, release
 from builder.wheel.archive import Bytes, Wheel, pack
 from builder.wheel.digest import METADATA_FILE
 from builder.wheel.options import WheelOptions
@@ -61,7 +61,9 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
     tag = _tag(cell, package, accepted=facts.wheel.policy)
     rendered = package.pop(METADATA_FILE)
     package[METADATA_FILE] = Bytes(
-        metadata.client_metadata(rendered.content, package=package, archs=facts.archs, build=facts.build)
+        metadata.client_metadata(
+            rendered.content, package=package, archs=facts.archs, build={**facts.build, **release.of_build(facts.wheel)}
+        )
     )
     distribution = canonicalize_name(config.general.name).replace("-", "_")
     dist_info = f"{distribution}-{version}.dist-info"
@@ -86,7 +88,7 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
 
 
 def wheel_version(config: Config, cell: Cell, wanted: WheelOptions) -> str:
-    """Return the version of a wheel, with the cell's label.
+    """Return the version of a wheel, with the cell's label; that of a quick build is a developmental release.
 
     Raises:
         BuilderError: the version asked for is none, has a label of its own, or is not of `general.version`.
@@ -101,6 +103,9 @@ def wheel_version(config: Config, cell: Cell, wanted: WheelOptions) -> str:
             f"'{text}' does not fit general.version = {config.general.version}",
             help=f"the major must be {config.general.version}, and the label after '+' is the builder's own",
         )
+    if wanted.only and not version.is_devrelease:
+        # Installers take a developmental release only where nothing else is there.
+        version = PackageVersion(f"{version}.dev0")
     return f"{version}+{cell.name.label}" if wanted.label else str(version)
 
 

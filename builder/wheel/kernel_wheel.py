@@ -19,6 +19,7 @@ from builder.errors import BuilderError
 from builder.files import sha256_of
 from builder.matrix.variant import Variant
 from builder.untrusted import LARGEST_TEXT, UntrustedError
+from builder.wheel import release
 from builder.wheel.archive import MAX_MEMBERS, Member, Wheel, WheelError
 from builder.wheel.digest import METADATA_FILE, is_digested
 
@@ -52,6 +53,11 @@ class KernelWheel:
     def kernel(self) -> str:
         """The kernel's name, as its config spells it."""
         return str(self.metadata["name"])
+
+    @property
+    def not_for_release(self) -> str | None:
+        """Why it is not to be published, by its own words; None where nothing speaks against it."""
+        return release.obstacle(self.metadata)
 
     @property
     def package(self) -> Mapping[str, Member]:

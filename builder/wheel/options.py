@@ -1,4 +1,4 @@
-"""The options of a wheel: its version, its label, and the oldest systems that it runs on."""
+"""The options of a wheel: its version, its label, the oldest systems and the GPUs that it runs on."""
 
 from dataclasses import dataclass
 
@@ -15,3 +15,5 @@ class WheelOptions:
     """Whether the version names the cell, as in `1.0.0+torch213.cxx11.cpu`."""
     policy: str = MANYLINUX
     """The newest manylinux policy that is accepted."""
+    only: tuple[str, ...] = ()
+    """The GPUs that a quick build is for, by their architectures; empty for a full build."""

@@ -24,7 +24,9 @@ PATHS = st.text("/abc ", min_size=1).map(Path)
 TEXTS = st.none() | st.text()
 OPTIONS = st.builds(
     BuildOptions,
-    wheel=st.builds(WheelOptions, version=TEXTS, label=st.booleans(), policy=st.text()),
+    wheel=st.builds(
+        WheelOptions, version=TEXTS, label=st.booleans(), policy=st.text(), only=st.just(()) | st.just(("8.0", "9.0a"))
+    ),
     unique_id=TEXTS,
     allow_unsafe_flags=st.booleans(),
     epoch=st.integers(min_value=0, max_value=1 << 32),
@@ -68,6 +70,10 @@ def test_options_that_are_the_default_are_not_spelled():
         ),
         pytest.param({"label": "no"}, "the option 'label' is \"no\", not true or false", id="no boolean"),
         pytest.param({"policy": 2}, "the option 'policy' is 2, not a text", id="no text"),
+        pytest.param({"archs": "9.0"}, "the option 'archs' is \"9.0\", not a list of texts", id="no list"),
+        pytest.param({"archs": [9.0]}, "the option 'archs' is [9.0], not a list of texts", id="a list of numbers"),
+        pytest.param({"archs": ["sm_90"]}, "'sm_90' is not an architecture of a GPU", id="no architecture"),
+        pytest.param({"archs": ["9.0", "gfx942"]}, "are not for one build", id="two backends"),
         pytest.param({"load-test": "maybe"}, "the option 'load-test' is \"maybe\"", id="no rule"),
     ],
 )

@@ -117,3 +117,46 @@ def test_a_stable_cell_that_is_named_is_the_one_of_the_release():
     released = selecting.cells(loaded, Scope())
     for cell in released:
         assert selecting.cells(loaded, Scope(), variants=(cell.variant,)) == (cell,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        pytest.param(["--archs", "sm_90"], 2, "'sm_90' is not an architecture of a GPU: write '9.0'", id="nvcc"),
+        pytest.param(["--archs", "9.0,gfx942"], 2, "are not for one build", id="mixed"),
+        pytest.param(["--archs", "gfx942"], 2, "error: gfx942 is of ROCm, and what is to be built has", id="ROCm"),
+        pytest.param(["--archs", "9.0", "--backend", "cpu"], 2, "it is for the CPU", id="the CPU"),
+        pytest.param(["--archs", "9.0", "--variant", "{cpu}"], 2, "it is for the CPU", id="a cell of the CPU"),
+        pytest.param(["--archs", "9.0", "--backend", "metal"], 2, "has no backend 'metal'", id="no backend of it"),
+    ],
+)
+def test_gpus_that_a_kernel_has_no_code_for_are_refused(arguments, code, said, capsys):
+    cpu = f"torch-stable-abi210-cpu-{toolchain.system()}"
+    for command in ("build", "build --dry-run"):
+        assert run([*command.split(), STABLE, *(each.format(cpu=cpu) for each in arguments)]) == code
+        assert said in capsys.readouterr().err
+
+
+def test_gpus_choose_the_cells_of_their_backend(capsys):
+    assert run(["build", STABLE, "--archs", "9.0,19.0", "--dry-run"]) == 0
+    told = capsys.readouterr()
+    assert {line.split("-cu")[0] for line in told.out.splitlines()} == {"torch-stable-abi210"}
+    assert told.err.startswith("note: quick build for 9.0, 19.0 alone: its wheels are not for release\n")
+    assert "warning: component 'rmsnorm-cuda' has no code for 19.0 with CUDA 13.0\n" in told.err
+
+
+def test_a_kernel_of_python_alone_has_no_quick_build(tmp_path, capsys):
+    assert run(["build", noarch(tmp_path, "cuda"), "--archs", "9.0", "--dry-run"]) == 2
+    assert "help: leave out --archs, which is for components of CUDA and ROCm" in capsys.readouterr().err
+
+
+def test_gpus_of_a_machine_that_has_none_are_said_to_be_missing(monkeypatch, capsys):
+    monkeypatch.setattr("builder.toolchain.gpus.cuda", lambda _environ: ())
+    assert run(["build", STABLE, "--archs", "native", "--dry-run"]) == 4
+    assert "error: no GPU for CUDA is found on this machine\n  help: name what to build for" in capsys.readouterr().err
+
+
+def test_gpus_of_a_machine_are_what_is_built_for(monkeypatch, capsys):
+    monkeypatch.setattr("builder.toolchain.gpus.cuda", lambda _environ: ("8.9",))
+    assert run(["build", STABLE, "--archs", "native", "--dry-run"]) == 0
+    assert "note: quick build for 8.9 alone" in capsys.readouterr().err

@@ -68,6 +68,9 @@ def opened(wheel):
         pytest.param({"version": "1.2.3"}, f"1.2.3+{LABEL}", id="a version"),
         pytest.param({"label": False}, "1.0.0", id="no label"),
         pytest.param({"version": "1.2.3", "label": False}, "1.2.3", id="a version without a label"),
+        pytest.param({"only": ("9.0",)}, f"1.0.0.dev0+{LABEL}", id="quick"),
+        pytest.param({"only": ("9.0",), "version": "1.2rc1"}, f"1.2rc1.dev0+{LABEL}", id="a version of a quick one"),
+        pytest.param({"only": ("9.0",), "version": "1.2.dev3"}, f"1.2.dev3+{LABEL}", id="a developmental version"),
     ],
 )
 def test_a_wheel_is_named_by_its_kernel_its_version_and_its_cell(asked, version):
@@ -107,6 +110,19 @@ def test_a_wheel_that_is_delivered_has_the_time_that_is_given(fixed, same):
     with opened(finished(fixed=fixed)) as archive:
         assert {each.date_time == time.gmtime(STAMP)[:6] for each in archive.infolist()} == {same}
     assert time.gmtime(EPOCH)[:6] == (1980, 1, 1, 0, 0, 0)
+
+
+def test_a_quick_wheel_says_for_what_it_is_and_a_full_one_nothing():
+    def build(**asked):
+        with opened(finished(**asked)) as archive:
+            return json.loads(archive.read("demo_kernel/metadata.json"))["build"]
+
+    assert build() == {"a": 1}
+    assert build(only=("8.0", "9.0a")) == {
+        "a": 1,
+        "archs": ["8.0", "9.0a"],
+        "not-for-release": "built for 8.0, 9.0a alone",
+    }
 
 
 def test_a_build_that_left_no_metadata_is_refused():

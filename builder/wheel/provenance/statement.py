@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from builder import __version__
+from builder.wheel import release
 from builder.wheel.kernel_wheel import KernelWheel
 from builder.wheel.provenance.materials import web
 
@@ -48,6 +49,8 @@ def _definition(kernel_wheel: KernelWheel, origin: Origin) -> dict[str, Any]:
         "version": str(kernel_wheel.wheel.version.public),
         "variant": str(kernel_wheel.variant),
     }
+    if release.ARCHS in build:
+        external[release.ARCHS] = build[release.ARCHS]
     source = kernel_wheel.metadata.get("source")
     if isinstance(source, str):
         external["source"] = source

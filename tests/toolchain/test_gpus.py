@@ -1,0 +1,110 @@
+"""Which GPUs a machine has: asked of the driver of NVIDIA, and of the kernel of the system for AMD."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from builder.config import Backend
+from builder.errors import NotHereError
+from builder.matrix import quick
+from builder.toolchain import gpus
+
+ABSENT = "libcuda-that-is-not-there.so.1"
+DRIVER = """
+int cuInit(unsigned flags) { return RESULT; }
+int cuDeviceGetCount(int *count) { *count = 3; return 0; }
+int cuDeviceGet(int *device, int index) { *device = index; return 0; }
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  *value = attribute == 75 ? (device == 2 ? 12 : 8) : (device == 2 ? 0 : 9);
+  return 0;
+}
+"""
+
+
+def tool(folder, script):
+    path = folder / "nvidia-smi"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
+@pytest.fixture
+def driver(tmp_path):
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+
+    def make(result):
+        (tmp_path / "driver.c").write_text(DRIVER)
+        library = tmp_path / "libcuda.so.1"
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", f"-DRESULT={result}", "-o", library, "driver.c"], check=True, cwd=tmp_path
+        )
+        return str(library)
+
+    return make
+
+
+@pytest.mark.cmake
+def test_the_driver_names_each_capability_once(driver):
+    assert gpus.cuda({}, driver=driver(0)) == ("8.9", "12.0")
+
+
+@pytest.mark.cmake
+def test_a_driver_without_a_gpu_is_none(driver, tmp_path):
+    assert gpus.cuda({"PATH": str(tmp_path)}, driver=driver(100)) == ()
+
+
+def test_where_the_loader_knows_no_driver_its_tool_is_asked(tmp_path):
+    assert gpus.cuda(tool(tmp_path, 'echo "9.0"; echo "9.0"; echo "8.6"'), driver=ABSENT) == ("9.0", "8.6")
+
+
+@pytest.mark.parametrize("script", ["exit 9", "echo 'No devices were found'", "echo '[N/A]'"])
+def test_a_tool_that_finds_nothing_gives_nothing(tmp_path, script):
+    assert gpus.cuda(tool(tmp_path, script), driver=ABSENT) == ()
+
+
+def test_a_driver_that_hangs_is_as_good_as_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(gpus, "_PATIENCE", 0.2)
+    assert gpus.cuda(tool(tmp_path, "exec sleep 60"), driver=ABSENT) == ()
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [("90010", "gfx90a"), ("90402", "gfx942"), ("110000", "gfx1100"), ("100300", "gfx1030"), ("120001", "gfx1201")],
+)
+def test_the_kernel_of_the_system_names_the_gpus_of_amd(tmp_path, number, name):
+    for node, value in (("0", "0"), ("1", number), ("2", number)):
+        (tmp_path / node).mkdir()
+        (tmp_path / node / "properties").write_text(f"cpu_cores_count 8\ngfx_target_version {value}\nvendor_id 1\n")
+    assert gpus.rocm(tmp_path) == (name,)
+
+
+def test_what_the_kernel_does_not_know_is_no_gpu(tmp_path):
+    for node, text in (("0", b""), ("1", b"gfx_target_version x\n"), ("2", b"\xff\n")):
+        (tmp_path / node).mkdir()
+        (tmp_path / node / "properties").write_bytes(text)
+    (tmp_path / "3").mkdir()
+    assert gpus.rocm(tmp_path) == ()
+    assert gpus.rocm(tmp_path / "nowhere") == ()
+
+
+def test_native_is_what_the_first_backend_with_a_gpu_has(monkeypatch):
+    monkeypatch.setattr(gpus, "_DRIVER", ABSENT)
+    monkeypatch.setattr(gpus, "cuda", lambda _environ: ("9.0", "8.0"))
+    monkeypatch.setattr(gpus, "rocm", lambda: ("gfx942",))
+    both = (Backend.CUDA, Backend.ROCM)
+    assert gpus.native(both, {}) == quick.of(Backend.CUDA, ("8.0", "9.0"))
+    assert gpus.native((Backend.ROCM,), {}) == quick.of(Backend.ROCM, ("gfx942",))
+    monkeypatch.setattr(gpus, "cuda", lambda _environ: ())
+    assert gpus.native(both, {}).archs == ("gfx942",)
+
+
+def test_a_machine_without_a_gpu_is_told_to_name_one(monkeypatch):
+    monkeypatch.setattr(gpus, "cuda", lambda _environ: ())
+    monkeypatch.setattr(gpus, "rocm", lambda: ())
+    with pytest.raises(NotHereError) as refused:
+        gpus.native((Backend.CUDA, Backend.ROCM), {})
+    assert refused.value.message == "no GPU for CUDA or ROCm is found on this machine"
+    assert "--archs 9.0" in refused.value.help
