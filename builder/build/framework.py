@@ -13,7 +13,7 @@ from builder.files import sha256_of
 
 _PYTHON_LIBRARIES = ("libtorch_python", "libtorchbind_test", "libtorch_global_deps")
 """Libraries that no kernel links to: builds of torch that differ only in them, as for two Pythons, are the same."""
-_TOOLKITS = (backend.facts.torch_version for backend in Backend)
+_TOOLKITS = (backend.facts.torch_device for backend in Backend)
 _VERSION_FIELDS = tuple(sorted({"git_version", "rocm", *filter(None, _TOOLKITS)}))
 
 

@@ -21,7 +21,7 @@ class BackendFacts:
     sources: tuple[str, ...] = ()
     dispatch_key: str = "CPU"
     torch_library: str | None = None
-    torch_version: str | None = None
+    torch_device: str | None = None
     macos: str | None = None
     file_memory: Mapping[str, float] = field(default_factory=dict)
     init: str

@@ -40,10 +40,10 @@ def _require(cell: Cell, found: FrameworkIdentity) -> None:
             f"{cell.variant} needs torch {cell.torch}; the current environment has {found.version}",
             help=f"install torch {cell.torch}, or build with isolation, or name a cell of torch {minor}",
         )
-    fact = cell.backend.facts.torch_version
+    fact = cell.backend.facts.torch_device
     toolkit = found.facts.get(fact or "", "")
     if fact is not None and not _is_release(toolkit, cell.toolkit if cell.backend is not Backend.XPU else None):
-        names = (backend.facts.torch_version or "" for backend in Backend)
+        names = (backend.facts.torch_device or "" for backend in Backend)
         built_for = ", ".join(f"{name} {found.facts[name]}" for name in names if name in found.facts)
         raise NotHereError(
             f"{cell.variant} needs a torch for {cell.backend} {cell.toolkit}; the current environment has "

@@ -72,7 +72,7 @@ def backends(framework: Framework, found: Current) -> tuple[Backend, ...]:
     if framework is Framework.TVM_FFI or found.torch is None:
         return (Backend.CPU, Backend.CUDA)
     facts = torch_identity(found.torch).facts
-    devices = tuple(backend for backend in Backend if backend.facts.torch_version in facts)
+    devices = tuple(backend for backend in Backend if backend.facts.torch_device in facts)
     return (*devices, Backend.METAL, Backend.CPU)
 
 

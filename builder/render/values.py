@@ -47,6 +47,7 @@ def of(
         "components": [] if noarch else _components(kernel, backend, only),
         "config": config,
         "dependencies": [*filter(None, [requirement]), *package_metadata.python_depends(config, backend)],
+        "devices": {str(each): each.facts.torch_device for each in Backend if each.facts.torch_device is not None},
         "device_code": not noarch and backend.facts.device_code,
         "headers": () if noarch else libraries.of(config, backend),
         "id": unique_id,
@@ -62,9 +63,9 @@ def of(
         "package": package_directory(config),
         "py_api": "py3" if python is None else "cp39",
         "python": {} if python is None else _python(python),
-        "stable_abi": None if stable_abi is None else str(stable_abi),
         "target": target,
         "title": backend.facts.title,
+        "torch_find": _torch_find(backend, stable_abi),
         "urls": package_metadata.urls(config),
         "version": f"{config.general.version}.0.0",
     }
@@ -117,6 +118,12 @@ def _bounded(config: Config, framework: str, stable_abi: Version | None) -> str:
     if config.torch.maxver is not None:
         bounds.append(f"<{config.torch.maxver.major}.{config.torch.maxver.minor + 1}")
     return framework + ",".join(bounds)
+
+
+def _torch_find(backend: Backend, stable_abi: Version | None) -> str:
+    """Return the arguments of `kernel_torch_find`."""
+    given = {"DEVICE": backend.facts.torch_device, "STABLE_ABI": stable_abi}
+    return " ".join(f"{keyword} {value}" for keyword, value in given.items() if value is not None)
 
 
 def _languages(kernel: Kernel, backend: Backend) -> str:

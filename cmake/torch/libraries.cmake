@@ -5,7 +5,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/stand_in.cmake")
 #[=======================================================================[.rst:
 List the libraries of PyTorch that a kernel is linked to.
 
-  kernel_torch_libraries(<out-var> DIR <torch directory> [DEVICE <cuda|hip|xpu>] [STABLE])
+  kernel_torch_libraries(<out-var> DIR <torch directory> [DEVICE <name>] [STABLE])
 
 A kernel of the stable ABI is linked to a stand-in for the library of its device: see ``kernel_torch_stand_in``.
 #]=======================================================================]

@@ -20,6 +20,7 @@ components = true
 toolkit-prefix = "vec"
 sources = [".vu"]
 dispatch-key = "PrivateUse1"
+torch-device = "vec"
 file-memory = { classic = 1.0 }
 
 [script]
@@ -98,6 +99,7 @@ def test_its_sources_are_rendered_as_a_project(copy, tmp_path):
     text = (tmp_path / "project/CMakeLists.txt").read_text()
     assert "for Vector units." in text
     assert "\nkernel_vector_component(\n" in text
+    assert "\nkernel_torch_find(DEVICE vec)\n" in text
     assert (tmp_path / "project/cmake/vector/component.cmake").is_file()
     assert (tmp_path / "project/one.vu").is_file()
 
@@ -106,6 +108,8 @@ def test_a_kernel_of_python_alone_is_rendered_for_one_without_components(copy, t
     copy("render", "--backend", "script", "--output", str(tmp_path / "project"))
     metadata = json.loads((tmp_path / "project/torch-ext/tiny/metadata.json").read_text())
     assert metadata["backend"] == {"type": "script"}
+    own = (tmp_path / "project/torch-ext/tiny/_ops.py").read_text()
+    assert 'if getattr(torch.version, "vec", None) is not None:\n        return "vector"\n' in own
 
 
 def test_a_kernel_for_it_is_checked_like_any_other(copy):

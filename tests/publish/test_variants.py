@@ -113,13 +113,13 @@ def fake(folder, version, monkeypatch):
     monkeypatch.delitem(sys.modules, "torch", raising=False)
 
 
-WITH_TOOLKIT = [backend for backend in Backend if backend.facts.torch_version]
+WITH_TOOLKIT = [backend for backend in Backend if backend.facts.torch_device]
 
 
 @pytest.mark.parametrize("backend", WITH_TOOLKIT, ids=str)
 def test_an_installer_is_told_what_the_table_of_a_backend_says(backend, tmp_path, monkeypatch):
     version = "20250300" if backend is Backend.XPU else "2025.3.1"
-    fake(tmp_path, f"__version__ = '2.13.0'\n{backend.facts.torch_version} = '{version}'\n", monkeypatch)
+    fake(tmp_path, f"__version__ = '2.13.0'\n{backend.facts.torch_device} = '{version}'\n", monkeypatch)
     features = {one.name: one.values for one in variant_provider.TorchKernelProvider.get_supported_configs()}
     assert features["compute"] == [compute_name(backend, "2025.3"), backend.value]
 

@@ -142,7 +142,7 @@ def test_a_backend_without_components_is_noarch(tmp_path):
 
 def test_the_stable_abi_is_asked_for_by_its_backend_alone(tmp_path):
     project = render(kernel(tmp_path, torch='stable-abi = { cpu = "2.10" }'), Backend.CPU)
-    assert "kernel_torch_find(BACKEND cpu STABLE_ABI 2.10)" in project["CMakeLists.txt"]
+    assert "kernel_torch_find(STABLE_ABI 2.10)" in project["CMakeLists.txt"]
     table = toml.loads(project["pyproject.toml"])
     assert table["project"]["dependencies"] == ["torch>=2.10"]
     assert "requirement.py" not in project.files

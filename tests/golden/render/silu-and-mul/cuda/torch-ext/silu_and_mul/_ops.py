@@ -11,14 +11,14 @@ def _backend() -> str:
         return "tpu"
     if hasattr(torch, "neuron"):
         return "neuron"
-    if torch.version.cuda is not None:
+    if getattr(torch.version, "cuda", None) is not None:
         return "cuda"
-    if torch.version.hip is not None:
+    if getattr(torch.version, "hip", None) is not None:
         return "rocm"
-    if torch.backends.mps.is_available():
-        return "metal"
     if getattr(torch.version, "xpu", None) is not None:
         return "xpu"
+    if torch.backends.mps.is_available():
+        return "metal"
     return "cpu"
 
 
