@@ -10,18 +10,19 @@ import click
 
 from builder import matrix, terminal
 from builder.cli.arguments import store_option
+from builder.cli.selecting import sets_option
 from builder.engine import doctor
 from builder.store import Store
 
 
 @click.command()
 @store_option
-@click.option("--set", "name", type=click.Choice(matrix.SETS), default="release", show_default=True)
+@sets_option
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def command(store: Path, name: str, as_json: bool) -> None:
+def command(store: Path, sets: tuple[str, ...], as_json: bool) -> None:
     """Show what this machine has, which cells it can build, and what each other one lacks."""
     facts = list(doctor.facts(os.environ, Store(store)))
-    rows = tuple(row for row in matrix.rows() if row.set == name and row.variant is not None)
+    rows = tuple(row for row in matrix.rows() if row.set in sets and row.variant is not None)
     support = list(doctor.row_support(rows, os.environ))
     if as_json:
         terminal.document(json.dumps({"facts": _facts_json(facts), "cells": _cells_json(support)}, indent=2), end="\n")
@@ -33,7 +34,7 @@ def command(store: Path, name: str, as_json: bool) -> None:
     for line in _cells_text(support):
         terminal.out(line)
     here = sum(row.missing is None for row in support)
-    terminal.err(f"\n{here} of {len(support)} cells of the {name} set can be built here")
+    terminal.err(f"\n{here} of {len(support)} cells of {' and '.join(sets)} can be built here")
 
 
 def _cells_text(support: Sequence[doctor.RowSupport]) -> Iterator[str]:
