@@ -45,9 +45,17 @@ Listener = Callable[[str], None]
 
 
 def build(
-    job: BuildJob, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None = None
+    job: BuildJob,
+    *,
+    scratch: Path,
+    log: Path,
+    listen: Listener,
+    processes: run.Processes | None = None,
+    core: load.Core = lambda: contextlib.nullcontext(enter_result=False),
 ) -> Built:
     """Compile, finish, audit and load one cell in the private directory `scratch`.
+
+    With a free `core` the load test begins beside the compilers.
 
     Raises:
         CompileError: the compiler's own first error is on top of the message.
@@ -57,18 +65,13 @@ def build(
     began = time.monotonic()
     _lay_out(job.project, scratch)
     load.foresee(job, scratch, listen, processes)
-    raw, peak = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes)
-    compiled = time.monotonic()
-    listen("finishing the wheel")
-    plan = _plan(scratch / "build")
-    finished = finish.finish(raw, kernel=job.kernel, cell=job.cell, facts=_facts(job, plan))
-    path = scratch / "out" / finished.name
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(finished.content)
-    listen("auditing")
-    wheel = Wheel.read(path)
-    _audit(wheel, audit.AuditPromise(variant=job.cell.name, archs=finish.archs_of(plan)))
-    loaded = load.test(job, wheel, scratch=scratch, listen=listen, processes=processes)
+    with load.early(job, scratch=scratch, core=core, processes=processes) as early:
+        raw, peak = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes)
+        compiled = time.monotonic()
+        plan = _plan(scratch / "build")
+        name, content = _finish(job, raw, plan=plan, scratch=scratch, listen=listen)
+        wheel = Wheel.read(scratch / "out" / name)
+        loaded = load.test(job, wheel, scratch=scratch, listen=listen, processes=processes, early=early)
     loaded.require(job.load_test)
     report = BuildReport(
         load_test=loaded,
@@ -81,7 +84,25 @@ def build(
         finish_seconds=round(time.monotonic() - compiled, 2),
         files=tuple(ninja_log.read(scratch / "build")),
     )
-    return Built(name=finished.name, content=finished.content, report=report)
+    return Built(name=name, content=content, report=report)
+
+
+def _finish(
+    job: BuildJob, raw: Wheel, *, plan: Mapping[str, Any] | None, scratch: Path, listen: Listener
+) -> tuple[str, bytes]:
+    """Return the name and the content of the finished wheel, which the audit has read from where it lies.
+
+    Raises:
+        AuditError: it breaks a rule.
+    """
+    listen("finishing the wheel")
+    finished = finish.finish(raw, kernel=job.kernel, cell=job.cell, facts=_facts(job, plan))
+    path = scratch / "out" / finished.name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(finished.content)
+    listen("auditing")
+    _audit(Wheel.read(path), audit.AuditPromise(variant=job.cell.name, archs=finish.archs_of(plan)))
+    return finished.name, finished.content
 
 
 def _compile(

@@ -1,10 +1,13 @@
 """The load test of a job: the packages that it has, what stands in for a GPU's libraries, and the test itself."""
 
+import contextlib
 import json
 import shutil
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from builder import run
@@ -13,31 +16,100 @@ from builder.build.job import BuildJob
 from builder.build.loadtest.imports import imported
 from builder.build.sandbox import contents
 from builder.config import Backend, Framework, LoadTestRule
+from builder.errors import BuilderError
 from builder.kernel.source_set import package_directory
 from builder.wheel.archive import Wheel, unpack
 
 Listener = Callable[[str], None]
+Core = Callable[[], AbstractContextManager[bool]]
+"""Says whether a core is free for something beside the compilers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A load test that has begun."""
+
+    process: loadtest.Ahead
+    setup: loadtest.Setup
+    stand_ins: tuple[standin.Missing, ...]
+    """What stands in for libraries of a GPU, as the framework alone needs them."""
+
+    def serves(self, stand_ins: Iterable[standin.Missing]) -> bool:
+        """Whether no library that the process may have loaded lacks what the wheel needs of it."""
+        known = {library.name: library for library in self.stand_ins}
+        return all(library == known.get(library.name, library) for library in stand_ins)
+
+
+Early = Callable[[], Begun | None]
+"""Returns the load test that has begun before its wheel was there, if one has."""
+
+
+@contextlib.contextmanager
+def early(job: BuildJob, *, scratch: Path, core: Core, processes: run.Processes | None) -> Iterator[Early]:
+    """Begin the load test of a wheel while it is compiled, where a core is free for that.
+
+    Nearly all of its time is the import of the framework, which has nothing to do with the kernel.
+    """
+    with contextlib.ExitStack() as held:
+        if job.load_test is LoadTestRule.SKIP or job.cell.noarch or not held.enter_context(core()):
+            yield lambda: None
+            return
+        begun = held.enter_context(ThreadPoolExecutor(max_workers=1)).submit(_begin, job, scratch, held, processes)
+        try:
+            yield begun.result
+        finally:
+            wait((begun,))
+
+
+def _begin(job: BuildJob, scratch: Path, held: contextlib.ExitStack, processes: run.Processes | None) -> Begun | None:
+    """Start the process; what goes wrong here goes wrong again, and is told, when the wheel is there."""
+    try:
+        _installed(job, scratch).parent.mkdir()
+        stand_ins = _stand_ins(job, None, scratch)
+        setup = _setup(job, scratch, processes)
+        return Begun(process=held.enter_context(loadtest.ahead(setup)), setup=setup, stand_ins=stand_ins)
+    except (OSError, BuilderError):
+        return None
 
 
 def test(
-    job: BuildJob, wheel: Wheel, *, scratch: Path, listen: Listener, processes: run.Processes | None
+    job: BuildJob,
+    wheel: Wheel,
+    *,
+    scratch: Path,
+    listen: Listener,
+    processes: run.Processes | None,
+    early: Early | None,
 ) -> loadtest.LoadTest:
     """Run the load test of a finished wheel and return its outcome; nothing is refused here."""
     if job.load_test is LoadTestRule.SKIP:
         return loadtest.SKIPPED
     listen("loading")
-    installed = scratch / "installed"
-    installed.mkdir()
-    unpack(wheel, installed)
-    package = installed / job.kernel.config.general.name.module
+    package = _installed(job, scratch)
+    package.parent.mkdir(exist_ok=True)
+    unpack(wheel, package.parent)
     ops = json.loads((package / "metadata.json").read_text(encoding="utf-8"))["id"]
-    libraries = _stand_ins(job, package, scratch / "stand-ins")
-    return loadtest.load(
-        package,
-        ops=ops,
+    begun = None if early is None else early()
+    stand_ins = _stand_ins(job, package, scratch, made=() if begun is None else begun.stand_ins)
+    if begun is not None and begun.serves(stand_ins):
+        return loadtest.load(begun.setup, ops=ops, waiting=begun.process)
+    return loadtest.load(_setup(job, scratch, processes), ops=ops)
+
+
+def _installed(job: BuildJob, scratch: Path) -> Path:
+    """Return where the package of the wheel is unpacked."""
+    return scratch / "installed" / job.kernel.config.general.name.module
+
+
+def _setup(
+    job: BuildJob, scratch: Path, processes: run.Processes | None, package: Path | None = None
+) -> loadtest.Setup:
+    """Return what the process has; the package is that of the wheel, where no other is named."""
+    return loadtest.Setup(
+        package=package or _installed(job, scratch),
         cell=job.cell,
         python=job.test_python,
-        libraries=libraries,
+        libraries=_search(job, scratch),
         bytecode=job.keeps_bytecode,
         packages=_packages(job, scratch / "kernel-depends"),
         room=_room(job),
@@ -75,17 +147,8 @@ def foresee(job: BuildJob, scratch: Path, listen: Listener, processes: run.Proce
             target = package / PurePosixPath(path).relative_to(package_directory(job.kernel.config))
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-    judged = loadtest.foresee(
-        package,
-        ops=f"_{package.name}",
-        cell=job.cell,
-        python=job.test_python,
-        libraries=_stand_ins(job, package, scratch / "stand-ins"),
-        bytecode=job.keeps_bytecode,
-        packages=_packages(job, scratch / "kernel-depends"),
-        room=_room(job),
-        processes=processes,
-    )
+    _stand_ins(job, package, scratch)
+    judged = loadtest.foresee(_setup(job, scratch, processes, package), ops=f"_{package.name}")
     if judged is not None:
         judged.require(job.load_test)
 
@@ -112,15 +175,26 @@ def _packages(job: BuildJob, folder: Path) -> loadtest.LoadTestPackages:
     return replace(job.test_packages, folders=(*job.test_packages.folders, folder))
 
 
-def _stand_ins(job: BuildJob, package: Path, folder: Path) -> tuple[Path, ...]:
-    """Return where the loader finds stand-ins for GPU libraries that this machine lacks; they are never called."""
+def _search(job: BuildJob, scratch: Path) -> tuple[Path, ...]:
+    """Return where the loader finds GPU libraries that the system lacks: stand-ins, and those of wheels."""
     if job.toolchain is None or job.cell.backend is Backend.CPU:
         return ()
     cuda = job.toolchain.cuda
     search = [job.site_packages / "torch/lib", *sorted(job.site_packages.glob("nvidia/*/lib"))]
     search += [] if cuda is None else [cuda.path.parent.parent / "lib64"]
+    return (scratch / "stand-ins", *search)
+
+
+def _stand_ins(
+    job: BuildJob, package: Path | None, scratch: Path, made: tuple[standin.Missing, ...] = ()
+) -> tuple[standin.Missing, ...]:
+    """Make stand-ins for GPU libraries that this machine lacks, except those `made` before; they are never called."""
+    folder, *search = _search(job, scratch) or (scratch,)
+    if job.toolchain is None or not search:
+        return ()
     # Python loads torch's own module before the kernel's, and that needs libraries which the kernel's does not.
-    libraries = [*sorted((job.site_packages / "torch").glob("_C.*.so")), *sorted(package.rglob("*.so"))]
+    libraries = sorted((job.site_packages / "torch").glob("_C.*.so"))
+    libraries += [] if package is None else sorted(package.rglob("*.so"))
     wanted = standin.missing(libraries, search=tuple(search))
-    standin.make(wanted, folder, cc=job.toolchain.cc.path)
-    return (folder, *search)
+    standin.make([library for library in wanted if library not in made], folder, cc=job.toolchain.cc.path)
+    return wanted

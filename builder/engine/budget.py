@@ -144,6 +144,7 @@ class Jobserver:
         os.write(self._descriptor, _TOKEN * cores)
         self._cores = cores
         self._one_at_a_time = threading.Lock()
+        self._beside = threading.Lock()
         self._holders = 0
         """Cells that have what they waited for; changed under `_counting`."""
         self._counting = threading.Lock()
@@ -169,6 +170,21 @@ class Jobserver:
         finally:
             os.write(self._descriptor, held)
             self._count(-counted)
+
+    @contextlib.contextmanager
+    def beside(self, *, allowed: bool = True) -> Iterator[bool]:
+        """Yield whether one process may run beside the compilers: a core is free, and there is no other such process.
+
+        It takes no token: ninja looks for one only when a compiler ends, and would do with one less until then.
+        """
+        token = self._take(1) if allowed else b""
+        os.write(self._descriptor, token)
+        free = bool(token) and self._beside.acquire(blocking=False)
+        try:
+            yield free
+        finally:
+            if free:
+                self._beside.release()
 
     def _take(self, most: int) -> bytes:
         try:

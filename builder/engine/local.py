@@ -216,7 +216,8 @@ class _Worker:
                 self.listen(Event(variant=cell.variant, kind="step", text=text))
 
             wheel = Wheel.read(entry.wheel)
-            tested = load.test(prepared.job, wheel, scratch=scratch, listen=listen, processes=self.processes)
+            job, processes = prepared.job, self.processes
+            tested = load.test(job, wheel, scratch=scratch, listen=listen, processes=processes, early=None)
         if self.processes.cancelled:
             raise _stopped(cell, self.options)
         tested.require(self.preparer.rule)
@@ -280,6 +281,7 @@ class _Worker:
                     log=log,
                     listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
                     processes=self.processes,
+                    core=lambda: self.jobserver.beside(allowed=shares),
                 )
             except (CompileError, LoadError) as error:
                 raise _stopped(cell, options) if self.processes.cancelled else error from None

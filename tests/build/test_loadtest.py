@@ -49,6 +49,11 @@ def make(tmp_path):
     return write
 
 
+def setup(package, cell, *, packages=None, **given):
+    has = packages or LoadTestPackages()
+    return loadtest.Setup(package=package, cell=cell, python=Path(sys.executable), packages=has, **given)
+
+
 @pytest.fixture
 def judge(make):
     """Return what becomes of a pure-Python package."""
@@ -56,7 +61,7 @@ def judge(make):
     def run(init, *, has=None, **given):
         loaded, cell = make(init, **given)
         package = loaded.root / "torch-ext/package"
-        return loadtest.load(package, ops="ops", cell=cell, python=Path(sys.executable), packages=has)
+        return loadtest.load(setup(package, cell, packages=has), ops="ops")
 
     return run
 
@@ -65,7 +70,7 @@ def judge(make):
 def test_bytecode_is_kept_only_where_it_may_be(make, kept):
     loaded, cell = make("")
     package = loaded.root / "torch-ext/package"
-    found = loadtest.load(package, ops="ops", cell=cell, python=Path(sys.executable), bytecode=kept)
+    found = loadtest.load(setup(package, cell, bytecode=kept), ops="ops")
     assert found.outcome is LoadState.LOADED
     assert (package / "__pycache__").exists() == kept
 
@@ -189,7 +194,7 @@ def test_an_earlier_test_answers_only_what_is_asked():
 
 def foresee(loaded, cell, **given):
     package = loaded.root / "torch-ext/package"
-    return loadtest.foresee(package, ops="ops", cell=cell, python=Path(sys.executable), **given)
+    return loadtest.foresee(setup(package, cell, **given), ops="ops")
 
 
 @pytest.fixture
@@ -273,7 +278,7 @@ def test_the_words_of_the_loader_reach_the_user_past_a_package_that_hides_them(c
     source.write_text("void cuTensorMapEncodeTiled(void);\nvoid f(void) { cuTensorMapEncodeTiled(); }\n")
     package = loaded.root / "torch-ext/package"
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", package / name, source], check=True)
-    found = loadtest.load(package, ops="_package_cpu_1", cell=cell, python=Path(sys.executable))
+    found = loadtest.load(setup(package, cell), ops="_package_cpu_1")
     assert found.outcome is LoadState.BROKEN
     assert "undefined symbol 'cuTensorMapEncodeTiled': it is of 'libcuda.so.1', the driver" in found.reason
     assert 'cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", …)' in found.help
@@ -301,7 +306,7 @@ def test_a_kernel_that_another_depends_on_is_noted_when_it_is_not_at_hand(make):
     )
     has = packages.found(loaded, cell, wheels=(), why="is not pinned")
     package = loaded.root / "torch-ext/package"
-    found = loadtest.load(package, ops="ops", cell=cell, python=Path(sys.executable), packages=has)
+    found = loadtest.load(setup(package, cell, packages=has), ops="ops")
     assert found.outcome is LoadState.NOT_TESTED
     assert "'us/other-kernel' of kernel-depends is not at hand" in found.reason
     assert set(has.absent) == {"other_kernel", "kernels"}

@@ -174,6 +174,17 @@ def test_a_cell_gets_the_token_of_one_that_ended(server):
     assert left(server) == 4
 
 
+def test_one_process_may_run_beside_the_compilers_where_a_core_is_free(server):
+    with server.beside() as one, server.beside() as two:
+        assert (one, two) == (True, False)
+        assert left(server) == 4
+    with server.beside() as again, server.beside(allowed=False) as refused:
+        assert (again, refused) == (True, False)
+    with server.hold(4), server.beside() as late:
+        assert not late
+    assert left(server) == 4
+
+
 def test_tokens_of_compilers_that_were_killed_come_back(server):
     with server.hold(1):
         left(server, take=b"+++")

@@ -136,7 +136,7 @@ def load(wheel, cell, *, site, python, folder):
     package = install(wheel, site)
     ops = json.loads((package / "metadata.json").read_text())["id"]
     libraries = stand_ins(site, package, folder)
-    found = loadtest.load(package, ops=ops, cell=cell, python=python, libraries=libraries)
+    found = loadtest.load(loadtest.Setup(package=package, cell=cell, python=python, libraries=libraries), ops=ops)
     found.require(LoadTestRule.REQUIRE)
     return found, libraries
 

@@ -1,13 +1,15 @@
 """The process that imports a kernel: it tells what happened and judges nothing.
 
 Runs in the environment of a cell, with any Python that torch has, and can import nothing of `builder`. Its only
-argument is JSON; what it found goes to the file that the argument names.
+argument is JSON; what it found goes to the file that the argument names. Without a question in it, there is no wheel
+yet: the process imports the framework, and reads the question when there is one.
 """
 
 import ctypes
 import importlib
 import importlib.machinery
 import json
+import os
 import pathlib
 import site
 import sys
@@ -25,6 +27,7 @@ def main() -> None:
     for folder in asked["folders"]:
         site.addsitedir(folder)  # and not PYTHONPATH: packages bring .pth files
     found: Found = {"library": None, "failure": None, "ops": {}}
+    asked.update(asked["question"] or _awaited(asked))
     sys.path.insert(0, asked["parent"])
     try:
         if asked["stand-in"]:
@@ -41,12 +44,43 @@ def main() -> None:
     pathlib.Path(asked["result"]).write_text(json.dumps({**found, "done": True}), encoding="utf-8")
 
 
+def _awaited(asked: Asked) -> Asked:
+    """Import the framework, and wait for the question; end where the framework would have seen the package."""
+    watch = _Watch(asked["module"])
+    sys.meta_path.insert(0, watch)
+    importlib.import_module(_framework(asked))
+    sys.meta_path.remove(watch)
+    question = sys.stdin.read()
+    if watch.seen or not question:
+        sys.exit()
+    pathlib.Path(asked["heard"]).touch()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return dict(json.loads(question))
+
+
+class _Watch:
+    """Notes when a module of the package's name is looked for: with the package on the path it would be found."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self.seen = False
+
+    def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> None:
+        self.seen = self.seen or name == self._module
+
+
+def _framework(asked: Asked) -> str:
+    return "tvm_ffi" if asked["framework"] == "tvm-ffi" else "torch"
+
+
 def _load_library(asked: Asked, found: Found) -> None:
     """Load the library by itself: a package may hide what the loader says, or load it only at the first call."""
     if asked["library"] is None:
         return
     try:
-        importlib.import_module("tvm_ffi" if asked["framework"] == "tvm-ffi" else "torch")
+        importlib.import_module(_framework(asked))
         ctypes.CDLL(asked["library"])  # what torch does, without its own words around those of the loader
     except (ImportError, OSError) as error:
         found["library"] = str(error)

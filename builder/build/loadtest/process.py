@@ -1,0 +1,199 @@
+"""The process that imports a kernel: started for a wheel, or before there is one, to import the framework and wait."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from builder.build.job import LoadTestPackages
+from builder.build.loadtest.devices import hidden
+from builder.build.sandbox import Room, enclose
+from builder.matrix import Cell
+from builder.run import Processes
+
+_TIMEOUT = 300.0
+_CHILD = Path(__file__).with_name("child.py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the process that imported a package reported, or how it ended before it did."""
+
+    library: str | None = None
+    """The loader's message, if it refused the library."""
+    failure: Mapping[str, Any] | None = None
+    """The exception of the import, and those that caused it."""
+    ops: Mapping[str, tuple[str, ...]]
+    died: str | None = None
+    """How the process ended, if it reported nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What a load test has of the machine; nothing of the kernel but where its package is, or will be."""
+
+    package: Path
+    """The unpacked Python package; its parent goes on the path."""
+    cell: Cell
+    """What the wheel is for."""
+    python: Path
+    """Interpreter of an environment that has the cell's framework."""
+    libraries: tuple[Path, ...] = ()
+    """Where the loader also looks, for stand-ins of a GPU's libraries."""
+    bytecode: bool = False
+    """Keep the bytecode of what is imported: compiling torch's takes half of the time of each test."""
+    packages: LoadTestPackages = field(default_factory=LoadTestPackages)
+    """What a user's environment has besides the framework."""
+    room: Room | None = None
+    """What it sees of the machine besides these; without one it sees all."""
+    processes: Processes | None = None
+    """Where its process is listed, to be ended with the build."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What the process is asked of a package."""
+
+    library: Path | None
+    ops: str
+    key: str
+    stand_in: bool = False
+    """Whether something stands in for the library, which is not there yet."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Spell it for the process."""
+        library = None if self.library is None else str(self.library)
+        return {"library": library, "ops": self.ops, "key": self.key, "stand-in": self.stand_in}
+
+
+def ask(setup: Setup, question: Question) -> Found:
+    """Return what a fresh process tells."""
+    with _Process.started(setup, question) as process:
+        return process.found()
+
+
+class Ahead:
+    """A process that imports the framework before there is a wheel, and then waits for it."""
+
+    def __init__(self, process: "_Process") -> None:
+        self._process = process
+
+    def ask(self, question: Question) -> Found | None:
+        """Return what it tells; None where only a process that begins with the wheel can tell."""
+        found = self._process.found(json.dumps(question.to_json()))
+        return found if self._process.heard else None
+
+
+@contextlib.contextmanager
+def ahead(setup: Setup) -> Iterator[Ahead]:
+    """Start a process that imports the framework and waits; it ends with the context."""
+    with _Process.started(setup) as process:
+        yield Ahead(process)
+
+
+class _Process:
+    def __init__(self, process: "subprocess.Popen[str]", folder: Path) -> None:
+        self._process = process
+        self._folder = folder
+
+    @classmethod
+    @contextlib.contextmanager
+    def started(cls, setup: Setup, question: Question | None = None) -> Iterator["_Process"]:
+        """Start the process with its question, or to wait for one; it ends with the context."""
+        processes = setup.processes
+        with TemporaryDirectory(prefix="builder-load-") as name:
+            folder = Path(name)
+            with subprocess.Popen(
+                _command(setup, question, folder),
+                env=_variables(setup),
+                cwd="/",
+                stdin=subprocess.PIPE if question is None else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            ) as process:
+                if processes is not None:
+                    processes.add(process)
+                try:
+                    yield cls(process, folder)
+                finally:
+                    if process.poll() is None:
+                        with contextlib.suppress(ProcessLookupError):
+                            os.killpg(process.pid, signal.SIGKILL)
+                        process.wait()
+                    if processes is not None:
+                        processes.remove(process)
+
+    @property
+    def heard(self) -> bool:
+        """Whether it got to the question."""
+        return (self._folder / "heard").is_file()
+
+    def found(self, question: str | None = None) -> Found:
+        """Run the process to its end, or until everything of the build is told to end."""
+        try:
+            _, said = self._process.communicate(question, timeout=_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            return Found(ops={}, died=f"its import did not end within {_TIMEOUT:.0f} s")
+        return _read(self._folder / "found.json", code=self._process.returncode, said=said)
+
+
+def keep_bytecode(module: str, *, python: Path, room: Room) -> None:
+    """Import the framework by itself, only to make its bytecode; the load test reports what goes wrong."""
+    env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/tmp", **hidden()}  # noqa: S108  the sandbox has its own
+    argv = enclose([str(python), "-c", f"import {module}"], room)
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(argv, env=env, cwd="/", capture_output=True, check=False, timeout=_TIMEOUT)
+
+
+def _command(setup: Setup, question: Question | None, folder: Path) -> list[str]:
+    """Return the command; in a sandbox it sees the package, whose folder is its home, and what it has besides."""
+    package = setup.package
+    request = {
+        "module": package.name,
+        "parent": str(package.parent),
+        "folders": [str(each) for each in setup.packages.folders],
+        "framework": str(setup.cell.framework),
+        "standard": sorted(sys.stdlib_module_names),
+        "result": str(folder / "found.json"),
+        "heard": str(folder / "heard"),
+        "question": None if question is None else question.to_json(),
+    }
+    argv = [str(setup.python), "-c", _CHILD.read_text(encoding="utf-8"), json.dumps(request)]
+    if setup.room is None:
+        return argv
+    written = (package.parent, folder)
+    return enclose(argv, setup.room.with_more(readable=(*setup.packages.folders, *setup.libraries), writable=written))
+
+
+def _variables(setup: Setup) -> dict[str, str]:
+    env = {
+        "PATH": os.defpath,
+        "HOME": str(setup.package.parent),
+        "LC_ALL": "C.UTF-8",
+        **hidden(),
+        **({} if setup.bytecode else {"PYTHONDONTWRITEBYTECODE": "1"}),
+    }
+    if setup.libraries:
+        env["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, setup.libraries))
+    return env
+
+
+def _read(result: Path, *, code: int, said: str) -> Found:
+    """Read what the process reported, or how it ended if it reported nothing."""
+    told = json.loads(result.read_text(encoding="utf-8")) if result.is_file() else None
+    if told is None or not told["done"]:
+        last = (said.strip().splitlines() or [""])[-1]
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return Found(ops={}, died=f"the process ended with {how}" + (f": {last}" if last else ""))
+    ops = {name: tuple(keys) for name, keys in told["ops"].items()}
+    return Found(library=told["library"], failure=told["failure"], ops=ops)

@@ -1,0 +1,143 @@
+"""A load test that begins before its wheel is there tells what one tells that begins with it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from builder import kernel, matrix
+from builder.build import load, loadtest
+from builder.build.job import LoadTestPackages
+from builder.build.loadtest.outcome import LoadState
+from builder.build.loadtest.process import Question
+from builder.build.standin import Missing
+from builder.run import Processes
+from tests.paths import ROOT
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc: apt-get install gcc"),
+]
+
+OPS = "_mine_cpu_1"
+CELL = next(
+    cell
+    for cell in matrix.select(kernel.load(ROOT / "examples/relu").config, matrix.rows())
+    if cell.backend == "cpu" and cell.system == "x86_64-linux"
+)
+FINE = "int mine;"
+REFUSED = "void nowhere(void); void f(void) { nowhere(); }"
+KILLED = "#include <stdlib.h>\n__attribute__((constructor)) static void begin(void) { abort(); }"
+SAYS_STDIN = "import os, sys\nraise RuntimeError(repr((sys.stdin.read(), os.fstat(0).st_rdev != 0)))\n"
+
+
+@pytest.fixture
+def setup(tmp_path):
+    """Return what a load test has, before there is a package."""
+
+    def make(module="mine", **given):
+        (tmp_path / "installed").mkdir()
+        package = tmp_path / "installed" / module
+        return loadtest.Setup(package=package, cell=CELL, python=Path(sys.executable), **given)
+
+    return make
+
+
+def install(package, init, code):
+    package.mkdir()
+    (package / "__init__.py").write_text(init)
+    command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(package / f"{OPS}.so")]
+    subprocess.run(command, input=code, text=True, check=True)
+
+
+CASES = {
+    "nothing registered": ("", FINE),
+    "a library that is refused": ("", REFUSED),
+    "a library that ends the process": ("", KILLED),
+    "a missing module": ("import no_such_module\n", FINE),
+    "standard input": (SAYS_STDIN, FINE),
+    "a part of the framework that is loaded": ("import torch\nassert torch.add\n", FINE),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_tells_what_a_process_tells_that_begins_with_the_wheel(setup, case):
+    has = setup()
+    with loadtest.ahead(has) as waiting:
+        install(has.package, *CASES[case])
+        found = loadtest.load(has, ops=OPS, waiting=waiting)
+    assert found == loadtest.load(has, ops=OPS)
+    assert found.outcome in (LoadState.BROKEN, LoadState.NOT_IMPORTABLE)
+
+
+def test_it_is_the_waiting_process_that_tells(setup):
+    has = setup()
+    with loadtest.ahead(has) as waiting:
+        install(has.package, "", FINE)
+        found = waiting.ask(Question(library=has.package / f"{OPS}.so", ops=OPS, key="CPU"))
+    assert found is not None
+    assert (found.library, found.failure, found.died) == (None, None, None)
+
+
+def test_a_package_that_the_framework_would_have_imported_is_loaded_by_a_fresh_process(setup):
+    has = setup("typing_extensions")
+    with loadtest.ahead(has) as waiting:
+        install(has.package, "raise RuntimeError('in the way')\n", FINE)
+        assert waiting.ask(Question(library=None, ops=OPS, key="CPU")) is None
+    with loadtest.ahead(has) as waiting:
+        found = loadtest.load(has, ops=OPS, waiting=waiting)
+    assert found == loadtest.load(has, ops=OPS)
+    assert "in the way" in found.reason
+
+
+def test_a_framework_that_cannot_be_imported_is_told_by_a_fresh_process(setup, tmp_path):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/first.pth").write_text("import sys; sys.modules['torch'] = None\n")
+    has = setup(packages=LoadTestPackages(folders=(tmp_path / "more",)))
+    with loadtest.ahead(has) as waiting:
+        install(has.package, "import torch\n", FINE)
+        found = loadtest.load(has, ops=OPS, waiting=waiting)
+    assert found == loadtest.load(has, ops=OPS)
+    assert "torch" in found.reason
+
+
+def children():
+    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
+    return {pid for task in tasks for pid in (task / "children").read_text().split()}
+
+
+def test_a_process_that_waits_in_vain_ends_with_the_build(setup):
+    before = children()
+    with loadtest.ahead(setup()):
+        assert len(children() - before) == 1
+    assert children() == before
+
+
+def test_a_process_that_waits_ends_where_all_of_the_build_is_told_to(setup):
+    processes = Processes()
+    has = setup(processes=processes)
+    with loadtest.ahead(has) as waiting:
+        install(has.package, "", FINE)
+        canceller = threading.Thread(target=processes.cancel)
+        canceller.start()
+        began = time.monotonic()
+        assert waiting.ask(Question(library=None, ops=OPS, key="CPU")) is None
+        assert time.monotonic() - began < 30
+        canceller.join()
+
+
+def test_stand_ins_that_the_waiting_process_may_have_loaded_must_be_all_that_the_wheel_needs(setup):
+    driver = Missing(name="libcuda.so.1", symbols={"": ("cuInit",)})
+    more = Missing(name="libcuda.so.1", symbols={"": ("cuInit", "cuLaunchKernel")})
+    other = Missing(name="libnvrtc.so.13", symbols={"": ("nvrtcVersion",)})
+    has = setup()
+    with loadtest.ahead(has) as waiting:
+        begun = load.Begun(process=waiting, setup=has, stand_ins=(driver,))
+    assert begun.serves(())
+    assert begun.serves((driver, other))
+    assert not begun.serves((more,))
