@@ -7,7 +7,7 @@ import click
 
 from builder import terminal
 from builder.audit import AuditReport
-from builder.audit.apart import run_apart
+from builder.audit.limited import run_limited
 from builder.errors import AuditError
 from builder.wheel.archive import WheelError
 
@@ -21,7 +21,7 @@ def command(wheels: tuple[Path, ...], *, as_json: bool) -> int:
     unreadable: list[WheelError] = []
     for path in wheels:
         try:
-            reports.append(run_apart(path))
+            reports.append(run_limited(path))
         except WheelError as error:  # noqa: PERF203  the others are judged all the same
             unreadable.append(error)
     _show(reports, as_json=as_json)

@@ -18,7 +18,7 @@ from builder.cli import selecting, view
 from builder.cli.arguments import Age, Size, archs_option, kernel_argument, load_test_option, store_option
 from builder.cli.selecting import backends_option, sets_option, unbundled_option, variants_option
 from builder.config import Backend, LoadTestRule
-from builder.engine import budget, decision, local
+from builder.engine import budget, dry_run, local
 from builder.engine.options import Options
 from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.errors import BuilderError, NothingToDoError, ToolError
@@ -188,7 +188,7 @@ def _check_for_nix(*, no_isolation: bool, dry_run: bool) -> None:
 
 
 def _show_plan(kernel: kernels.Kernel, cells: Sequence[Cell], options: Options, *, as_json: bool) -> int:
-    plans = decision.dry_run(kernel, cells, options)
+    plans = dry_run.preview(kernel, cells, options)
     if as_json:
         terminal.document(json.dumps([plan.to_json() for plan in plans], indent=2), end="\n")
     for plan in () if as_json else plans:

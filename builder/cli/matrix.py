@@ -76,14 +76,14 @@ def command(
 def _stored(plan: CiPlan, store: Path) -> Callable[[Cell], bool]:
     """Return whether a cell's wheel is in the store; only cells of this machine's system can have a key here."""
     from builder import toolchain  # noqa: PLC0415  start-up time
-    from builder.engine import budget, decision  # noqa: PLC0415
+    from builder.engine import budget, dry_run  # noqa: PLC0415
     from builder.engine.options import Options  # noqa: PLC0415
     from builder.store import Store  # noqa: PLC0415
 
     here = toolchain.system()
     options = Options(store=Store(store), output=Path(), limits=budget.machine(), environ=dict(os.environ))
     cells = tuple(cell for cell in plan.cells if cell.system == here)
-    found = decision.dry_run(plan.kernel, cells, options)
+    found = dry_run.preview(plan.kernel, cells, options)
     # By name: a noarch wheel is the same for every system.
     hits = {one.cell.variant for one in found if one.action == "hit"}
     return lambda cell: cell.variant in hits

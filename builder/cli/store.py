@@ -10,7 +10,7 @@ import click
 from builder import terminal
 from builder.cli.arguments import Age, Size, store_option
 from builder.errors import DifferenceError
-from builder.store import Damaged, Store, collect
+from builder.store import Damaged, Store, items
 from builder.wording import size
 
 
@@ -24,18 +24,18 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def list_(store: Path, as_json: bool) -> None:
     """Show what the store holds, the least recently used first."""
-    items = list(collect.items(Store(store)))
+    found = list(items.items(Store(store)))
     if as_json:
         rows = [
             {"kind": item.kind, "name": item.name, "path": str(item.path), "bytes": item.size, "used": _when(item.used)}
-            for item in items
+            for item in found
         ]
         terminal.document(json.dumps(rows, indent=2), end="\n")
         return
-    for item in items:
+    for item in found:
         shown = _wheel_name(item.path) if item.kind == "wheel" else item.name
         terminal.out(f"{_when(item.used)}  {size(item.size):>10}  {item.kind:11}  {shown}")
-    terminal.err(f"{len(items)} items, {size(sum(item.size for item in items))}, in {store}")
+    terminal.err(f"{len(found)} items, {size(sum(item.size for item in found))}, in {store}")
 
 
 def _wheel_name(folder: Path) -> str:
@@ -79,7 +79,7 @@ def gc(store: Path, max_age: float | None, max_size: int | None, dry_run: bool) 
     kept = Store(store)
     if not dry_run:
         kept.prepare()
-    removed = collect.collect(kept, now=time.time(), max_age=max_age, max_size=max_size, dry_run=dry_run)
+    removed = items.collect(kept, now=time.time(), max_age=max_age, max_size=max_size, dry_run=dry_run)
     for item in removed:
         terminal.out(f"{item.kind} {item.name}")
     word = "would be removed" if dry_run else "removed"

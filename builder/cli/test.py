@@ -13,7 +13,7 @@ from builder.cli import selecting, view
 from builder.cli.arguments import kernel_argument, load_test_option, store_option
 from builder.cli.selecting import variants_option
 from builder.config import LoadTestRule
-from builder.engine import budget, decision, kernel_tests, local
+from builder.engine import budget, dry_run, kernel_tests, local
 from builder.engine.options import Options
 from builder.matrix import SETS
 from builder.matrix.selection import Scope
@@ -72,7 +72,7 @@ def command(
     )
     if not variants:
         order = kernel_tests.backends(cells[0].framework, found)
-        cells = (kernel_tests.choose(decision.dry_run(loaded, cells, options), order).cell,)
+        cells = (kernel_tests.choose(dry_run.preview(loaded, cells, options), order).cell,)
     shown = view.choose(environ=os.environ, quiet=quiet)
     with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
         shown.start()

@@ -11,7 +11,7 @@ from builder import terminal
 from builder.cli import selecting
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.selecting import unbundled_option, variants_option
-from builder.engine import budget, decision
+from builder.engine import budget, dry_run
 from builder.engine.options import Options
 from builder.matrix.selection import Scope
 from builder.store import Store
@@ -37,7 +37,7 @@ def command(
         environ=dict(os.environ),
         isolation=not no_isolation,
     )
-    plans = decision.dry_run(loaded, cells, options)
+    plans = dry_run.preview(loaded, cells, options)
     if as_json:
         terminal.document(json.dumps([plan.to_json() for plan in plans], indent=2), end="\n")
         return

@@ -13,7 +13,7 @@ from builder import run as tools
 from builder import terminal
 from builder.build.framework import torch_identity
 from builder.config import Backend, Framework
-from builder.engine.decision import DryRun
+from builder.engine.dry_run import DryRun
 from builder.errors import BuilderError, ToolError
 from builder.matrix import Cell
 from builder.toolchain.installed import Current

@@ -16,7 +16,7 @@ from builder.build.loadtest.outcome import LoadError
 from builder.build.prepare import Prepared
 from builder.build.record import BuildRecord
 from builder.build.report import BuildReport, Built
-from builder.engine import decision
+from builder.engine import dry_run
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.options import Options
 from builder.engine.outcome import CellOutcome, Event, Listen, Status
@@ -175,7 +175,7 @@ class _Worker:
 
     def _hit(self, cell: Cell, record: BuildRecord) -> CellOutcome | None:
         with self._lock(record.key):
-            found = decision.find(self.options.store, record.key)
+            found = dry_run.find(self.options.store, record.key)
             return self._deliver_hit(cell, record, found) if self._serves(found) else None
 
     def _serves(self, found: StoredWheel | Damaged | None) -> TypeGuard[StoredWheel]:
@@ -193,11 +193,11 @@ class _Worker:
     def _finish(self, cell: Cell, prepared: Prepared) -> CellOutcome:
         store, record = self.options.store, prepared.record
         with self._lock(record.key):
-            found = decision.find(store, record.key)
+            found = dry_run.find(store, record.key)
             if isinstance(found, StoredWheel) and not self.options.again:
                 tested = found if self._serves(found) else self._test_again(cell, prepared, found)
                 return self._deliver_hit(cell, record, tested)
-            reason = decision.why(options=self.options, kernel=self.kernel, cell=cell, record=record, found=found)
+            reason = dry_run.why(options=self.options, kernel=self.kernel, cell=cell, record=record, found=found)
             self.listen(Event(variant=cell.variant, kind="note", text=reason))
             entry, content = self._build(cell, prepared)
             return self._deliver(cell, entry, content, status="built", reason=reason)

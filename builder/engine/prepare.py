@@ -15,7 +15,7 @@ from builder.build.record import BuildRecord
 from builder.build.sandbox import contents
 from builder.build.spec import BuildSpec, InstalledPackages, PinnedPackages
 from builder.config import Backend, LoadTestRule
-from builder.engine import current
+from builder.engine import current_environment
 from builder.engine.options import Options
 from builder.environment import indexes, interpreters, pinned
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
@@ -86,7 +86,7 @@ class Preparer:
             if self.options.isolation:
                 environment, python = self._isolated(cell)
             else:
-                environment, framework = current.found(cell, self.options.python)
+                environment, framework = current_environment.found(cell, self.options.python)
                 python = environment.python
         spec = BuildSpec(kernel=self.kernel.root, cell=cell, environment=environment, options=options)
         return Request(spec=spec, project=project, python=python, framework=framework)
@@ -221,9 +221,9 @@ class Preparer:
     def _kernels(self, cell: Cell) -> Mapping[str, Path]:
         if self.rule is LoadTestRule.SKIP or not depended(self.kernel, cell.backend):
             return {}
-        from builder.engine import at_hand  # noqa: PLC0415  reads wheels, which few kernels need
+        from builder.engine import kernel_depends  # noqa: PLC0415  reads wheels, which few kernels need
 
-        return at_hand.kernels(self.kernel, cell, store=self.options.store, output=self.options.output)
+        return kernel_depends.kernels(self.kernel, cell, store=self.options.store, output=self.options.output)
 
     def _headers(self, cell: Cell) -> Mapping[str, Path]:
         if cell.noarch:

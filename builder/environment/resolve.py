@@ -13,7 +13,7 @@ from builder.environment.fetch import LIMITS
 from builder.environment.indexes import uv_binary
 from builder.errors import ToolError
 from builder.matrix import systems
-from builder.pins import Part, PinnedWheel, Pins, dotted, form
+from builder.pins import Part, PinnedWheel, Pins, dotted, pin_file
 from builder.run import run
 
 DEPLOYMENT_TARGET = "14.0"
@@ -22,7 +22,7 @@ _OTHER_INDEXES = frozenset({"UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX_URL", "U
 """Left out where a part has an index of its own: what it publishes is the truth there."""
 
 HEADER = """\
-# The wheels of every build environment: read by builder/pins/form.py and builder/nix/pins.nix, written by
+# The wheels of every build environment: read by builder/pins/pin_file.py and builder/nix/pins.nix, written by
 # `builder pins update`, which resolves the `requires` of each part and keeps what it cannot reach.
 #
 # pythons       the Pythons that are resolved
@@ -72,8 +72,8 @@ def targets(pins: Pins, *, parts: frozenset[str] = frozenset()) -> Iterator[PinT
     for number, part in enumerate(pins.parts):
         if part.requires and (not parts or part.name in parts):
             for system, pythons in part.wheels.items():
-                anywhere = form.ANY in pythons
-                for python in (form.ANY,) if anywhere else pins.pythons:
+                anywhere = pin_file.ANY in pythons
+                for python in (pin_file.ANY,) if anywhere else pins.pythons:
                     yield PinTarget(part=number, system=system, python=python)
 
 
@@ -84,7 +84,7 @@ def resolve_all(
     uv = uv_binary()  # once: sysconfig, which it asks, is not safe in threads
 
     def one(target: PinTarget) -> Resolution:
-        python = pins.pythons[0] if target.python == form.ANY else target.python
+        python = pins.pythons[0] if target.python == pin_file.ANY else target.python
         try:
             wheels = resolve(pins.parts[target.part], system=target.system, python=python, uv=uv, env=env)
             resolution = Resolution(target=target, wheels=wheels)
@@ -144,7 +144,7 @@ def _files(package: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _wheel(file: str, sha256: str, *, index: str | None) -> PinnedWheel:
     name, version, *_ = file.split("-")
-    return PinnedWheel(file=file, name=form.normalized(name), version=version, sha256=sha256, index=index)
+    return PinnedWheel(file=file, name=pin_file.normalized(name), version=version, sha256=sha256, index=index)
 
 
 def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None]) -> HashCheck:
@@ -178,7 +178,7 @@ def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None
 def _platforms(pins: Pins) -> dict[str, tuple[str, str]]:
     """Return for each file a system and a Python, the oldest, that it is pinned for."""
     return {
-        file: (system, pins.pythons[0] if python == form.ANY else python)
+        file: (system, pins.pythons[0] if python == pin_file.ANY else python)
         for part in pins.parts
         for system, pythons in part.wheels.items()
         for python, files in sorted(pythons.items(), reverse=True)

@@ -14,8 +14,8 @@ from builder.lint import (
     bounds,
     capabilities,
     files,
+    glibc,
     matrix,
-    older_systems,
     portability,
     python_headers,
     registration,
@@ -51,7 +51,7 @@ def inspect(directory: Path) -> CheckReport:
     found = [locate(file, problem, lines) for problem in problems]
     if kernel is not None:
         found += python_headers.check(kernel)
-        found += older_systems.check(kernel)
+        found += glibc.check(kernel)
     for package in packages:
         found += registration.check(package, str(package))
     return CheckReport.of(file, edition, found)

@@ -14,7 +14,7 @@ from builder import resources
 from builder.config import Backend, Framework
 from builder.errors import NotHereError
 from builder.matrix import Cell, systems
-from builder.pins import form
+from builder.pins import pin_file
 
 FILE = resources.DATA / "pins.toml"
 
@@ -135,7 +135,7 @@ class Part:
         if not self.requires:
             return ()
         of_system = self.wheels.get(system, {})
-        return of_system.get(python, of_system.get(form.ANY, ())) or None
+        return of_system.get(python, of_system.get(pin_file.ANY, ())) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +245,7 @@ def load(file: Path = FILE) -> Pins:
     Raises:
         PinsError: all that is wrong with the file.
     """
-    table = form.read(file)
+    table = pin_file.read(file)
     wheels = {name: PinnedWheel(file=name, **facts) for name, facts in table["wheel"].items()}
     return Pins(
         pythons=tuple(table["pythons"]),

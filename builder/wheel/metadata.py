@@ -10,7 +10,7 @@ from packaging.version import Version
 from builder import __version__
 from builder.config import Config, dependencies
 from builder.matrix import Cell
-from builder.render.package import framework_requirement, urls
+from builder.render.package_metadata import framework_requirement, urls
 from builder.wheel.archive import Bytes
 from builder.wheel.digest import digests
 

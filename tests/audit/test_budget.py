@@ -13,7 +13,7 @@ import zipfile
 import pytest
 
 from builder import audit
-from builder.audit import apart, reading
+from builder.audit import limited, reading
 from builder.wheel.archive import Bytes, Wheel, pack
 from tests import hostile
 from tests.audit.conftest import demo_wheel
@@ -118,28 +118,28 @@ def hoard(_):
 
 @pytest.mark.parametrize(("waste", "what"), [(burn, "processor time"), (hoard, "memory")])
 def test_what_no_budget_foresees_ends_in_a_finding(tmp_path, monkeypatch, waste, what):
-    monkeypatch.setattr(apart, "run", waste)
-    monkeypatch.setattr(apart, "_SECONDS", 1)
-    report = apart.run_apart(small(tmp_path))
+    monkeypatch.setattr(limited, "run", waste)
+    monkeypatch.setattr(limited, "_SECONDS", 1)
+    report = limited.run_limited(small(tmp_path))
     assert not report.ok
     assert [(finding.rule, finding.symbol) for finding in report.findings] == [("budget", what)]
 
 
 def test_a_reader_that_the_system_kills_does_not_say_that_a_wheel_is_right(tmp_path, monkeypatch):
-    monkeypatch.setattr(apart, "run", lambda _: os.kill(os.getpid(), signal.SIGKILL))
-    assert not apart.run_apart(small(tmp_path)).ok
+    monkeypatch.setattr(limited, "run", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+    assert not limited.run_limited(small(tmp_path)).ok
 
 
 def test_a_bug_of_a_reader_is_shown_and_not_called_a_finding(tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(apart, "run", lambda _: {}["bug"])
+    monkeypatch.setattr(limited, "run", lambda _: {}["bug"])
     with pytest.raises(ChildProcessError):
-        apart.run_apart(small(tmp_path))
+        limited.run_limited(small(tmp_path))
     assert "KeyError: 'bug'" in capfd.readouterr().err
 
 
 def test_a_wheel_judged_apart_has_the_report_of_one_judged_here(tmp_path):
     path = demo_wheel(tmp_path, library=hostile.elf(), package={"a.o": b""})
-    assert apart.run_apart(path) == audit.run(Wheel.read(path))
+    assert limited.run_limited(path) == audit.run(Wheel.read(path))
 
 
 def test_a_library_is_found_in_an_archive_that_gives_its_bytes_one_by_one(tmp_path):
@@ -178,10 +178,10 @@ def _with_data(archive, name, data):
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 def test_what_the_caller_holds_itself_is_not_counted(tmp_path, monkeypatch):
     def judge(wheel):
-        assert bytes(apart._MEMORY // 2)  # noqa: SLF001
+        assert bytes(limited._MEMORY // 2)  # noqa: SLF001
         return audit.run(wheel)
 
-    monkeypatch.setattr(apart, "run", judge)
-    held = bytearray(2 * apart._MEMORY)  # noqa: SLF001
-    assert not [each for each in apart.run_apart(small(tmp_path)).findings if each.rule == apart.BUDGET]
+    monkeypatch.setattr(limited, "run", judge)
+    held = bytearray(2 * limited._MEMORY)  # noqa: SLF001
+    assert not [each for each in limited.run_limited(small(tmp_path)).findings if each.rule == limited.BUDGET]
     assert held

@@ -10,7 +10,7 @@ from builder.build import header_folders
 from builder.config import Backend
 from builder.errors import BuilderError, ToolError
 from builder.kernel import git
-from builder.render import libraries as rendered
+from builder.render import header_libraries as rendered
 
 CONFIG = """
 [general]

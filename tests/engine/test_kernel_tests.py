@@ -9,7 +9,7 @@ from builder import kernel, matrix
 from builder.cli import run
 from builder.config import Backend, Framework
 from builder.engine import kernel_tests
-from builder.engine.decision import DryRun
+from builder.engine.dry_run import DryRun
 from builder.errors import ToolError
 from builder.toolchain.installed import Current
 from tests.paths import ROOT

@@ -14,7 +14,7 @@ from builder.cli.pins import command
 from builder.config import Backend, Framework, Version, dependencies
 from builder.environment import resolve
 from builder.errors import DifferenceError, ToolError
-from builder.pins import form
+from builder.pins import pin_file
 
 SHA = "ab" * 32
 SMALL = f"""
@@ -238,7 +238,7 @@ def test_a_wheel_knows_the_index_of_its_part(small):
 def test_a_broken_pin_file_is_refused(small, old, new, message):
     assert old in SMALL
     small.write_text(SMALL.replace(old, new, 1))
-    with pytest.raises(form.PinsError) as error:
+    with pytest.raises(pin_file.PinsError) as error:
         pins.load(small)
     assert message in str(error.value)
     assert str(small) in str(error.value)
@@ -246,12 +246,12 @@ def test_a_broken_pin_file_is_refused(small, old, new, message):
 
 def test_every_problem_of_a_pin_file_is_reported_at_once(small):
     small.write_text(SMALL.replace(SHA, "x").replace("about", "abuot"))
-    with pytest.raises(form.PinsError, match="the pin file has 6 problems"):
+    with pytest.raises(pin_file.PinsError, match="the pin file has 6 problems"):
         pins.load(small)
 
 
 def test_a_missing_pin_file_is_an_error_and_no_traceback(tmp_path):
-    with pytest.raises(form.PinsError, match="cannot read the pin file"):
+    with pytest.raises(pin_file.PinsError, match="cannot read the pin file"):
         pins.load(tmp_path / "none.toml")
 
 
@@ -275,7 +275,7 @@ def test_an_update_replaces_what_was_resolved_and_keeps_the_rest(small):
     new = resolve.updated(old, resolutions)
     assert set(new.wheels) == {newer.file, "torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl"}
     assert new.pinned_pythons(CPU_CELL) == ("cp311",)
-    assert list(form.problems(toml.loads(resolve.to_toml(new)))) == []
+    assert list(pin_file.problems(toml.loads(resolve.to_toml(new)))) == []
 
 
 def test_check_reports_a_good_file():

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from builder.store import Damaged, Store, StoredWheel, StoreError, collect
+from builder.store import Damaged, Store, StoredWheel, StoreError, items
 
 ME, OTHER, GROUP = 54321, 54322, 54320
 WHEEL = ("relu-1.0.0-py3-none-any.whl", b"content")
@@ -131,7 +131,7 @@ def test_gc_leaves_what_another_user_has_made(place):
     by(OTHER, put(store, "b" * 64))
 
     def collected():
-        return [item.name for item in collect.collect(store, now=time.time() + 10**6, max_age=1.0, max_size=None)]
+        return [item.name for item in items.collect(store, now=time.time() + 10**6, max_age=1.0, max_size=None)]
 
     assert by(OTHER, collected) == ["b" * 64]
     assert by(ME, lambda: type(store.find(KEY))) is StoredWheel

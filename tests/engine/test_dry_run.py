@@ -3,7 +3,7 @@
 import pytest
 
 from builder.build.report import BuildReport
-from builder.engine import decision
+from builder.engine import dry_run
 from builder.store import Damaged, Store, StoredWheel
 
 KEY = "a" * 64
@@ -19,15 +19,15 @@ def store(tmp_path):
 
 def test_an_entry_with_its_report_is_a_hit(store):
     store.put(KEY, WHEEL, record={}, report=BuildReport(sandbox=True).to_json())
-    assert isinstance(decision.find(store, KEY), StoredWheel)
+    assert isinstance(dry_run.find(store, KEY), StoredWheel)
 
 
 def test_an_entry_whose_report_cannot_be_read_is_built_again(store):
     store.put(KEY, WHEEL, record={}, report={"load-test": {}})
-    found = decision.find(store, KEY)
+    found = dry_run.find(store, KEY)
     assert isinstance(found, Damaged)
     assert "its report cannot be read" in found.why
 
 
 def test_what_is_not_there_is_none(store):
-    assert decision.find(store, KEY) is None
+    assert dry_run.find(store, KEY) is None

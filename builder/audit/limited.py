@@ -29,7 +29,7 @@ _BUG, _NO_MEMORY = 1, 3
 """Exit codes of the child."""
 
 
-def run_apart(path: Path) -> AuditReport:
+def run_limited(path: Path) -> AuditReport:
     """Judge a wheel; one that costs more time or memory than its size allows has a finding.
 
     Raises:

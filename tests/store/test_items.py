@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builder.store import Store
-from builder.store.collect import collect, items
+from builder.store.items import collect, items
 
 NOW = 2_000_000
 BLOCK = 4096

@@ -52,7 +52,7 @@ class DryRun:
         }
 
 
-def dry_run(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[DryRun, ...]:
+def preview(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[DryRun, ...]:
     """Say for each cell whether the store has it, or which field changed since its last build."""
     options.store.prepare()
     preparer = Preparer(kernel=kernel, options=options, step=lambda _cell, _text: None)
