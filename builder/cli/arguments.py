@@ -21,6 +21,9 @@ kernel_argument = click.argument(
 """The kernel's directory, the current one by default."""
 
 
+ALL = "all"
+
+
 class Name(click.ParamType[str]):
     """One of several names; the nearest is named where one is misspelled."""
 
@@ -62,9 +65,6 @@ class BackendType(Name):
         if isinstance(value, Backend):
             return value
         return Backend(super().convert(value, param, ctx))
-
-
-ALL = "all"
 
 
 class BackendsType(Name):
@@ -124,13 +124,13 @@ load_test_option = click.option(
 
 
 class Archs(click.ParamType[Any]):
-    """The GPUs that a quick build is for: `native`, or their architectures as `TargetGpus`."""
+    """The GPUs that a build is for: `all`, `native`, or their architectures as `TargetGpus`."""
 
     name = "archs"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the GPUs that `value` names."""
-        if not isinstance(value, str) or value == quick.NATIVE:
+        if not isinstance(value, str) or value in (ALL, quick.NATIVE):
             return value
         try:
             return quick.parse(value)
@@ -143,8 +143,8 @@ class Archs(click.ParamType[Any]):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return the word that is no architecture."""
-        return [CompletionItem(quick.NATIVE)] if quick.NATIVE.startswith(incomplete) else []
+        """Return the words that are no architectures."""
+        return [CompletionItem(word) for word in (ALL, quick.NATIVE) if word.startswith(incomplete)]
 
 
 allow_quick_option = click.option("--allow-quick", is_flag=True, help="Take also wheels of quick builds (--archs).")
@@ -152,7 +152,7 @@ allow_quick_option = click.option("--allow-quick", is_flag=True, help="Take also
 
 def archs_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option that names the GPUs of a quick build."""
-    return click.option("--archs", type=Archs(), metavar="native|LIST", help=what)
+    return click.option("--archs", type=Archs(), metavar="native|all|LIST", help=what)
 
 
 _NUMBER = "[0-9]{1,12}"

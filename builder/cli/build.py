@@ -108,6 +108,7 @@ def command(
     named = bool(variants)
     scope = Scope(sets=sets, backends=backends, unbundled=unbundled)
     cells, only = selecting.for_gpus(loaded, scope, archs, variants=variants, environ=os.environ)
+    selecting.say_what_is_built(loaded, cells, only)
     limits = budget.machine()
     options = Options(
         store=Store(store),

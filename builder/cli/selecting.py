@@ -1,6 +1,6 @@
 """Options that name cells of a kernel, and the cells that they name."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -71,7 +71,7 @@ def for_gpus(
         NotHereError: this machine has none, and its own were asked for.
         NothingToDoError: there is no cell; the reasons are given.
     """
-    if asked is None:
+    if asked is None or asked == ALL:
         return cells(kernel, scope, variants=variants), ()
     if variants:
         found = cells(kernel, scope, variants=variants)
@@ -82,18 +82,19 @@ def for_gpus(
         require_backends(kernel.config, scope.backends)
         target = _target(kernel, asked, scope.backends or kernel.config.general.backends, environ)
         found = cells(kernel, replace(scope, backends=(target.backend,)))
-    terminal.err(f"note: quick build for {', '.join(target.archs)} alone: its wheels are not for release")
-    for message in dict.fromkeys(_lost(kernel, found, target)):
-        terminal.err(f"warning: {message}")
     return found, target.archs
 
 
-def _lost(kernel: Kernel, found: Sequence[Cell], target: TargetGpus) -> Iterator[str]:
-    """Say what a cell is built without; one that has nothing left is refused when it is built."""
-    for cell in found:
-        for covered in coverage.of(kernel.config, cell, target.archs):
-            if covered.selection.compiled and covered.message is not None:
-                yield covered.message
+def say_what_is_built(kernel: Kernel, found: Sequence[Cell], only: tuple[str, ...]) -> None:
+    """Say of a quick build that it is one, and what its components lack."""
+    if not only:
+        return
+    terminal.err(f"note: quick build for {', '.join(only)} alone: its wheels are not for release")
+    # A component that has nothing left is an error when it is built.
+    covered = (each for cell in found for each in coverage.of(kernel.config, cell, only))
+    for message in dict.fromkeys(each.message for each in covered if each.selection.compiled):
+        if message is not None:
+            terminal.err(f"warning: {message}")
 
 
 def _target(

@@ -1,23 +1,19 @@
 """The framework of the current environment, for builds without isolation, and whether it is the one of a cell."""
 
-from pathlib import Path
-
 from builder.build.framework import FrameworkIdentity, identity_of
 from builder.build.spec import InstalledPackages
 from builder.config import Backend, Framework
 from builder.errors import NotHereError
 from builder.matrix import Cell
-from builder.toolchain import installed
+from builder.toolchain.installed import Current
 
 
-def found(cell: Cell, python: Path | None) -> tuple[InstalledPackages, FrameworkIdentity]:
-    """Return the path and the identity of an interpreter's framework for a cell; by default the running interpreter's.
+def found(cell: Cell, has: Current) -> tuple[InstalledPackages, FrameworkIdentity]:
+    """Return the path and the identity of an interpreter's framework for a cell.
 
     Raises:
         NotHereError: there is none, or it is not the one of the cell.
-        ToolError: the interpreter does not run.
     """
-    has = installed.look(python)
     name = "tvm_ffi" if cell.framework is Framework.TVM_FFI else "torch"
     site = has.tvm_ffi if cell.framework is Framework.TVM_FFI else has.torch
     if site is None:

@@ -1,12 +1,14 @@
 """Run a kernel's own tests against a wheel of it, in a folder where its sources cannot be imported by mistake."""
 
+import contextlib
 import os
 import shlex
 import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from builder import run as tools
@@ -14,16 +16,18 @@ from builder import terminal
 from builder.build.framework import torch_identity
 from builder.config import Backend, Framework
 from builder.engine.dry_run import DryRun
+from builder.engine.test_report import TestReport
 from builder.errors import BuilderError, ToolError
 from builder.matrix import Cell
 from builder.toolchain.installed import Current
 from builder.wheel.archive import Wheel
 
 TESTS = "tests"
-_SETTINGS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+SETTINGS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 """Files in which pytest looks for its settings."""
-"""What torch's identity says of the device that it is built for."""
 _RELEASED = "release"
+_SHOWN = 20
+"""Lines of pytest that are shown where it did not come to its end."""
 _NO_TESTS, _FAILED = 5, (1, 2)
 """Exit codes of pytest; 2 is a test module that cannot be imported."""
 _ORIGIN = "import importlib.util, sys; print(getattr(importlib.util.find_spec(sys.argv[1]), 'origin', None))"
@@ -57,7 +61,7 @@ def require(cells: Iterable[Cell], found: Current) -> None:
     missing = {}
     if installed is None:
         missing[name] = "apache-tvm-ffi" if of_tvm_ffi else f"torch=={newest.torch}.*"
-    if subprocess.run([found.python, "-c", "import pytest"], capture_output=True, check=False).returncode != 0:
+    if found.pytest is None:
         missing["pytest"] = "pytest"
     if missing:
         command = shlex.join((str(found.python), "-m", "pip", "install", *missing.values()))
@@ -98,10 +102,21 @@ def choose(plans: Iterable[DryRun], order: Sequence[Backend]) -> DryRun:
     )
 
 
-def run(
-    wheel: Path, *, root: Path, tests: Path, python: Path, arguments: Sequence[str], environ: Mapping[str, str]
-) -> int:
-    """Run the tests of the kernel in `root` with what is in `wheel`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestRun:
+    """Tests of a kernel, and what they are run with."""
+
+    __test__ = False  # not one of pytest's own
+
+    root: Path
+    tests: Path
+    python: Path
+    arguments: Sequence[str]
+    environ: Mapping[str, str]
+
+
+def run(wheel: Path, asked: TestRun) -> int:
+    """Run the tests of a kernel with what is in `wheel`.
 
     On a terminal pytest writes to it directly, so that its debugger works; in a log, output of tests is escaped.
 
@@ -112,31 +127,63 @@ def run(
         NoTestsError: pytest found nothing to run.
         ToolError: pytest did not come to its end.
     """
+    with _unpacked(wheel, asked) as (folder, env):
+        command = [*_pytest(asked), *asked.arguments]
+        if terminal.interactive():
+            code = subprocess.run(command, cwd=folder, env=env, check=False).returncode
+        else:
+            shown = tools.run(command, cwd=folder, env=env, on_line=lambda line: terminal.out(line, styled=True))
+            code = shown.returncode
+    return _judged(code, asked, help="what it wrote is above")
+
+
+def run_quietly(wheel: Path, asked: TestRun, *, log: Path, processes: tools.Processes) -> TestReport:
+    """Run the tests of a kernel with what is in `wheel`, with their output in a log.
+
+    Raises:
+        NoTestsError: pytest found nothing to run.
+        ToolError: pytest did not come to its end.
+    """
+    with _unpacked(wheel, asked) as (folder, env):
+        results = folder / "results.xml"
+        command = [*_pytest(asked), f"--junitxml={results}", *asked.arguments]
+        done = tools.run(command, cwd=folder, env=env, log=log, processes=processes)
+        last = "\n".join(done.output.splitlines()[-_SHOWN:])
+        _judged(done.returncode, asked, said=last, help=f"the log: {log}")
+        return TestReport.read(results)
+
+
+def _pytest(asked: TestRun) -> list[str]:
+    return [str(asked.python), "-m", "pytest", "-p", "no:cacheprovider", TESTS]
+
+
+def _judged(code: int, asked: TestRun, *, said: str = "", help: str) -> int:  # noqa: A002  the word the message uses
+    if code == _NO_TESTS:
+        raise NoTestsError(
+            f"pytest ran no test of '{asked.tests}'", help="look at the names and arguments given to pytest"
+        )
+    if code not in (0, *_FAILED):
+        raise ToolError("\n".join(filter(None, (f"pytest ended with {code}", said))), help=help)
+    return min(code, 1)
+
+
+@contextlib.contextmanager
+def _unpacked(wheel: Path, asked: TestRun) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """Give a folder with the tests, and the variables with which the wheel is imported there."""
     with tempfile.TemporaryDirectory(prefix="builder-test-") as name:
         folder, site = Path(name), Path(name) / "site"
         packed = Wheel.read(wheel)  # its members have safe names
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(site)
-        shutil.copytree(tests, folder / TESTS, ignore=shutil.ignore_patterns("__pycache__"))
-        for each in _SETTINGS:
-            if (root / each).is_file():
-                shutil.copy(root / each, folder / each)
-        paths = os.pathsep.join((str(site), *filter(None, [environ.get("PYTHONPATH")])))
-        env = {**environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-        _require_from(site, packed.name.replace("-", "_"), python=python, env=env)
-        command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", TESTS, *arguments]
-        code = _pytest(command, folder=folder, env=env)
-    if code == _NO_TESTS:
-        raise NoTestsError(f"pytest ran no test of '{tests}'", help="look at the names and arguments given to pytest")
-    if code not in (0, *_FAILED):
-        raise ToolError(f"pytest ended with {code}", help="what it wrote is above")
-    return min(code, 1)
-
-
-def _pytest(command: Sequence[str], *, folder: Path, env: Mapping[str, str]) -> int:
-    if terminal.interactive():
-        return subprocess.run(command, cwd=folder, env=env, check=False).returncode
-    return tools.run(command, cwd=folder, env=env, on_line=lambda line: terminal.out(line, styled=True)).returncode
+        shutil.copytree(asked.tests, folder / TESTS, ignore=shutil.ignore_patterns("__pycache__"))
+        for each in SETTINGS:
+            if (asked.root / each).is_file():
+                shutil.copy(asked.root / each, folder / each)
+        paths = os.pathsep.join((str(site), *filter(None, [asked.environ.get("PYTHONPATH")])))
+        # Bytecode is written: without that of the framework, which uv does not make, each run compiles it anew.
+        env = {**asked.environ, "PYTHONPATH": paths}
+        _require_from(site, packed.name.replace("-", "_"), python=asked.python, env=env)
+        yield folder, env
 
 
 def _require_from(site: Path, module: str, *, python: Path, env: Mapping[str, str]) -> None:

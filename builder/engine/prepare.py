@@ -24,7 +24,8 @@ from builder.matrix import Cell, coverage
 from builder.render.project import Project
 from builder.run import Processes
 from builder.store import HEADERS
-from builder.toolchain import Toolchain, cuda_wheels
+from builder.toolchain import Toolchain, cuda_wheels, installed
+from builder.toolchain.installed import Current
 from builder.toolchain.tool import Tool
 
 
@@ -64,6 +65,7 @@ class Preparer:
     processes: Processes = field(default_factory=Processes)
     known: pins.Pins = field(default_factory=pins.load)
     _projects: dict[Backend, Project] = field(default_factory=dict)
+    _looked: list[Current] = field(default_factory=list)
     _rendering: threading.Lock = field(default_factory=threading.Lock)
 
     def request(self, cell: Cell) -> Request:
@@ -86,7 +88,7 @@ class Preparer:
             if self.options.isolation:
                 environment, python = self._isolated(cell)
             else:
-                environment, framework = current_environment.found(cell, self.options.python)
+                environment, framework = current_environment.found(cell, self._current())
                 python = environment.python
         spec = BuildSpec(kernel=self.kernel.root, cell=cell, environment=environment, options=options)
         return Request(spec=spec, project=project, python=python, framework=framework)
@@ -146,6 +148,13 @@ class Preparer:
                     only=self.options.wheel.only,
                 )
             return self._projects[backend]
+
+    def _current(self) -> Current:
+        """Return what the current environment has; it is looked at once."""
+        with self._rendering:
+            if not self._looked:
+                self._looked.append(installed.look(self.options.python))
+            return self._looked[0]
 
     def _isolated(self, cell: Cell) -> tuple[PinnedPackages, Path]:
         """Return the environment of a cell, and the Python that it is made with."""

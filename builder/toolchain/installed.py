@@ -13,17 +13,18 @@ import importlib.util, json, os, sys
 def where(name):
     spec = importlib.util.find_spec(name)
     return None if spec is None or spec.origin is None else os.path.dirname(os.path.dirname(spec.origin))
-print(json.dumps({"torch": where("torch"), "tvm_ffi": where("tvm_ffi")}))
+print(json.dumps({name: where(name) for name in ("torch", "tvm_ffi", "pytest")}))
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Current:
-    """An interpreter, and the folders its frameworks are installed in."""
+    """An interpreter, and the folders that its frameworks and pytest are installed in."""
 
     python: Path
     torch: Path | None
     tvm_ffi: Path | None
+    pytest: Path | None = None
 
 
 def look(python: Path | None = None) -> Current:
@@ -39,4 +40,4 @@ def look(python: Path | None = None) -> Current:
     except (OSError, subprocess.CalledProcessError, ValueError) as error:
         raise ToolError(f"'{chosen}' is not a Python that runs: {error}", help="name one with --python") from error
     paths = {name: None if path is None else Path(path) for name, path in found.items()}
-    return Current(python=chosen, torch=paths["torch"], tvm_ffi=paths["tvm_ffi"])
+    return Current(python=chosen, **paths)

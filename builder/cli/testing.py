@@ -1,0 +1,167 @@
+"""What `builder test` and `builder watch` build, and how their tests are run."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from builder.cli import selecting
+from builder.cli.arguments import archs_option, kernel_argument, load_test_option, store_option
+from builder.cli.selecting import variants_option
+from builder.config import Backend, LoadTestRule
+from builder.engine import budget, dry_run, kernel_tests
+from builder.engine.options import Options
+from builder.errors import BuilderError
+from builder.kernel import Kernel
+from builder.matrix import SETS, Cell, coverage, quick
+from builder.matrix.quick import TargetGpus
+from builder.matrix.selection import Scope
+from builder.store import Store
+from builder.toolchain import gpus, installed
+from builder.toolchain.installed import Current
+
+_REST = "pytest"
+
+
+class PytestCommand(click.Command):
+    """A command that leaves what stands behind `--` to pytest."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments for pytest aside."""
+        end = args.index("--") if "--" in args else len(args)
+        ctx.meta[_REST] = args[end + 1 :]
+        return super().parse_args(ctx, args[:end])
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Say that there may be some."""
+        return [*super().collect_usage_pieces(ctx), "[-- PYTEST_ARGUMENTS]"]
+
+
+def options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say what is tested."""
+    added = (
+        kernel_argument,
+        variants_option("Cell to test"),
+        click.option("--python", type=click.Path(path_type=Path), help="Python whose torch and pytest are used."),
+        archs_option("Build for these GPUs alone. Default: those of this machine, where there are any."),
+        load_test_option,
+        store_option,
+    )
+    for each in reversed(added):
+        command = each(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestRequest:
+    """What a user asked of tests."""
+
+    __test__ = False  # not one of pytest's own
+
+    variants: tuple[str, ...]
+    python: Path | None
+    archs: TargetGpus | str | None
+    load_test: LoadTestRule | None
+    store: Path
+    environ: Mapping[str, str]
+    arguments: tuple[str, ...]
+    """Those of pytest."""
+    needs_tests: bool = True
+    """Whether a kernel without tests is refused."""
+    _native: dict[Backend, tuple[str, ...]] = field(default_factory=dict)
+    """The GPUs of this machine, which are asked for once."""
+
+    @classmethod
+    def of(cls, ctx: click.Context, environ: Mapping[str, str], **given: Any) -> "TestRequest":
+        """Return what a command line says."""
+        return cls(environ=environ, arguments=tuple(ctx.meta[_REST]), **given)
+
+    def prepare(self, kernel: Kernel) -> "TestBuild":
+        """Choose what is built: the cells that are named, or the first that the installed framework can run.
+
+        Raises:
+            BuilderError: there is none, or something is missing.
+        """
+        scope = Scope(sets=SETS, unbundled=True)
+        cells, only = selecting.for_gpus(kernel, scope, self.archs, variants=self.variants, environ=self.environ)
+        if self.needs_tests:
+            kernel_tests.tests_of(kernel.root)
+        found = installed.look(self.python)
+        kernel_tests.require(cells, found)
+        options = self._options(found, only)
+        if not self.variants:
+            order = kernel_tests.backends(cells[0].framework, found)
+            cells = (kernel_tests.choose(dry_run.preview(kernel, cells, options), order).cell,)
+        if self.archs is None:
+            options = self._options(found, self._here(kernel, cells, options))
+        return TestBuild(kernel=kernel, cells=cells, options=options, found=found, request=self)
+
+    def _options(self, found: Current, only: tuple[str, ...]) -> Options:
+        blank = Options(
+            store=Store(self.store),
+            output=Path(),
+            limits=budget.machine(),
+            environ=dict(self.environ),
+            isolation=False,
+            python=found.python,
+            load_test=self.load_test,
+        )
+        return replace(blank, wheel=replace(blank.wheel, only=only))
+
+    def _here(self, kernel: Kernel, cells: tuple[Cell, ...], options: Options) -> tuple[str, ...]:
+        """Return the GPUs of this machine, for which alone cells are built; none for a full build.
+
+        What the store has is used as it is. A machine without a GPU, or with one that the kernel has no code for, says
+        nothing about what to build.
+        """
+        if {(cell.backend in quick.BACKENDS, cell.noarch) for cell in cells} != {(True, False)}:
+            return ()
+        if len({cell.backend for cell in cells}) > 1:
+            return ()
+        if all(plan.action == "hit" for plan in dry_run.preview(kernel, cells, options)):
+            return ()
+        only = self._gpus(cells[0].backend)
+        try:
+            for cell in cells:
+                coverage.require(kernel.config, cell, only)
+        except BuilderError:
+            return ()
+        return only
+
+    def _gpus(self, backend: Backend) -> tuple[str, ...]:
+        if backend not in self._native:
+            try:
+                self._native[backend] = gpus.native((backend,), self.environ).archs
+            except BuilderError:
+                self._native[backend] = ()
+        return self._native[backend]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestBuild:
+    """The cells that are built for tests, and how."""
+
+    __test__ = False
+
+    kernel: Kernel
+    cells: tuple[Cell, ...]
+    options: Options
+    found: Current
+    request: TestRequest
+
+    @property
+    def run(self) -> kernel_tests.TestRun:
+        """The tests, for the wheels of the cells.
+
+        Raises:
+            NoTestsError: the kernel has none.
+        """
+        return kernel_tests.TestRun(
+            root=self.kernel.root,
+            tests=kernel_tests.tests_of(self.kernel.root),
+            python=self.found.python,
+            arguments=self.request.arguments,
+            environ=self.request.environ,
+        )

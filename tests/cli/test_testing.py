@@ -1,0 +1,117 @@
+"""For which GPUs `builder test` and `builder watch` build."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from builder import kernel as kernels
+from builder.cli import run, testing
+from builder.config import Backend
+from builder.engine import dry_run
+from builder.engine.dry_run import DryRun
+from builder.errors import BuilderError, NotHereError
+from builder.matrix import quick
+from builder.toolchain import gpus
+from tests.build.test_identity import torch_at
+from tests.paths import ROOT
+
+RELU = kernels.load(ROOT / "examples/relu")
+CPU = "torch213-cxx11-cpu-x86_64-linux"
+CUDA = "torch213-cxx11-cu130-x86_64-linux"
+
+
+@pytest.fixture
+def python(tmp_path):
+    """Return an interpreter that says it has a torch for CUDA and pytest."""
+    torch = torch_at(tmp_path / "site", version="2.13.0+cu130", cuda="13.0") / "torch"
+    answer = json.dumps({"torch": str(torch.parent), "tvm_ffi": None, "pytest": str(torch.parent)})
+    (tmp_path / "python").write_text(f"#!/bin/sh\necho '{answer}'\n")
+    (tmp_path / "python").chmod(0o755)
+    return tmp_path / "python"
+
+
+@pytest.fixture
+def only(python, tmp_path, monkeypatch):
+    """Return the GPUs that a cell is built for, with some of them in this machine."""
+
+    def chosen(variant, *, archs=None, here=("9.0",), stored=False, named=False):
+        asked = []
+
+        def native(backends, _environ):
+            asked.extend(backends)
+            if not here:
+                raise NotHereError("no GPU")
+            return quick.of(Backend.CUDA, here)
+
+        def plan(_kernel, cells, _options):
+            action = "hit" if stored else "build"
+            return tuple(
+                DryRun(cell=cell, action=action if cell.variant == variant else "skip", reason="-") for cell in cells
+            )
+
+        monkeypatch.setattr(gpus, "native", native)
+        monkeypatch.setattr(dry_run, "preview", plan)
+        request = testing.TestRequest(
+            variants=(variant,) if named else (),
+            python=python,
+            archs=archs,
+            load_test=None,
+            store=tmp_path / "store",
+            environ={"PATH": "/usr/bin:/bin"},
+            arguments=(),
+        )
+        builds = [request.prepare(RELU) for _ in range(2)]
+        assert [cell.variant for cell in builds[0].cells] == [variant]
+        assert builds[0].options.wheel.only == builds[1].options.wheel.only
+        return builds[0].options.wheel.only, len(asked)
+
+    return chosen
+
+
+def test_a_cell_is_built_for_the_gpu_that_is_there_which_is_asked_for_once(only):
+    assert only(CUDA) == (("9.0",), 1)
+    assert only(CUDA, named=True) == (("9.0",), 1)
+
+
+def test_what_the_store_has_is_tested_as_it_is(only):
+    assert only(CUDA, stored=True) == ((), 0)
+
+
+@pytest.mark.parametrize(
+    ("variant", "here", "asked"),
+    [
+        pytest.param(CUDA, (), 1, id="no GPU"),
+        pytest.param(CUDA, ("19.0",), 1, id="a GPU that the kernel has no code for"),
+        pytest.param(CPU, ("9.0",), 0, id="a cell of the CPU"),
+    ],
+)
+def test_otherwise_all_is_built(only, variant, here, asked):
+    assert only(variant, here=here) == ((), asked)
+
+
+def test_gpus_that_are_named_are_built_for(only):
+    assert only(CUDA, archs=quick.parse("8.0")) == (("8.0",), 0)
+    assert only(CUDA, archs="all") == ((), 0)
+    assert only(CUDA, archs="native", named=True) == (("9.0",), 2)
+
+
+def test_a_cell_of_another_backend_than_the_gpus_is_refused(only):
+    with pytest.raises(BuilderError, match=r"^9\.0 is of CUDA|it is for the CPU"):
+        only(CPU, archs=quick.parse("9.0"), named=True)
+
+
+def test_the_command_refuses_what_is_no_architecture(capsys):
+    assert run(["test", str(RELU.root), "--archs", "sm_90"]) == 2
+    assert "'sm_90' is not an architecture of a GPU: write '9.0'" in capsys.readouterr().err
+
+
+def test_what_stands_behind_two_dashes_is_for_pytest(monkeypatch, capsys):
+    seen = []
+    monkeypatch.setattr(
+        testing.TestRequest, "prepare", lambda self, _kernel: seen.append(self) or SimpleNamespace(run=None)
+    )
+    with pytest.raises(AttributeError):
+        run(["test", str(RELU.root), "--archs", "native", "--", "-k", "x", "--archs"])
+    assert (seen[0].arguments, seen[0].archs) == (("-k", "x", "--archs"), "native")
+    assert capsys.readouterr().out == ""
