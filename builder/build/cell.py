@@ -64,7 +64,7 @@ def build(
     """
     began = time.monotonic()
     _lay_out(job.project, scratch)
-    load.foresee(job, scratch, listen, processes)
+    load.check_imports(job, scratch, listen, processes)
     with load.early(job, scratch=scratch, core=core, processes=processes) as early:
         raw, peak = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes)
         compiled = time.monotonic()
@@ -75,10 +75,10 @@ def build(
     loaded.require(job.load_test)
     report = BuildReport(
         load_test=loaded,
-        not_reproducible=_shortcoming(job),
+        not_reproducible=_why_not_reproducible(job),
         plan=plan,
         canonical_path=contents.canonical(job),
-        sandbox=contents.sealed(job),
+        sandbox=contents.sandboxed(job),
         peak_memory=peak,
         compile_seconds=round(compiled - began, 2),
         finish_seconds=round(time.monotonic() - compiled, 2),
@@ -120,10 +120,10 @@ def _compile(
         settings,
     ]
     variables = _variables(paths)
-    if contents.sealed(job):
+    if contents.sandboxed(job):
         _make_cache(variables)
-        room = contents.of_build(job, scratch=scratch, canonical=canonical, variables=variables)
-        command = sandbox.enclose(command, room)
+        visible = contents.of_build(job, scratch=scratch, canonical=canonical, variables=variables)
+        command = sandbox.enclose(command, visible)
     elif canonical:
         command = sandbox.wrap(command, scratch=scratch, environment=job.environment)
     kills = failure.oom_kills()
@@ -145,7 +145,7 @@ def _facts(job: BuildJob, plan: Mapping[str, Any] | None) -> finish.BuildFacts:
             framework=job.framework_version,
             pins=job.pins,
             toolchain=toolchain,
-            shortcoming=_shortcoming(job),
+            not_reproducible=_why_not_reproducible(job),
         ),
         archs=finish.archs_of(plan),
         wheel=job.wheel,
@@ -161,13 +161,13 @@ def _make_cache(variables: Mapping[str, str]) -> None:
             Path(variables["CCACHE_DIR"]).mkdir(parents=True, exist_ok=True)
 
 
-def _shortcoming(job: BuildJob) -> str | None:
+def _why_not_reproducible(job: BuildJob) -> str | None:
     cuda = None if job.toolchain is None or job.toolchain.cuda is None else job.toolchain.cuda.version
     # Nix's sandbox has the path itself where it can mount nothing.
-    return reproducible.shortcoming(
+    return reproducible.why_not_reproducible(
         cuda=cuda,
         canonical=contents.canonical(job) or job.at_canonical_path,
-        sealed=job.rules.module_id,
+        rewrites_module_id=job.rules.module_id,
     )
 
 

@@ -11,7 +11,7 @@ from builder import kernel, render, terminal, toolchain
 from builder.build import sandbox
 from builder.build.cell import build
 from builder.build.framework import identity_of
-from builder.build.prepare import Ingredients, Prepared, Workplace, prepare
+from builder.build.prepare import BuildInputs, Prepared, RunOptions, prepare
 from builder.build.spec import BuildSpec, PinnedPackages
 from builder.config import Backend
 from builder.errors import BuilderError
@@ -67,7 +67,7 @@ def prepared_here(spec: BuildSpec, environ: Mapping[str, str], *, sandboxed: boo
     variables |= {name: environ[name] for name in _VARIABLES if name in environ}
     root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
     options = spec.options
-    given = Ingredients(
+    given = BuildInputs(
         spec=spec,
         kernel=loaded,
         project=render.render(
@@ -80,22 +80,22 @@ def prepared_here(spec: BuildSpec, environ: Mapping[str, str], *, sandboxed: boo
         framework=identity_of(cell.framework, site_packages),
         toolchain=toolchain.of_cell(cell, environ=variables, root=root),
         environ=variables,
-        canonical=at_canonical_path or sandbox.available(),
-        sealed=sandboxed,
+        canonical=at_canonical_path or sandbox.can_mount(),
+        sandboxed=sandboxed,
     )
     path = (Path(folder) for folder in environ["PATH"].split(os.pathsep) if folder not in _SYSTEM)
-    workplace = Workplace(
+    run_options = RunOptions(
         cores=int(environ.get("NIX_BUILD_CORES", "0")) or None,
         path=tuple(path),
         enclosed=True,
         at_canonical_path=at_canonical_path,
     )
-    return prepare(given, workplace)
+    return prepare(given, run_options)
 
 
 def _scratch(environment: Path) -> Path:
     """Return the directory to build in: one that is mounted at the canonical path, or that path itself."""
-    if sandbox.available():
+    if sandbox.can_mount():
         path = Path.cwd() / "scratch"
         path.mkdir()
         return path

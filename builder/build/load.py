@@ -112,25 +112,25 @@ def _setup(
         libraries=_search(job, scratch),
         bytecode=job.keeps_bytecode,
         packages=_packages(job, scratch / "kernel-depends"),
-        room=_room(job),
+        visible=_visible(job),
         processes=processes,
     )
 
 
-def _room(job: BuildJob) -> sandbox.Room | None:
+def _visible(job: BuildJob) -> sandbox.SandboxPaths | None:
     """Return what a load test sees in its sandbox; None if there is none.
 
     In a sandbox it cannot write into the environment, so the framework's bytecode is made before, without the kernel.
     """
-    if not contents.sealed(job):
+    if not contents.sandboxed(job):
         return None
     name = "tvm_ffi" if job.cell.framework is Framework.TVM_FFI else "torch"
     if job.keeps_bytecode and not any((job.site_packages / name / "__pycache__").glob("*.pyc")):
-        loadtest.keep_bytecode(name, python=job.test_python, room=contents.of_load_test(job, written=True))
+        loadtest.keep_bytecode(name, python=job.test_python, visible=contents.of_load_test(job, written=True))
     return contents.of_load_test(job)
 
 
-def foresee(job: BuildJob, scratch: Path, listen: Listener, processes: run.Processes | None) -> None:
+def check_imports(job: BuildJob, scratch: Path, listen: Listener, processes: run.Processes | None) -> None:
     """Refuse a kernel before it is compiled, where its package imports what its users will not have.
 
     Raises:
@@ -148,7 +148,7 @@ def foresee(job: BuildJob, scratch: Path, listen: Listener, processes: run.Proce
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
     _stand_ins(job, package, scratch)
-    judged = loadtest.foresee(_setup(job, scratch, processes, package), ops=f"_{package.name}")
+    judged = loadtest.check_imports(_setup(job, scratch, processes, package), ops=f"_{package.name}")
     if judged is not None:
         judged.require(job.load_test)
 

@@ -23,7 +23,7 @@ from builder.wheel import metadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ingredients:
+class BuildInputs:
     """All that decides the bytes of a wheel: the spec, and what was found for it."""
 
     spec: BuildSpec
@@ -36,13 +36,13 @@ class Ingredients:
     """The user's variables, of which few reach a build."""
     canonical: bool
     """Whether it is built at the canonical path."""
-    sealed: bool
+    sandboxed: bool
     """Whether a sandbox hides what the build key does not cover."""
     rules: Rules = field(default_factory=Rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workplace:
+class RunOptions:
     """Where and how a build runs; the bytes of its wheel do not depend on it."""
 
     cores: int | None
@@ -73,12 +73,12 @@ class Prepared:
         return tuple(packages.path for packages in used if isinstance(packages, PinnedPackages))
 
 
-def prepare(given: Ingredients, workplace: Workplace) -> Prepared:
+def prepare(given: BuildInputs, run_options: RunOptions) -> Prepared:
     """Return the job of a build, and its record."""
-    return Prepared(spec=given.spec, job=_job(given, workplace), record=record(given))
+    return Prepared(spec=given.spec, job=_job(given, run_options), record=record(given))
 
 
-def record(given: Ingredients) -> BuildRecord:
+def record(given: BuildInputs) -> BuildRecord:
     """Return the record of a build, for which nothing has to be installed yet."""
     spec = given.spec
     wheel = spec.options.wheel
@@ -107,14 +107,14 @@ def load_test_rule(spec: BuildSpec, kernel: Kernel) -> LoadTestRule:
     return spec.options.load_test or kernel.config.load_test
 
 
-def _environment(given: Ingredients) -> dict[str, str]:
+def _environment(given: BuildInputs) -> dict[str, str]:
     spec, environ, without = given.spec, given.environ, given.rules.off
     result = {
         "SOURCE_DATE_EPOCH": str(spec.options.epoch),
         "place": str(sandbox.CANONICAL) if given.canonical and given.toolchain is not None else "",
         **({"without": " ".join(without)} if without else {}),
         # A wheel built without one may depend on what no key covers: it never stands in for one built in a sandbox.
-        **({} if given.sealed else {"sandbox": "none"}),
+        **({} if given.sandboxed else {"sandbox": "none"}),
     }
     reached = (*REACHES_BUILD, reproducible.SANDBOX_PATHS)
     result |= {name: environ[name] for name in reached if environ.get(name)}
@@ -125,7 +125,7 @@ def _environment(given: Ingredients) -> dict[str, str]:
     return result | header_folders.digests(given.kernel.config, spec.cell.backend, environ=environ)
 
 
-def _job(given: Ingredients, workplace: Workplace) -> BuildJob:
+def _job(given: BuildInputs, run_options: RunOptions) -> BuildJob:
     spec = given.spec
     environment = spec.environment
     installed = isinstance(environment, InstalledPackages)
@@ -141,21 +141,21 @@ def _job(given: Ingredients, workplace: Workplace) -> BuildJob:
         headers=spec.headers,
         test_python=environment.python,
         load_test=load_test_rule(spec, given.kernel),
-        test_packages=_test_packages(given, workplace.kernels),
-        keeps_bytecode=workplace.keeps_bytecode,
+        test_packages=_test_packages(given, run_options.kernels),
+        keeps_bytecode=run_options.keeps_bytecode,
         wheel=spec.options.wheel,
         epoch=spec.options.epoch,
-        cores=workplace.cores,
+        cores=run_options.cores,
         environ=given.environ,
-        path=workplace.path,
+        path=run_options.path,
         pins=spec.pins,
-        enclosed=workplace.enclosed,
-        at_canonical_path=workplace.at_canonical_path,
+        enclosed=run_options.enclosed,
+        at_canonical_path=run_options.at_canonical_path,
         rules=given.rules,
     )
 
 
-def _test_packages(given: Ingredients, kernels: Mapping[str, Path]) -> LoadTestPackages:
+def _test_packages(given: BuildInputs, kernels: Mapping[str, Path]) -> LoadTestPackages:
     """Return what the load test has besides the framework."""
     spec = given.spec
     if load_test_rule(spec, given.kernel) is LoadTestRule.SKIP:

@@ -221,24 +221,24 @@ _SEEDED_NVCC = (12, 9)
 """The first CUDA whose nvcc takes a seed for the names that it makes up."""
 
 
-def shortcoming(*, cuda: str | None, canonical: bool, sealed: bool = True) -> str | None:
+def why_not_reproducible(*, cuda: str | None, canonical: bool, rewrites_module_id: bool = True) -> str | None:
     """Return why a build with such a toolchain may differ elsewhere, or None.
 
     Args:
         cuda: Version of nvcc; None for a cell without it.
         canonical: Whether the build is at the canonical path.
-        sealed: Whether the module id is rewritten if the build is elsewhere.
+        rewrites_module_id: Whether the module id is rewritten if the build is elsewhere.
     """
     if cuda is None or canonical:
         return None
     version = tuple(int(part) for part in cuda.split(".")[:2] if part.isdigit())
     if version < _SEEDED_NVCC:
         return f"CUDA {cuda} may name kernels by the folder of the build, and there is no canonical path here"
-    return None if sealed else f"the module id of CUDA {cuda} has the folder of the build in it"
+    return None if rewrites_module_id else f"the module id of CUDA {cuda} has the folder of the build in it"
 
 
 def inputs(
-    *, project: str, framework: str, pins: str, toolchain: Mapping[str, str], shortcoming: str | None
+    *, project: str, framework: str, pins: str, toolchain: Mapping[str, str], not_reproducible: str | None
 ) -> dict[str, object]:
     """Return the inputs that a wheel records besides builder's version: all that must be the same in a rebuild."""
     found: dict[str, object] = {
@@ -247,4 +247,4 @@ def inputs(
         "pins": pins,
         "toolchain": dict(sorted(toolchain.items())),
     }
-    return found if shortcoming is None else {**found, "not-reproducible": shortcoming}
+    return found if not_reproducible is None else {**found, "not-reproducible": not_reproducible}

@@ -18,7 +18,7 @@ from builder.errors import BuilderError, DifferenceError
 from builder.matrix.selection import Scope
 from builder.repro import Result, difference, diffoscope, inputs, library, preload, repeat
 from builder.repro.builds import Builder
-from builder.repro.variations import NAMES, VARIATIONS, Bench, Setting, Variation
+from builder.repro.variations import NAMES, VARIATIONS, Setting, Variation, Workspace
 from builder.wheel import kernel_wheel
 from builder.wording import nearest
 
@@ -73,12 +73,12 @@ def command(
         builder = Builder(variant=cell, folder=folder, environ=_environ(), without=without, options=options)
         if published is not None:
             return _compare(builder, setting, published, as_json=as_json)
-        bench = Bench(folder=folder / "bench", preload=preload.make(folder))
+        workspace = Workspace(folder=folder / "workspace", preload=preload.make(folder))
         try:
-            result = repeat(builder, setting, bench, wanted=wanted, times=times, say=_say)
+            result = repeat(builder, setting, workspace, wanted=wanted, times=times, say=_say)
             return _show(result, as_json=as_json)
         finally:
-            shutil.rmtree(bench.elsewhere, ignore_errors=True)
+            shutil.rmtree(workspace.elsewhere, ignore_errors=True)
 
 
 def _of_environment(no_isolation: bool, python: Path | None, load_test: LoadTestRule | None) -> tuple[str, ...]:

@@ -67,13 +67,13 @@ def facts(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
     yield _headers()
     yield _torch()
     yield _nix(environ)
-    obstacle = sandbox.obstacle()
+    unavailable = sandbox.why_unavailable()
     yield Fact(
         name="sandbox",
-        found="user namespaces" if obstacle is None else None,
-        help=f"builds are unsandboxed ({obstacle}): allow user namespaces, as docs/reproducibility.md says",
+        found="user namespaces" if unavailable is None else None,
+        help=f"builds are unsandboxed ({unavailable}): allow user namespaces, as docs/reproducibility.md says",
     )
-    mounts = obstacle is None or sandbox.available()
+    mounts = unavailable is None or sandbox.can_mount()
     yield Fact(
         name="fixed build path",
         found=f"{sandbox.CANONICAL}, in a mount namespace" if mounts else None,

@@ -103,7 +103,7 @@ def _plan(preparer: Preparer, cell: Cell) -> DryRun:
         reason=why(options=options, kernel=kernel, cell=cell, record=record, found=found),
         key=record.key,
         changes=() if last is None else changes(last, record),
-        not_reproducible=reproducible.shortcoming(
+        not_reproducible=reproducible.why_not_reproducible(
             cuda=record.toolchain.get("cuda-version"), canonical=bool(record.environment["place"])
         ),
     )

@@ -10,7 +10,7 @@ from builder import pins, render, toolchain
 from builder.build import header_folders, own_code, prepare
 from builder.build.framework import FrameworkIdentity, identity_of
 from builder.build.loadtest.packages import depended, parts, wanted
-from builder.build.prepare import Ingredients, Prepared, Workplace
+from builder.build.prepare import BuildInputs, Prepared, RunOptions
 from builder.build.record import BuildRecord
 from builder.build.sandbox import contents
 from builder.build.spec import BuildSpec, InstalledPackages, PinnedPackages
@@ -109,7 +109,7 @@ class Preparer:
             known = self._remembered(request)
             if known is None:
                 return None
-            return prepare.record(self._ingredients(request, known.framework, self._tools(request, known)))
+            return prepare.record(self._inputs(request, known.framework, self._tools(request, known)))
 
     def prepare(self, request: Request) -> Prepared:
         """Make the environment, if it is not there, and return the job and its record.
@@ -126,7 +126,7 @@ class Preparer:
             tools = self._toolchain(spec.cell, root)
             framework = request.framework or identity_of(spec.cell.framework, site_packages)
             spec = replace(spec, test_environment=self._test_environment(request), headers=self._headers(spec.cell))
-            given = self._ingredients(replace(request, spec=spec), framework, tools)
+            given = self._inputs(replace(request, spec=spec), framework, tools)
         isolated = isinstance(spec.environment, PinnedPackages)
         if isolated:
             nvcc = None if tools is None or root is None else tools.cuda
@@ -134,8 +134,8 @@ class Preparer:
             note = {"builder": own_code.identity(), **asdict(_Known(framework=framework, cuda=cuda))}
             self.options.store.set_note(_note(spec), note)
         kernels = self._kernels(spec.cell)
-        workplace = Workplace(cores=self.options.limits.cores, kernels=kernels, keeps_bytecode=isolated)
-        return prepare.prepare(given, workplace)
+        run_options = RunOptions(cores=self.options.limits.cores, kernels=kernels, keeps_bytecode=isolated)
+        return prepare.prepare(given, run_options)
 
     def _project(self, backend: Backend) -> Project:
         with self._rendering:
@@ -183,18 +183,18 @@ class Preparer:
             return None
         return _Known(framework=FrameworkIdentity(**note["framework"]), cuda=note["cuda"])
 
-    def _ingredients(self, request: Request, framework: FrameworkIdentity, tools: Toolchain | None) -> Ingredients:
+    def _inputs(self, request: Request, framework: FrameworkIdentity, tools: Toolchain | None) -> BuildInputs:
         rules = self.options.rules
-        sealed = contents.seals(rules)
-        return Ingredients(
+        sandboxed = contents.uses_sandbox(rules)
+        return BuildInputs(
             spec=request.spec,
             kernel=self.kernel,
             project=request.project,
             framework=framework,
             toolchain=tools,
             environ=self.options.environ,
-            canonical=contents.places(rules, sealed=sealed),
-            sealed=sealed,
+            canonical=contents.uses_canonical_path(rules, sandboxed=sandboxed),
+            sandboxed=sandboxed,
             rules=rules,
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from builder.repro import difference
 from builder.repro.builds import Build, Builder
 from builder.repro.difference import Difference
-from builder.repro.variations import Bench, Setting, Variation, frozen
+from builder.repro.variations import Setting, Variation, Workspace, frozen
 
 REPEATED = "repetition"
 """The cause of what differs although nothing was varied: random numbers, process ids."""
@@ -68,10 +68,10 @@ class Result:
 
 
 def repeat(
-    builder: Builder, setting: Setting, bench: Bench, *, wanted: Sequence[Variation], times: int, say: Say
+    builder: Builder, setting: Setting, workspace: Workspace, *, wanted: Sequence[Variation], times: int, say: Say
 ) -> Result:
     """Build once as it is and `times` - 1 times with all of `wanted` varied; look for the cause of a difference."""
-    skipped = tuple((each.name, why) for each in wanted if (why := each.why_not(bench)) is not None)
+    skipped = tuple((each.name, why) for each in wanted if (why := each.why_not(workspace)) is not None)
     left = tuple(each for each in wanted if each.name not in dict(skipped))
     say("building as it is")
     first = builder.build(setting)
@@ -80,7 +80,7 @@ def repeat(
     for number in range(1, times):
         names = ", ".join(each.name for each in left) or "nothing"
         say(f"building again, round {number} of {times - 1}: {names} varied")
-        search = _Search(builder=builder, setting=setting, bench=_in_round(bench, number), first=first, say=say)
+        search = _Search(builder=builder, setting=setting, workspace=_in_round(workspace, number), first=first, say=say)
         varied = search.vary(left)
         if varied.sha256 != first.sha256:
             other = varied.wheel
@@ -98,8 +98,8 @@ def repeat(
     )
 
 
-def _in_round(bench: Bench, number: int) -> Bench:
-    return Bench(folder=bench.folder, preload=bench.preload, round=number)
+def _in_round(workspace: Workspace, number: int) -> Workspace:
+    return Workspace(folder=workspace.folder, preload=workspace.preload, round=number)
 
 
 _Places = frozenset[tuple[str, str]]
@@ -111,14 +111,14 @@ class _Search:
 
     builder: Builder
     setting: Setting
-    bench: Bench
+    workspace: Workspace
     first: Build
     say: Say
 
     def vary(self, variations: Sequence[Variation]) -> Build:
         setting = self.setting
         for variation in variations:
-            setting = variation.apply(setting, self.bench)
+            setting = variation.apply(setting, self.workspace)
         return self.builder.build(setting)
 
     def causes(self, variations: Sequence[Variation], varied: Build) -> tuple[Cause, ...]:
@@ -136,7 +136,7 @@ class _Search:
 
     def _why_unstable(self) -> str:
         """Return why builds differ by themselves: because of the clock, or anything else."""
-        setting = frozen(self.setting, self.bench)
+        setting = frozen(self.setting, self.workspace)
         if setting == self.setting:
             return REPEATED
         self.say("it differs by itself: building twice with a clock that stands still")

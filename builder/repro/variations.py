@@ -52,7 +52,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class Workspace:
     """Where varied builds happen."""
 
     folder: Path
@@ -63,7 +63,7 @@ class Bench:
 
     @property
     def elsewhere(self) -> Path:
-        """A folder on another file system, removed by the code that made the bench."""
+        """A folder on another file system, removed by the code that made the workspace."""
         return (_shared_memory() or self.folder) / self.folder.parent.name
 
     def of(self, *values: str) -> str:
@@ -86,19 +86,19 @@ class Variation:
 
     name: str
     what: str
-    apply: Callable[[Setting, Bench], Setting]
-    why_not: Callable[[Bench], str | None] = lambda _: None
+    apply: Callable[[Setting, Workspace], Setting]
+    why_not: Callable[[Workspace], str | None] = lambda _: None
     """Why this machine cannot vary it."""
 
 
-def _path(setting: Setting, bench: Bench) -> Setting:
-    kind = bench.of("deep", "link", "elsewhere")
+def _path(setting: Setting, workspace: Workspace) -> Setting:
+    kind = workspace.of("deep", "link", "elsewhere")
     if kind == "elsewhere" and _shared_memory() is not None:
-        return setting.copied_to(bench.elsewhere / bench.fresh("shm").name / "kernel")
-    there = setting.copied_to(bench.fresh("path") / "a folder with a space" / "/".join(["deep"] * 12) / "kernel")
+        return setting.copied_to(workspace.elsewhere / workspace.fresh("shm").name / "kernel")
+    there = setting.copied_to(workspace.fresh("path") / "a folder with a space" / "/".join(["deep"] * 12) / "kernel")
     if kind != "link":
         return replace(there, cwd=there.kernel.parent)
-    link = bench.fresh("link") / "kernel"
+    link = workspace.fresh("link") / "kernel"
     link.symlink_to(there.kernel, target_is_directory=True)
     return replace(there, kernel=link, cwd=link.parent)
 
@@ -108,93 +108,93 @@ def _shared_memory() -> Path | None:
     return path if path.is_dir() and os.access(path, os.W_OK) else None
 
 
-def _checkout(setting: Setting, bench: Bench) -> Setting:
-    kernel = checkout.cloned(setting.kernel, bench.fresh("checkout"), archive=bench.round % 2 == 0)
+def _checkout(setting: Setting, workspace: Workspace) -> Setting:
+    kernel = checkout.cloned(setting.kernel, workspace.fresh("checkout"), archive=workspace.round % 2 == 0)
     return replace(setting, kernel=kernel, copied=True)
 
 
-def _files(setting: Setting, bench: Bench) -> Setting:
-    there = setting.copied_to(bench.fresh("files") / "kernel")
-    checkout.aged(there.kernel, mode=bench.round % 2)
+def _files(setting: Setting, workspace: Workspace) -> Setting:
+    there = setting.copied_to(workspace.fresh("files") / "kernel")
+    checkout.aged(there.kernel, mode=workspace.round % 2)
     return there
 
 
-def _order(setting: Setting, bench: Bench) -> Setting:
-    there = replace(setting, backwards=True).copied_to(bench.fresh("order") / "kernel")
-    return _preloaded(there, bench, BUILDER_REPRO_REVERSED="1")
+def _order(setting: Setting, workspace: Workspace) -> Setting:
+    there = replace(setting, backwards=True).copied_to(workspace.fresh("order") / "kernel")
+    return _preloaded(there, workspace, BUILDER_REPRO_REVERSED="1")
 
 
-def _store(setting: Setting, bench: Bench) -> Setting:
-    store = bench.fresh("store") / "another place for a store" / f"round-{bench.round}"
+def _store(setting: Setting, workspace: Workspace) -> Setting:
+    store = workspace.fresh("store") / "another place for a store" / f"round-{workspace.round}"
     store.mkdir(parents=True)
     for name in ("environments", "uv"):
         (store / name).symlink_to((setting.store / name).resolve())
     return replace(setting, store=store)
 
 
-def _home(setting: Setting, bench: Bench) -> Setting:
-    home = bench.fresh("home")
+def _home(setting: Setting, workspace: Workspace) -> Setting:
+    home = workspace.fresh("home")
     return setting.seeing(HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), TMPDIR=str(home))
 
 
-def _user(setting: Setting, _: Bench) -> Setting:
+def _user(setting: Setting, _: Workspace) -> Setting:
     words = ("unshare", "--user", "--map-user=4711", "--map-group=4712", "--")
     return setting.seeing(USER="somebody", LOGNAME="somebody").run_by(*words)
 
 
-def _hostname(setting: Setting, bench: Bench) -> Setting:
-    name = bench.of("elsewhere", "a-very-long-host-name.example.org")
+def _hostname(setting: Setting, workspace: Workspace) -> Setting:
+    name = workspace.of("elsewhere", "a-very-long-host-name.example.org")
     script = 'hostname "$1" && shift && exec "$@"'
     return setting.run_by("unshare", "--user", "--map-root-user", "--uts", "--", "sh", "-c", script, "sh", name)
 
 
-def _umask(setting: Setting, bench: Bench) -> Setting:
-    return replace(_store(setting, bench), umask=0o077 if bench.round % 2 else 0o002)
+def _umask(setting: Setting, workspace: Workspace) -> Setting:
+    return replace(_store(setting, workspace), umask=0o077 if workspace.round % 2 else 0o002)
 
 
-def _zone(setting: Setting, bench: Bench) -> Setting:
-    return setting.seeing(TZ=bench.of("Pacific/Kiritimati", "America/St_Johns", "Asia/Kathmandu"))
+def _zone(setting: Setting, workspace: Workspace) -> Setting:
+    return setting.seeing(TZ=workspace.of("Pacific/Kiritimati", "America/St_Johns", "Asia/Kathmandu"))
 
 
-def _locale(setting: Setting, bench: Bench) -> Setting:
-    name = bench.of("tr_TR.UTF-8", "C", "de_DE.UTF-8")
+def _locale(setting: Setting, workspace: Workspace) -> Setting:
+    name = workspace.of("tr_TR.UTF-8", "C", "de_DE.UTF-8")
     return setting.seeing(LANG=name, LC_ALL=name, LANGUAGE=name[:2])
 
 
 _YEARS = str(4 * 365 * 86400 + 12345)
 
 
-def _time(setting: Setting, bench: Bench) -> Setting:
-    return _preloaded(setting, bench, BUILDER_REPRO_OFFSET=_YEARS)
+def _time(setting: Setting, workspace: Workspace) -> Setting:
+    return _preloaded(setting, workspace, BUILDER_REPRO_OFFSET=_YEARS)
 
 
-def frozen(setting: Setting, bench: Bench) -> Setting:
+def frozen(setting: Setting, workspace: Workspace) -> Setting:
     """Return the same with a clock that stands still: what still differs is not the time's doing."""
-    return _preloaded(setting, bench, BUILDER_REPRO_FROZEN="1600000000")
+    return _preloaded(setting, workspace, BUILDER_REPRO_FROZEN="1600000000")
 
 
-def _preloaded(setting: Setting, bench: Bench, **variables: str) -> Setting:
+def _preloaded(setting: Setting, workspace: Workspace, **variables: str) -> Setting:
     """Let the tools see the clock and folders as `variables` say."""
-    if bench.preload is None or bench.preload.library is None:
+    if workspace.preload is None or workspace.preload.library is None:
         return setting
-    seen = {**variables, "LD_PRELOAD": str(bench.preload.library)}
+    seen = {**variables, "LD_PRELOAD": str(workspace.preload.library)}
     return replace(setting.seeing(**seen), inside={**setting.inside, **seen})
 
 
-def _seed(setting: Setting, bench: Bench) -> Setting:
-    return setting.seeing(PYTHONHASHSEED=bench.of("1", "4294967295", "random"))
+def _seed(setting: Setting, workspace: Workspace) -> Setting:
+    return setting.seeing(PYTHONHASHSEED=workspace.of("1", "4294967295", "random"))
 
 
-def _jobs(setting: Setting, bench: Bench) -> Setting:
+def _jobs(setting: Setting, workspace: Workspace) -> Setting:
     cores = os.cpu_count() or 1
-    return replace(setting, jobs=1 if bench.round % 2 else cores + 3, cores=1 if bench.round % 2 else None)
+    return replace(setting, jobs=1 if workspace.round % 2 else cores + 3, cores=1 if workspace.round % 2 else None)
 
 
-def _load(setting: Setting, _: Bench) -> Setting:
+def _load(setting: Setting, _: Workspace) -> Setting:
     return replace(setting, burners=max(1, (os.cpu_count() or 1) // 2))
 
 
-def _noise(setting: Setting, _: Bench) -> Setting:
+def _noise(setting: Setting, _: Workspace) -> Setting:
     noise = {
         "CFLAGS": "-O0 -g -DNOISE",
         "CPATH": "/usr/include/noise",
@@ -213,31 +213,33 @@ def _noise(setting: Setting, _: Bench) -> Setting:
     return setting.seeing(**noise)
 
 
-def _ccache(setting: Setting, bench: Bench) -> Setting:
-    kind = bench.of("cold", "warm", "absent")
+def _ccache(setting: Setting, workspace: Workspace) -> Setting:
+    kind = workspace.of("cold", "warm", "absent")
     if kind == "absent":
         return setting.seeing(CCACHE_DISABLE="1")
     # Each build has a cache of its own: what another variation left in one would be taken for what this one causes.
-    folder, first = bench.fresh("ccache"), bench.folder / "ccache-0"
+    folder, first = workspace.fresh("ccache"), workspace.folder / "ccache-0"
     if kind == "warm" and folder != first:
         shutil.copytree(first, folder, dirs_exist_ok=True)
     # The first build is without: an empty text takes that back.
     return setting.seeing(CCACHE_DISABLE="", CCACHE_DIR=str(folder))
 
 
-def _needs_preload(bench: Bench) -> str | None:
-    return None if bench.preload is not None and bench.preload.library is not None else _reason(bench.preload)
+def _needs_preload(workspace: Workspace) -> str | None:
+    return (
+        None if workspace.preload is not None and workspace.preload.library is not None else _reason(workspace.preload)
+    )
 
 
 def _reason(preload: Preload | None) -> str:
     return "no library can be loaded before others" if preload is None else preload.why
 
 
-def _needs_namespaces(_: Bench) -> str | None:
+def _needs_namespaces(_: Workspace) -> str | None:
     return None if _can_run("unshare", "--user", "--map-user=4711", "--", "true") else _NO_NAMESPACES
 
 
-def _needs_names(_: Bench) -> str | None:
+def _needs_names(_: Workspace) -> str | None:
     words = ("unshare", "--user", "--map-root-user", "--uts", "--", "sh", "-c", "hostname probe")
     return None if _can_run(*words) else _NO_NAMESPACES
 
@@ -253,15 +255,15 @@ def _can_run(*command: str) -> bool:
         return False
 
 
-def _needs_git(_: Bench) -> str | None:
+def _needs_git(_: Workspace) -> str | None:
     return None if git.is_here() else "no git"
 
 
-def _needs_ccache(_: Bench) -> str | None:
+def _needs_ccache(_: Workspace) -> str | None:
     return None if shutil.which("ccache") else "no ccache"
 
 
-def _needs_linux(_: Bench) -> str | None:
+def _needs_linux(_: Workspace) -> str | None:
     return None if sys.platform.startswith("linux") else "only where Linux is"
 
 

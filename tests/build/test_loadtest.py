@@ -192,9 +192,9 @@ def test_an_earlier_test_answers_only_what_is_asked():
     assert all(each.answers(LoadTestRule.SKIP) for each in (loaded, broken, away, SKIPPED))
 
 
-def foresee(loaded, cell, **given):
+def check_imports(loaded, cell, **given):
     package = loaded.root / "torch-ext/package"
-    return loadtest.foresee(setup(package, cell, **given), ops="ops")
+    return loadtest.check_imports(setup(package, cell, **given), ops="ops")
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def compiled(make):
 
 
 def test_a_missing_module_is_seen_before_the_library_is_there(compiled):
-    found = foresee(*compiled("from ._ops import ops\nimport no_such_module\n"))
+    found = check_imports(*compiled("from ._ops import ops\nimport no_such_module\n"))
     assert found.module == "no_such_module"
 
 
@@ -228,7 +228,7 @@ def test_a_missing_module_is_seen_before_the_library_is_there(compiled):
     ],
 )
 def test_nothing_else_is_refused_before_the_library_is_there(compiled, init):
-    assert foresee(*compiled(init)) is None
+    assert check_imports(*compiled(init)) is None
 
 
 def test_imports_are_found_without_running_a_file():

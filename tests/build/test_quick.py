@@ -8,7 +8,7 @@ import pytest
 from builder import kernel, matrix
 from builder.build import prepare
 from builder.build.framework import identity_of
-from builder.build.prepare import Ingredients
+from builder.build.prepare import BuildInputs
 from builder.build.spec import BuildOptions, BuildSpec, InstalledPackages
 from builder.config import Backend, Framework
 from builder.errors import BuilderError
@@ -28,7 +28,7 @@ def record(tmp_path, only, project):
     options = BuildOptions(wheel=WheelOptions(only=only))
     spec = BuildSpec(kernel=STABLE.root, cell=CELL, environment=environment, options=options)
     return prepare.record(
-        Ingredients(
+        BuildInputs(
             spec=spec,
             kernel=STABLE,
             project=project,
@@ -36,7 +36,7 @@ def record(tmp_path, only, project):
             toolchain=None,
             environ={},
             canonical=True,
-            sealed=True,
+            sandboxed=True,
         )
     )
 

@@ -63,10 +63,10 @@ def test_what_is_no_rule_is_refused():
     ],
 )
 def test_a_toolchain_that_cannot_be_made_reproducible_is_marked(cuda, canonical, marked):
-    reason = reproducible.shortcoming(cuda=cuda, canonical=canonical)
+    reason = reproducible.why_not_reproducible(cuda=cuda, canonical=canonical)
     assert (reason is not None) is marked
     given = {"project": "p", "framework": "f", "pins": "q", "toolchain": {}}
-    assert ("not-reproducible" in reproducible.inputs(**given, shortcoming=reason)) is marked
+    assert ("not-reproducible" in reproducible.inputs(**given, not_reproducible=reason)) is marked
 
 
 def test_a_zip_of_members_in_another_order_is_the_same():

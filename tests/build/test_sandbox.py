@@ -17,7 +17,7 @@ from builder import kernel, matrix
 from builder.build import sandbox
 from builder.build.loadtest import record
 from builder.build.report import BuildReport
-from builder.build.sandbox.room import Room, around, beyond
+from builder.build.sandbox.paths import SandboxPaths, link_targets, prefixes_of
 from builder.cli import run, view
 from builder.engine.outcome import CellOutcome
 from builder.matrix.variant import Variant
@@ -28,33 +28,35 @@ from tests.wheels import make
 ENTER = ROOT / "builder/build/sandbox/enter.py"
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
 
-needs_sandbox = pytest.mark.skipif(sandbox.obstacle() is not None, reason=f"no sandbox here: {sandbox.obstacle()}")
+needs_sandbox = pytest.mark.skipif(
+    sandbox.why_unavailable() is not None, reason=f"no sandbox here: {sandbox.why_unavailable()}"
+)
 
 
-def inside(script, room=None, **options):
-    command = sandbox.enclose(["/bin/sh", "-c", script], room or Room())
+def inside(script, visible=None, **options):
+    command = sandbox.enclose(["/bin/sh", "-c", script], visible or SandboxPaths())
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
 def test_a_folder_that_is_shown_through_a_link_keeps_the_link_and_no_more(tmp_path):
     (tmp_path / "real/rocm-6/bin").mkdir(parents=True)
     (tmp_path / "rocm").symlink_to("real/rocm-6")
-    plan = Room(readable=(tmp_path / "rocm",)).plan()
+    plan = SandboxPaths(readable=(tmp_path / "rocm",)).plan()
     assert ("link", str(tmp_path / "rocm"), "real/rocm-6") in plan
     assert ("read", str(tmp_path / "real/rocm-6"), str(tmp_path / "real/rocm-6")) in plan
     assert str(tmp_path) not in [target for _, _, target in plan]
 
 
 def test_what_is_not_there_and_the_whole_machine_are_not_shown(tmp_path):
-    plan = Room(readable=(tmp_path / "missing", Path("/"))).plan()
+    plan = SandboxPaths(readable=(tmp_path / "missing", Path("/"))).plan()
     assert {target for _, _, target in plan}.isdisjoint({"/", str(tmp_path / "missing")})
 
 
 def test_of_a_program_in_a_home_only_the_folders_of_programs_are_shown():
     home = Path("/home/somebody")
-    assert home / "tools" in around(home / "tools/bin/g++", home=home)
+    assert home / "tools" in prefixes_of(home / "tools/bin/g++", home=home)
     for folder in (home, home / ".local"):
-        shown = around(folder / "bin/g++", home=home)
+        shown = prefixes_of(folder / "bin/g++", home=home)
         assert folder not in shown
         assert {folder / "bin", folder / "lib"} <= set(shown)
 
@@ -64,7 +66,7 @@ def test_the_parts_of_a_toolkit_that_are_links_are_shown_where_they_lead(tmp_pat
     (tmp_path / "cuda/targets/include").mkdir(parents=True)
     (tmp_path / "cuda/include").symlink_to("targets/include")
     (tmp_path / "cuda/targets/lib").symlink_to("../../math/lib")
-    assert list(beyond(tmp_path / "cuda")) == [tmp_path / "math/lib"]
+    assert list(link_targets(tmp_path / "cuda")) == [tmp_path / "math/lib"]
 
 
 @needs_sandbox
@@ -107,8 +109,8 @@ def test_a_command_that_a_signal_ended_says_which(number):
 @needs_sandbox
 def test_the_memory_of_a_command_is_known():
     python = Path(sys.executable)
-    room = Room(readable=around(python, home=None))
-    done = run_tool(sandbox.enclose([str(python), "-c", "x = b'x' * 300_000_000"], room))
+    visible = SandboxPaths(readable=prefixes_of(python, home=None))
+    done = run_tool(sandbox.enclose([str(python), "-c", "x = b'x' * 300_000_000"], visible))
     assert done.returncode == 0, done.output
     # A child is a copy of this process at first, whose memory the system counts as its own.
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -120,7 +122,7 @@ def test_all_have_ended_within_a_second_of_the_signal():
     mark = f"7.{os.getpid()}{time.monotonic_ns() % 10**9}"
     script = f"trap '' TERM; setsid sh -c 'sleep {mark}' & sleep {mark}"
     process = subprocess.Popen(
-        sandbox.enclose(["/bin/sh", "-c", f"echo on; {script}"], Room()),
+        sandbox.enclose(["/bin/sh", "-c", f"echo on; {script}"], SandboxPaths()),
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -137,7 +139,7 @@ def test_all_have_ended_within_a_second_of_the_signal():
 @needs_sandbox
 def test_the_sandbox_ends_with_the_process_that_asked_for_it():
     mark = f"8.{os.getpid()}{time.monotonic_ns() % 10**9}"
-    command = sandbox.enclose(["/bin/sleep", mark], Room())
+    command = sandbox.enclose(["/bin/sleep", mark], SandboxPaths())
     script = f"import subprocess\nsubprocess.Popen({command!r})\nimport time\ntime.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", script]) as parent:
         wait_for(lambda: ["/bin/sleep", mark] in commands())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.repro import preload
-from builder.repro.variations import VARIATIONS, Bench, Setting
+from builder.repro.variations import VARIATIONS, Setting, Workspace
 from tests.integration import nix_tools
 
 NOT_VARIED = {
@@ -36,19 +36,19 @@ class Built:
 def twice(kernel, variant, folder):
     """Build a kernel that no store has; again from another folder, with all varied, in another store."""
     here = Setting(kernel=kernel, store=Path("/"), cwd=folder)
-    bench = Bench(folder=folder / "bench", preload=preload.make(folder))
+    workspace = Workspace(folder=folder / "workspace", preload=preload.make(folder))
     setting = here
     for variation in VARIATIONS:
         if variation.name not in NOT_VARIED:
-            assert variation.why_not(bench) is None
-            setting = variation.apply(setting, bench)
+            assert variation.why_not(workspace) is None
+            setting = variation.apply(setting, workspace)
     elsewhere = folder / "another" / "root"
     first = build(here, variant)
     copy_inputs(first.derivation, elsewhere)
     try:
         return first, build(setting, variant, store=elsewhere)
     finally:
-        shutil.rmtree(bench.elsewhere, ignore_errors=True)
+        shutil.rmtree(workspace.elsewhere, ignore_errors=True)
 
 
 def build(setting, variant, *, store=None):

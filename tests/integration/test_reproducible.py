@@ -87,7 +87,7 @@ def test_without_a_prefix_map_the_folder_of_the_build_is_in_the_library(build, t
 
 
 def test_without_the_canonical_path_and_maps_a_text_differs_and_with_it_none_does(build, tiny):
-    if not sandbox.available():
+    if not sandbox.can_mount():
         pytest.skip("this kernel allows no user namespaces")
     says(tiny, "__FILE__")
     off = ("prefix-map",)
@@ -117,8 +117,8 @@ def test_without_the_list_of_variables_a_compiler_reads_the_users(build, tiny, t
 
 
 def test_without_a_sandbox_a_file_that_no_key_sees_is_in_the_library(build, tiny, tmp_path):
-    if sandbox.obstacle() is not None:
-        pytest.skip(f"no sandbox here: {sandbox.obstacle()}")
+    if sandbox.why_unavailable() is not None:
+        pytest.skip(f"no sandbox here: {sandbox.why_unavailable()}")
     (tmp_path / "file").write_text("first")
     hostile.including(tiny, tmp_path / "file")
     first = build(tiny, CPU, place="a", without=("sandbox",))

@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.cmake,
     pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
-    pytest.mark.skipif(sandbox.obstacle() is not None, reason=f"no sandbox here: {sandbox.obstacle()}"),
+    pytest.mark.skipif(sandbox.why_unavailable() is not None, reason=f"no sandbox here: {sandbox.why_unavailable()}"),
 ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builder.repro.preload import Preload
-from builder.repro.variations import VARIATIONS, Bench, Setting
+from builder.repro.variations import VARIATIONS, Setting, Workspace
 from tests import needs
 from tests.paths import TESTS
 
@@ -23,20 +23,20 @@ def varied(tmp_path):
     """A function that applies all variations of a round, as `builder repro` does."""
     (tmp_path / "store/environments").mkdir(parents=True)
     (tmp_path / "store/uv").mkdir()
-    bench = None
+    workspace = None
 
     def apply(number):
-        nonlocal bench
+        nonlocal workspace
         library = Preload(library=tmp_path / "preload.so")
-        bench = Bench(folder=tmp_path / tmp_path.name / "bench", preload=library, round=number)
+        workspace = Workspace(folder=tmp_path / tmp_path.name / "workspace", preload=library, round=number)
         setting = Setting(kernel=shutil.copytree(TINY, tmp_path / "kernel"), store=tmp_path / "store", cwd=tmp_path)
         for variation in VARIATIONS:
-            setting = variation.apply(setting, bench)
+            setting = variation.apply(setting, workspace)
         return setting
 
     yield apply
-    if bench is not None:
-        shutil.rmtree(bench.elsewhere, ignore_errors=True)
+    if workspace is not None:
+        shutil.rmtree(workspace.elsewhere, ignore_errors=True)
 
 
 def files(folder):
@@ -109,8 +109,8 @@ def test_no_build_sees_what_another_left_in_a_cache_but_that_of_the_first_round(
     (varies,) = (each for each in VARIATIONS if each.name == "ccache")
 
     def cache(number):
-        bench = Bench(folder=tmp_path / "bench", preload=None, round=number)
-        found = varies.apply(Setting(kernel=TINY, store=tmp_path, cwd=tmp_path), bench)
+        workspace = Workspace(folder=tmp_path / "workspace", preload=None, round=number)
+        found = varies.apply(Setting(kernel=TINY, store=tmp_path, cwd=tmp_path), workspace)
         return Path(found.environ["CCACHE_DIR"])
 
     first = cache(1)

@@ -25,7 +25,7 @@ __all__ = [
     "LoadTestPackages",
     "Setup",
     "ahead",
-    "foresee",
+    "check_imports",
     "keep_bytecode",
     "load",
 ]
@@ -81,7 +81,7 @@ def load(setup: Setup, *, ops: str, waiting: Ahead | None = None) -> LoadTest:
     return _judge(asked, found or ask(setup, question)).with_packages(asked.packages.names)
 
 
-def foresee(setup: Setup, *, ops: str) -> LoadTest | None:
+def check_imports(setup: Setup, *, ops: str) -> LoadTest | None:
     """Import the sources of a package before its library exists; return a failure that compiling will not repair.
 
     Only a missing, undeclared module counts: the stand-in for the library may be the cause of anything else.

@@ -14,7 +14,7 @@ from typing import Any
 
 from builder.build.job import LoadTestPackages
 from builder.build.loadtest.devices import hidden
-from builder.build.sandbox import Room, enclose
+from builder.build.sandbox import SandboxPaths, enclose
 from builder.matrix import Cell
 from builder.run import Processes
 
@@ -51,7 +51,7 @@ class Setup:
     """Keep the bytecode of what is imported: compiling torch's takes half of the time of each test."""
     packages: LoadTestPackages = field(default_factory=LoadTestPackages)
     """What a user's environment has besides the framework."""
-    room: Room | None = None
+    visible: SandboxPaths | None = None
     """What it sees of the machine besides these; without one it sees all."""
     processes: Processes | None = None
     """Where its process is listed, to be ended with the build."""
@@ -147,10 +147,10 @@ class _Process:
         return _read(self._folder / "found.json", code=self._process.returncode, said=said)
 
 
-def keep_bytecode(module: str, *, python: Path, room: Room) -> None:
+def keep_bytecode(module: str, *, python: Path, visible: SandboxPaths) -> None:
     """Import the framework by itself, only to make its bytecode; the load test reports what goes wrong."""
     env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/tmp", **hidden()}  # noqa: S108  the sandbox has its own
-    argv = enclose([str(python), "-c", f"import {module}"], room)
+    argv = enclose([str(python), "-c", f"import {module}"], visible)
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         subprocess.run(argv, env=env, cwd="/", capture_output=True, check=False, timeout=_TIMEOUT)
 
@@ -169,10 +169,12 @@ def _command(setup: Setup, question: Question | None, folder: Path) -> list[str]
         "question": None if question is None else question.to_json(),
     }
     argv = [str(setup.python), "-c", _CHILD.read_text(encoding="utf-8"), json.dumps(request)]
-    if setup.room is None:
+    if setup.visible is None:
         return argv
     written = (package.parent, folder)
-    return enclose(argv, setup.room.with_more(readable=(*setup.packages.folders, *setup.libraries), writable=written))
+    return enclose(
+        argv, setup.visible.with_more(readable=(*setup.packages.folders, *setup.libraries), writable=written)
+    )
 
 
 def _variables(setup: Setup) -> dict[str, str]:

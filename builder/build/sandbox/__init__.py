@@ -5,9 +5,9 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from builder.build.sandbox.room import Room
+from builder.build.sandbox.paths import SandboxPaths
 
-__all__ = ["CANONICAL", "Room", "available", "enclose", "obstacle", "wrap"]
+__all__ = ["CANONICAL", "SandboxPaths", "can_mount", "enclose", "why_unavailable", "wrap"]
 
 CANONICAL = Path("/tmp/builder")  # noqa: S108  exists on every machine and in Nix's sandbox; only a mount point
 """Where a build sees its scratch directory; the environment is mounted at `env` in it."""
@@ -26,13 +26,17 @@ exec "$@"
 
 
 @cache
-def obstacle() -> str | None:
+def why_unavailable() -> str | None:
     """Return why no sandbox can be made here; None where one can."""
     if not sys.platform.startswith("linux"):
         return "sandboxes need the namespaces of Linux"
     try:
         probe = subprocess.run(
-            enclose(["/bin/sh", "-c", ":"], Room()), capture_output=True, text=True, check=False, timeout=_PROBE_TIMEOUT
+            enclose(["/bin/sh", "-c", ":"], SandboxPaths()),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PROBE_TIMEOUT,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
@@ -40,15 +44,15 @@ def obstacle() -> str | None:
     return None if probe.returncode == 0 else said.splitlines()[-1] if said else f"exit code {probe.returncode}"
 
 
-def enclose(argv: list[str], room: Room) -> list[str]:
-    """Return the command that runs `argv`, a path and its arguments, with the system's tools and `room` alone."""
+def enclose(argv: list[str], visible: SandboxPaths) -> list[str]:
+    """Return the command that runs `argv`, a path and its arguments, with the system's tools and `visible` alone."""
     # Isolated from the variables of the build, and without the packages of this interpreter.
-    steps = [word for step in room.plan() for word in step]
+    steps = [word for step in visible.plan() for word in step]
     return [sys.executable, "-I", "-S", str(_ENTER), *steps, "--", *argv]
 
 
 @cache
-def available() -> bool:
+def can_mount() -> bool:
     """Whether Linux lets this user mount in a user namespace."""
     if not sys.platform.startswith("linux") or not _mount_point():
         return False

@@ -9,7 +9,7 @@ from builder.build import header_folders, sandbox
 from builder.build.job import BuildJob
 from builder.build.reproducible import SANDBOX_PATHS, Rules
 from builder.build.sandbox import CANONICAL
-from builder.build.sandbox.room import SYSTEM, Room, around, beyond
+from builder.build.sandbox.paths import SYSTEM, SandboxPaths, link_targets, prefixes_of
 from builder.toolchain import Toolchain
 from builder.toolchain.tool import REACHES_BUILD
 
@@ -21,8 +21,8 @@ _FOLDERS = re.compile(r"(?<![\w.-])/[^\s:=()]+")
 """Paths in the output of a compiler or the loader."""
 
 
-def of_build(job: BuildJob, *, scratch: Path, canonical: bool, variables: Mapping[str, str]) -> Room:
-    """Return the room of a build whose scratch directory is shown at the canonical path, or where it is.
+def of_build(job: BuildJob, *, scratch: Path, canonical: bool, variables: Mapping[str, str]) -> SandboxPaths:
+    """Return what a build sees whose scratch directory is shown at the canonical path, or where it is.
 
     Args:
         job: What is built.
@@ -40,7 +40,7 @@ def of_build(job: BuildJob, *, scratch: Path, canonical: bool, variables: Mappin
     )
     seen = [*_python(job, job.frontend), job.site_packages, *folders.values(), *job.headers.values(), *job.path]
     seen += [*_of_toolchain(job), *_of_variables(job)]
-    return Room(
+    return SandboxPaths(
         readable=tuple(path for path in seen if not (environment and path.is_relative_to(environment))),
         writable=tuple(_written(variables)),
         mounts=tuple(mounts),
@@ -48,32 +48,32 @@ def of_build(job: BuildJob, *, scratch: Path, canonical: bool, variables: Mappin
     )
 
 
-def of_load_test(job: BuildJob, *, written: bool = False) -> Room:
-    """Return the room of a load test, before its package is in it: the framework's environment, where it is.
+def of_load_test(job: BuildJob, *, written: bool = False) -> SandboxPaths:
+    """Return what a load test sees, without its package: the framework's environment, where it is.
 
     `written` leaves the environment open for the bytecode of what no kernel has touched.
     """
     if job.environment is None:
-        return Room(readable=(*_python(job, job.test_python), job.site_packages, *_of_variables(job)))
+        return SandboxPaths(readable=(*_python(job, job.test_python), job.site_packages, *_of_variables(job)))
     mounts = ((job.environment, job.environment, written),)
-    return Room(readable=(*_python(job, job.test_python), *_loader_folders(), *_named(job)), mounts=mounts)
+    return SandboxPaths(readable=(*_python(job, job.test_python), *_loader_folders(), *_named(job)), mounts=mounts)
 
 
 def _python(job: BuildJob, python: Path) -> Iterator[Path]:
     """Yield the folders of an interpreter; for a virtual environment, also those of the Python that made it."""
     home = _home(job)
     if job.environment is None:
-        yield from around(python, home=home)
+        yield from prefixes_of(python, home=home)
     for line in _lines(python.parent.parent / "pyvenv.cfg"):
         name, _, value = line.partition("=")
         if name.strip() == "home":
-            yield from around(Path(value.strip()) / python.name, home=home)
+            yield from prefixes_of(Path(value.strip()) / python.name, home=home)
     if job.environment is None:
         for file in sorted((python.parent.parent / "lib").glob("python3*/site-packages/*.pth")):
             yield from (Path(line.strip()) for line in _lines(file) if line.startswith("/"))
     while job.environment is not None and python.is_symlink() and python.is_relative_to(job.environment):
         python = python.parent / python.readlink()
-    yield from around(python, home=home)
+    yield from prefixes_of(python, home=home)
 
 
 def _of_toolchain(job: BuildJob) -> Iterator[Path]:
@@ -83,15 +83,15 @@ def _of_toolchain(job: BuildJob) -> Iterator[Path]:
         return
     for tool in (tools.cxx, tools.cc, tools.cuda, tools.hip):
         if tool is not None:
-            yield from around(tool.path, home=home)
+            yield from prefixes_of(tool.path, home=home)
     for path in (tools.ocloc, tools.ccache):
         if path is not None:
-            yield from around(path, home=home)
+            yield from prefixes_of(path, home=home)
     for compiler in {tools.cxx.path, tools.cc.path}:
         yield from _reach(compiler, home=home)
     for toolkit in _toolkits(job, tools):
         yield toolkit
-        yield from beyond(toolkit)
+        yield from link_targets(toolkit)
 
 
 def _toolkits(job: BuildJob, tools: Toolchain) -> Iterator[Path]:
@@ -117,7 +117,7 @@ def _reach(compiler: Path, *, home: Path | None) -> Iterator[Path]:
             said += f" {part.parent} {_answer(Path('ldd'), part)}"
     for path in sorted({Path(text) for text in _FOLDERS.findall(said)}):
         if not any(path.resolve().is_relative_to(folder) for folder in (*SYSTEM, "/proc", "/dev")):
-            yield from (path,) if path.is_dir() and len(path.parts) > _SHORTEST else around(path, home=home)
+            yield from (path,) if path.is_dir() and len(path.parts) > _SHORTEST else prefixes_of(path, home=home)
 
 
 def _answer(program: Path, *arguments: str | Path) -> str:
@@ -175,19 +175,19 @@ def _home(job: BuildJob) -> Path | None:
 
 def canonical(job: BuildJob) -> bool:
     """Whether the build happens at the path where every build does."""
-    return places(job.rules, sealed=sealed(job))
+    return uses_canonical_path(job.rules, sandboxed=sandboxed(job))
 
 
-def places(rules: Rules, *, sealed: bool) -> bool:
+def uses_canonical_path(rules: Rules, *, sandboxed: bool) -> bool:
     """Whether builds can happen at the canonical path."""
-    return rules.canonical_path and (sealed or sandbox.available())
+    return rules.canonical_path and (sandboxed or sandbox.can_mount())
 
 
-def sealed(job: BuildJob) -> bool:
+def sandboxed(job: BuildJob) -> bool:
     """Whether the build and the load test are in a sandbox of this engine."""
-    return not job.enclosed and seals(job.rules)
+    return not job.enclosed and uses_sandbox(job.rules)
 
 
-def seals(rules: Rules) -> bool:
+def uses_sandbox(rules: Rules) -> bool:
     """Whether builds of this engine are in a sandbox."""
-    return rules.sandbox and sandbox.obstacle() is None
+    return rules.sandbox and sandbox.why_unavailable() is None

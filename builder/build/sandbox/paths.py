@@ -1,4 +1,4 @@
-"""What a command may see of this machine: the system's tools, and the folders that it is given."""
+"""The paths of this machine that a sandbox shows: the system's tools, and those that a command is given."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ _MOST_LINKS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class SandboxPaths:
     """The paths that a sandbox shows besides the system's tools."""
 
     readable: tuple[Path, ...] = ()
@@ -33,8 +33,8 @@ class Room:
     """A folder, where it is shown, and whether it can be written there."""
     cwd: Path = field(default=Path("/"))
 
-    def with_more(self, *, readable: Iterable[Path] = (), writable: Iterable[Path] = ()) -> "Room":
-        """Return the same room with more to see."""
+    def with_more(self, *, readable: Iterable[Path] = (), writable: Iterable[Path] = ()) -> "SandboxPaths":
+        """Return the same with more to see."""
         return replace(self, readable=(*self.readable, *readable), writable=(*self.writable, *writable))
 
     def plan(self) -> tuple[tuple[str, str, str], ...]:
@@ -89,7 +89,7 @@ def _stores(paths: Iterable[Path]) -> Iterator[Path]:
     yield from (Path(store) for store in _STORES if any(end.is_relative_to(store) for end in ends))
 
 
-def around(program: Path, *, home: Path | None) -> tuple[Path, ...]:
+def prefixes_of(program: Path, *, home: Path | None) -> tuple[Path, ...]:
     """Return the prefixes that a program is installed in, by its own path and by the target of its links.
 
     If the prefix is also a home folder, return only its folders of programs.
@@ -106,7 +106,7 @@ def _without_home(folder: Path, home: Path | None) -> Iterable[Path]:
     return (folder / part for part in _PARTS) if folder in private else (folder,)
 
 
-def beyond(folder: Path) -> Iterator[Path]:
+def link_targets(folder: Path) -> Iterator[Path]:
     """Yield where links lead out of a toolkit, those in its own folders included."""
     root = folder.resolve()
     inner = itertools.chain(root.glob("*"), root.glob("*/*"))
