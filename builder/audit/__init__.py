@@ -1,4 +1,4 @@
-"""Judge a wheel by its bytes: compare what it says of itself with its files."""
+"""The audit of a wheel: a table of checks, each of which compares what the wheel says of itself with its files."""
 
 from collections.abc import Callable, Iterator, Mapping
 

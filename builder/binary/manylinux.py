@@ -1,4 +1,4 @@
-"""The manylinux policies, and which of them a library meets."""
+"""The manylinux policies: the one that wheels are built for, and which of them a library meets."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

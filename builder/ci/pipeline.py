@@ -1,4 +1,4 @@
-"""What a kernel's repository needs to be built by a CI service."""
+"""The CI services, and the workflow files that a kernel's repository needs for each of them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

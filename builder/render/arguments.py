@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from builder.config.v5 import Component, CudaComponent, RocmComponent, XpuComponent
 from builder.kernel import Kernel
 from builder.matrix import architectures
+from builder.render import compiler_flags
 
 Line = tuple[str, ...]
 Arguments = Mapping[str, str | tuple[Line, ...]]
@@ -39,21 +40,21 @@ def _own(part: Component, only: tuple[str, ...]) -> Arguments:
     match part:
         case CudaComponent():
             return {
-                "CUDA_FLAGS": _lines((*architectures.facts()["cuda"]["flags"], *part.cuda_flags)),
+                "CUDA_FLAGS": _lines(compiler_flags.of(part.backend, part.cuda_flags)),
                 "MINVER": () if part.cuda_minver is None else str(part.cuda_minver),
                 "CAPABILITIES": capabilities(part.cuda_capabilities, only),
             }
         case RocmComponent():
             selection = architectures.rocm(part.rocm_archs, only)
             return {
-                "HIP_FLAGS": _lines((*architectures.facts()["rocm"]["flags"], *part.hip_flags)),
+                "HIP_FLAGS": _lines(compiler_flags.of(part.backend, part.hip_flags)),
                 "ARCHITECTURES": _row(selection.compiled),
                 "LOST": _row(selection.lost),
             }
         case XpuComponent():
             facts = architectures.facts()["xpu"]
             return {
-                "SYCL_FLAGS": _lines(part.sycl_flags),
+                "SYCL_FLAGS": _lines(compiler_flags.of(part.backend, part.sycl_flags)),
                 "TARGETS": _row(tuple(facts["targets"])),
                 "DEVICES": _row(tuple(facts["devices"])),
             }

@@ -10,7 +10,7 @@ from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.kernel.source_set import expand
 from builder.kernel.tree import Tree, is_glob
-from builder.render import flags, quoting
+from builder.render import quoting, unsafe_flags
 from builder.wording import quoted
 
 Files = Callable[[str], tuple[str, ...]]
@@ -94,7 +94,7 @@ def _foreign(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem
 def _unsafe(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
     for path, table in _tables(kernel, backend):
         found = dict(_flags(path, table))
-        for key, reason in flags.unsafe(found):
+        for key, reason in unsafe_flags.find(found):
             message = f"the flag {quoted(found[key])} {reason}"
             remedy = "remove it, or pass --allow-unsafe-flags if you trust this kernel"
             yield kernel.source.problem("B061", message, path=key, help=remedy)

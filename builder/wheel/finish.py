@@ -1,4 +1,4 @@
-"""Finish a compiled wheel: its name, tag and metadata, packed so that the same content gives the same bytes."""
+"""Finish a compiled wheel: its file name, tags and metadata, packed so that the same content gives the same bytes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

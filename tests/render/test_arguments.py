@@ -4,8 +4,9 @@ import itertools
 
 import pytest
 
-from builder.config import Version
+from builder.config import Backend, Version
 from builder.matrix import architectures
+from builder.render import compiler_flags
 from builder.render.arguments import capabilities
 
 REQUESTED = [None, ("7.0",), ("8.0", "9.0a"), ("10.0",), ("12.0+PTX",), ("5.2", "7.0", "9.0"), ("7.0", "7.5")]
@@ -25,3 +26,8 @@ def test_every_toolkit_finds_the_line_of_what_it_compiles(requested):
 def test_toolkits_that_compile_the_same_share_a_line(requested):
     compiled = [line[1:] for line in capabilities(requested)]
     assert all(one != other for one, other in itertools.pairwise(compiled))
+
+
+def test_the_flags_of_a_component_come_after_those_of_its_backend():
+    assert compiler_flags.of(Backend.CUDA, ("-O2",))[-2:] == ("-DENABLE_FP8", "-O2")
+    assert compiler_flags.of(Backend.XPU, ("-O2",)) == ("-O2",)

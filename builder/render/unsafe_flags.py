@@ -29,7 +29,7 @@ _FORWARDS = re.compile(
 )
 
 
-def unsafe(flags: Mapping[KeyPath, str]) -> Iterator[tuple[KeyPath, str]]:
+def find(flags: Mapping[KeyPath, str]) -> Iterator[tuple[KeyPath, str]]:
     """Yield the flags that must not come from an unreviewed config, each with the reason.
 
     What a flag hands on to another tool is judged as well.
