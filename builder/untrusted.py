@@ -34,7 +34,7 @@ def json_object(content: bytes) -> dict[str, object]:
     except RecursionError:
         raise UntrustedError(f"it is nested deeper than {_DEEPEST} levels") from None
     except UnicodeEncodeError:
-        raise UntrustedError("it holds half of a surrogate pair, which is no character") from None
+        raise UntrustedError("it holds half of a surrogate pair, which is not a character") from None
     except ValueError as error:
         raise UntrustedError(f"it is not JSON: {_first_line(error)}") from None
     if not isinstance(value, dict):

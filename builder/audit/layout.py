@@ -92,7 +92,7 @@ def _libraries(subject: Subject) -> Iterator[Finding]:
 
 
 def _module(subject: Subject, library: Library) -> Iterator[Finding]:
-    """Judge a library that `_ops.py` imports as a Python module; one that is loaded by `load_library` is no module."""
+    """Judge a library that `_ops.py` imports as a Python module; one that is loaded by `load_library` is not one."""
     named = PurePosixPath(subject.library).name.partition(".")[0]
     if not named or named in library.extension.modules or not _imports(subject, named):
         return

@@ -33,7 +33,7 @@ def run_limited(path: Path) -> AuditReport:
     """Judge a wheel; one that costs more time or memory than its size allows has a finding.
 
     Raises:
-        WheelError: the file is damaged, or is no wheel.
+        WheelError: the file is damaged, or is not a wheel.
     """
     size = _size(path)
     seconds, memory = _SECONDS + size // _BYTES_A_SECOND, _MEMORY + _SIZE_FACTOR * size

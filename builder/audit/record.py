@@ -58,7 +58,7 @@ def _record(subject: Subject) -> Iterator[Finding]:
             yield _finding(path, name, "RECORD lists it twice")
         listed.add(name)
         if len(row) != 3:  # noqa: PLR2004  path, hash, size
-            yield _finding(path, name, "its row has not the three fields path, hash and size")
+            yield _finding(path, name, "its row does not have the three fields path, hash and size")
         elif name not in subject.files:
             yield _finding(path, name, "RECORD lists it, and it is not in the wheel")
         elif name not in free:
@@ -88,7 +88,7 @@ def _wheel(subject: Subject) -> Iterator[Finding]:
     tags = {str(tag) for tag in message.get_all("Tag", [])}
     for tag in sorted(tags ^ set(subject.tags)):
         where, other = ("WHEEL", "the file name") if tag in tags else ("the file name", "WHEEL")
-        yield _finding(path, tag, f"{where} has this tag, {other} has not")
+        yield _finding(path, tag, f"{where} has this tag, {other} does not")
     pure = str(message.get("Root-Is-Purelib", "")).lower()
     if pure == "true" and subject.libraries:
         yield _finding(path, "Root-Is-Purelib", "it says true, and the wheel has a library", "set it to false")
@@ -126,7 +126,7 @@ def _metadata(subject: Subject) -> Iterator[Finding]:
         yield _finding(path, "Version", f"it says '{version[:_SHOWN]}', the file name '{subject.version}'")
     for line in dict.fromkeys(message.get_all("Requires-Dist", [])):
         if facts.requirement(line) is None:
-            yield _finding(path, "Requires-Dist", f"'{line[:_SHOWN]}' is no requirement that is read")
+            yield _finding(path, "Requires-Dist", f"'{line[:_SHOWN]}' is not a requirement that can be read")
     yield from _requirement(path, subject)
 
 

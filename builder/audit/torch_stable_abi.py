@@ -84,7 +84,7 @@ def _cxx_symbols(library: Library) -> Iterator[Finding]:
             yield _finding(
                 library,
                 symbol.name,
-                f"it {verb} a symbol with '{name}' in it, which is no part of torch's stable ABI",
+                f"it {verb} a symbol with '{name}' in it, which is not part of torch's stable ABI",
                 "use torch::stable and torch::headeronly only, and no header outside torch/csrc/stable and "
                 "torch/headeronly; or leave this backend out of [torch.stable-abi]",
             )

@@ -76,7 +76,7 @@ class Extension:
             raise ExtensionError(f"'{name}' is empty", help="build it again")
         if kind is None:
             raise ExtensionError(
-                f"'{name}' is no shared library: it begins with {bytes(data[:4])!r}", help="build it again"
+                f"'{name}' is not a shared library: it begins with {bytes(data[:4])!r}", help="build it again"
             )
         if kind == "PE":
             raise ExtensionError(

@@ -38,7 +38,7 @@ def main(environ: Mapping[str, str]) -> int:
 
 def _build(spec: BuildSpec, environ: Mapping[str, str]) -> None:
     if not isinstance(spec.environment, PinnedPackages):
-        raise BuilderError("Nix builds against pinned wheels alone")
+        raise BuilderError("Nix builds only against pinned wheels")
     scratch = _scratch(spec.environment.path)
     sandboxed = Path.cwd().is_relative_to(_SANDBOX)
     prepared = prepared_here(spec, environ, sandboxed=sandboxed, at_canonical_path=scratch == sandbox.CANONICAL)

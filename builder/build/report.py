@@ -67,7 +67,7 @@ class BuildReport:
         """Read what `to_json` wrote, or an older `builder`, which had fewer fields.
 
         Raises:
-            ValueError: it is no report.
+            ValueError: it is not a report.
         """
         try:
             return _read(table)

@@ -198,7 +198,7 @@ def checked_epoch(text: str, *, name: str) -> int:
     """Return a time in seconds since 1970; `name` is what the user calls it.
 
     Raises:
-        BuilderError: it is no number, or past the last time that a zip can name.
+        BuilderError: it is not a number, or past the last time that a zip can name.
     """
     if not text.isascii() or not text.isdigit():
         raise BuilderError(f"{name} is '{text}', not a number of seconds", help="unset it, or set it to a whole number")

@@ -16,7 +16,7 @@ def read(paths: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
     """Read the reports that `builder build --json` wrote.
 
     Raises:
-        BuilderError: a file is missing, or is no such report.
+        BuilderError: a file is missing, or is not such a report.
     """
     return tuple(entry for path in paths for entry in _entries(path))
 

@@ -143,7 +143,7 @@ class Archs(click.ParamType[Any]):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return the words that are no architectures."""
+        """Return the words that are not architectures."""
         return [CompletionItem(word) for word in (ALL, quick.NATIVE) if word.startswith(incomplete)]
 
 

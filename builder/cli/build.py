@@ -55,7 +55,7 @@ from builder.wheel.options import WheelOptions
 @click.option("--manylinux", "policy", default=MANYLINUX, show_default=True, help="Newest policy to accept.")
 @click.option("--unique-id", metavar="ID", help="Name the ops by this and not by their content.")
 @click.option("--allow-unsafe-flags", is_flag=True, help="Accept flags that load code into the compiler.")
-@archs_option("Quick build for these GPUs alone, such as 9.0a,8.0 or gfx942; not a release.")
+@archs_option("Quick build only for these GPUs, such as 9.0a,8.0 or gfx942; not a release.")
 @load_test_option
 @click.option("--rebuild", is_flag=True, help="Build also what the store has.")
 @click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next build goes on.")
@@ -182,7 +182,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  s
 
 def _check_for_nix(*, no_isolation: bool, dry_run: bool) -> None:
     if no_isolation:
-        raise BuilderError("Nix builds against pinned wheels alone", help="leave out --no-isolation or --engine nix")
+        raise BuilderError("Nix builds only against pinned wheels", help="leave out --no-isolation or --engine nix")
     if dry_run:
         remedy = "leave out --engine nix, or ask Nix: nix build --dry-run"
         raise BuilderError("--dry-run asks the store of the local engine", help=remedy)

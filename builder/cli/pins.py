@@ -72,7 +72,7 @@ def update(*, file: Path, parts: tuple[str, ...], dry_run: bool) -> None:
     names = tuple(dict.fromkeys(part.name for part in pins.parts))
     unknown = [part for part in parts if part not in names]
     if unknown:
-        raise click.BadParameter(f"'{unknown[0]}' is no part; there are {', '.join(names)}", param_hint="--part")
+        raise click.BadParameter(f"'{unknown[0]}' is not a part; there are {', '.join(names)}", param_hint="--part")
     todo = tuple(resolve.targets(pins, parts=frozenset(parts)))
     resolutions = resolve.resolve_all(pins, todo, env=indexes.read(os.environ).env, progress=lambda _: None)
     failed = tuple(resolution for resolution in resolutions if resolution.error is not None)

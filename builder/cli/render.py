@@ -144,13 +144,13 @@ def _only(kernel: Kernel) -> Backend:
 
 def _difference(project: Project, folder: Path) -> str:
     """Return a diff; of a folder that is not there one line, and not the whole project."""
-    return project.compare(folder) if folder.is_dir() else f"'{folder}' is no folder\n"
+    return project.compare(folder) if folder.is_dir() else f"'{folder}' is not a folder\n"
 
 
 def _compare(projects: Mapping[Path, Project], root: Path, *, how: str) -> None:
     if not root.is_dir():
         raise BuilderError(
-            f"'{root}' is no folder: there is nothing to compare with",
+            f"'{root}' is not a folder: there is nothing to compare with",
             help=f"name the folder of an earlier render, or write it: builder render {how} --output {root}",
         )
     differences = {root / place: _difference(project, root / place) for place, project in projects.items()}

@@ -89,7 +89,7 @@ def say_what_is_built(kernel: Kernel, found: Sequence[Cell], only: tuple[str, ..
     """Say of a quick build that it is one, and what its components lack."""
     if not only:
         return
-    terminal.err(f"note: quick build for {', '.join(only)} alone: its wheels are not for release")
+    terminal.err(f"note: quick build only for {', '.join(only)}: its wheels are not for release")
     # A component that has nothing left is an error when it is built.
     covered = (each for cell in found for each in coverage.of(kernel.config, cell, only))
     for message in dict.fromkeys(each.message for each in covered if each.selection.compiled):

@@ -45,7 +45,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
         kernel_argument,
         variants_option("Cell to test"),
         click.option("--python", type=click.Path(path_type=Path), help="Python whose torch and pytest are used."),
-        archs_option("Build for these GPUs alone. Default: those of this machine, where there are any."),
+        archs_option("Build only for these GPUs. Default: those of this machine, where there are any."),
         load_test_option,
         store_option,
     )

@@ -90,9 +90,9 @@ def _value(rest: str) -> tuple[str, str | None]:
     if not rest or rest.startswith("#"):
         return "a value is missing", 'write one after the \'=\', such as "text", 1, true or ["a", "b"]'
     if rest.startswith(("//", "/*")):
-        return f"{quoted(rest[:2])} is no value", "a comment starts with '#'"
+        return f"{quoted(rest[:2])} is not a value", "a comment starts with '#'"
     word = re.split(r"[\s,\]}#]", rest, maxsplit=1)[0]
     if word.lower() in {"true", "false"}:
-        return f"{quoted(word)} is no value", f"write {word.lower()}"
+        return f"{quoted(word)} is not a value", f"write {word.lower()}"
     has_quote = '"' in word or "'" in word
-    return f"{quoted(word)} is no value", None if has_quote else f'quote it: "{escaped(word)}"'
+    return f"{quoted(word)} is not a value", None if has_quote else f'quote it: "{escaped(word)}"'

@@ -11,7 +11,7 @@ from builder.config.values import Backend, ComponentName, GitUrl, KernelName, Pr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CudaGeneral:
-    """What holds for CUDA alone."""
+    """Settings for CUDA only."""
 
     minver: Version | None = None
     maxver: Version | None = None
@@ -20,14 +20,14 @@ class CudaGeneral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeuronGeneral:
-    """What holds for Neuron alone."""
+    """Settings for Neuron only."""
 
     python_depends: tuple[NeuronPythonDependency, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XpuGeneral:
-    """What holds for XPU alone."""
+    """Settings for XPU only."""
 
     python_depends: tuple[XpuPythonDependency, ...] = ()
 

@@ -49,7 +49,7 @@ class KernelDependency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CudaGeneral:
-    """What holds for CUDA alone."""
+    """Settings for CUDA only."""
 
     minver: Version | None = None
     """Oldest CUDA toolkit to build with, itself included."""
@@ -63,7 +63,7 @@ class CudaGeneral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeuronGeneral:
-    """What holds for Neuron alone."""
+    """Settings for Neuron only."""
 
     kernel_depends: tuple[KernelDependency, ...] = ()
     """Kernels of the hub that this one loads on Neuron."""
@@ -73,7 +73,7 @@ class NeuronGeneral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TpuGeneral:
-    """What holds for TPU alone."""
+    """Settings for TPU only."""
 
     python_depends: tuple[TpuPythonDependency, ...] = ()
     """Python packages that the kernel imports on TPU."""
@@ -81,7 +81,7 @@ class TpuGeneral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XpuGeneral:
-    """What holds for XPU alone."""
+    """Settings for XPU only."""
 
     kernel_depends: tuple[KernelDependency, ...] = ()
     """Kernels of the hub that this one loads on XPU."""
@@ -122,13 +122,13 @@ class General:
     python_depends: tuple[PythonDependency, ...] = ()
     """Python packages that the kernel imports, on every backend."""
     cuda: CudaGeneral | None = None
-    """What holds for CUDA alone."""
+    """Settings for CUDA only."""
     neuron: NeuronGeneral | None = None
-    """What holds for Neuron alone."""
+    """Settings for Neuron only."""
     tpu: TpuGeneral | None = None
-    """What holds for TPU alone."""
+    """Settings for TPU only."""
     xpu: XpuGeneral | None = None
-    """What holds for XPU alone."""
+    """Settings for XPU only."""
     hub: Hub | None = None
     """Where the kernel is published."""
 

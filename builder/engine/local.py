@@ -241,7 +241,7 @@ class _Worker:
             built = self._attempt(cell, prepared, log, alone=False)
         except OutOfMemoryError as error:
             self.listen(
-                Event(variant=cell.variant, kind="note", text=f"{error.message.splitlines()[-1]}: again, alone")
+                Event(variant=cell.variant, kind="note", text=f"{error.message.splitlines()[-1]}: built again, alone")
             )
             built = self._attempt(cell, prepared, log, alone=True)
         record, report = asdict(prepared.record), replace(built.report, log=str(log)).to_json()

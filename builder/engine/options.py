@@ -41,7 +41,7 @@ class Options:
         """The options that every engine passes to the build of a cell.
 
         Raises:
-            BuilderError: SOURCE_DATE_EPOCH is no time that a wheel can have.
+            BuilderError: SOURCE_DATE_EPOCH is not a time that a wheel can have.
         """
         return BuildOptions(
             wheel=self.wheel,

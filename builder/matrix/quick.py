@@ -1,4 +1,4 @@
-"""Quick builds: for some GPUs alone, which `--archs` names."""
+"""Quick builds: only for some GPUs, which `--archs` names."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ def parse(text: str) -> TargetGpus:
     """Read a list of architectures, such as `9.0a,8.0` or `gfx942`.
 
     Raises:
-        BuilderError: a part of it is no architecture, or they are of several backends.
+        BuilderError: a part of it is not an architecture, or they are of several backends.
     """
     found: dict[Backend, list[str]] = {}
     for part in text.split(","):
@@ -77,7 +77,7 @@ def require(archs: tuple[str, ...], backend: Backend, *, noarch: bool) -> None:
     if not archs:
         return
     if noarch or backend not in BACKENDS:
-        what = "is of Python alone" if noarch else "is told no architectures"
+        what = "is pure Python" if noarch else "is told no architectures"
         raise BuilderError(
             f"{', '.join(archs)}: what is built for {backend.facts.title} {what}",
             help="leave the architectures out, or name a cell of CUDA or ROCm",

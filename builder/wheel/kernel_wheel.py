@@ -151,7 +151,7 @@ def _check_record(wheel: Wheel, hashes: Mapping[str, bytes]) -> None:
         if name not in rows:
             wrong.append(f"'{name}' is not listed in RECORD")
         elif rows[name][:1] != [f"sha256={base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"]:
-            wrong.append(f"'{name}' has not the hash that RECORD gives")
+            wrong.append(f"'{name}' does not have the hash that RECORD gives")
     if f"{wheel.dist_info}/entry_points.txt".casefold() in map(str.casefold, hashes):
         wrong.append("it has an 'entry_points.txt', which adds commands to every environment that it is installed in")
     if wrong:
@@ -198,7 +198,7 @@ def _variant(wheel: Wheel) -> Variant:
     if wheel.label is None:
         raise WheelError(
             f"'{wheel.path}' has no label, so nothing says which variant it is",
-            help="build it without --no-label; that option is for package indexes alone",
+            help="build it without --no-label; that option is only for package indexes",
         )
     try:
         variants = {Variant.of_wheel(wheel.label, platform) for platform in sorted(tag.platform for tag in wheel.tags)}

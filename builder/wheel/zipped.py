@@ -67,7 +67,7 @@ class Zipped:
             checksum = zlib.crc32(piece, checksum)
             yield piece
         if size != self.info.file_size:
-            raise EOFError(f"it has not the {self.info.file_size} bytes that it says")
+            raise EOFError(f"it does not have the {self.info.file_size} bytes that it states")
         if checksum != self.info.CRC:
             raise EOFError("its checksum is another")
 

@@ -172,7 +172,7 @@ def test_a_library_in_a_noarch_wheel_is_found(make_wheel):
     ("name", "content", "why"),
     [
         pytest.param("a.so", b"", "is empty", id="zero length"),
-        pytest.param("a.so.1", b"text", "is no shared library", id="text"),
+        pytest.param("a.so.1", b"text", "is not a shared library", id="text"),
         pytest.param("weights.bin", b"\x7fELF\x01\x01\x01" + bytes(60), "32-bit", id="32-bit under another name"),
         pytest.param("notes.txt", b"\xcf\xfa\xed\xfe" + bytes(60), "Mach-O", id="Mach-O under another name"),
         pytest.param("a.pyd", b"MZ" + bytes(60), "PE", id="PE"),

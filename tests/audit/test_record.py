@@ -73,8 +73,8 @@ REST = "".join(row(name, content) for name, content in CONTENT.items() if name !
     [
         pytest.param("", "does not list it", id="none"),
         pytest.param(RIGHT * 2, "lists it twice", id="two"),
-        pytest.param(f"{INIT},sha256=x\n", "not the three fields", id="two fields"),
-        pytest.param(f"{RIGHT.strip()},x\n", "not the three fields", id="four fields"),
+        pytest.param(f"{INIT},sha256=x\n", "not have the three fields", id="two fields"),
+        pytest.param(f"{RIGHT.strip()},x\n", "not have the three fields", id="four fields"),
         pytest.param(RIGHT.replace("sha256=", "sha512="), "not a sha256", id="another algorithm"),
         pytest.param(RIGHT.replace("sha256=", "sha256=A"), "not that of the file", id="another hash"),
         pytest.param(RIGHT.replace(",0", ",1"), "size in RECORD is 1, the file has 0", id="another size"),
@@ -141,8 +141,8 @@ def test_a_wheel_with_a_library_is_not_pure():
 def test_a_tag_that_is_in_one_place_alone_is_found():
     findings = found(tags=("py3-none-any",))
     assert findings == [
-        ("cp39-abi3-any", "WHEEL has this tag, the file name has not"),
-        ("py3-none-any", "the file name has this tag, WHEEL has not"),
+        ("cp39-abi3-any", "WHEEL has this tag, the file name does not"),
+        ("py3-none-any", "the file name has this tag, WHEEL does not"),
     ]
 
 

@@ -60,11 +60,11 @@ def test_json_that_is_too_deep_for_its_parser_is_a_finding(tmp_path, capsys):
 
 
 CORE = {
-    "5,000 digits": (b"Requires-Dist: torch==2." + b"1" * 5_000, "is no requirement that is read"),
+    "5,000 digits": (b"Requires-Dist: torch==2." + b"1" * 5_000, "is not a requirement that can be read"),
     "a version of 5,000 digits": (b"Version: 1." + b"1" * 5_000, "it says '1.1111"),
     "3,000 parentheses": (
         b"Requires-Dist: torch; " + b"(" * 3_000 + b'os_name == "posix"' + b")" * 3_000,
-        "is no requirement that is read",
+        "is not a requirement that can be read",
     ),
     "400 parentheses": (
         b"Requires-Dist: torch; " + b"(" * 400 + b'os_name == "posix"' + b")" * 400,

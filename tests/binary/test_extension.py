@@ -83,8 +83,8 @@ def test_a_module_is_known_by_its_init_function():
         pytest.param(b"\xce\xfa\xed\xfe" + bytes(60), "32-bit", id="32-bit Mach-O"),
         pytest.param(b"\xca\xfe\xba\xbe" + bytes(60), "universal Mach-O", id="universal Mach-O"),
         pytest.param(b"MZ" + bytes(60), "is a PE file", id="PE"),
-        pytest.param(b"!<arch>\n" + bytes(60), "is no shared library", id="an archive"),
-        pytest.param(b"import torch", "is no shared library", id="text"),
+        pytest.param(b"!<arch>\n" + bytes(60), "is not a shared library", id="an archive"),
+        pytest.param(b"import torch", "is not a shared library", id="text"),
     ],
 )
 def test_it_refuses(content, message):

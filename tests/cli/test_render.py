@@ -166,7 +166,7 @@ def test_a_folder_that_is_not_there_is_an_error_and_no_diff(tmp_path, capsys):
     assert run(["render", RELU, "--backend", "cpu", "--check", str(tmp_path / "nowhere")]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert f"'{tmp_path / 'nowhere'}' is no folder: there is nothing to compare with" in captured.err
+    assert f"'{tmp_path / 'nowhere'}' is not a folder: there is nothing to compare with" in captured.err
     assert f"--backend cpu --output {tmp_path / 'nowhere'}" in captured.err
 
 
@@ -175,5 +175,5 @@ def test_a_project_of_all_that_is_not_there_is_named_in_a_line(tmp_path, capsys)
     shutil.rmtree(tmp_path / "relu/cpu")
     assert run(["render", RELU, "--backend", "all", "--check", str(tmp_path)]) == 1
     captured = capsys.readouterr()
-    assert captured.out == f"'{tmp_path / 'relu/cpu'}' is no folder\n"
+    assert captured.out == f"'{tmp_path / 'relu/cpu'}' is not a folder\n"
     assert "relu/cpu" in captured.err

@@ -141,7 +141,7 @@ def test_gpus_choose_the_cells_of_their_backend(capsys):
     assert run(["build", STABLE, "--archs", "9.0,19.0", "--dry-run"]) == 0
     told = capsys.readouterr()
     assert {line.split("-cu")[0] for line in told.out.splitlines()} == {"torch-stable-abi210"}
-    assert told.err.startswith("note: quick build for 9.0, 19.0 alone: its wheels are not for release\n")
+    assert told.err.startswith("note: quick build only for 9.0, 19.0: its wheels are not for release\n")
     assert "warning: component 'rmsnorm-cuda' has no code for 19.0 with CUDA 13.0\n" in told.err
 
 
@@ -159,4 +159,4 @@ def test_gpus_of_a_machine_that_has_none_are_said_to_be_missing(monkeypatch, cap
 def test_gpus_of_a_machine_are_what_is_built_for(monkeypatch, capsys):
     monkeypatch.setattr("builder.toolchain.gpus.cuda", lambda _environ: ("8.9",))
     assert run(["build", STABLE, "--archs", "native", "--dry-run"]) == 0
-    assert "note: quick build for 8.9 alone" in capsys.readouterr().err
+    assert "note: quick build only for 8.9: its" in capsys.readouterr().err

@@ -138,8 +138,8 @@ def test_any_text_is_parsed_or_refused_with_a_position_in_it(text):
 @pytest.mark.parametrize(
     ("text", "message", "line", "column"),
     [
-        pytest.param("a = MIT\n", "'MIT' is no value", 1, 5, id="a bare word"),
-        pytest.param("a = True\n", "'True' is no value", 1, 5, id="a capital boolean"),
+        pytest.param("a = MIT\n", "'MIT' is not a value", 1, 5, id="a bare word"),
+        pytest.param("a = True\n", "'True' is not a value", 1, 5, id="a capital boolean"),
         pytest.param("a =\n", "a value is missing", 1, 4, id="no value"),
         pytest.param('a = "x\nb = 1\n', "a string is not closed", 1, 7, id="an open string"),
         pytest.param('a = """x\nb = 1\n', "a string is not closed", 2, 6, id="an open string of several lines"),

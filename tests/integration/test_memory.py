@@ -107,4 +107,4 @@ def test_a_build_that_was_allowed_too_much_is_named_and_retried_alone(group, ker
     done = build(group, kernel, tmp_path / "store", "--jobs", "2", "--memory", "32G")
     assert done.returncode == 0, done.stderr
     assert "Killed signal terminated program" in done.stderr
-    assert "again, alone" in done.stderr
+    assert "built again, alone" in done.stderr

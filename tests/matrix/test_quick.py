@@ -81,7 +81,7 @@ def test_what_is_no_list_of_architectures_is_refused(text, message, remedy):
     ("backend", "noarch", "said"),
     [
         (Backend.CPU, False, "9.0: what is built for the CPU is told no architectures"),
-        (Backend.CUDA, True, "9.0: what is built for CUDA is of Python alone"),
+        (Backend.CUDA, True, "9.0: what is built for CUDA is pure Python"),
         (Backend.ROCM, False, "9.0 is of CUDA, and the cell of ROCm"),
     ],
 )

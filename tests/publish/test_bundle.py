@@ -213,7 +213,7 @@ def escaping_kernel(members):
 BROKEN = {
     "cut short": (truncated, "not a readable wheel"),
     "a name that escapes": (escaping, "unsafe name"),
-    "a changed file": (lambda p: rewritten(p, lambda m: m.update({"relu/_ops.py": b"x"})), "has not the hash"),
+    "a changed file": (lambda p: rewritten(p, lambda m: m.update({"relu/_ops.py": b"x"})), "does not have the hash"),
     "a file more": (lambda p: rewritten(p, lambda m: m.update({"relu/more.py": b"x"})), "is not listed in RECORD"),
     "a file less": (lambda p: rewritten(p, lambda m: m.pop("relu/_ops.py")), "listed in RECORD and missing"),
     "a digest that is wrong": (lambda p: repacked(p, lambda m: m.update({"relu/more.py": b"x"})), "the digest in"),

@@ -102,7 +102,9 @@ def remedy(module: str, *, package: Path, backend: Backend) -> str:
         (table, name), *_ = tables.items()
         return f"'{name}' can only be declared in [general.{table}]: import it only where the backend is {table}"
     if (package / module).is_dir() or (package / f"{module}.py").is_file():
-        return f"'{module}' is a part of this kernel: write 'from . import {module}', because it is no top-level module"
+        return (
+            f"'{module}' is a part of this kernel: write 'from . import {module}', since it is not a top-level module"
+        )
     if module in dependencies.table()["brought"]:
         backends = ", ".join(dependencies.table()["brought"][module]["backends"])
         return (

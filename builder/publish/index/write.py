@@ -43,7 +43,8 @@ def _names(manifest: Path) -> tuple[str, ...]:
             f"'{manifest}' cannot be read: {error}", help="delete the index and make it again from the wheels"
         ) from error
     if any("/" in name or not name.endswith(".whl") for name in names):
-        raise NothingToDoError(f"'{manifest}' names a file that is no wheel", help="delete the index and make it again")
+        message = f"'{manifest}' names a file that is not a wheel"
+        raise NothingToDoError(message, help="delete the index and make it again")
     return names
 
 

@@ -1,4 +1,4 @@
-"""The functions of this build, and names for them in other frameworks that are its alone."""
+"""The functions of this build, and names for them in other frameworks that no other build has."""
 
 from importlib.util import find_spec
 from pathlib import Path

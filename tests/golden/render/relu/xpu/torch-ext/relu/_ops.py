@@ -1,4 +1,4 @@
-"""The operators of this build, under the name that is its alone."""
+"""The operators of this build, under the name that no other build has."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The namespace for operators of this build, under a name that is its alone."""
+"""The namespace for operators of this build, under a name that no other build has."""
 
 import torch
 
