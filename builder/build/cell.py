@@ -21,6 +21,7 @@ from builder.build import (
     reproducible,
     sandbox,
 )
+from builder.build.compiler_answers import CompilerAnswers, Notes
 from builder.build.job import BuildJob
 from builder.build.report import BuildReport, Built
 from builder.build.sandbox import contents
@@ -52,10 +53,11 @@ def build(
     listen: Listener,
     processes: run.Processes | None = None,
     core: load.Core = lambda: contextlib.nullcontext(enter_result=False),
+    notes: Notes | None = None,
 ) -> Built:
     """Compile, finish, audit and load one cell in the private directory `scratch`.
 
-    With a free `core` the load test begins beside the compilers.
+    With a free `core` the load test begins beside the compilers; `notes` keep what CMake finds out about them.
 
     Raises:
         CompileError: the compiler's own first error is on top of the message.
@@ -66,7 +68,7 @@ def build(
     _lay_out(job.project, scratch)
     load.check_imports(job, scratch, listen, processes)
     with load.early(job, scratch=scratch, core=core, processes=processes) as early:
-        raw, peak = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes)
+        raw, peak = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes, notes=notes)
         compiled = time.monotonic()
         plan = _plan(scratch / "build")
         name, content = _finish(job, raw, plan=plan, scratch=scratch, listen=listen)
@@ -106,20 +108,30 @@ def _finish(
 
 
 def _compile(
-    job: BuildJob, *, scratch: Path, log: Path, listen: Listener, processes: run.Processes | None
+    job: BuildJob,
+    *,
+    scratch: Path,
+    log: Path,
+    listen: Listener,
+    processes: run.Processes | None,
+    notes: Notes | None,
 ) -> tuple[Wheel, int]:
     canonical = contents.canonical(job)
     paths = _BuildPaths(job=job, base=sandbox.CANONICAL if canonical else scratch)
-    settings = json.dumps(_settings(paths))
+    settings = _settings(paths)
     command = [
         str(paths.path(job.frontend)),
         "-c",
         _FRONTEND,
         str(paths.base / "src"),
         str(paths.base / "raw"),
-        settings,
+        json.dumps(settings),
     ]
     variables = _variables(paths)
+    arguments, build = settings["cmake.args"], scratch / "build"
+    answers = (
+        None if notes is None else CompilerAnswers.of(job, notes, build=build, variables=variables, arguments=arguments)
+    )
     if contents.sandboxed(job):
         _make_cache(variables)
         visible = contents.of_build(job, scratch=scratch, canonical=canonical, variables=variables)
@@ -127,7 +139,11 @@ def _compile(
     elif canonical:
         command = sandbox.wrap(command, scratch=scratch, environment=job.environment)
     kills = failure.oom_kills()
-    done = run.run(command, env=variables, log=log, on_line=listen, processes=processes)
+
+    def compiled() -> run.Completed:
+        return run.run(command, env=variables, log=log, on_line=listen, processes=processes)
+
+    done = compiled() if answers is None else answers.around(compiled)
     if done.returncode != 0:
         raise failure.of_compile(job, done, log, kills=failure.oom_kills() - kills)
     wheels = sorted((scratch / "raw").glob("*.whl"))

@@ -282,6 +282,7 @@ class _Worker:
                     listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
                     processes=self.processes,
                     core=lambda: self.jobserver.beside(allowed=shares),
+                    notes=options.store,
                 )
             except (CompileError, LoadError) as error:
                 raise _stopped(cell, options) if self.processes.cancelled else error from None

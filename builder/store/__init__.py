@@ -318,9 +318,12 @@ class Store:
         return value
 
     def note(self, name: str) -> Mapping[str, Any] | None:
-        """Return the note `name`; a damaged note counts as none."""
+        """Return the note `name`; one that is damaged, or by somebody whom the store does not trust, counts as none."""
+        path = self.root / "notes" / f"{name}.json"
         try:
-            found = _json(self.root / "notes" / f"{name}.json")
+            if self.stranger(path) is not None:
+                return None
+            found = _json(path)
             value, digest = found["value"], found["sha256"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None

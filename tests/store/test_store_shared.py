@@ -125,6 +125,14 @@ def test_nobody_believes_a_stranger_in_a_folder_of_everybody(place):
 
 
 @needs_root
+def test_nobody_believes_the_note_of_a_stranger_either(place):
+    store = shared(place, 0o1777)
+    by(ME, lambda: (store.prepare(), store.set_note("n", {"a": 1}))[0])
+    assert by(ME, lambda: store.note("n")) == {"a": 1}
+    assert by(OTHER, lambda: store.note("n")) is None
+
+
+@needs_root
 def test_gc_leaves_what_another_user_has_made(place):
     store = shared(place, 0o2775)
     by(ME, put(store))
