@@ -25,6 +25,7 @@ COMMANDS = {
     "store": "List, verify and clean the store.",
     "test": "Run a kernel's tests against its wheel.",
     "update": "Rewrite a build.toml to the current edition.",
+    "watch": "Build and test a kernel at each save.",
     "why": "Say why a cell would be built again.",
 }
 """Name of each command and its one line of help; `builder.cli.<name>` has it as `command`."""

@@ -137,7 +137,7 @@ def run(wheel: Path, asked: TestRun) -> int:
     return _judged(code, asked, help="what it wrote is above")
 
 
-def run_quietly(wheel: Path, asked: TestRun, *, log: Path, processes: tools.Processes) -> TestReport:
+def run_quietly(wheel: Path, asked: TestRun, *, log: Path | None, processes: tools.Processes) -> TestReport:
     """Run the tests of a kernel with what is in `wheel`, with their output in a log.
 
     Raises:
@@ -149,7 +149,7 @@ def run_quietly(wheel: Path, asked: TestRun, *, log: Path, processes: tools.Proc
         command = [*_pytest(asked), f"--junitxml={results}", *asked.arguments]
         done = tools.run(command, cwd=folder, env=env, log=log, processes=processes)
         last = "\n".join(done.output.splitlines()[-_SHOWN:])
-        _judged(done.returncode, asked, said=last, help=f"the log: {log}")
+        _judged(done.returncode, asked, said=last, help="it says no more" if log is None else f"the log: {log}")
         return TestReport.read(results)
 
 

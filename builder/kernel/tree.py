@@ -29,6 +29,8 @@ class Tree:
     _globs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _plain: set[str] = field(default_factory=set)
     """Regular files that a walk has met in a directory of the tree."""
+    entered: set[str] = field(default_factory=set)
+    """Directories that walks have been in, also where they found nothing."""
 
     @classmethod
     def of(cls, root: Path) -> "Tree":
@@ -92,6 +94,7 @@ class Tree:
             real = os.path.realpath(self.root / relative)
             if real in ancestors or not self._is_inside(real):
                 continue
+            self.entered.add(relative)
             entered[real] = entered.get(real, 0) + 1
             if entered[real] > _MOST_WAYS:
                 raise TooManyFilesError(start)
