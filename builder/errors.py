@@ -25,7 +25,7 @@ class BuilderError(Exception):
 
 
 class DifferenceError(BuilderError):
-    """A comparison failed, as expected of a comparison."""
+    """A comparison found a difference, which is an answer and not a failure."""
 
     exit_code = 1
 

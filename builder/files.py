@@ -15,7 +15,7 @@ def sha256_of(path: Path) -> str:
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file aside, flush it to the disk and rename it: it is there whole, or not at all."""
+    """Write a file under a temporary name, flush it to the disk and rename it: it is there complete, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

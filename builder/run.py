@@ -34,7 +34,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a tool that talks to strangers may take: without them, one that drips or never ends holds a build."""
+    """How much a tool that uses the network may take: a slow or endless server must not hold a build."""
 
     seconds: float
     memory: int

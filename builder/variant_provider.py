@@ -19,7 +19,7 @@ _OLDEST_STABLE = 9
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature, and its values from the one that is liked best."""
+    """A feature, and its values, the preferred one first."""
 
     name: str
     values: list[str]

@@ -21,7 +21,7 @@ from builder.wheel.archive import Wheel
 __all__ = ["CHECKS", "AuditPromise", "AuditReport", "Finding", "FrameworkClaim", "Library", "Subject", "judge", "run"]
 
 BUDGET = "budget"
-"""The rule of what costs more to read than any wheel does."""
+"""The rule that reading a wheel must not cost more than for any real one."""
 _MOST_FINDINGS = 10_000
 _LARGEST_REPORT = 16 << 20
 
@@ -41,7 +41,7 @@ CHECKS: Mapping[str, Check] = {
 
 
 def run(wheel: Wheel, *, plan: AuditPromise | None = None) -> AuditReport:
-    """Judge a wheel: against `plan`, what its build promised, or else against what it says of itself.
+    """Judge a wheel: against `plan`, which its build promised, or against what it says of itself.
 
     Raises:
         WheelError: the file is damaged.

@@ -1,6 +1,7 @@
 """Judge a stranger's wheel in a process of its own, which the system stops when it takes too much time or memory.
 
-The readers have a budget for each kind of thing that a file can have too much of. What none of them foresees ends here.
+The readers have a budget for each kind of thing that a file can have too much of. Whatever they do not foresee
+ends here.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""The manylinux policy that the wheel's tag promises, and how its libraries are linked."""
+"""Check the manylinux policy that the wheel's tag promises, and how its libraries are linked."""
 
 import posixpath
 import re

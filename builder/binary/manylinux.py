@@ -9,7 +9,7 @@ from builder import resources, toml
 from builder.binary.extension import Extension
 
 MANYLINUX = "manylinux_2_28"
-"""The policy that every wheel meets: that of torch's own wheels, below which nothing is gained."""
+"""The lowest policy of a wheel's tag, that of torch's own wheels: an older system has no torch."""
 _NUMBERS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}$")
 
 

@@ -147,7 +147,7 @@ class Archs(click.ParamType[Any]):
         return [CompletionItem(word) for word in (ALL, quick.NATIVE) if word.startswith(incomplete)]
 
 
-allow_quick_option = click.option("--allow-quick", is_flag=True, help="Take also wheels of quick builds (--archs).")
+allow_quick_option = click.option("--allow-quick", is_flag=True, help="Also accept wheels of quick builds (--archs).")
 
 
 def archs_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -17,7 +17,7 @@ from builder.wheel.provenance.statement import BUILDER_ID
 @click.command()
 @click.argument("wheels", metavar="WHEEL...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--output", type=click.Path(path_type=Path), help="Directory of the statements; without it, beside each wheel."
+    "--output", type=click.Path(path_type=Path), help="Directory of the statements; without it, next to each wheel."
 )
 @click.option(
     "--kernel",

@@ -29,7 +29,7 @@ FORMATS = ("table", "names", "json", "github", "gitlab")
 @backends_option
 @click.option("--explain", is_flag=True, help="What becomes of every row of the matrix, why, and what would change it.")
 @click.option("--savings", "show_savings", is_flag=True, help="Wheels and compile seconds that the stable ABI saves.")
-@click.option("--shards", type=int, help="Split the cells over up to this many jobs of like cost.")
+@click.option("--shards", type=int, help="Split the cells over up to this many jobs of similar cost.")
 @click.option("--changed-since", metavar="REV", help="Only cells whose sources or settings changed since REV.")
 @click.option("--skip-stored", is_flag=True, help="Only cells whose wheel is not in the store.")
 @store_option

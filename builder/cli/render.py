@@ -34,7 +34,7 @@ _DIRECTORIES = click.Path(path_type=Path, file_okay=False)
 @click.option("--output", type=_DIRECTORIES, help="Write the whole project there; of all backends, KERNEL/BACKEND.")
 @click.option("--check", type=_DIRECTORIES, help="Compare with the project there.")
 @click.option("--force", is_flag=True, help="With --output: replace files that are in the way.")
-@click.option("--unique-id", metavar="ID", help="What names the build instead of its content.")
+@click.option("--unique-id", metavar="ID", help="Name the build by this instead of its content.")
 @click.option("--allow-unsafe-flags", is_flag=True, help="Accept compiler flags that load code or read files.")
 def command(
     directories: tuple[Path, ...],

@@ -39,7 +39,7 @@ _SHARED = ("environments", "uv")
 @click.option("--against", type=click.Path(path_type=Path, dir_okay=False), help="Compare with this published wheel.")
 @click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
 @click.option("--python", type=click.Path(path_type=Path), help="Python whose torch --no-isolation uses.")
-@click.option("--without", multiple=True, metavar="RULE", help="Build without a rule, to see what it closes.")
+@click.option("--without", multiple=True, metavar="RULE", help="Build without this rule, to see what it prevents.")
 @load_test_option
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout.")

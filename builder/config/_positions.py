@@ -1,8 +1,8 @@
 """Where the keys and values of a TOML text are: TOML parsers drop positions.
 
 The scan takes a superset of TOML, so that it goes through every text the parser accepts, in linear time. It stops
-without a word at what it does not understand, because the parser has the last word on that. What it refuses itself
-is what makes parsers hang or overflow: deep nesting and endless dotted keys.
+silently at what it does not understand, because the parser reports that. What it refuses itself is what makes parsers
+hang or overflow: deep nesting and endless dotted keys.
 """
 
 import re

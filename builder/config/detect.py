@@ -14,7 +14,7 @@ def schema(table: Mapping[str, Any], source: Source) -> int:
     """Return the number of the schema that a document is in.
 
     Raises:
-        ConfigError: it names an edition that there is not, or not yet.
+        ConfigError: it names an edition that does not exist.
     """
     general = _tables(table, "general")
     if "edition" in general:

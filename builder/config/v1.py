@@ -28,7 +28,7 @@ class Language(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class General:
-    """What holds for the whole kernel."""
+    """Settings of the whole kernel."""
 
     name: KernelName
 

@@ -13,7 +13,7 @@ _UNIVERSAL = (Backend.CPU, Backend.CUDA, Backend.METAL, Backend.ROCM, Backend.XP
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class General:
-    """What holds for the whole kernel."""
+    """Settings of the whole kernel."""
 
     name: KernelName
     universal: bool = False

@@ -23,7 +23,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class General:
-    """What holds for the whole kernel."""
+    """Settings of the whole kernel."""
 
     name: KernelName
     version: int | None = field(default=None, metadata={"minimum": 0})

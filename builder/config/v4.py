@@ -34,7 +34,7 @@ class XpuGeneral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class General:
-    """What holds for the whole kernel."""
+    """Settings of the whole kernel."""
 
     name: KernelName
     version: int = field(metadata={"minimum": 0})

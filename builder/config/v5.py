@@ -52,9 +52,9 @@ class CudaGeneral:
     """Settings for CUDA only."""
 
     minver: Version | None = None
-    """Oldest CUDA toolkit to build with, itself included."""
+    """Oldest CUDA toolkit to build with, inclusive."""
     maxver: Version | None = None
-    """Newest CUDA toolkit to build with, itself included."""
+    """Newest CUDA toolkit to build with, inclusive."""
     kernel_depends: tuple[KernelDependency, ...] = ()
     """Kernels of the hub that this one loads on CUDA."""
     python_depends: tuple[CudaPythonDependency, ...] = ()
@@ -101,7 +101,7 @@ class Hub:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class General:
-    """What holds for the whole kernel."""
+    """Settings of the whole kernel."""
 
     name: KernelName
     """Name of the kernel; the Python module is the name with `-` as `_`."""
@@ -142,9 +142,9 @@ class Torch:
     include: tuple[ProjectPath, ...] = ()
     """Include directories of the binding sources, relative to the project root."""
     minver: Version | None = None
-    """Oldest PyTorch to build for, itself included."""
+    """Oldest PyTorch to build for, inclusive."""
     maxver: Version | None = None
-    """Newest PyTorch to build for, itself included: `"2.12"` admits 2.12.1."""
+    """Newest PyTorch to build for, inclusive: `"2.12"` admits 2.12.1."""
     pyext: tuple[PyExt, ...] | None = None
     """Extensions of the files that ship from `torch-ext/`; `py` and `pyi` when absent."""
     cxx_flags: tuple[str, ...] = ()
@@ -163,9 +163,9 @@ class TorchNoarch:
     cuda_capabilities: tuple[CudaCapability, ...] | None = field(
         default=None, metadata={"key": "cuda_capabilities", "also": "cuda-capabilities"}
     )
-    """CUDA capabilities that the kernel runs on. Mind the underscore: the public parser knows no other spelling."""
+    """CUDA capabilities that the kernel runs on. Note the underscore: the public kernel-builder requires it."""
     rocm_archs: tuple[RocmArch, ...] | None = field(default=None, metadata={"key": "rocm_archs", "also": "rocm-archs"})
-    """ROCm architectures that the kernel runs on. Mind the underscore: the public parser knows no other spelling."""
+    """ROCm architectures that the kernel runs on. Note the underscore: the public kernel-builder requires it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +263,7 @@ class MatrixBackend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
-    """Which cells are built; an extension that the public parser does not know."""
+    """Which cells are built; an extension that the public kernel-builder does not read."""
 
     systems: tuple[System, ...] | None = None
     """Systems to build for, as in `["x86_64-linux"]`."""
@@ -273,7 +273,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """How finished wheels are judged; an extension that the public parser does not know."""
+    """How finished wheels are judged; an extension that the public kernel-builder does not read."""
 
     load_test: LoadTestRule | None = None
     """What becomes of a wheel that cannot be imported where it is built: `require`, the default, refuses it; `try`
@@ -287,7 +287,7 @@ class Config:
     EXACTLY_ONE: ClassVar[tuple[str, ...]] = ("torch", "torch-noarch", "tvm-ffi")
 
     general: General
-    """What holds for the whole kernel."""
+    """Settings of the whole kernel."""
     torch: Torch | None = None
     """How the kernel binds to PyTorch. Exactly one of `[torch]`, `[torch-noarch]` and `[tvm-ffi]` is given."""
     torch_noarch: TorchNoarch | None = None
@@ -297,9 +297,9 @@ class Config:
     kernel: Mapping[ComponentName, Component] = field(default_factory=dict)
     """Compiled components, by name: sources of one backend that are compiled in the same way."""
     matrix: Matrix | None = None
-    """Which cells are built; an extension that the public parser does not know."""
+    """Which cells are built; an extension that the public kernel-builder does not read."""
     build: Build | None = None
-    """How finished wheels are judged; an extension that the public parser does not know."""
+    """How finished wheels are judged; an extension that the public kernel-builder does not read."""
 
     @property
     def framework(self) -> Framework:

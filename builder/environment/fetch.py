@@ -23,14 +23,14 @@ _ABSENT = re.compile(
     r"was not found in the (?:package registry|cache|provided package locations)|there (?:is|are) no versions? of"
     r"|has no wheels with a matching|network was disabled"
 )
-"""What uv says where every place that it asked answered, and none has the file."""
+"""uv's message if every place that it asked answered, and none has the file."""
 _UNREACHABLE = re.compile(r"dns error|tcp connect error|client error \(Connect\)")
 _REFUSED = re.compile(r"^hint: An index.*(?:could not be queried|returned a 4\d\d).*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Installation:
-    """What goes where, and how uv is run for it."""
+    """What is installed where, and how uv is run for it."""
 
     pinset: PinSet
     local: Mapping[PinnedWheel, Path]
@@ -79,7 +79,7 @@ class _Installation:
             yield (), index
 
     def is_at_hand(self, wheel: PinnedWheel) -> bool:
-        """Tell whether `wheel` is in a local folder."""
+        """Whether `wheel` is in a local folder."""
         return wheel in self.local or self.run((wheel,), "--offline", "--dry-run", index=wheel.index).returncode == 0
 
     def refusal(self, wheels: tuple[PinnedWheel, ...], index: str | None) -> str | None:
@@ -205,7 +205,7 @@ def _failure(
 
 
 def _is_absence(said: Sequence[str], *, mirrored: bool) -> bool:
-    """Tell whether no index has the file: the user's mirror lacks it, and the publisher's cannot be reached."""
+    """Whether no index has the file: the user's mirror lacks it, and the publisher's cannot be reached."""
     last, before = said[-1], said[-2:-1]
     if mirrored and before and _UNREACHABLE.search(last):
         return _ABSENT.search(before[0]) is not None

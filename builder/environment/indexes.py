@@ -22,7 +22,7 @@ _KEPT = frozenset(
     }
 )
 _KEPT_PREFIXES = ("UV_HTTP_", "UV_INDEX_", "UV_CONCURRENT_")
-"""What of uv's settings says where files come from; the rest, such as UV_OVERRIDE, would change what is installed."""
+"""uv's settings of where files come from; others, such as UV_OVERRIDE, would change what is installed."""
 _DROPPED = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "UV_FIND_LINKS"})
 
 _LISTS = frozenset({"extra-index-url", "find-links", "trusted-host"})

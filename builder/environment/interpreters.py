@@ -73,7 +73,7 @@ def interpreter_for(
 ) -> Interpreter:
     """Return a Python for which `requirement` is pinned: `preferred`, the running one, or the newest that is installed.
 
-    `search` finds a Python by its tag in place of uv; who asks for many requirements remembers what was found.
+    `search` finds a Python by its tag in place of uv: a caller with many requirements can remember what was found.
 
     Raises:
         MissingPinsError: there are no pins for any Python.

@@ -19,7 +19,7 @@ from builder.store import Store
 from builder.toolchain import cuda_wheels
 
 MARKER = "pins.json"
-"""Says what is in an environment, and that all of it is."""
+"""Lists what is in an environment; written last, so it also says that the environment is complete."""
 
 Progress = Callable[[str], None]
 
@@ -52,7 +52,7 @@ class _Making:
     finders: Finders
     progress: Progress
     processes: Processes
-    """What runs for it; who ends these ends the making."""
+    """The processes that run for it; ending them ends it."""
 
 
 def make(
@@ -90,14 +90,14 @@ def make(
 
 
 def _why_not(store: Store, found: Environment, pinset: PinSet) -> str | None:
-    """Return why an environment cannot be used as it is; one of another user cannot: its programs are run."""
+    """Return why an environment cannot be used: damaged, or of another user, whose programs must not be run."""
     if not os.path.lexists(found.path):
         return "it is not there"
     return store.stranger(found.path) or damage(found, pinset)
 
 
 def _replace(wanted: Environment, pinset: PinSet, making: _Making) -> None:
-    """Make an environment aside and move it into its place; the caller holds its lock."""
+    """Make an environment under a temporary name and rename it; the caller holds its lock."""
     if os.path.lexists(wanted.path):
         why = _why_not(Store(wanted.path.parent.parent), wanted, pinset)
         if why is None:

@@ -17,9 +17,9 @@ from builder.pins import Part, PinnedWheel, Pins, dotted, pin_file
 from builder.run import run
 
 DEPLOYMENT_TARGET = "14.0"
-"""What torch's own wheels ask for of macOS."""
+"""The macOS that torch's own wheels require."""
 _OTHER_INDEXES = frozenset({"UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_FIND_LINKS"})
-"""Left out where a part has an index of its own: what it publishes is the truth there."""
+"""Left out where a part has an index of its own, which alone decides."""
 
 HEADER = """\
 # The wheels of every build environment: read by builder/pins/pin_file.py and builder/nix/pins.nix, written by
@@ -68,7 +68,7 @@ class HashCheck:
 
 
 def targets(pins: Pins, *, parts: frozenset[str] = frozenset()) -> Iterator[PinTarget]:
-    """Yield each target, of the named parts alone if any is named."""
+    """Yield each target; if parts are named, only theirs."""
     for number, part in enumerate(pins.parts):
         if part.requires and (not parts or part.name in parts):
             for system, pythons in part.wheels.items():

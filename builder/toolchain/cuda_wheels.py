@@ -15,8 +15,8 @@ def cuda_root(site_packages: Path) -> Path | None:
 def complete(root: Path) -> None:
     """Add the links that the wheels of a toolkit lack, `lib64` and `libX.so`; running it again changes nothing.
 
-    Wheels cannot hold links. They go into the tree itself and not into a farm beside it,
-    because nvcc finds its parts from where it lies, links followed.
+    Wheels cannot hold links. They go into the tree itself and not into a copy made of links, because nvcc follows links
+    to itself and looks for its parts there.
     """
     _link(root / "lib64", "lib")
     for library in sorted((root / "lib").glob("lib*.so.*")):

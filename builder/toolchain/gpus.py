@@ -27,7 +27,7 @@ for index in range(number.value):
 _TOOL = ("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
 _CAPABILITY = re.compile(r"^\s*([0-9]+\.[0-9]+)\s*$", re.ASCII | re.MULTILINE)
 _PATIENCE = 30
-"""Seconds for a driver to answer; one that hangs is as good as none."""
+"""Seconds for a driver to answer; one that hangs counts as none."""
 _NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 _VERSION = "gfx_target_version "
 
@@ -71,7 +71,7 @@ def _ask(command: list[str], environ: Mapping[str, str]) -> str | None:
 
 
 def rocm(nodes: Path = _NODES) -> tuple[str, ...]:
-    """Return the architectures of the AMD GPUs that the kernel of the system knows; it needs no tool of ROCm."""
+    """Return the architectures of the AMD GPUs that Linux knows of; this needs no tool of ROCm."""
     found = [_gfx(node / "properties") for node in sorted(nodes.glob("*"))]
     return tuple(dict.fromkeys(filter(None, found)))
 

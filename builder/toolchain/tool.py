@@ -11,7 +11,7 @@ from pathlib import Path
 from builder.errors import NotHereError, ToolError
 
 REACHES_BUILD = ("ROCM_PATH", "ONEAPI_ROOT", "DEVELOPER_DIR", "SDKROOT")
-"""Variables of the user that tools and builds see and that can change a bit, so they are in a build's key.
+"""Variables of the user that tools and builds see and that can change the bytes, so they are in the build key.
 
 CFLAGS, CXXFLAGS, CPATH and their like are not among them: they are not used, and flags belong in `build.toml`.
 """
@@ -67,7 +67,7 @@ class Search:
         Raises:
             ToolError: it cannot be started.
         """
-        # What a build sees, its tools are asked with: xcrun and hipcc find others by these.
+        # Tools are asked with the variables of a build: xcrun and hipcc find others by these.
         seen = {name: self.environ[name] for name in REACHES_BUILD if self.environ.get(name)}
         try:
             done = subprocess.run(

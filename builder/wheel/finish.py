@@ -49,7 +49,7 @@ class BuildFacts:
 
 
 def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> FinishedWheel:
-    """Return the wheel that users get, made of the one that scikit-build-core made.
+    """Return the wheel that users get, made from the one that scikit-build-core made.
 
     Raises:
         BuilderError: the version asked for does not fit, or the wheel has no package.
@@ -91,7 +91,7 @@ def wheel_version(config: Config, cell: Cell, wanted: WheelOptions) -> str:
     """Return the version of a wheel, with the cell's label; that of a quick build is a developmental release.
 
     Raises:
-        BuilderError: the version asked for is none, has a label of its own, or is not of `general.version`.
+        BuilderError: the version asked for is invalid, has a label of its own, or is not of `general.version`.
     """
     text = wanted.version if wanted.version is not None else f"{config.general.version}.0.0"
     try:

@@ -56,7 +56,7 @@ class KernelWheel:
 
     @property
     def not_for_release(self) -> str | None:
-        """Why it is not to be published, by its own words; None where nothing speaks against it."""
+        """Why it must not be published, by its own metadata; None if it may be."""
         return release.obstacle(self.metadata)
 
     @property

@@ -1,4 +1,4 @@
-"""What a wheel says of itself: METADATA, WHEEL and the client's metadata.json."""
+"""The metadata of a wheel: METADATA, WHEEL, and metadata.json for the client."""
 
 import json
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ def client_metadata(
         rendered: The file as the project has it.
         package: The files of the variant, by path within it.
         archs: Architectures that were compiled; None keeps those that the file has.
-        build: What a stranger needs in order to build the same bytes.
+        build: What anybody needs to build the same bytes.
     """
     table = json.loads(rendered)
     if archs is not None:

@@ -14,6 +14,6 @@ class WheelOptions:
     label: bool = True
     """Whether the version names the cell, as in `1.0.0+torch213.cxx11.cpu`."""
     policy: str = MANYLINUX
-    """The newest manylinux policy that is accepted."""
+    """The newest manylinux policy that the wheel's tag may have; a lower one is taken if the symbols allow it."""
     only: tuple[str, ...] = ()
     """The GPUs that a quick build is for, by their architectures; empty for a full build."""

@@ -39,7 +39,7 @@ class CiJob:
     """Cells of one backend and system, which share a runner and a container."""
 
     name: str
-    """Letters, digits, `_` and `-` alone: it also names caches and artifacts."""
+    """Only letters, digits, `_` and `-`: it also names caches and artifacts."""
     backend: Backend
     system: str
     place: RunsOn

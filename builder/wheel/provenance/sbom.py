@@ -43,7 +43,7 @@ def sbom(
         version: The wheel's whole version, with its label.
         framework_version: The torch or tvm-ffi that it was built with.
         package: The files of the Python package, by path within it.
-        toolchain: What the compilers say of themselves, by name.
+        toolchain: Versions of the compilers, by name.
     """
     root = _root(config, version) | {"properties": [{"name": "kernel-wheel-builder:variant", "value": cell.variant}]}
     parts = materials.of(config, cell, framework_version=framework_version)
