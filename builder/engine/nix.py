@@ -17,7 +17,7 @@ from builder.engine.nix_log import LogLine, NixLog
 from builder.engine.options import Options
 from builder.engine.outcome import CellOutcome, Event, Listen, Status
 from builder.environment import indexes
-from builder.errors import AuditError, BuilderError, ToolError
+from builder.errors import AuditError, BuilderError, NotHereError, ToolError
 from builder.files import sha256_of, write_atomic
 from builder.kernel import Kernel
 from builder.matrix import Cell, coverage
@@ -252,15 +252,18 @@ class _Run:
 
     def _settled(self, cell: Cell) -> CellOutcome | None:
         """Return the outcome of a cell that is settled without Nix."""
+        status: Status
         if cell.system != toolchain.system() and not cell.noarch:
             message = f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}"
             error = NixError(message, help=f"build it on {cell.system}, or with the flake and --builders")
-            status: Status = "skipped" if self.options.only_possible else "failed"
+            status = "skipped" if self.options.only_possible else "failed"
             return CellOutcome(cell=cell, status=status, reason=message, error=error)
         try:
             coverage.require(self.kernel.config, cell, self.options.wheel.only)
         except BuilderError as refusal:
-            return CellOutcome(cell=cell, status="failed", reason=refusal.message, error=refusal)
+            absent = self.options.only_possible and isinstance(refusal, NotHereError)
+            status = "skipped" if absent else "failed"
+            return CellOutcome(cell=cell, status=status, reason=refusal.message, error=refusal)
         return None
 
     def _log(self, cell: Cell) -> Path:

@@ -6,7 +6,7 @@ from functools import partial
 
 from builder.config import Backend, Config
 from builder.config.v5 import Component, CudaComponent, RocmComponent
-from builder.errors import BuilderError
+from builder.errors import BuilderError, NotHereError
 from builder.matrix import Cell, absent_components, architectures
 from builder.matrix.architectures import Architectures
 from builder.matrix.rules import KeyPath, minor
@@ -95,11 +95,13 @@ def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:
     Raises:
         BuilderError: with the architectures that its toolkit has, or, for the GPUs `only` of a quick build, with those
             that a full build has.
+        NotHereError: the toolkit does not know any of these GPUs, whatever the kernel asks for.
     """
     empty = [covered for covered in of(config, cell, only) if not covered.selection.compiled]
     if not empty:
         return
     if only:
+        _require_toolkit(cell, only, empty[0].toolkit)
         raise BuilderError(
             f"{cell.variant}: " + "; ".join(covered.message or "" for covered in empty),
             help="; ".join(f"'{covered.component}' has {', '.join(covered.full or ('none',))}" for covered in empty),
@@ -113,3 +115,14 @@ def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:
         f"{cell.variant}: " + "; ".join(covered.message or "" for covered in empty),
         help=f"it has {', '.join(has)}: {remedy}",
     )
+
+
+def _require_toolkit(cell: Cell, only: tuple[str, ...], toolkit: str) -> None:
+    select = partial(architectures.rocm, None)
+    if cell.backend is Backend.CUDA and cell.toolkit is not None:
+        select = partial(architectures.cuda, None, minor(cell.toolkit))
+    if not select(only).compiled:
+        raise NotHereError(
+            f"{cell.variant} cannot have code for {', '.join(only)}: {toolkit} does not compile it",
+            help=f"{toolkit} compiles {', '.join(select().compiled)}; name another GPU, or a cell of another toolkit",
+        )

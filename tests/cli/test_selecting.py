@@ -145,6 +145,15 @@ def test_gpus_choose_the_cells_of_their_backend(capsys):
     assert "warning: component 'rmsnorm-cuda' has no code for 19.0 with CUDA 13.0\n" in told.err
 
 
+def test_cells_whose_toolkit_does_not_know_the_gpu_are_skipped_with_the_reason(capsys):
+    assert run(["build", STABLE, "--archs", "10.0", "--dry-run"]) == 0
+    lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines() if "x86_64" in line)
+    old, new = (lines[f"torch-stable-abi210-cu{number}-x86_64-linux"] for number in ("126", "130"))
+    assert old.startswith("cannot be built here (")
+    assert "CUDA 12.6 does not compile it" in old
+    assert "CUDA 13.0 does not compile it" not in new
+
+
 def test_a_kernel_of_python_alone_has_no_quick_build(tmp_path, capsys):
     assert run(["build", noarch(tmp_path, "cuda"), "--archs", "9.0", "--dry-run"]) == 2
     assert "help: leave out --archs, which is for components of CUDA and ROCm" in capsys.readouterr().err

@@ -5,7 +5,7 @@ import pytest
 from builder import matrix
 from builder.config import Backend, Version, parse
 from builder.config.text import Source
-from builder.errors import BuilderError
+from builder.errors import BuilderError, NotHereError
 from builder.matrix import architectures, coverage, quick
 
 NEWEST = Version("13.0")
@@ -110,6 +110,14 @@ def test_a_cell_with_a_component_that_no_gpu_runs_is_refused_with_what_a_full_bu
     with pytest.raises(BuilderError, match=r"component 'named' has no code for 12\.0 with CUDA 13\.0\n") as refused:
         coverage.require(one, cell(one, "13.0"), ("12.0",))
     assert refused.value.help == "'named' has 8.0, 9.0a"
+
+
+def test_a_toolkit_that_does_not_know_the_gpu_is_no_fault_of_the_kernel():
+    one = config()
+    with pytest.raises(NotHereError, match=r"cannot have code for 10\.0: CUDA 12\.6 does not compile it") as refused:
+        coverage.require(one, cell(one, "12.6"), ("10.0",))
+    assert refused.value.help.startswith("CUDA 12.6 compiles 7.0, 7.2")
+    coverage.require(one, cell(one, "12.6"), ("9.0", "10.0"))
 
 
 def test_what_one_of_several_gpus_lacks_is_named_and_built_without():

@@ -7,6 +7,7 @@ import pytest
 from builder import audit
 from builder.cli import run
 from builder.matrix.variant import Variant
+from builder.repro.inputs import Published
 from builder.wheel import kernel_wheel, metadata, release
 from builder.wheel.archive import Bytes, Wheel
 from builder.wheel.digest import METADATA_FILE
@@ -20,7 +21,7 @@ REASON = "built for 9.0 alone"
 def quick(folder, *, only=("9.0",), version="1.0.0.dev0"):
     files = package("relu", CUDA, archs=["9.0"])
     rendered = files.pop(METADATA_FILE).content
-    build = {"project": "0", **release.of_build(WheelOptions(only=only))}
+    build = {"project": "0", "framework": "2.13", "pins": "1", **release.of_build(WheelOptions(only=only))}
     files[METADATA_FILE] = Bytes(metadata.client_metadata(rendered, package=files, archs=None, build=build))
     folder.mkdir(exist_ok=True)
     return make(folder, "relu", CUDA, files=files, version=version)
@@ -95,3 +96,11 @@ def test_a_statement_names_the_gpus(tmp_path):
     assert run(["attest", str(wheel)]) == 0
     stated = json.loads(wheel.with_name(f"{wheel.name}.intoto.json").read_text())
     assert stated["predicate"]["buildDefinition"]["externalParameters"]["archs"] == ["9.0"]
+
+
+def test_it_is_compared_with_a_build_for_the_same_gpus(tmp_path):
+    assert Published.read(quick(tmp_path / "dist", only=("8.0", "9.0a"))).options == (
+        *("--wheel-version", "1.0.0.dev0"),
+        *("--archs", "8.0,9.0a"),
+    )
+    assert "--archs" not in Published.read(quick(tmp_path / "full", only=(), version="1.0.0")).options
