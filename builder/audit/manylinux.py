@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 from builder.audit.report import Finding
 from builder.audit.subject import Library, Subject
 from builder.binary import manylinux as policies
-from builder.binary.manylinux import Lowest, Policy, lowest_policy
+from builder.binary.manylinux import LowestPolicy, Policy, lowest_policy
 
-__all__ = ["Lowest", "Policy", "check", "lowest_policy"]
+__all__ = ["LowestPolicy", "Policy", "check", "lowest_policy"]
 
 RULE = "manylinux"
 

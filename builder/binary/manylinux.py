@@ -83,7 +83,7 @@ def obstacles(extension: Extension, policy: Policy) -> Iterator[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lowest:
+class LowestPolicy:
     """The lowest policy that libraries meet, and what keeps them from the one below."""
 
     policy: Policy | None
@@ -99,15 +99,15 @@ class Lowest:
         return "linux" if self.policy is None else self.policy.name
 
 
-def lowest_policy(extensions: Iterable[Extension], machine: str) -> Lowest:
+def lowest_policy(extensions: Iterable[Extension], machine: str) -> LowestPolicy:
     """Return the lowest policy that the symbols of all `extensions` allow."""
     together, best = tuple(extensions), None
     for policy in reversed(policies(machine)):
         offending = tuple(sorted({symbol for extension in together for symbol, _ in obstacles(extension, policy)}))
         if offending:
-            return Lowest(policy=best, below=policy, offending=offending)
+            return LowestPolicy(policy=best, below=policy, offending=offending)
         best = policy
-    return Lowest(policy=best, below=None)
+    return LowestPolicy(policy=best, below=None)
 
 
 @cache

@@ -12,9 +12,9 @@ from typing import Any
 from builder import audit, run
 from builder.binary.manylinux import MANYLINUX
 from builder.build import (
+    cores,
     failure,
     header_folders,
-    jobs,
     load,
     module_id,
     ninja_log,
@@ -231,7 +231,7 @@ def _settings(paths: _BuildPaths) -> dict[str, Any]:
         defines["KERNEL_MANYLINUX"] = job.wheel.policy
     defines.update((name, str(paths.path(folder))) for name, folder in found.items())
     if toolchain is not None and toolchain.cuda is not None:
-        defines["KERNEL_NVCC_THREADS"] = str(jobs.nvcc_threads(job))
+        defines["KERNEL_NVCC_THREADS"] = str(cores.nvcc_threads(job))
     if toolchain is not None and toolchain.ccache is not None:
         languages = ("C", "CXX", "CUDA", "HIP")
         defines.update((f"CMAKE_{language}_COMPILER_LAUNCHER", str(toolchain.ccache)) for language in languages)
@@ -252,7 +252,7 @@ def _variables(paths: _BuildPaths) -> dict[str, str]:
         epoch=job.epoch,
         rules=job.rules,
     )
-    result |= jobs.variables(job)
+    result |= cores.variables(job)
     result["NINJA_STATUS"] = "[%f/%t] "
     if toolchain is None:
         return result

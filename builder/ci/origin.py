@@ -30,7 +30,7 @@ _LABELS = ("source", "repository")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
+class BuilderAddress:
     """A repository of this project that others can reach without credentials."""
 
     host: str
@@ -41,7 +41,7 @@ class Home:
     """Whether a package index has this version."""
 
     @classmethod
-    def parse(cls, url: str, *, ref: str | None = None) -> "Home | None":
+    def parse(cls, url: str, *, ref: str | None = None) -> "BuilderAddress | None":
         """Parse an address; None if it is local or not that of a repository."""
         match = next(filter(None, (re.fullmatch(form, url, re.ASCII) for form in _FORMS)), None)
         if match is None:
@@ -71,12 +71,12 @@ class Home:
         return f"git+{self.page}" + ("" if ref is None else f"?ref={ref}")
 
 
-def find() -> Home | None:
+def find() -> BuilderAddress | None:
     """Return the repository that this builder comes from, if this machine can tell."""
     return _of_checkout(resources.CHECKOUT) or _of_distribution()
 
 
-def _of_checkout(root: Path | None) -> Home | None:
+def _of_checkout(root: Path | None) -> BuilderAddress | None:
     # Another repository around an installed builder, as around a virtual environment, says nothing of it.
     if root is None or not (root / ".git").exists():
         return None
@@ -90,10 +90,10 @@ def _of_checkout(root: Path | None) -> Home | None:
     commit = checkout.commit("HEAD")
     # Others cannot have a commit that no branch of the origin has.
     pushed = commit is not None and checkout.ask("branch", "--remotes", "--contains", commit).line
-    return Home.parse(url, ref=commit if pushed else None)
+    return BuilderAddress.parse(url, ref=commit if pushed else None)
 
 
-def _of_distribution() -> Home | None:
+def _of_distribution() -> BuilderAddress | None:
     try:
         distribution = metadata.distribution(DISTRIBUTION)
     except metadata.PackageNotFoundError:
@@ -104,14 +104,14 @@ def _of_distribution() -> Home | None:
             return _of_direct_url(direct)
     links = (link.partition(",") for link in distribution.metadata.get_all("Project-URL", []))
     urls = [url.strip() for label, _, url in links if label.strip().lower() in _LABELS]
-    home = next(filter(None, map(Home.parse, urls)), None)
-    return None if home is None else Home(host=home.host, repository=home.repository, released=True)
+    home = next(filter(None, map(BuilderAddress.parse, urls)), None)
+    return None if home is None else BuilderAddress(host=home.host, repository=home.repository, released=True)
 
 
-def _of_direct_url(direct: dict[str, dict[str, str]]) -> Home | None:
+def _of_direct_url(direct: dict[str, dict[str, str]]) -> BuilderAddress | None:
     """Read what an installer noted (PEP 610): a commit of a repository, or a folder."""
     url = str(direct["url"])
     if "vcs_info" in direct:
-        return Home.parse(url, ref=direct["vcs_info"]["commit_id"])
+        return BuilderAddress.parse(url, ref=direct["vcs_info"]["commit_id"])
     parts = urlsplit(url)
     return _of_checkout(Path(unquote(parts.path))) if parts.scheme == "file" and "dir_info" in direct else None

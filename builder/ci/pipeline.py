@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from builder import __version__
-from builder.ci.origin import DISTRIBUTION, TAG, Home
+from builder.ci.origin import DISTRIBUTION, TAG, BuilderAddress
 
 Service = Literal["github", "gitlab"]
 SERVICES: tuple[Service, ...] = ("github", "gitlab")
@@ -20,7 +20,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _PLACES: Mapping[Service, str] = {"github": ".github/workflows/kernel.yml", "gitlab": ".gitlab-ci.yml"}
 
 
-def caller(service: Service, *, home: Home | None) -> Mapping[str, str]:
+def caller(service: Service, *, home: BuilderAddress | None) -> Mapping[str, str]:
     """Return the files that make a kernel's repository build its kernel, by path.
 
     If `home` is None, a comment in them says what to fill in.

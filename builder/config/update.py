@@ -15,7 +15,7 @@ from tomlkit.exceptions import TOMLKitError
 from builder import toml
 from builder.config import Backend, Config, detect, read, schema_type, toml_edit, v2, v3
 from builder.config.decode import decode
-from builder.config.depends import CudaPythonDependency, PythonDependency
+from builder.config.dependency_names import CudaPythonDependency, PythonDependency
 from builder.config.license import problem_of
 from builder.config.text import Source
 from builder.config.v5 import EDITION

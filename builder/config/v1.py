@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from builder.config import v2, v3, v5
-from builder.config.depends import Dependency
+from builder.config.dependency_names import Dependency
 from builder.config.values import (
     Backend,
     ComponentName,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from builder.config import v3, v4, v5
-from builder.config.depends import CudaPythonDependency, OldPythonDependency, PythonDependency
+from builder.config.dependency_names import CudaPythonDependency, OldPythonDependency, PythonDependency
 from builder.config.values import Backend, ComponentName, KernelName, Version
 
 _UNIVERSAL = (Backend.CPU, Backend.CUDA, Backend.METAL, Backend.ROCM, Backend.XPU)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from builder.config import v4, v5
-from builder.config.depends import PythonDependency
+from builder.config.dependency_names import PythonDependency
 from builder.config.values import (
     Backend,
     ComponentName,

@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from builder.config import v5
-from builder.config.depends import CudaPythonDependency, NeuronPythonDependency, PythonDependency, XpuPythonDependency
+from builder.config.dependency_names import (
+    CudaPythonDependency,
+    NeuronPythonDependency,
+    PythonDependency,
+    XpuPythonDependency,
+)
 from builder.config.values import Backend, ComponentName, GitUrl, KernelName, ProjectPath, PyExt, Version
 
 

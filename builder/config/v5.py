@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar, Literal
 
-from builder.config.depends import (
+from builder.config.dependency_names import (
     CudaPythonDependency,
     Dependency,
     NeuronPythonDependency,

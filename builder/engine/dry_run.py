@@ -8,7 +8,7 @@ from builder.build import reproducible
 from builder.build.record import BuildRecord, Change, changes, summary
 from builder.build.report import BuildReport
 from builder.engine.options import Options
-from builder.engine.prepare import Preparer, Request
+from builder.engine.prepare import BuildRequest, Preparer
 from builder.errors import BuilderError, ConfigError, NotHereError
 from builder.kernel import Kernel
 from builder.matrix import Cell
@@ -109,7 +109,7 @@ def _plan(preparer: Preparer, cell: Cell) -> DryRun:
     )
 
 
-def _without_record(cell: Cell, request: Request, last: Mapping[str, Any] | None) -> DryRun:
+def _without_record(cell: Cell, request: BuildRequest, last: Mapping[str, Any] | None) -> DryRun:
     """Return what is known of a cell whose environment was never made: only the pins name its torch."""
     pinned = request.spec.pins
     changed = last is not None and last.get("pins") != pinned

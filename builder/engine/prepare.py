@@ -39,7 +39,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class BuildRequest:
     """A cell that this machine may build, before its environment is there."""
 
     spec: BuildSpec
@@ -68,7 +68,7 @@ class Preparer:
     _looked: list[Current] = field(default_factory=list)
     _rendering: threading.Lock = field(default_factory=threading.Lock)
 
-    def request(self, cell: Cell) -> Request:
+    def request(self, cell: Cell) -> BuildRequest:
         """Render a cell and choose its pins and its Python.
 
         Raises:
@@ -91,14 +91,14 @@ class Preparer:
                 environment, framework = current_environment.found(cell, self._current())
                 python = environment.python
         spec = BuildSpec(kernel=self.kernel.root, cell=cell, environment=environment, options=options)
-        return Request(spec=spec, project=project, python=python, framework=framework)
+        return BuildRequest(spec=spec, project=project, python=python, framework=framework)
 
     @property
     def rule(self) -> LoadTestRule:
         """What becomes of a wheel that cannot be imported."""
         return self.options.load_test or self.kernel.config.load_test
 
-    def record(self, request: Request) -> BuildRecord | None:
+    def record(self, request: BuildRequest) -> BuildRecord | None:
         """Return the build record, if no environment has to be made to know it.
 
         Raises:
@@ -111,7 +111,7 @@ class Preparer:
                 return None
             return prepare.record(self._inputs(request, known.framework, self._tools(request, known)))
 
-    def prepare(self, request: Request) -> Prepared:
+    def prepare(self, request: BuildRequest) -> Prepared:
         """Make the environment, if it is not there, and return the job and its record.
 
         Raises:
@@ -175,7 +175,7 @@ class Preparer:
     def _packages(self, wanted: pins.PinSet) -> PinnedPackages:
         return PinnedPackages(path=pinned.at(wanted, self.options.store.root).path, pins=wanted)
 
-    def _remembered(self, request: Request) -> _Known | None:
+    def _remembered(self, request: BuildRequest) -> _Known | None:
         if request.framework is not None:
             return _Known(framework=request.framework)
         note = self.options.store.note(_note(request.spec))
@@ -183,7 +183,7 @@ class Preparer:
             return None
         return _Known(framework=FrameworkIdentity(**note["framework"]), cuda=note["cuda"])
 
-    def _inputs(self, request: Request, framework: FrameworkIdentity, tools: Toolchain | None) -> BuildInputs:
+    def _inputs(self, request: BuildRequest, framework: FrameworkIdentity, tools: Toolchain | None) -> BuildInputs:
         rules = self.options.rules
         sandboxed = contents.uses_sandbox(rules)
         return BuildInputs(
@@ -198,7 +198,7 @@ class Preparer:
             rules=rules,
         )
 
-    def _make(self, request: Request, wanted: pins.PinSet) -> None:
+    def _make(self, request: BuildRequest, wanted: pins.PinSet) -> None:
         pinned.make(
             wanted,
             store_root=self.options.store.root,
@@ -208,7 +208,7 @@ class Preparer:
             processes=self.processes,
         )
 
-    def _test_environment(self, request: Request) -> PinnedPackages | None:
+    def _test_environment(self, request: BuildRequest) -> PinnedPackages | None:
         """Make what the load test has after the environment of the build, which stays as it is."""
         cell, environment = request.cell, request.spec.environment
         if self.rule is LoadTestRule.SKIP or isinstance(environment, InstalledPackages):
@@ -246,7 +246,7 @@ class Preparer:
             cuda_wheels.complete(root)
         return root
 
-    def _tools(self, request: Request, known: _Known) -> Toolchain | None:
+    def _tools(self, request: BuildRequest, known: _Known) -> Toolchain | None:
         """Return the toolchain; an nvcc from pinned wheels is known by its pins, and need not be installed."""
         if known.cuda is None:
             return self._toolchain(request.cell, None)

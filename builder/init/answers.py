@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-from builder.ci.origin import Home, find
+from builder.ci.origin import BuilderAddress, find
 from builder.ci.pipeline import Service
 from builder.config.values import Backend, Framework, InvalidValueError, KernelName
 from builder.errors import BuilderError
@@ -26,7 +26,7 @@ class Answers:
     framework: Framework
     backends: tuple[Backend, ...]
     license: str
-    home: Home | None = None
+    home: BuilderAddress | None = None
     """Where its CI takes the builder from."""
     flake: str | None = None
     """Where its flake takes the builder from."""
@@ -57,7 +57,7 @@ class Answers:
         ]
         if problems:
             raise BuilderError("\nerror: ".join(problems))
-        home = find() if builder_url is None else Home.parse(builder_url)
+        home = find() if builder_url is None else BuilderAddress.parse(builder_url)
         return cls(
             name=KernelName(name),
             framework=framework,
@@ -116,7 +116,7 @@ def _license_problems(text: str) -> list[str]:
 
 
 def _url_problems(url: str | None) -> list[str]:
-    if url is None or _URL.fullmatch(url) or Home.parse(url) is not None:
+    if url is None or _URL.fullmatch(url) or BuilderAddress.parse(url) is not None:
         return []
     remedy = "write it as in 'github:OWNER/REPOSITORY' or 'https://example.org/OWNER/REPOSITORY@v1.0'"
     return [f"'{url}' is not the URL of a repository\n  help: {remedy}"]

@@ -53,7 +53,7 @@ def render(
     tree = Tree.of(kernel.root)
     refusals.check(kernel, tree, backend, allow_unsafe_flags=allow_unsafe_flags)
     kernel, copied = _read(kernel, tree, backend)
-    found = values.Found(python=_python(kernel, copied, backend), name_in=_name_in(kernel, copied, backend))
+    found = values.SourceFacts(python=_python(kernel, copied, backend), name_in=_name_in(kernel, copied, backend))
     if unique_id is None:
         # The project names itself by its content: by what it is without a name.
         unique_id = _project(kernel, backend, copied, "", found=found, only=only).digest[:_ID_DIGITS]
@@ -116,7 +116,7 @@ def _project(
     copied: Mapping[str, bytes],
     unique_id: str,
     *,
-    found: values.Found,
+    found: values.SourceFacts,
     only: tuple[str, ...],
 ) -> Project:
     noarch = is_noarch(kernel.config, backend)

@@ -16,7 +16,7 @@ _DISTRIBUTIONS = {Framework.TORCH: "torch", Framework.TORCH_NOARCH: "torch", Fra
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SourceFacts:
     """What the sources of a kernel say of its build."""
 
     python: Use | None = None
@@ -26,7 +26,7 @@ class Found:
 
 
 def of(
-    kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool, found: Found, only: tuple[str, ...] = ()
+    kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool, found: SourceFacts, only: tuple[str, ...] = ()
 ) -> Mapping[str, Any]:
     """Return the values of every template, for one backend and id; `only` are the GPUs of a quick build."""
     python = found.python

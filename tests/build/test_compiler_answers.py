@@ -10,7 +10,7 @@ from builder.build.compiler_answers import CompilerAnswers
 from builder.build.reproducible import Rules
 from builder.run import Completed
 from builder.store import Store
-from tests.build.test_jobs import job
+from tests.build.test_cores import job
 
 CACHE = "CMAKE_NM:FILEPATH=/usr/bin/nm\nCMAKE_MAKE_PROGRAM:FILEPATH=/ninja\nKERNEL_TORCH_DIR:PATH=/torch\n"
 COMPILER = 'set(CMAKE_CUDA_COMPILER "/nvcc")\nset(CMAKE_CUDA_ARCHITECTURES_NATIVE "90-real")\n'

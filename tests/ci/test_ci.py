@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder import __version__
-from builder.ci.origin import Home
+from builder.ci.origin import BuilderAddress
 from builder.ci.pipeline import SERVICES, caller, template
 from tests.ci.workflows import ACTION, KERNEL, steps, yaml
 from tests.paths import ROOT
@@ -31,7 +31,7 @@ def lint(*command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-HOME = Home(host="github.com", repository="someone/builder", ref="0" * 40)
+HOME = BuilderAddress(host="github.com", repository="someone/builder", ref="0" * 40)
 
 
 @pytest.fixture(params=[HOME, None], ids=["known home", "unknown home"])
@@ -138,7 +138,7 @@ def test_a_caller_passes_only_inputs_that_the_workflow_has(github_caller):
     [
         pytest.param(HOME, f"someone/builder/.github/workflows/kernel.yml@{'0' * 40}", id="a commit"),
         pytest.param(
-            Home(host="github.com", repository="someone/builder"),
+            BuilderAddress(host="github.com", repository="someone/builder"),
             f"someone/builder/.github/workflows/kernel.yml@v{__version__}",
             id="this version's tag",
         ),

@@ -7,7 +7,7 @@ import pytest
 
 from builder import __version__, resources
 from builder.ci import origin
-from builder.ci.origin import Home
+from builder.ci.origin import BuilderAddress
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -28,7 +28,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
     ],
 )
 def test_an_address_is_read_in_the_forms_that_tools_write(url, host, repository, ref):
-    assert Home.parse(url) == Home(host=host, repository=repository, ref=ref)
+    assert BuilderAddress.parse(url) == BuilderAddress(host=host, repository=repository, ref=ref)
 
 
 @pytest.mark.parametrize(
@@ -37,26 +37,26 @@ def test_an_address_is_read_in_the_forms_that_tools_write(url, host, repository,
      "github:a/b c", "github:a/b\n", "https://github.com/a/b@x;y", 'github:a/b"'],
 )  # fmt: skip
 def test_what_others_cannot_reach_or_could_break_out_of_a_file_is_no_home(url):
-    assert Home.parse(url) is None
+    assert BuilderAddress.parse(url) is None
 
 
 @pytest.mark.parametrize(
     ("found", "flake", "requirement"),
     [
         pytest.param(
-            Home(host="github.com", repository="a/b", ref=COMMIT),
+            BuilderAddress(host="github.com", repository="a/b", ref=COMMIT),
             "github:a/b",
             f"kernel-wheel-builder @ git+https://github.com/a/b@{COMMIT}",
             id="commit",
         ),
         pytest.param(
-            Home(host="example.org", repository="a/b", ref="v2"),
+            BuilderAddress(host="example.org", repository="a/b", ref="v2"),
             "git+https://example.org/a/b?ref=v2",
             "kernel-wheel-builder @ git+https://example.org/a/b@v2",
             id="another forge",
         ),
         pytest.param(
-            Home(host="github.com", repository="a/b", released=True),
+            BuilderAddress(host="github.com", repository="a/b", released=True),
             "github:a/b",
             f"kernel-wheel-builder=={__version__}",
             id="released",
@@ -66,7 +66,7 @@ def test_what_others_cannot_reach_or_could_break_out_of_a_file_is_no_home(url):
 def test_each_tool_gets_its_own_spelling(found, flake, requirement):
     assert found.flake == flake
     assert found.requirement == requirement
-    assert Home.parse(found.flake) is not None
+    assert BuilderAddress.parse(found.flake) is not None
 
 
 def git(folder, *arguments):
@@ -113,7 +113,7 @@ def installed(monkeypatch):
 
 def test_a_checkout_tells_its_origin_and_its_commit(checkout):
     commit = git(checkout, "rev-parse", "HEAD")
-    assert origin.find() == Home(host="github.com", repository="someone/builder", ref=commit)
+    assert origin.find() == BuilderAddress(host="github.com", repository="someone/builder", ref=commit)
 
 
 def test_a_commit_that_the_origin_has_not_is_not_named(checkout):
@@ -138,7 +138,7 @@ def test_a_repository_around_an_installed_builder_says_nothing(checkout, monkeyp
 def test_pip_noted_the_commit_that_it_installed(installed):
     note = {"url": "https://github.com/someone/builder.git", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}
     installed(json.dumps(note))
-    assert origin.find() == Home(host="github.com", repository="someone/builder", ref=COMMIT)
+    assert origin.find() == BuilderAddress(host="github.com", repository="someone/builder", ref=COMMIT)
 
 
 def test_pip_noted_the_folder_that_it_installed(checkout, installed):
@@ -148,7 +148,7 @@ def test_pip_noted_the_folder_that_it_installed(checkout, installed):
 
 def test_an_installed_release_names_its_repository(installed):
     installed(links=["Documentation, https://example.org/docs", "Source, https://github.com/someone/builder"])
-    assert origin.find() == Home(host="github.com", repository="someone/builder", released=True)
+    assert origin.find() == BuilderAddress(host="github.com", repository="someone/builder", released=True)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_a_project_that_is_built_without_builder_asks_for_the_same_framework(tmp
     cell = next(cell for cell in found.values() if tvm_ffi or cell.torch == torch or torch == Version("2.9"))
     cell = replace(cell, torch=torch)
     kernel = Kernel(root=tmp_path, source=Source(name="build.toml", text=""), config=config, schema=5)
-    given = values.of(kernel, cell.backend, unique_id="abc", noarch=False, found=values.Found())
+    given = values.of(kernel, cell.backend, unique_id="abc", noarch=False, found=values.SourceFacts())
     settings = toml.loads(environment().get_template("_shared/pyproject.toml.j2").render(given))
     (settings,) = settings["tool"]["dynamic-metadata"]
     own = {}
@@ -68,7 +68,7 @@ def test_a_backend_of_python_alone_asks_for_torch_whatever_the_framework_of_the_
     config = replace(config, kernel={})
     cell = replace(found["tvm-ffi01-cpu-x86_64-linux"], framework=Framework.TORCH_NOARCH, tvm_ffi=None)
     kernel = Kernel(root=tmp_path, source=Source(name="build.toml", text=""), config=config, schema=5)
-    given = values.of(kernel, cell.backend, unique_id="abc", noarch=True, found=values.Found())
+    given = values.of(kernel, cell.backend, unique_id="abc", noarch=True, found=values.SourceFacts())
     assert given["dependencies"] == list(metadata.requirements(config, cell, "")) == ["torch"]
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from builder import kernel
-from builder.build import jobs
+from builder.build import cores
 from builder.build.job import BuildJob
 from builder.config import Backend, Framework, Version
 from builder.matrix import Cell
@@ -49,9 +49,9 @@ def job(*, nvcc=None, sources=1, **values):
 
 
 def test_ninja_is_left_to_the_jobserver_where_there_is_one():
-    assert jobs.variables(job(cores=8, jobserver=SERVER)) == SERVER
-    assert jobs.variables(job(cores=3)) == {"CMAKE_BUILD_PARALLEL_LEVEL": "3"}
-    assert jobs.variables(job()) == {}
+    assert cores.variables(job(cores=8, jobserver=SERVER)) == SERVER
+    assert cores.variables(job(cores=3)) == {"CMAKE_BUILD_PARALLEL_LEVEL": "3"}
+    assert cores.variables(job()) == {}
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def test_ninja_is_left_to_the_jobserver_where_there_is_one():
     ],
 )
 def test_nvcc_compiles_as_many_architectures_at_once_as_there_are_cores_for(nvcc, sources, jobserver, threads):
-    assert jobs.nvcc_threads(job(nvcc=nvcc, sources=sources, cores=8, jobserver=jobserver)) == threads
+    assert cores.nvcc_threads(job(nvcc=nvcc, sources=sources, cores=8, jobserver=jobserver)) == threads
 
 
 def test_an_nvcc_that_knows_a_jobserver_is_told_to_ask_it():
-    assert jobs.variables(job(nvcc="13.0.88", cores=8, jobserver=SERVER))["NVCC_APPEND_FLAGS"] == "--jobserver"
-    assert "NVCC_APPEND_FLAGS" not in jobs.variables(job(nvcc="12.9.86", cores=8, jobserver=SERVER))
-    assert "NVCC_APPEND_FLAGS" not in jobs.variables(job(nvcc="13.0.88", cores=8))
+    assert cores.variables(job(nvcc="13.0.88", cores=8, jobserver=SERVER))["NVCC_APPEND_FLAGS"] == "--jobserver"
+    assert "NVCC_APPEND_FLAGS" not in cores.variables(job(nvcc="12.9.86", cores=8, jobserver=SERVER))
+    assert "NVCC_APPEND_FLAGS" not in cores.variables(job(nvcc="13.0.88", cores=8))
 
 
 def test_without_a_number_of_cores_nvcc_compiles_one_architecture_after_the_other():
-    assert jobs.nvcc_threads(job(nvcc="13.0.88")) == 1
+    assert cores.nvcc_threads(job(nvcc="13.0.88")) == 1
