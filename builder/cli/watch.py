@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from builder import kernel as kernels
 from builder import terminal
 from builder.cli import rounds, testing, view
 from builder.engine import watched
@@ -30,6 +31,8 @@ def command(ctx: click.Context, /, kernel: Path, tests: bool, **given: Any) -> N
     first error, and where the log is. What is saved during a round is the next one.
     """
     request = testing.TestRequest.of(ctx, os.environ, needs_tests=False, **given)
+    if not (kernel / kernels.CONFIG).is_file():
+        kernels.load(kernel)  # which says what is wrong: nothing here can be saved and so mend it
     signal.signal(signal.SIGTERM, _interrupt)
     terminal.err(f"watching {kernel}; Ctrl-C ends it")
     before = Snapshot.of(kernel)

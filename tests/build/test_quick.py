@@ -61,3 +61,12 @@ def test_a_full_build_and_a_quick_one_have_other_keys_also_where_they_compile_th
 def test_a_backend_without_such_code_is_not_rendered():
     with pytest.raises(BuilderError, match=r"9\.0: what is built for the CPU is told no architectures"):
         render(STABLE, Backend.CPU, only=("9.0",))
+
+
+def test_a_rocm_project_is_rendered_for_its_gpus():
+    kernel_of_rocm = kernel.load(ROOT / "tests/integration/kernels/scale-hip")
+    full, quick = (render(kernel_of_rocm, Backend.ROCM, only=only)["CMakeLists.txt"] for only in ((), ("gfx90a",)))
+    words = quick.split()
+    assert words[words.index("ARCHITECTURES") + 1] == "gfx90a"
+    assert "gfx1030" in full
+    assert "gfx1030" not in quick

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.cli import rounds
+from builder.cli import rounds, run
 from builder.cli.rounds import Round
 from builder.errors import BuilderError, ToolError
 
@@ -77,3 +77,10 @@ def test_a_folder_without_a_config_is_a_round_that_failed(tmp_path):
     found = rounds.play(tmp_path, Asks(None), lambda _event: None, tests=True)
     assert not found.ok
     assert "build.toml" in found.error
+
+
+def test_where_there_is_no_kernel_nothing_is_watched(tmp_path, capsys):
+    assert run(["watch", str(tmp_path / "nowhere")]) == 2
+    said = capsys.readouterr().err
+    assert "build.toml" in said
+    assert "watching" not in said
