@@ -30,6 +30,7 @@ TOOLS = {
     "nix-instantiate": "nix",
     "npm": "npm",
     "rclone": "rclone",
+    "redis-server": "redis",
     "setsid": "util-linux",
     "sshd": "sshd",
     "unshare": "util-linux",

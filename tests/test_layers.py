@@ -41,6 +41,7 @@ FLOW = (
     "build",
     "lint",
     "store",
+    "compile_cache",
     "environment",
     "publish",
     "engine",

@@ -12,6 +12,7 @@ from typing import Any
 from builder import audit, run
 from builder.binary.manylinux import MANYLINUX
 from builder.build import (
+    ccache,
     cores,
     failure,
     header_folders,
@@ -132,8 +133,9 @@ def _compile(
     answers = (
         None if notes is None else CompilerAnswers.of(job, notes, build=build, variables=variables, arguments=arguments)
     )
+    if job.ccache is not None:
+        ccache.write(job, scratch=scratch, base=paths.base, include=_include(job))
     if contents.sandboxed(job):
-        _make_cache(variables)
         visible = contents.of_build(job, scratch=scratch, canonical=canonical, variables=variables)
         command = sandbox.enclose(command, visible)
     elif canonical:
@@ -168,13 +170,6 @@ def _facts(job: BuildJob, plan: Mapping[str, Any] | None) -> finish.BuildFacts:
         epoch=job.epoch,
         fixed=job.rules.fixed_zip,
     )
-
-
-def _make_cache(variables: Mapping[str, str]) -> None:
-    """Make ccache's folder, which a sandboxed ccache cannot make; if that fails, ccache reports it."""
-    if "CCACHE_DIR" in variables:
-        with contextlib.suppress(OSError):
-            Path(variables["CCACHE_DIR"]).mkdir(parents=True, exist_ok=True)
 
 
 def _why_not_reproducible(job: BuildJob) -> str | None:
@@ -223,23 +218,31 @@ def _settings(paths: _BuildPaths) -> dict[str, Any]:
         **reproducible.cmake_defines(paths.job.rules),
     }
     job, toolchain = paths.job, paths.job.toolchain
-    found = header_folders.folders(
-        job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages
-    )
-    found |= job.headers
+    found = _header_folders(job)
     if job.wheel.policy != MANYLINUX:
         defines["KERNEL_MANYLINUX"] = job.wheel.policy
     defines.update((name, str(paths.path(folder))) for name, folder in found.items())
     if toolchain is not None and toolchain.cuda is not None:
         defines["KERNEL_NVCC_THREADS"] = str(cores.nvcc_threads(job))
-    if toolchain is not None and toolchain.ccache is not None:
-        languages = ("C", "CXX", "CUDA", "HIP")
-        defines.update((f"CMAKE_{language}_COMPILER_LAUNCHER", str(toolchain.ccache)) for language in languages)
+    if job.ccache is not None:
+        defines |= ccache.defines(job.ccache)
     return {
         "build-dir": str(paths.base / "build"),
         "install.strip": paths.job.rules.strip,
         "cmake.args": ["-GNinja", *(f"-D{name}={value}" for name, value in sorted(defines.items()))],
     }
+
+
+def _header_folders(job: BuildJob) -> dict[str, Path]:
+    found = header_folders.folders(
+        job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages
+    )
+    return found | dict(job.headers)
+
+
+def _include(job: BuildJob) -> list[Path]:
+    """Return the folders of headers outside the project, as this machine has them."""
+    return [job.site_packages / "torch" / "include", *_header_folders(job).values()]
 
 
 def _variables(paths: _BuildPaths) -> dict[str, str]:
@@ -263,9 +266,8 @@ def _variables(paths: _BuildPaths) -> dict[str, str]:
         result["CUDAHOSTCXX"] = str(toolchain.cxx.path)
     if toolchain.hip is not None:
         result["ROCM_PATH"] = str(toolchain.hip.path.parent.parent)
-    if toolchain.ccache is not None and "CCACHE_DIR" not in result:
-        home = job.environ.get("XDG_CACHE_HOME") or str(Path(job.environ.get("HOME", "/")) / ".cache")
-        result["CCACHE_DIR"] = str(Path(home) / "ccache")
+    if job.ccache is not None:
+        result |= ccache.variables(paths.base)
     return result
 
 

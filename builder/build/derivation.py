@@ -63,7 +63,7 @@ def prepared_here(spec: BuildSpec, environ: Mapping[str, str], *, sandboxed: boo
     cell = spec.cell
     loaded = kernel.load(spec.kernel)
     site_packages = spec.environment.site_packages
-    variables = {"PATH": environ["PATH"], "CCACHE_DISABLE": "1"}
+    variables = {"PATH": environ["PATH"]}
     variables |= {name: environ[name] for name in _VARIABLES if name in environ}
     root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
     options = spec.options

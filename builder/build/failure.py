@@ -17,6 +17,8 @@ _OUT_OF_MEMORY = re.compile(
 )
 """How tools end when memory runs out: whole lines, in which no source is named."""
 _DIAGNOSTIC = re.compile(r".+(?::\d+|\(\d+\)): (?:fatal |catastrophic )?error:|collect2: error: ld returned")
+_LINKING = re.compile(r"FAILED: (?:\[code=\d+\] )?\S+\.(?:so|dylib)(?: |$)")
+"""How ninja names a library that could not be linked."""
 _KILLED = (-9, 137)
 _COUNTER = Path("/proc/vmstat")
 
@@ -41,7 +43,9 @@ def of_compile(job: BuildJob, done: run.Completed, log: Path, *, kills: int) -> 
         )
     start = next((i for i, line in enumerate(lines) if _is_error(line)), max(0, len(lines) - 20))
     shown = "\n".join(lines[start : start + 20])
-    return CompileError(f"{job.cell.variant}: the build failed\n{shown}", help=f"the whole log: {log}")
+    error = CompileError(f"{job.cell.variant}: the build failed\n{shown}", help=f"the whole log: {log}")
+    error.linking = any(map(_LINKING.match, lines))
+    return error
 
 
 def starved(lines: Sequence[str], *, killed: bool) -> str | None:

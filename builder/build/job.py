@@ -17,6 +17,9 @@ from builder.wheel.options import WheelOptions
 class CompileError(ToolError):
     """A compiler refused the kernel."""
 
+    linking: bool = False
+    """Whether it was the linker, which none of the kernel's sources can tell what to do."""
+
 
 class OutOfMemoryError(CompileError):
     """The system ended a compiler because memory ran out."""
@@ -78,5 +81,7 @@ class BuildJob:
     """Whether it runs in Nix's sandbox, which takes the place of ours."""
     at_canonical_path: bool = False
     """Whether the scratch directory itself is at the canonical path."""
+    ccache: Path | None = None
+    """What keeps compiled files, where something answers it in the scratch directory."""
     rules: Rules = field(default_factory=Rules)
     """The rules of reproducible builds that hold: all of them, in what is delivered."""

@@ -8,7 +8,18 @@ _FIELDS = 5
 """Start and end in milliseconds, time of the output, output, hash of the command."""
 
 
-class File(TypedDict):
+class _FromCache(TypedDict, total=False):
+    """Where a file is from that was not made here."""
+
+    cache: str
+    """The name of the cache that had it."""
+    writer: str
+    """The machine that had compiled it."""
+    saved: float
+    """Seconds that its compiler took there."""
+
+
+class File(_FromCache):
     """A file that was made; the seconds are since ninja began."""
 
     output: str

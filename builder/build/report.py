@@ -58,6 +58,16 @@ class BuildReport:
         }
         return {name: value for name, value in table.items() if value is not None or name in _ALWAYS}
 
+    @property
+    def objects(self) -> tuple[File, ...]:
+        """What compilers made, as far as ninja says."""
+        return tuple(file for file in self.files or () if file["output"].endswith(".o"))
+
+    @property
+    def cached(self) -> tuple[File, ...]:
+        """The objects that a cache had."""
+        return tuple(file for file in self.objects if "cache" in file)
+
     def lasting(self) -> dict[str, Any]:
         """Return the part that is the same in every build of the wheel."""
         return {name: value for name, value in self.to_json().items() if name in _LASTING}
@@ -94,7 +104,10 @@ def _read(table: Mapping[str, Any]) -> BuildReport:
 
 
 def _file(table: Mapping[str, Any]) -> File:
-    return File(output=table["output"], start=table["start"], end=table["end"])
+    file = File(output=table["output"], start=table["start"], end=table["end"])
+    if "cache" in table:
+        file |= {"cache": table["cache"], "writer": table["writer"], "saved": table["saved"]}
+    return file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,8 +90,6 @@ RULES = (
 )
 NAMES = tuple(rule.name for rule in RULES)
 
-_KEPT_ALWAYS = ("CCACHE_DIR", "CCACHE_MAXSIZE")
-"""Variables of the user that a build sees and that do not affect the bytes."""
 SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
 """Variable of the user with more folders to show to a build, for compilers with parts in unusual places."""
 
@@ -161,7 +159,7 @@ def check(names: Iterable[str]) -> None:
 def variables(
     base: Path, *, environ: Mapping[str, str], path: tuple[Path, ...], epoch: int, rules: Rules
 ) -> dict[str, str]:
-    """Return all variables of a build; of the user's, only those that change no byte or are in the build key.
+    """Return all variables of a build; of the user's, only those that are in the build key.
 
     `base` is the scratch directory as the build sees it, `path` goes before the system's own PATH.
     """
@@ -180,7 +178,7 @@ def variables(
     }
     if not rules.source_date_epoch:
         del result["SOURCE_DATE_EPOCH"]
-    result.update((name, environ[name]) for name in (*_KEPT_ALWAYS, *REACHES_BUILD) if environ.get(name))
+    result.update((name, environ[name]) for name in REACHES_BUILD if environ.get(name))
     return result | dict(rules.variables)
 
 

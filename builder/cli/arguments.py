@@ -1,5 +1,6 @@
 """Arguments and option types that several commands share."""
 
+import functools
 import os
 import re
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from builder.cli import completing
+from builder.compile_cache.options import Access, CacheOptions
 from builder.config.values import Backend, LoadTestRule
 from builder.errors import BuilderError
 from builder.matrix import quick
@@ -172,6 +174,49 @@ class Size(click.ParamType[int]):
         if unit not in _SIZES or re.fullmatch(_NUMBER, number, re.ASCII) is None or int(number) == 0:
             self.fail(f"{value!r} is not a size such as 8G or 512M", param, ctx)
         return int(number) * _SIZES[unit]
+
+
+_cache_options = (
+    click.option(
+        "--cache",
+        "cache_url",
+        metavar="URL",
+        envvar="BUILDER_CACHE",
+        help="Also take compiled files from here: a folder, redis://HOST:PORT/0 or s3://BUCKET/PREFIX. "
+        "[env: BUILDER_CACHE]",
+    ),
+    click.option(
+        "--cache-access",
+        type=click.Choice([access.value for access in Access]),
+        envvar="BUILDER_CACHE_ACCESS",
+        default=Access.READ.value,
+        help="What to do with --cache: read it, write to it and read no cache, or both. "
+        "[env: BUILDER_CACHE_ACCESS; default: read]",
+    ),
+    click.option(
+        "--cache-size",
+        type=Size(),
+        envvar="BUILDER_CACHE_SIZE",
+        default="10G",
+        help="Most bytes of compiled files in the store. [env: BUILDER_CACHE_SIZE; default: 10G]",
+    ),
+    click.option("--no-cache", is_flag=True, help="Compile every file, and keep none."),
+)
+
+
+def cache_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the cache of compiled files; the command gets them as one `cache`, None with --no-cache."""
+
+    @functools.wraps(command)
+    def call(
+        *args: Any, cache_url: str | None, cache_access: str, cache_size: int, no_cache: bool, **kwargs: Any
+    ) -> Any:
+        found = CacheOptions(url=cache_url or None, access=Access(cache_access), limit=cache_size)
+        return command(*args, cache=None if no_cache else found, **kwargs)
+
+    for option in reversed(_cache_options):
+        call = option(call)
+    return call
 
 
 _AGES = {"S": 1, "M": 60, "H": 3600, "D": 86400, "W": 604800}

@@ -15,8 +15,17 @@ from builder import terminal
 from builder.binary.manylinux import MANYLINUX
 from builder.build.reproducible import Rules
 from builder.cli import selecting, view
-from builder.cli.arguments import Age, Size, archs_option, kernel_argument, load_test_option, store_option
+from builder.cli.arguments import (
+    Age,
+    Size,
+    archs_option,
+    cache_options,
+    kernel_argument,
+    load_test_option,
+    store_option,
+)
 from builder.cli.selecting import backends_option, sets_option, unbundled_option, variants_option
+from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, LoadTestRule
 from builder.engine import budget, dry_run, local
 from builder.engine.options import Options
@@ -57,6 +66,7 @@ from builder.wheel.options import WheelOptions
 @click.option("--allow-unsafe-flags", is_flag=True, help="Accept flags that load code into the compiler.")
 @archs_option("Quick build only for these GPUs, such as 9.0a,8.0 or gfx942; not a release.")
 @load_test_option
+@cache_options
 @click.option("--rebuild", is_flag=True, help="Build again what the store has.")
 @click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next build goes on.")
 @click.option("--dry-run", is_flag=True, help="Show what would be built and why, and build nothing.")
@@ -92,6 +102,7 @@ def command(
     allow_unsafe_flags: bool,
     archs: TargetGpus | str | None,
     load_test: LoadTestRule | None,
+    cache: CacheOptions | None,
     rebuild: bool,
     time_limit: float | None,
     dry_run: bool,
@@ -123,6 +134,7 @@ def command(
         load_test=load_test,
         only_possible=not named,
         again=rebuild,
+        cache=cache,
         time_limit=time_limit,
         rules=Rules.from_json(experiment),
     )

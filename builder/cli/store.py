@@ -9,8 +9,9 @@ import click
 
 from builder import terminal
 from builder.cli.arguments import Age, Size, store_option
+from builder.compile_cache.folder import Folder
 from builder.errors import DifferenceError
-from builder.store import Damaged, Store, items
+from builder.store import COMPILED, Damaged, Store, items
 from builder.wording import size
 
 
@@ -24,7 +25,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def list_(store: Path, as_json: bool) -> None:
     """Show what the store holds, the least recently used first."""
-    found = list(items.items(Store(store)))
+    found = list(items.summed(items.items(Store(store))))
     if as_json:
         rows = [
             {"kind": item.kind, "name": item.name, "path": str(item.path), "bytes": item.size, "used": _when(item.used)}
@@ -50,7 +51,7 @@ def _when(seconds: float) -> str:
 @store_option
 @click.option("--repair", is_flag=True, help="Take damaged entries out; they are built again when they are needed.")
 def verify(store: Path, repair: bool) -> None:
-    """Read every stored wheel and compare it with its digest."""
+    """Read every stored wheel and compiled file, and compare it with its digest."""
     kept = Store(store)
     found = list(kept.entries())
     damaged = [entry for entry in found if isinstance(entry, Damaged)]
@@ -60,6 +61,9 @@ def verify(store: Path, repair: bool) -> None:
             with kept.lock(entry.key):
                 kept.remove(entry.key)
     terminal.err(f"{len(found)} wheels, {len(damaged)} damaged{' and taken out' if repair and damaged else ''}")
+    compiled = Folder(root=store / COMPILED)
+    kept_files, wrong = compiled.verify()
+    terminal.err(f"{kept_files} compiled files, {wrong} damaged{' and taken out' if wrong else ''}")
     if damaged and not repair:
         raise DifferenceError(
             f"{len(damaged)} entries of '{store}' are damaged",
@@ -73,14 +77,14 @@ def verify(store: Path, repair: bool) -> None:
 @click.option("--max-size", type=Size(), help="Then the least recently used, until so much is left, such as 20G.")
 @click.option("--dry-run", is_flag=True, help="Show what would go.")
 def gc(store: Path, max_age: float | None, max_size: int | None, dry_run: bool) -> None:
-    """Remove the least recently used wheels, environments and logs; what is in use stays."""
+    """Remove the least recently used wheels, environments, compiled files and logs; what is in use stays."""
     if max_age is None and max_size is None:
         raise click.UsageError("say what may go: --max-age, --max-size, or both")
     kept = Store(store)
     if not dry_run:
         kept.prepare()
     removed = items.collect(kept, now=time.time(), max_age=max_age, max_size=max_size, dry_run=dry_run)
-    for item in removed:
+    for item in items.summed(removed):
         terminal.out(f"{item.kind} {item.name}")
     word = "would be removed" if dry_run else "removed"
     terminal.err(f"{len(removed)} items, {size(sum(item.size for item in removed))} {word}")

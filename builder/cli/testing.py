@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from builder.cli import selecting
-from builder.cli.arguments import archs_option, kernel_argument, load_test_option, store_option
+from builder.cli.arguments import archs_option, cache_options, kernel_argument, load_test_option, store_option
 from builder.cli.selecting import variants_option
+from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, LoadTestRule
 from builder.engine import budget, dry_run, kernel_tests
 from builder.engine.options import Options
@@ -47,6 +48,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--python", type=click.Path(path_type=Path), help="Python whose torch and pytest are used."),
         archs_option("Build only for these GPUs. Default: those of this machine, where there are any."),
         load_test_option,
+        cache_options,
         store_option,
     )
     for each in reversed(added):
@@ -64,6 +66,7 @@ class TestRequest:
     python: Path | None
     archs: TargetGpus | str | None
     load_test: LoadTestRule | None
+    cache: CacheOptions | None
     store: Path
     environ: Mapping[str, str]
     arguments: tuple[str, ...]
@@ -107,6 +110,7 @@ class TestRequest:
             isolation=False,
             python=found.python,
             load_test=self.load_test,
+            cache=self.cache,
         )
         return replace(blank, wheel=replace(blank.wheel, only=only))
 

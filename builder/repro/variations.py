@@ -12,6 +12,8 @@ from pathlib import Path
 from builder.kernel import git
 from builder.repro import checkout
 from builder.repro.preload import Preload
+from builder.toolchain import ccache
+from builder.toolchain.tool import Search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +129,14 @@ def _order(setting: Setting, workspace: Workspace) -> Setting:
 def _store(setting: Setting, workspace: Workspace) -> Setting:
     store = workspace.fresh("store") / "another place for a store" / f"round-{workspace.round}"
     store.mkdir(parents=True)
-    for name in ("environments", "uv"):
-        (store / name).symlink_to((setting.store / name).resolve())
+    _link_environments(store, setting.store)
     return replace(setting, store=store)
+
+
+def _link_environments(store: Path, other: Path) -> None:
+    """Let a new store use what another one was filled with from the network."""
+    for name in ("environments", "uv"):
+        (store / name).symlink_to((other / name).resolve())
 
 
 def _home(setting: Setting, workspace: Workspace) -> Setting:
@@ -213,16 +220,21 @@ def _noise(setting: Setting, _: Workspace) -> Setting:
     return setting.seeing(**noise)
 
 
-def _ccache(setting: Setting, workspace: Workspace) -> Setting:
-    kind = workspace.of("cold", "warm", "absent")
-    if kind == "absent":
+def _compiled(setting: Setting, workspace: Workspace) -> Setting:
+    """Vary where compiled files come from; each build has caches of its own, or it would see those of variations."""
+    kind = workspace.of("cold", "warm", "shared", "off")
+    if kind == "off":
         return setting.seeing(CCACHE_DISABLE="1")
-    # Each build has a cache of its own: what another variation left in one would be taken for what this one causes.
-    folder, first = workspace.fresh("ccache"), workspace.folder / "ccache-0"
-    if kind == "warm" and folder != first:
-        shutil.copytree(first, folder, dirs_exist_ok=True)
+    store, first = workspace.fresh("cache"), workspace.folder / "cache-0"
+    _link_environments(store, setting.store)
+    shared = store / "shared"
+    shared.mkdir()
+    for name in {"cold": (), "warm": ("compiled",), "shared": ("shared",)}[kind]:
+        if (first / name).is_dir() and store != first:
+            shutil.copytree(first / name, store / name, dirs_exist_ok=True)
     # The first build is without: an empty text takes that back.
-    return setting.seeing(CCACHE_DISABLE="", CCACHE_DIR=str(folder))
+    there = setting.seeing(CCACHE_DISABLE="", BUILDER_CACHE=str(shared), BUILDER_CACHE_ACCESS="read-write")
+    return replace(there, store=store)
 
 
 def _needs_preload(workspace: Workspace) -> str | None:
@@ -260,7 +272,7 @@ def _needs_git(_: Workspace) -> str | None:
 
 
 def _needs_ccache(_: Workspace) -> str | None:
-    return None if shutil.which("ccache") else "no ccache"
+    return None if ccache.find(Search(environ={}, digest=str)) else "no ccache"
 
 
 def _needs_linux(_: Workspace) -> str | None:
@@ -286,6 +298,6 @@ VARIATIONS = (
     Variation(name="jobs", what="cores and -j", apply=_jobs, why_not=_needs_linux),
     Variation(name="load", what="a busy machine", apply=_load),
     Variation(name="environment", what="variables that tools read: CFLAGS, CPATH and others", apply=_noise),
-    Variation(name="ccache", what="absent, cold, warm", apply=_ccache, why_not=_needs_ccache),
+    Variation(name="cache", what="of compiled files: off, cold, warm, shared", apply=_compiled, why_not=_needs_ccache),
 )
 NAMES = tuple(variation.name for variation in VARIATIONS)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from builder.errors import BuilderError
 from builder.files import flush_names, sha256_of, write_atomic
@@ -21,7 +21,9 @@ from builder.store import locks, scratch
 _ENTRY = "entry.json"
 HEADERS = "headers"
 """The folder with the headers of commits that builds have fetched."""
-_FOLDERS = ("wheels", "environments", "partial", "locks", "logs", "last", "notes", "scratch")
+COMPILED: Final = "compiled"
+"""The folder with compiled files."""
+_FOLDERS = ("wheels", "environments", COMPILED, "partial", "locks", "logs", "last", "notes", "scratch")
 _SURELY_DEAD = 3600.0
 """Seconds after which no process is still writing a file of a few kilobytes."""
 _LARGEST = 64 << 20

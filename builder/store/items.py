@@ -3,14 +3,14 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from builder.store import HEADERS, Store
+from builder.store import COMPILED, HEADERS, Store
 
-Kind = Literal["wheel", "environment", "headers", "partial", "log"]
+Kind = Literal["wheel", "environment", "headers", "compiled", "partial", "log"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,7 @@ def items(store: Store) -> Iterator[Item]:
         *_folders(store.root / "environments", kind="environment", marker="pins.json"),
         *_folders(store.root / HEADERS, kind="headers", marker=""),
         *_folders(store.root / "partial", kind="partial", marker="src"),
+        *_compiled(store.root / COMPILED),
         *_logs(store.root / "logs"),
     ]
     yield from sorted(found, key=lambda item: (item.used, item.kind, item.name))
@@ -52,8 +53,27 @@ def _folders(root: Path, *, kind: Kind, marker: str) -> Iterator[Item]:
             yield Item(kind=kind, name=path.name, path=path, size=_size(path), used=used)
 
 
+def summed(found: Iterable[Item]) -> Iterator[Item]:
+    """Yield items in their order, all compiled files as one, where the last that was used is."""
+    found = tuple(found)
+    compiled = [item for item in found if item.kind == COMPILED]
+    for item in found:
+        if item.kind != COMPILED:
+            yield item
+        elif item is compiled[-1]:
+            name, folder = f"{len(compiled)} files", item.path.parent.parent
+            yield replace(item, name=name, path=folder, size=sum(each.size for each in compiled))
+
+
+def _compiled(root: Path) -> Iterator[Item]:
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        yield from (replace(item, kind=COMPILED) for item in _logs(folder))
+
+
 def _logs(root: Path) -> Iterator[Item]:
     for path in sorted(root.iterdir()) if root.is_dir() else ():
+        if path.name.startswith("."):
+            continue
         with contextlib.suppress(OSError):
             status = path.stat()
             yield Item(kind="log", name=path.name, path=path, size=status.st_size, used=status.st_mtime)
@@ -97,7 +117,7 @@ def _remove(store: Store, item: Item) -> bool:
 
 
 def _remove_own(store: Store, item: Item) -> bool:
-    if item.kind == "log":
+    if item.kind in {"log", COMPILED}:
         item.path.unlink(missing_ok=True)
         return True
     with store.lock(item.lock, wait=False) as held:

@@ -27,11 +27,10 @@ class Toolchain:
     metal: Tool | None = None
     ocloc: Path | None = None
     """What oneAPI's compiler calls for machine code of GPUs, by its name: its folder must be on PATH."""
-    ccache: Path | None = None
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """The identity of the tools, without their paths, and without ccache, which changes no byte."""
+        """The identity of the tools, without their paths."""
         tools = {"cxx": self.cxx, "cc": self.cc, "cuda": self.cuda, "hip": self.hip, "metal": self.metal}
         return {
             f"{name}-{fact}": value
@@ -80,7 +79,6 @@ def find(
     host = oneapi.find(search, toolkit=toolkit) if xpu else cxx.find(search)
     ocloc = oneapi.ocloc(search) if xpu else None
     parts = {"programs": oneapi.PROGRAMS, "files": oneapi.FILES} if xpu else {}
-    ccache = search.which("ccache")
     return Toolchain(
         cxx=cxx.identify(search, host, calls=ocloc, **parts),
         cc=cxx.identify(search, cxx.c_compiler(search, host)),
@@ -88,5 +86,4 @@ def find(
         hip=rocm.find(search, toolkit=toolkit) if backend is Backend.ROCM else None,
         metal=metal.find(search) if backend is Backend.METAL else None,
         ocloc=ocloc,
-        ccache=None if ccache is None or environ.get("CCACHE_DISABLE") else ccache,
     )

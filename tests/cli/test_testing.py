@@ -57,6 +57,7 @@ def only(python, tmp_path, monkeypatch):
             python=python,
             archs=archs,
             load_test=None,
+            cache=None,
             store=tmp_path / "store",
             environ={"PATH": "/usr/bin:/bin"},
             arguments=(),

@@ -18,7 +18,7 @@ NOT_VARIED = {
     "user": "Nix without a daemon is its store's owner; the sandbox has a user of its own",
     "hostname": "the sandbox has a host name of its own",
     "store": "a store with another root takes its place",
-    "ccache": "the sandbox has none",
+    "cache": "the sandbox has none",
 }
 """Variations that cannot be applied to a build by Nix, and why."""
 

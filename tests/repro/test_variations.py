@@ -97,25 +97,29 @@ def test_files_are_made_from_the_last_to_the_first(varied, monkeypatch):
         assert names == sorted(names, reverse=True)
 
 
-@pytest.mark.parametrize(("number", "off"), [(1, False), (2, False), (3, True)], ids=["cold", "warm", "absent"])
-def test_a_cache_of_compilers_is_used_where_it_is_varied(varied, number, off):
+@pytest.mark.parametrize(
+    ("number", "off"), [(1, False), (2, False), (3, False), (4, True)], ids=["cold", "warm", "shared", "off"]
+)
+def test_compiled_files_are_kept_where_that_is_varied(varied, number, off):
     """`builder repro` switches it off for the build that others are compared with."""
-    seen = {"CCACHE_DISABLE": "1", **varied(number).environ}
+    setting = varied(number)
+    seen = {"CCACHE_DISABLE": "1", **setting.environ}
     assert bool(seen["CCACHE_DISABLE"]) is off
-    assert off or Path(seen["CCACHE_DIR"]).is_dir()
+    assert off or (setting.store / "environments").is_symlink()
 
 
 def test_no_build_sees_what_another_left_in_a_cache_but_that_of_the_first_round(tmp_path):
-    (varies,) = (each for each in VARIATIONS if each.name == "ccache")
+    (varies,) = (each for each in VARIATIONS if each.name == "cache")
 
-    def cache(number):
+    def store(number):
         workspace = Workspace(folder=tmp_path / "workspace", preload=None, round=number)
-        found = varies.apply(Setting(kernel=TINY, store=tmp_path, cwd=tmp_path), workspace)
-        return Path(found.environ["CCACHE_DIR"])
+        return varies.apply(Setting(kernel=TINY, store=tmp_path, cwd=tmp_path), workspace).store
 
-    first = cache(1)
-    (first / "object").write_text("of the first round")
-    again, warm = cache(1), cache(2)
-    assert list(again.iterdir()) == []
-    assert [path.name for path in warm.iterdir()] == ["object"]
-    assert len({first, again, warm}) == 3
+    first = store(1)
+    for name in ("compiled", "shared"):
+        (first / name).mkdir(exist_ok=True)
+        (first / name / "object").write_text("of the first round")
+    again, warm, shared = store(1), store(2), store(3)
+    assert len({first, again, warm, shared}) == 4
+    seen = [sorted(path.parent.name for path in folder.glob("*/object")) for folder in (again, warm, shared)]
+    assert seen == [[], ["compiled"], ["shared"]]

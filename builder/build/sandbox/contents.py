@@ -28,7 +28,7 @@ def of_build(job: BuildJob, *, scratch: Path, canonical: bool, variables: Mappin
         job: What is built.
         scratch: All that it may write.
         canonical: Whether that and the environment are seen at the canonical path.
-        variables: What the build is told: folders of ccache and a jobserver are among it.
+        variables: What the build is told: the folder of a jobserver is among it.
     """
     environment = job.environment
     inside = CANONICAL if canonical else scratch
@@ -39,7 +39,7 @@ def of_build(job: BuildJob, *, scratch: Path, canonical: bool, variables: Mappin
         job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages
     )
     seen = [*_python(job, job.frontend), job.site_packages, *folders.values(), *job.headers.values(), *job.path]
-    seen += [*_of_toolchain(job), *_of_variables(job)]
+    seen += [*_of_toolchain(job), *_of_variables(job), *([] if job.ccache is None else [job.ccache])]
     return SandboxPaths(
         readable=tuple(path for path in seen if not (environment and path.is_relative_to(environment))),
         writable=tuple(_written(variables)),
@@ -84,9 +84,8 @@ def _of_toolchain(job: BuildJob) -> Iterator[Path]:
     for tool in (tools.cxx, tools.cc, tools.cuda, tools.hip):
         if tool is not None:
             yield from prefixes_of(tool.path, home=home)
-    for path in (tools.ocloc, tools.ccache):
-        if path is not None:
-            yield from prefixes_of(path, home=home)
+    if tools.ocloc is not None:
+        yield from prefixes_of(tools.ocloc, home=home)
     for compiler in {tools.cxx.path, tools.cc.path}:
         yield from _reach(compiler, home=home)
     for toolkit in _toolkits(job, tools):
@@ -160,9 +159,7 @@ def _named(job: BuildJob) -> Iterator[Path]:
 
 
 def _written(variables: Mapping[str, str]) -> Iterator[Path]:
-    """Yield what a build may write besides its scratch directory: ccache's folder, and the tokens of a jobserver."""
-    if "CCACHE_DIR" in variables:
-        yield Path(variables["CCACHE_DIR"])
+    """Yield what a build may write besides its scratch directory: the tokens of a jobserver."""
     match = re.search(r"--jobserver-auth=fifo:(\S+)", variables.get("MAKEFLAGS", ""))
     if match is not None:
         yield Path(match[1])

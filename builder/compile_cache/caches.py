@@ -1,0 +1,151 @@
+"""The caches of a run: that of the store, and one that others share; none of them can fail a build."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from builder.compile_cache.entry import DamagedError, Entry
+from builder.compile_cache.folder import CacheError, Folder
+from builder.compile_cache.options import LOCAL, Access
+
+T = TypeVar("T")
+
+_WRITERS = 4
+"""Uploads at once."""
+
+
+class Shared(Protocol):
+    """A cache that several machines use."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it: its address without a password."""
+
+    def check(self, *, write: bool) -> None:
+        """Look whether it can be used.
+
+        Raises:
+            CacheError: it cannot.
+        """
+
+    def get(self, key: str) -> Entry | None:
+        """Return an entry.
+
+        Raises:
+            CacheError: it does not answer.
+            DamagedError: what it has is no entry.
+        """
+
+    def put(self, key: str, entry: Entry) -> None:
+        """Keep an entry.
+
+        Raises:
+            CacheError: it does not take it.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An entry, and the cache that had it."""
+
+    entry: Entry
+    cache: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Caches:
+    """What compilations are answered from: the cache of the store, then the shared one."""
+
+    local: Folder
+    writable: bool = True
+    """Whether the store takes entries."""
+    shared: Shared | None = None
+    access: Access = Access.READ
+    writer: str = ""
+    """The name of this machine, in the entries that it writes."""
+    _warnings: list[str] = field(default_factory=list)
+    """Why a cache is not used any more: a line for each."""
+    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(max_workers=_WRITERS))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _checked: bool = False
+    _wrote: bool = False
+
+    def check(self) -> None:
+        """Look, once, whether the shared cache can be used: before the first compilation, and not for a hit."""
+        with self._lock:
+            first, self._checked = not self._checked, True
+        if first:
+            self._ask(lambda shared: shared.check(write=self.access.writes))
+
+    def close(self) -> None:
+        """Wait for what is being written, and keep the cache of the store to its size."""
+        self._pool.shutdown(wait=True)
+        if self._wrote:
+            self.local.trim()
+
+    def warn(self, text: str) -> None:
+        """Note why a cache is not used."""
+        with self._lock:
+            self._warnings.append(text)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return why caches are not used any more, each reason once."""
+        with self._lock:
+            found = tuple(self._warnings)
+            self._warnings.clear()
+        return found
+
+    def get(self, key: str) -> Found | None:
+        """Return the entry of a key from the first cache that has it; what is shared is kept in the store, too."""
+        if not self.access.reads:
+            return None
+        entry = self.local.get(key)
+        if entry is not None:
+            return Found(entry=entry, cache=LOCAL)
+        shared = self.shared
+        entry = self._ask(lambda cache: cache.get(key))
+        if entry is None or shared is None:
+            return None
+        self._keep(key, entry)
+        return Found(entry=entry, cache=shared.name)
+
+    def put(self, key: str, entry: Entry) -> None:
+        """Keep an entry in the store, and give it to the shared cache meanwhile, if this build may."""
+        self._keep(key, entry)
+        if self.shared is not None and self.access.writes:
+            self._pool.submit(self._ask, lambda cache: cache.put(key, entry))
+
+    def remove(self, key: str) -> None:
+        """Take an entry out of the store; the shared cache is not this machine's to clean."""
+        if self.writable:
+            self.local.remove(key)
+
+    def _keep(self, key: str, entry: Entry) -> None:
+        if not self.writable:
+            return
+        try:
+            self.local.put(key, entry)
+            self._wrote = True
+        except CacheError as error:
+            with self._lock:
+                first, self.writable = self.writable, False
+                if first:
+                    self._warnings.append(f"compiled files are not kept: {error.message}")
+
+    def _ask(self, ask: Callable[[Shared], T]) -> T | None:
+        """Ask the shared cache; one that fails is not asked again, since each wait would hold a compiler."""
+        shared = self.shared
+        if shared is None:
+            return None
+        try:
+            return ask(shared)
+        except DamagedError:
+            return None
+        except CacheError as error:
+            with self._lock:
+                first, self.shared = self.shared is not None, None
+                if first:
+                    self._warnings.append(f"the cache {shared.name} is not used: {error}")
+            return None

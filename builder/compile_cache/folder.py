@@ -1,0 +1,145 @@
+"""Entries in a folder: of the store, or of a file system that several machines share."""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from builder.compile_cache.entry import DamagedError, Entry
+from builder.errors import BuilderError
+
+_SHARDS = "0123456789abcdef"
+"""The first digits of keys: one folder for each, and each may hold its share of the size."""
+_DEAD = 3600.0
+"""Seconds after which nobody is still writing a file."""
+_LEFT = 0.8
+"""The share of a folder that stays when it had become too large."""
+
+
+class CacheError(BuilderError):
+    """A cache of compiled files that cannot be used."""
+
+    exit_code = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A folder of entries, which many processes and machines read and write."""
+
+    root: Path
+    limit: int | None = None
+    """Bytes that it may hold; None for one that others look after."""
+    distrusts: Callable[[Path], str | None] = field(default=lambda _: None)
+    """Says why a file is not to be used, such as one of a stranger."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return str(self.root)
+
+    def check(self, *, write: bool) -> None:
+        """Look whether it can be used.
+
+        Raises:
+            CacheError: it is not there, or cannot be read or written.
+        """
+        if not self.root.is_dir():
+            raise CacheError(f"the folder '{self.root}' is not there", help="make it, or name another cache")
+        if not os.access(self.root, os.R_OK | os.X_OK | (os.W_OK if write else 0)):
+            raise CacheError(
+                f"the folder '{self.root}' cannot be {'written' if write else 'read'}",
+                help="change its permissions, or read from it alone: --cache-access read",
+            )
+
+    def get(self, key: str) -> Entry | None:
+        """Return the entry of a key, and note that it was used; take a damaged one out."""
+        path = self._path(key)
+        try:
+            entry = self._read(path)
+        except DamagedError:
+            self.remove(key)
+            return None
+        if entry is not None:
+            with contextlib.suppress(OSError):
+                os.utime(path)
+        return entry
+
+    def _read(self, path: Path) -> Entry | None:
+        try:
+            content = path.read_bytes() if path.is_file() and self.distrusts(path) is None else None
+        except OSError:
+            return None
+        return None if content is None else Entry.from_bytes(content, path.name)
+
+    def put(self, key: str, entry: Entry) -> None:
+        """Keep an entry, whole or not at all. It is not flushed: a torn one is known by its digest.
+
+        Raises:
+            CacheError: it cannot be written, as on a full disk.
+        """
+        path = self._path(key)
+        aside = path.with_name(f".{key}.{os.getpid()}-{threading.get_ident()}.part")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                aside.write_bytes(entry.to_bytes(key))
+                aside.replace(path)
+            except BaseException:
+                aside.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise CacheError(f"'{path.parent}' cannot be written: {error.strerror}") from error
+
+    def remove(self, key: str) -> None:
+        """Take an entry out, if it is there."""
+        with contextlib.suppress(OSError):
+            self._path(key).unlink()
+
+    def verify(self) -> tuple[int, int]:
+        """Read every entry and take damaged ones out; return how many there were, and how many were damaged."""
+        paths = [path for shard in _SHARDS for _, _, path in _files(self.root / shard)]
+        damaged = [path for path in paths if self._is_damaged(path)]
+        for path in damaged:
+            self.remove(path.name)
+        return len(paths), len(damaged)
+
+    def _is_damaged(self, path: Path) -> bool:
+        try:
+            self._read(path)
+        except DamagedError:
+            return True
+        return False
+
+    def trim(self) -> None:
+        """Remove the least recently used entries where there are more than the folder may hold."""
+        if self.limit is None:
+            return
+        for shard in _SHARDS:
+            kept = sorted(_files(self.root / shard))
+            left = sum(size for _, size, _ in kept)
+            if left <= self.limit / len(_SHARDS):
+                continue
+            for _, size, path in kept:
+                if left <= _LEFT * self.limit / len(_SHARDS):
+                    break
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                    left -= size
+
+    def _path(self, key: str) -> Path:
+        return self.root / key[0] / key
+
+
+def _files(folder: Path) -> Iterator[tuple[float, int, Path]]:
+    """Yield when each entry was last used, its size and its path; remove what dead processes left."""
+    with contextlib.suppress(OSError), os.scandir(folder) as found:
+        for item in found:
+            with contextlib.suppress(OSError):
+                status = item.stat(follow_symlinks=False)
+                if not item.name.startswith("."):
+                    yield status.st_mtime, status.st_size, Path(item.path)
+                elif time.time() - status.st_mtime > _DEAD:
+                    Path(item.path).unlink()

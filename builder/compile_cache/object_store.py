@@ -1,0 +1,101 @@
+"""A cache in S3, or in a store that speaks its protocol; credentials and endpoint come from the usual AWS variables."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import obstore
+from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.store import S3Store
+
+from builder.compile_cache.entry import Entry
+from builder.compile_cache.folder import CacheError
+from builder.errors import BuilderError
+
+T = TypeVar("T")
+_FOLDER = "compiled-1"
+_SECONDS = 10.0
+"""Most seconds that an answer may take: waiting longer costs more than it saves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectStore:
+    """Entries in a bucket, whose lifecycle rules remove old ones."""
+
+    name: str
+    store: S3Store
+
+    def check(self, *, write: bool) -> None:
+        """Look whether the bucket can be read, and takes entries.
+
+        Raises:
+            CacheError: it cannot; the message says why.
+        """
+        self._ask(lambda: next(iter(obstore.list(self.store, prefix=_FOLDER, chunk_size=1)), None))
+        if write:
+            self._ask(lambda: obstore.put(self.store, f"{_FOLDER}/check", b""))
+
+    def get(self, key: str) -> Entry | None:
+        """Return an entry.
+
+        Raises:
+            CacheError: the store does not answer.
+            DamagedError: what it has is no entry.
+        """
+        try:
+            content = self._ask(lambda: obstore.get(self.store, _path(key)).bytes().to_bytes())
+        except FileNotFoundError:
+            return None
+        return Entry.from_bytes(content, key)
+
+    def put(self, key: str, entry: Entry) -> None:
+        """Keep an entry.
+
+        Raises:
+            CacheError: the store does not take it.
+        """
+        self._ask(lambda: obstore.put(self.store, _path(key), entry.to_bytes(key)))
+
+    def _ask(self, ask: Callable[[], T]) -> T:
+        try:
+            return ask()
+        except (PermissionDeniedError, UnauthenticatedError) as error:
+            raise CacheError(
+                f"wrong credentials, or no right to do this: {_first_line(error)}",
+                help="look at AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; to read alone: --cache-access read",
+            ) from error
+        except (BaseError, OSError) as error:
+            if "NoSuchBucket" in str(error):
+                raise CacheError("there is no such bucket", help="make it, or look at its name") from error
+            if isinstance(error, FileNotFoundError):
+                raise
+            raise CacheError(_first_line(error), help="look at AWS_ENDPOINT_URL and AWS_REGION") from error
+
+
+def _path(key: str) -> str:
+    return f"{_FOLDER}/{key[:2]}/{key}"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def at(url: str, *, name: str, endpoint: str | None) -> ObjectStore:
+    """Return the cache at `s3://BUCKET/PREFIX`, with what AWS_ENDPOINT_URL names as `endpoint`; nothing is asked yet.
+
+    Raises:
+        BuilderError: it is no URL of a bucket.
+    """
+    plain = endpoint is not None and endpoint.startswith("http://")
+    try:
+        store = S3Store.from_url(
+            url,
+            client_options={"timeout": f"{_SECONDS:.0f}s", "connect_timeout": "5s", "allow_http": plain},
+            retry_config={"max_retries": 1, "retry_timeout": timedelta(seconds=_SECONDS)},
+        )
+    except (BaseError, ValueError) as error:
+        raise BuilderError(
+            f"'{name}' is no URL of a bucket: {_first_line(error)}", help="write s3://BUCKET/PREFIX"
+        ) from error
+    return ObjectStore(name=name, store=store)

@@ -1,0 +1,36 @@
+"""What a user asks of the cache of compiled files."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+LOCAL = "store"
+"""What reports call the cache of the store."""
+
+
+class Access(Enum):
+    """What a build may do with a cache that others share."""
+
+    READ = "read"
+    WRITE = "write"
+    READ_WRITE = "read-write"
+
+    @property
+    def reads(self) -> bool:
+        """Whether entries are taken from caches."""
+        return self is not Access.WRITE
+
+    @property
+    def writes(self) -> bool:
+        """Whether entries are given to the shared cache."""
+        return self is not Access.READ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheOptions:
+    """What a user asked of the cache of compiled files."""
+
+    url: str | None = None
+    """A cache that others share, beside that of the store."""
+    access: Access = Access.READ
+    limit: int = 10 << 30
+    """Bytes that the cache of the store may hold."""

@@ -1,0 +1,70 @@
+"""Caches that several machines share, by their URLs."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from builder.compile_cache.caches import Shared
+from builder.compile_cache.folder import Folder
+from builder.errors import BuilderError
+from builder.wording import nearest, quoted
+
+SCHEMES = ("file", "redis", "rediss", "s3")
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
+def at(url: str, *, environ: Mapping[str, str]) -> Shared:
+    """Return the cache that a URL names; a path names a folder.
+
+    Raises:
+        BuilderError: the URL is not one of a cache, or a package that it needs is not installed.
+    """
+    match = _URL.match(url)
+    if match is None:
+        return _folder(url)
+    scheme = match[1].lower()
+    if scheme == "file":
+        return _folder(unquote(url[match.end() :]))
+    if scheme not in SCHEMES:
+        guess = nearest(scheme, SCHEMES)
+        remedy = f"did you mean '{guess}'?" if guess else f"there are {', '.join(SCHEMES)}, and the path of a folder"
+        raise BuilderError(f"{quoted(scheme)} is no cache of compiled files", help=remedy)
+    if not _names_host(url):
+        remedy = "write redis://HOST:PORT/NUMBER or s3://BUCKET/PREFIX"
+        raise BuilderError(f"{quoted(without_password(url))} is no URL of a cache", help=remedy)
+    try:
+        if scheme == "s3":
+            from builder.compile_cache import object_store  # noqa: PLC0415  needs a package of its own
+
+            return object_store.at(url, name=without_password(url), endpoint=environ.get("AWS_ENDPOINT_URL"))
+        from builder.compile_cache import redis_server  # noqa: PLC0415
+
+        return redis_server.at(url, name=without_password(url))
+    except ModuleNotFoundError as error:
+        raise BuilderError(
+            f"the cache '{without_password(url)}' needs the package {error.name}",
+            help="install it with: python -m pip install 'kernel-wheel-builder[cache]'",
+        ) from error
+
+
+def without_password(url: str) -> str:
+    """Return a URL as it may be shown."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url.rpartition("@")[2]
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _folder(path: str) -> Folder:
+    if not Path(path).is_absolute():
+        raise BuilderError(f"the cache {quoted(path)} is no absolute path", help="give a URL, or the whole path")
+    return Folder(root=Path(path))
+
+
+def _names_host(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).hostname) and urlsplit(url).port != 0
+    except ValueError:
+        return False

@@ -1,0 +1,94 @@
+"""The cache of compiled files in the local engine; nothing about it can make a cell fail."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from builder.build.job import BuildJob, CompileError
+from builder.build.report import Built
+from builder.compile_cache.caches import Caches
+from builder.compile_cache.opening import caches_of
+from builder.compile_cache.session import Session, serve
+from builder.engine.options import Options
+from builder.engine.outcome import CellOutcome
+from builder.errors import BuilderError
+from builder.toolchain import ccache
+from builder.toolchain.tool import Search
+
+
+class CachedObjectError(BuilderError):
+    """Objects of the cache could not be linked: they are others than they say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledFiles:
+    """The cache that the cells of a run share."""
+
+    caches: Caches | None = None
+    """None where there is to be none."""
+    program: Path | None = None
+    """The ccache that asks it."""
+
+    @classmethod
+    def of(cls, options: Options, *, writable: bool) -> "CompiledFiles":
+        """Return the cache of a run; `writable` is whether its store is.
+
+        Raises:
+            BuilderError: the URL of the shared cache is not one of a cache.
+        """
+        if options.cache is None:
+            return cls()
+        caches = caches_of(options.cache, options.store, writable=writable, environ=options.environ)
+        program = ccache.find(Search(environ=options.environ, digest=options.store.digest))
+        if program is None and options.cache.url is not None:
+            caches.warn("compiled files are not kept: no ccache that can be asked, or CCACHE_DISABLE is set")
+        return cls(caches=caches, program=program)
+
+    @contextlib.contextmanager
+    def serve(self, job: BuildJob, *, scratch: Path) -> Iterator["ServedJob"]:
+        """Answer the compilers of a job that is built in `scratch`, if there is something to compile."""
+        if self.caches is None or self.program is None or job.toolchain is None:
+            yield ServedJob(job=job)
+            return
+        with serve(self.caches, scratch=scratch) as session:
+            yield ServedJob(job=job if session is None else replace(job, ccache=self.program), session=session)
+
+    def noted(self, outcomes: Iterable[CellOutcome]) -> tuple[CellOutcome, ...]:
+        """Return outcomes, the last one with why caches were not used."""
+        found = tuple(outcomes)
+        warnings = () if self.caches is None else self.caches.warnings()
+        return (*found[:-1], replace(found[-1], notes=warnings)) if found and warnings else found
+
+    def close(self) -> None:
+        """Wait for what is being written."""
+        if self.caches is not None:
+            self.caches.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedJob:
+    """A job whose compilers may ask the cache."""
+
+    job: BuildJob
+    session: Session | None = None
+
+    def explained(self, built: Built) -> Built:
+        """Return a build whose report says of each object where it came from."""
+        files = built.report.files
+        if self.session is None or files is None:
+            return built
+        return replace(built, report=replace(built.report, files=self.session.explain(files)))
+
+    def judged(self, error: BuilderError) -> BuilderError:
+        """Return the error of a build; of objects that could not be linked, those of the cache are taken out first."""
+        if self.session is None:
+            return error
+        linking = isinstance(error, CompileError) and error.linking
+        if linking and self.session.forget():
+            return CachedObjectError(error.message, help=error.help)
+        strange = self.session.strangers()
+        if strange and not isinstance(error, CompileError):
+            hint = f"objects came from {strange}: build with --no-cache to see whether they are wrong"
+            error.help = hint if error.help is None else f"{error.help}; {hint}"
+        return error

@@ -1,0 +1,139 @@
+"""Caches that several machines share, on real servers: Redis, and the API of S3."""
+
+import socket
+import subprocess
+import time
+import urllib.request
+
+import pytest
+
+from tests import needs
+from tests.integration.test_compile_cache import (  # noqa: F401  fixtures
+    BINDING,
+    SOURCE,
+    Machine,
+    environments,
+    kernel,
+    pytestmark,
+)
+
+pytestmark = [*pytestmark, pytest.mark.slow]
+
+
+class Redis:
+    """A server of its own, which can be told to refuse and to end."""
+
+    def __init__(self, folder):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        folder.mkdir()
+        command = [needs.program("redis-server"), "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
+        self.process = subprocess.Popen([*command, "--dir", folder], stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and not self.answers():
+            time.sleep(0.05)
+
+    def answers(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def url(self, user=""):
+        return f"redis://{user}127.0.0.1:{self.port}/0"
+
+    @property
+    def name(self):
+        return self.url()
+
+    def tell(self, *words):
+        return pytest.importorskip("redis").Redis(port=self.port).execute_command(*words)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def redis(tmp_path):
+    pytest.importorskip("redis")
+    server = Redis(tmp_path / "redis")
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    """Give the URL of an empty bucket of a real S3 API on this machine."""
+    moto = pytest.importorskip("moto.server")
+    boto3 = pytest.importorskip("boto3")
+    pytest.importorskip("obstore")
+    server = moto.ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "REGION": "us-east-1"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1").create_bucket(Bucket="objects")
+    yield "s3://objects/team"
+    urllib.request.urlopen(urllib.request.Request(f"{endpoint}/moto-api/reset", method="POST")).close()
+    server.stop()
+
+
+@pytest.fixture
+def machines(tmp_path, environments):  # noqa: F811
+    return [Machine(tmp_path / name, environments) for name in ("one", "two", "three")]
+
+
+def test_what_one_machine_compiled_another_one_takes_from_redis(machines, kernel, redis):  # noqa: F811
+    one, two, _ = machines
+    first = one.build(kernel, "--cache", redis.url(), "--cache-access", "read-write")
+    assert first.compiled == {BINDING, SOURCE}
+    second = two.build(kernel, "--cache", redis.url())
+    assert second.cached == {BINDING: redis.name, SOURCE: redis.name}
+    assert f"of {redis.name}, which saved" in second.said
+    assert second.sha256 == first.sha256
+
+
+def test_what_one_machine_compiled_another_one_takes_from_a_bucket(machines, kernel, bucket):  # noqa: F811
+    one, two, _ = machines
+    first = one.build(kernel, "--cache", bucket, "--cache-access", "read-write")
+    second = two.build(kernel, "--cache", bucket)
+    assert second.cached == {BINDING: bucket, SOURCE: bucket}
+    assert second.sha256 == first.sha256
+
+
+def test_rights_and_passwords_are_those_of_the_server(machines, kernel, redis):  # noqa: F811
+    one, two, three = machines
+    redis.tell("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+get", "+client", "+hello", "+select")
+    redis.tell("ACL", "SETUSER", "default", "off")
+    refused = one.build(kernel, "--cache", redis.url("reader:wrong@"))
+    assert "is not used: wrong credentials" in refused.said
+    reader = two.build(kernel, "--cache", redis.url("reader:secret@"))
+    assert reader.notes == []
+    writer = three.build(kernel, "--cache", redis.url("reader:secret@"), "--cache-access", "read-write")
+    assert "it takes no entries" in writer.said
+    assert "--cache-access read" in writer.said
+    assert all("secret" not in build.said for build in (refused, reader, writer))
+    assert refused.sha256 == reader.sha256 == writer.sha256
+
+
+def test_a_bucket_that_is_not_there_is_named(machines, kernel, bucket):  # noqa: F811
+    built = machines[0].build(kernel, "--cache", bucket.replace("objects", "nobodys"), "--cache-access", "read-write")
+    assert "there is no such bucket" in built.said
+
+
+def test_a_server_that_ends_in_the_middle_and_one_that_never_answers_fail_nothing(machines, kernel, redis):  # noqa: F811
+    one, two, three = machines
+    first = one.build(kernel, "--cache", redis.url(), "--cache-access", "read-write")
+    redis.end()
+    gone = two.build(kernel, "--cache", redis.url())
+    assert f"note: the cache {redis.name} is not used: " in gone.said
+    with socket.socket() as silent:  # takes connections, and says nothing
+        silent.bind(("127.0.0.1", redis.port))
+        silent.listen()
+        began = time.monotonic()
+        slow = three.build(kernel, "--cache", redis.url())
+        assert time.monotonic() - began < 120
+    assert "imeout" in slow.said
+    assert first.sha256 == gone.sha256 == slow.sha256
