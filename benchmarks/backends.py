@@ -1,6 +1,8 @@
 """Each example on each backend that compiles here: the rendered project against its own bare compiler commands.
 
-Where torch.utils.cpp_extension can build the same sources, it is timed, too. Peak memory: that of the largest process.
+The project is configured by CMake alone, and with what `builder build` keeps of an earlier build: what CMake found out
+about the compilers. Where torch.utils.cpp_extension can build the same sources, it is timed, too. Peak memory: that of
+the largest process.
 
 usage: python benchmarks/backends.py [RUNS] [EXAMPLE/BACKEND ...]        torch and tvm_ffi must be importable
 
@@ -17,7 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,6 +27,8 @@ import paired
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+from builder.build.compiler_answers import CompilerAnswers  # noqa: E402
+from builder.run import Completed  # noqa: E402
 from tests.integration import rocm  # noqa: E402
 
 ROWS = (
@@ -103,7 +107,12 @@ def measure(row: str, folder: Path, *, runs: int) -> None:
     definitions = [f"-DKERNEL_TORCH_DIR={torch}", *DEFINITIONS.get(row, [])]
     whole = cmake(project, folder / "build", definitions)
     subprocess.run(whole, check=True, capture_output=True, env=env)
-    commands = {"bare commands": bare(folder), "rendered project": whole}
+    kept = answers(folder / "build", folder / "kept")
+    commands = {
+        "bare commands": bare(folder),
+        "rendered project": whole,
+        "rendered, compilers known": cmake(project, folder / "build", definitions, kept=kept),
+    }
     if row in SOURCES:
         commands["cpp_extension"] = cpp_extension(row, project, folder)
     wrapped = {
@@ -127,11 +136,34 @@ def torch_of(row: str) -> str:
     return next(iter(find_spec("torch").submodule_search_locations))  # type: ignore[union-attr, arg-type]
 
 
-def cmake(project: Path, build: Path, definitions: Sequence[str]) -> list[str]:
-    """Return the command that configures and builds a project from nothing."""
+def cmake(project: Path, build: Path, definitions: Sequence[str], *, kept: Path | None = None) -> list[str]:
+    """Return the command that configures and builds a project from nothing, or from a copy of what is kept."""
     configure = ["cmake", "-GNinja", "-S", project, "-B", build, f"-DPython_EXECUTABLE={sys.executable}", *definitions]
-    script = f"rm -rf {shlex.quote(str(build))} && {shlex.join(map(str, configure))} && "
+    place = "" if kept is None else f"cp -R {shlex.quote(str(kept))} {shlex.quote(str(build))} && "
+    script = f"rm -rf {shlex.quote(str(build))} && {place}{shlex.join(map(str, configure))} && "
     return ["sh", "-c", f"{script}cmake --build {shlex.quote(str(build))}"]
+
+
+class Memory(dict[str, Mapping[str, object]]):
+    """Notes that last as long as a row."""
+
+    def note(self, name: str) -> Mapping[str, object] | None:
+        """Return a note."""
+        return self.get(name)
+
+    def set_note(self, name: str, value: Mapping[str, object]) -> None:
+        """Keep a note."""
+        self[name] = value
+
+
+def answers(build: Path, kept: Path) -> Path:
+    """Return a build folder that has what CMake found out about the compilers, and nothing else."""
+    notes = Memory()
+    kept.mkdir()
+    for folder in (build, kept):
+        known = CompilerAnswers(notes=notes, name="", digest="", build=folder)
+        known.around(lambda: Completed(returncode=0, output="", peak=0))
+    return kept
 
 
 def bare(folder: Path) -> list[str]:
@@ -141,7 +173,8 @@ def bare(folder: Path) -> list[str]:
     listed = subprocess.run(
         ["ninja", "-C", str(folder / "build"), "-t", "commands"], check=True, capture_output=True, text=True
     ).stdout
-    lines = [line for line in listed.splitlines() if not line.startswith("ninja: ")]
+    # What the project makes to link to is no command of a compiler, and its result is in the copy.
+    lines = [line for line in listed.splitlines() if not line.startswith("ninja: ") and "make.cmake" not in line]
     lines = [line.replace(str(folder / "build"), str(by_hand)) for line in lines]
     compiled = [line for line in lines if " -c " in line]
     (folder / "compile").write_text("\n".join(compiled) + "\n", encoding="utf-8")
