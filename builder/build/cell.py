@@ -19,6 +19,7 @@ from builder.build import (
     load,
     module_id,
     ninja_log,
+    objects,
     reproducible,
     sandbox,
 )
@@ -87,7 +88,9 @@ def build(
         finish_seconds=round(time.monotonic() - compiled, 2),
         files=tuple(ninja_log.read(scratch / "build")),
     )
-    return Built(name=name, content=content, report=report)
+    base = sandbox.CANONICAL if contents.canonical(job) else scratch
+    made = {} if job.toolchain is None else objects.read(job, scratch=scratch, base=base)
+    return Built(name=name, content=content, report=report, objects=made)
 
 
 def _finish(

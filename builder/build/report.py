@@ -1,11 +1,12 @@
 """The result of a build: a wheel, and a report that decides none of its bytes, kept as JSON."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from builder.build.loadtest.outcome import SKIPPED, LoadTest
 from builder.build.ninja_log import File
+from builder.build.objects import ObjectInputs
 
 _ALWAYS = ("not-reproducible", "ops", "load-test", "plan")
 """Fields whose null has a meaning; others are left out if they are not known."""
@@ -117,3 +118,5 @@ class Built:
     name: str
     content: bytes
     report: BuildReport
+    objects: Mapping[str, ObjectInputs] = field(default_factory=dict)
+    """What each object was made of, by its path as ninja has it."""

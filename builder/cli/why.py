@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,8 +12,11 @@ from builder import terminal
 from builder.cli import selecting
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.selecting import unbundled_option, variants_option
-from builder.engine import budget, dry_run
+from builder.engine import budget, dry_run, why_object
 from builder.engine.options import Options
+from builder.errors import BuilderError, NothingToDoError
+from builder.kernel import CONFIG
+from builder.matrix import Cell
 from builder.matrix.selection import Scope
 from builder.store import Store
 
@@ -27,8 +31,13 @@ from builder.store import Store
 def command(
     kernel: Path, variants: tuple[str, ...], unbundled: bool, store: Path, no_isolation: bool, as_json: bool
 ) -> None:
-    """Say what changed since a cell was last built: a field of its build record on each line."""
-    loaded = kernels.load(kernel)
+    """Say what changed since a cell was last built: a field of its build record on each line.
+
+    With a source or a header of the kernel in place of its directory: what the last build did with the objects that are
+    made of it, and why.
+    """
+    root, path = _parted(kernel)
+    loaded = kernels.load(root)
     cells = selecting.cells(loaded, Scope(unbundled=unbundled), variants=variants)
     options = Options(
         store=Store(store),
@@ -37,6 +46,9 @@ def command(
         environ=dict(os.environ),
         isolation=not no_isolation,
     )
+    if path is not None:
+        _explain(loaded, cells, options, path, as_json=as_json)
+        return
     plans = dry_run.preview(loaded, cells, options)
     if as_json:
         terminal.document(json.dumps([plan.to_json() for plan in plans], indent=2), end="\n")
@@ -49,3 +61,31 @@ def command(
 
 def _short(value: object) -> str:
     return "absent" if value is None else str(value)
+
+
+def _parted(path: Path) -> tuple[Path, str | None]:
+    """Return the directory of a kernel, and what is named in it where that is one of its files."""
+    if not path.is_file() or path.suffix == ".toml":
+        return path, None
+    whole = path.resolve()
+    root = next((folder for folder in whole.parents if (folder / CONFIG).is_file()), None)
+    if root is None:
+        raise BuilderError(f"'{path}' is in no kernel", help=f"name a file below a folder that has a {CONFIG}")
+    return root, whole.relative_to(root).as_posix()
+
+
+def _explain(kernel: kernels.Kernel, cells: Sequence[Cell], options: Options, path: str, *, as_json: bool) -> None:
+    found = [(cell, history) for cell in cells for history in why_object.histories(kernel, cell, options, path)]
+    if not found:
+        raise NothingToDoError(
+            f"no object of '{path}' is known",
+            help="name a source or a header that the last build compiled; 'builder build' compiles it",
+        )
+    if as_json:
+        rows = [{"variant": cell.variant, **history.to_json()} for cell, history in found]
+        terminal.document(json.dumps(rows, indent=2), end="\n")
+        return
+    for cell, history in found:
+        terminal.out(f"{cell.variant}: {history.source}: {history.text}")
+        if history.pending:
+            terminal.out(f"  would be compiled again; changed since: {', '.join(history.pending)}")

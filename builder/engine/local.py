@@ -16,7 +16,7 @@ from builder.build.loadtest.outcome import LoadError
 from builder.build.prepare import Prepared
 from builder.build.record import BuildRecord
 from builder.build.report import BuildReport, Built
-from builder.engine import dry_run
+from builder.engine import dry_run, why_object
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.compiled_files import CachedObjectError, CompiledFiles
 from builder.engine.options import Options
@@ -260,6 +260,7 @@ class _Worker:
             with contextlib.suppress(PermissionError):  # another user's entry is in its place: delivered, and not kept
                 entry = options.store.put(key, (built.name, built.content), record=record, report=report)
             self._remember(cell, prepared.record)
+            why_object.remember(options.store, self.kernel.config.general.name, cell.variant, built)
         return entry, built.content
 
     def _attempt(

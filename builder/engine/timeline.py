@@ -170,7 +170,7 @@ def _placed(outcome: CellOutcome, events: Sequence[tuple[float, Event]]) -> tupl
         free[lane : lane + 1] = [file["end"]]
         bars.append(
             Bar(
-                label=_OBJECT.sub(r"\1", file["output"]),
+                label=_OBJECT.sub(r"\1", file["output"]) + (" (from a cache)" if "cache" in file else ""),
                 start=began + file["start"],
                 end=began + file["end"],
                 lane=lane,

@@ -1,0 +1,82 @@
+"""Why a file was compiled again by the last build of a cell, and whether the next one compiles it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from builder import render
+from builder.build.objects import ObjectInputs
+from builder.build.record import file_digests
+from builder.build.report import Built
+from builder.engine.options import Options
+from builder.kernel import Kernel
+from builder.matrix import Cell
+from builder.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectHistory:
+    """An object of the last build of a cell."""
+
+    source: str
+    text: str
+    """What the last build did with it, and why."""
+    pending: tuple[str, ...] = ()
+    """Files that have changed since."""
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as JSON values."""
+        return {"source": self.source, "last": self.text, "changed-since": list(self.pending)}
+
+
+def remember(store: Store, kernel: str, variant: str, built: Built) -> None:
+    """Note what the objects of a build were made of, beside those of the build before."""
+    name = _note(kernel, variant)
+    last = store.note(name) or {}
+    origins = {file["output"]: dict(file) for file in built.report.objects}
+    now = {output: {"inputs": each.to_json(), "file": origins.get(output)} for output, each in built.objects.items()}
+    store.set_note(name, {"now": now, "before": last.get("now", {})})
+
+
+def histories(kernel: Kernel, cell: Cell, options: Options, path: str) -> tuple[ObjectHistory, ...]:
+    """Return the objects of a cell that were made of a file of the kernel; nothing where no build of it is known.
+
+    Raises:
+        BuilderError: the kernel cannot be rendered for the cell.
+    """
+    note = options.store.note(_note(kernel.config.general.name, cell.variant))
+    if note is None:
+        return ()
+    project = render.render(
+        kernel, cell.backend, unique_id=options.unique_id, allow_unsafe_flags=options.allow_unsafe_flags
+    )
+    return tuple(compared(note["now"], note["before"], path, file_digests(project.files)))
+
+
+def compared(
+    now: Mapping[str, Any], before: Mapping[str, Any], path: str, project: Mapping[str, str]
+) -> Iterator[ObjectHistory]:
+    """Yield the objects of the last build, `now`, that were made of `path`, compared with those of the one `before`."""
+    for output, each in sorted(now.items()):
+        inputs = ObjectInputs.from_json(each["inputs"])
+        if path not in inputs.files:
+            continue
+        earlier = ObjectInputs.from_json(before[output]["inputs"]) if output in before else None
+        pending = tuple(name for name, digest in sorted(inputs.files.items()) if project.get(name) != digest)
+        yield ObjectHistory(source=inputs.source, text=_text(each["file"], inputs, earlier), pending=pending)
+
+
+def _text(file: Mapping[str, Any] | None, inputs: ObjectInputs, before: ObjectInputs | None) -> str:
+    if file is not None and "cache" in file:
+        where = "the store" if file["cache"] == "store" else file["cache"]
+        return f"taken from {where}, compiled by {file['writer']} in {file['saved']:.1f} s"
+    seconds = "" if file is None else f" in {file['end'] - file['start']:.1f} s"
+    if before is None:
+        return f"compiled{seconds}: the first build that is known"
+    changed = inputs.changed_since(before)
+    why = ", ".join(changed) if changed else "nothing, but no cache had it"
+    return f"compiled{seconds}; changed: {why}"
+
+
+def _note(kernel: str, variant: str) -> str:
+    return f"objects-{kernel}-{variant}"
