@@ -1,4 +1,4 @@
-"""`builder build`."""
+"""`builder build`: build the wheels of a kernel."""
 
 import json
 import os

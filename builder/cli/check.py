@@ -1,4 +1,4 @@
-"""`builder check`."""
+"""`builder check`: find what is wrong with a kernel before it is built."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Complete arguments that depend on a kernel; a broken kernel completes to nothing."""
+"""What the shell completes: variants, backends, kernels and codes; a broken kernel completes to nothing."""
 
 import os
 from pathlib import Path

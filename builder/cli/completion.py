@@ -1,4 +1,4 @@
-"""`builder completion`."""
+"""`builder completion`: print the completion script of a shell."""
 
 import click
 from click.shell_completion import get_completion_class

@@ -1,4 +1,4 @@
-"""`builder doctor`."""
+"""`builder doctor`: show this machine, its toolchains and the cells it can build."""
 
 import json
 import os

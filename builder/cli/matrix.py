@@ -1,4 +1,4 @@
-"""`builder matrix`."""
+"""`builder matrix`: show the cells of a kernel, and why the others are left out."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""`builder render`."""
+"""`builder render`: show or write the CMake project of a kernel."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

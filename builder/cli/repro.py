@@ -1,4 +1,4 @@
-"""`builder repro`."""
+"""`builder repro`: build again under other circumstances, and compare the bytes."""
 
 import json
 import os

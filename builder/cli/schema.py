@@ -1,4 +1,4 @@
-"""`builder schema`."""
+"""`builder schema`: print the JSON Schema of a build.toml."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Options that name cells of a kernel, and the cells that they name."""
+"""The options that select cells, such as --variant, --backend, --set and --all, and the cells that they name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`builder store`."""
+"""`builder store`: list, verify and clean the store."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""`builder test`."""
+"""`builder test`: run a kernel's tests against its wheel."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""`builder update`."""
+"""`builder update`: rewrite a build.toml to the current edition."""
 
 import difflib
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Show a build while it runs: live on a terminal, plain lines elsewhere, groups and annotations on GitHub."""
+"""The output of a build: ninja's lines and steps while it runs, then what was built, skipped and failed.
+
+It is live on a terminal, plain lines elsewhere, and groups and annotations on GitHub.
+"""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""`builder watch`."""
+"""`builder watch`: build and test a kernel at each save."""
 
 import contextlib
 import os

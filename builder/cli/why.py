@@ -1,4 +1,4 @@
-"""`builder why`."""
+"""`builder why`: say why a cell would be built again."""
 
 import json
 import os

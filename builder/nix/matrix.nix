@@ -1,5 +1,5 @@
 /**
-  The build matrix: which cells a kernel gets. The rules are those of `builder/matrix.py`, by the same cases.
+  The build matrix: which cells a kernel gets. The rules are those of `builder/matrix/`, by the same cases.
 */
 { util, config }:
 let
