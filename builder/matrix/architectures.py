@@ -111,7 +111,7 @@ def _plain(capability: str) -> str:
 
 
 def intersect(requested: tuple[str, ...], supported: tuple[str, ...]) -> Architectures:
-    """Return the loose intersection: code that runs on every supported GPU the requested code would run on.
+    """Return what to compile so that every supported GPU that the requested code would run on has code.
 
     A capability runs on later ones of its major version, and with PTX on every later one. One with a suffix runs on its
     own alone, so it is kept as it is, in place of the plain one.
