@@ -12,7 +12,7 @@ from builder.cli.group import file_error
 from builder.cli.testing import TestBuild, TestRequest
 from builder.engine import kernel_tests, local
 from builder.engine.kernel_tests import NoTestsError
-from builder.engine.outcome import CellOutcome, Listen
+from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.engine.test_report import TestReport
 from builder.errors import BuilderError
 from builder.wording import escaped
@@ -81,13 +81,23 @@ def _play(root: Path, request: TestRequest, listen: Listen, *, tests: bool) -> R
         for outcome in outcomes:
             if outcome.error is not None:
                 return _failed(outcome.error, outcome.log)
-        built = "built" if any(outcome.status == "built" for outcome in outcomes) else "unchanged"
+        built = _built(outcomes)
         if not tests:
             return Round(ok=True, result=built)
-        return _tested(build, outcomes, built=built)
+        return _tested(build, outcomes, listen, built=built)
 
 
-def _tested(build: TestBuild, outcomes: Sequence[CellOutcome], *, built: str) -> Round:
+def _built(outcomes: Sequence[CellOutcome]) -> str:
+    """Say what was built, and of how many files."""
+    reports = [each.report for each in outcomes if each.status == "built" and each.report is not None]
+    if not any(each.status == "built" for each in outcomes):
+        return "unchanged"
+    objects = sum(len(report.objects) for report in reports)
+    compiled = objects - sum(len(report.cached) for report in reports)
+    return f"built ({compiled} of {objects} files compiled)" if objects else "built"
+
+
+def _tested(build: TestBuild, outcomes: Sequence[CellOutcome], listen: Listen, *, built: str) -> Round:
     try:
         asked = build.run
     except NoTestsError:
@@ -96,6 +106,7 @@ def _tested(build: TestBuild, outcomes: Sequence[CellOutcome], *, built: str) ->
     for outcome in outcomes:
         if outcome.wheel is None or not found.ok:
             continue
+        listen(Event(variant=outcome.cell.variant, kind="step", text="testing"))
         log = None if outcome.log is None else outcome.log.with_name(f"{outcome.log.stem}-tests.log")
         try:
             report = _run(outcome.wheel, asked, log)
