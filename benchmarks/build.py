@@ -103,4 +103,5 @@ def python_include() -> str:
     return f"-I{sysconfig.get_path('include')}"
 
 
-main()
+if __name__ == "__main__":
+    main()
