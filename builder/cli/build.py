@@ -140,6 +140,8 @@ def command(
     )
     if engine == "nix":
         _check_for_nix(no_isolation=no_isolation, dry_run=dry_run)
+        if cache is not None and cache.url is not None:
+            terminal.err("note: builds by Nix keep no compiled files: the cache is not used")
     if dry_run:
         return _show_plan(loaded, cells, options, as_json=as_json)
     signal.signal(signal.SIGTERM, _interrupt)
