@@ -19,6 +19,10 @@ _LEFT = 0.8
 """The share of a folder that stays when it had become too large."""
 
 
+UNVERIFIED = "its certificate does not verify, so it may be another one"
+CERTIFY = "install the certificate of its authority in this system, or correct the name of the host"
+
+
 class CacheError(BuilderError):
     """A cache of compiled files that cannot be used."""
 

@@ -10,7 +10,7 @@ from obstore.exceptions import BaseError, PermissionDeniedError, Unauthenticated
 from obstore.store import S3Store
 
 from builder.compile_cache.entry import Entry
-from builder.compile_cache.folder import CacheError
+from builder.compile_cache.folder import CERTIFY, UNVERIFIED, CacheError
 from builder.errors import BuilderError
 
 T = TypeVar("T")
@@ -70,7 +70,20 @@ class ObjectStore:
                 raise CacheError("there is no such bucket", help="make it, or look at its name") from error
             if isinstance(error, FileNotFoundError):
                 raise
-            raise CacheError(_first_line(error), help="look at AWS_ENDPOINT_URL and AWS_REGION") from error
+            raise _failed(error) from error
+
+
+def _failed(error: Exception) -> CacheError:
+    """Return what a request failed of, which the library has in the details alone."""
+    details = str(error)
+    if "InvalidCertificate" in details:
+        return CacheError(UNVERIFIED, help=CERTIFY)
+    remedy = "look at AWS_ENDPOINT_URL and AWS_REGION, or build with --no-cache"
+    if "kind: Connect" in details:
+        return CacheError("cannot connect to it", help=remedy)
+    if "kind: Timeout" in details:
+        return CacheError(f"it did not answer in {_SECONDS:.0f} seconds", help=remedy)
+    return CacheError(_first_line(error), help=remedy)
 
 
 def _path(key: str) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import redis
 
 from builder.compile_cache.entry import Entry
-from builder.compile_cache.folder import CacheError
+from builder.compile_cache.folder import CERTIFY, UNVERIFIED, CacheError
 from builder.errors import BuilderError
 
 _PREFIX = "builder:compiled:1:"
@@ -63,6 +63,8 @@ class RedisServer:
         except (redis.exceptions.NoPermissionError, redis.ReadOnlyError) as error:
             raise CacheError(f"it takes no entries: {error}", help="read from it alone: --cache-access read") from error
         except redis.RedisError as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                raise CacheError(UNVERIFIED, help=CERTIFY) from error
             raise CacheError(str(error), help="start it, or build with --no-cache") from error
 
 
