@@ -157,7 +157,7 @@ def save(path, text):
 
 def _below(pid):
     """Return the command lines of the tools that a process runs."""
-    done = subprocess.run(["ps", "-A", "-o", "ppid=,args="], capture_output=True, text=True, check=True)
+    done = subprocess.run(["ps", "-A", "-ww", "-o", "ppid=,args="], capture_output=True, text=True, check=True)
     return [line for line in done.stdout.splitlines() if line.split()[0] == str(pid)]
 
 
