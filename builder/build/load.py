@@ -112,12 +112,12 @@ def _setup(
         libraries=_search(job, scratch),
         bytecode=job.keeps_bytecode,
         packages=_packages(job, scratch / "kernel-depends"),
-        visible=_visible(job),
+        visible=_visible(job, processes),
         processes=processes,
     )
 
 
-def _visible(job: BuildJob) -> sandbox.SandboxPaths | None:
+def _visible(job: BuildJob, processes: run.Processes | None) -> sandbox.SandboxPaths | None:
     """Return what a load test sees in its sandbox; None if there is none.
 
     In a sandbox it cannot write into the environment, so the framework's bytecode is made before, without the kernel.
@@ -126,7 +126,8 @@ def _visible(job: BuildJob) -> sandbox.SandboxPaths | None:
         return None
     name = "tvm_ffi" if job.cell.framework is Framework.TVM_FFI else "torch"
     if job.keeps_bytecode and not any((job.site_packages / name / "__pycache__").glob("*.pyc")):
-        loadtest.keep_bytecode(name, python=job.test_python, visible=contents.of_load_test(job, written=True))
+        visible = contents.of_load_test(job, written=True)
+        loadtest.keep_bytecode(name, python=job.test_python, visible=visible, processes=processes)
     return contents.of_load_test(job)
 
 

@@ -13,8 +13,10 @@ import pytest
 from builder import kernel, matrix
 from builder.build import load, loadtest
 from builder.build.job import LoadTestPackages
+from builder.build.loadtest import process
 from builder.build.loadtest.outcome import LoadState
 from builder.build.loadtest.process import Question
+from builder.build.sandbox import SandboxPaths
 from builder.build.standin import Missing
 from builder.run import Processes
 from tests.paths import ROOT
@@ -129,6 +131,15 @@ def test_a_process_that_waits_ends_where_all_of_the_build_is_told_to(setup):
         assert waiting.ask(Question(library=None, ops=OPS, key="CPU")) is None
         assert time.monotonic() - began < 30
         canceller.join()
+
+
+def test_bytecode_that_is_made_before_ends_there_too(monkeypatch):
+    monkeypatch.setattr(process, "enclose", lambda argv, _visible: argv)
+    processes, began = Processes(), time.monotonic()
+    threading.Timer(0.2, processes.cancel).start()
+    slow = "time; time.sleep(60)"
+    loadtest.keep_bytecode(slow, python=Path(sys.executable), visible=SandboxPaths(), processes=processes)
+    assert time.monotonic() - began < 30
 
 
 def test_stand_ins_that_the_waiting_process_may_have_loaded_must_be_all_that_the_wheel_needs(setup):

@@ -107,31 +107,10 @@ class _Process:
     @contextlib.contextmanager
     def started(cls, setup: Setup, question: Question | None = None) -> Iterator["_Process"]:
         """Start the process with its question, or to wait for one; it ends with the context."""
-        processes = setup.processes
         with TemporaryDirectory(prefix="builder-load-") as name:
-            folder = Path(name)
-            with subprocess.Popen(
-                _command(setup, question, folder),
-                env=_variables(setup),
-                cwd="/",
-                stdin=subprocess.PIPE if question is None else subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-            ) as process:
-                if processes is not None:
-                    processes.add(process)
-                try:
-                    yield cls(process, folder)
-                finally:
-                    if process.poll() is None:
-                        with contextlib.suppress(ProcessLookupError):
-                            os.killpg(process.pid, signal.SIGKILL)
-                        process.wait()
-                    if processes is not None:
-                        processes.remove(process)
+            argv, env = _command(setup, question, Path(name)), _variables(setup)
+            with _running(argv, env=env, waits=question is None, processes=setup.processes) as process:
+                yield cls(process, Path(name))
 
     @property
     def heard(self) -> bool:
@@ -147,12 +126,44 @@ class _Process:
         return _read(self._folder / "found.json", code=self._process.returncode, said=said)
 
 
-def keep_bytecode(module: str, *, python: Path, visible: SandboxPaths) -> None:
+@contextlib.contextmanager
+def _running(
+    argv: list[str], *, env: Mapping[str, str], waits: bool = False, processes: Processes | None
+) -> Iterator["subprocess.Popen[str]"]:
+    """Start a process, which may wait for its input; it ends with the context, or where all of the build is to end."""
+    with subprocess.Popen(
+        argv,
+        env=env,
+        cwd="/",
+        stdin=subprocess.PIPE if waits else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        if processes is not None:
+            processes.add(process)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            if processes is not None:
+                processes.remove(process)
+
+
+def keep_bytecode(module: str, *, python: Path, visible: SandboxPaths, processes: Processes | None) -> None:
     """Import the framework by itself, only to make its bytecode; the load test reports what goes wrong."""
     env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/tmp", **hidden()}  # noqa: S108  the sandbox has its own
     argv = enclose([str(python), "-c", f"import {module}"], visible)
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        subprocess.run(argv, env=env, cwd="/", capture_output=True, check=False, timeout=_TIMEOUT)
+    with (
+        contextlib.suppress(OSError, subprocess.TimeoutExpired),
+        _running(argv, env=env, processes=processes) as process,
+    ):
+        process.communicate(timeout=_TIMEOUT)
 
 
 def _command(setup: Setup, question: Question | None, folder: Path) -> list[str]:
