@@ -20,11 +20,13 @@ from builder.build import (
     module_id,
     ninja_log,
     objects,
+    part,
     reproducible,
     sandbox,
 )
 from builder.build.compiler_answers import CompilerAnswers, Notes
 from builder.build.job import BuildJob
+from builder.build.part import Part
 from builder.build.report import BuildReport, Built
 from builder.build.sandbox import contents
 from builder.errors import AuditError, ToolError
@@ -88,8 +90,7 @@ def build(
         finish_seconds=round(time.monotonic() - compiled, 2),
         files=tuple(ninja_log.read(scratch / "build")),
     )
-    base = sandbox.CANONICAL if contents.canonical(job) else scratch
-    made = {} if job.toolchain is None else objects.read(job, scratch=scratch, base=base)
+    made = {} if job.toolchain is None else objects.read(job, scratch=scratch, base=_base(job, scratch))
     return Built(name=name, content=content, report=report, objects=made)
 
 
@@ -111,6 +112,42 @@ def _finish(
     return finished.name, finished.content
 
 
+def compile_part(
+    job: BuildJob,
+    wanted: Part,
+    *,
+    scratch: Path,
+    log: Path,
+    listen: Listener,
+    processes: run.Processes | None,
+    notes: Notes | None,
+) -> tuple[BuildReport, int, int]:
+    """Compile a part of the objects of a cell in the private directory `scratch`, for those who have the same cache.
+
+    Returns:
+        A report with the objects, how many were of the part, and how many there are.
+
+    Raises:
+        CompileError: the compiler's own first error is on top of the message.
+    """
+    began = time.monotonic()
+    _lay_out(job.project, scratch)
+    base = _base(job, scratch)
+    settings = _settings(_BuildPaths(job=job, base=base))
+    python = _BuildPaths(job=job, base=base).path(job.frontend)
+    command = part.frontend(python, wanted, base=base, arguments=settings["cmake.args"])
+    peak = _run(job, command, scratch=scratch, log=log, listen=listen, processes=processes, notes=notes)
+    mine, of = part.counts(scratch)
+    report = BuildReport(
+        canonical_path=contents.canonical(job),
+        sandbox=contents.sandboxed(job),
+        peak_memory=peak,
+        compile_seconds=round(time.monotonic() - began, 2),
+        files=tuple(ninja_log.read(scratch / "build")),
+    )
+    return report, mine, of
+
+
 def _compile(
     job: BuildJob,
     *,
@@ -120,17 +157,45 @@ def _compile(
     processes: run.Processes | None,
     notes: Notes | None,
 ) -> tuple[Wheel, int]:
-    canonical = contents.canonical(job)
-    paths = _BuildPaths(job=job, base=sandbox.CANONICAL if canonical else scratch)
-    settings = _settings(paths)
+    paths = _BuildPaths(job=job, base=_base(job, scratch))
     command = [
         str(paths.path(job.frontend)),
         "-c",
         _FRONTEND,
         str(paths.base / "src"),
         str(paths.base / "raw"),
-        json.dumps(settings),
+        json.dumps(_settings(paths)),
     ]
+    peak = _run(job, command, scratch=scratch, log=log, listen=listen, processes=processes, notes=notes)
+    wheels = sorted((scratch / "raw").glob("*.whl"))
+    if len(wheels) != 1:
+        raise ToolError(f"the build of {job.cell.variant} left {len(wheels)} wheels", help=f"read the log: {log}")
+    return Wheel.read(wheels[0]), peak
+
+
+def _base(job: BuildJob, scratch: Path) -> Path:
+    """Return the scratch directory as the build sees it."""
+    return sandbox.CANONICAL if contents.canonical(job) else scratch
+
+
+def _run(
+    job: BuildJob,
+    command: list[str],
+    *,
+    scratch: Path,
+    log: Path,
+    listen: Listener,
+    processes: run.Processes | None,
+    notes: Notes | None,
+) -> int:
+    """Run what compiles, where it sees nothing else, and return the memory of its largest process.
+
+    Raises:
+        CompileError: it failed.
+    """
+    canonical = contents.canonical(job)
+    paths = _BuildPaths(job=job, base=_base(job, scratch))
+    settings = _settings(paths)
     variables = _variables(paths)
     arguments, build = settings["cmake.args"], scratch / "build"
     answers = (
@@ -151,10 +216,7 @@ def _compile(
     done = compiled() if answers is None else answers.around(compiled)
     if done.returncode != 0:
         raise failure.of_compile(job, done, log, kills=failure.oom_kills() - kills)
-    wheels = sorted((scratch / "raw").glob("*.whl"))
-    if len(wheels) != 1:
-        raise ToolError(f"the build of {job.cell.variant} left {len(wheels)} wheels", help=f"read the log: {log}")
-    return Wheel.read(wheels[0]), done.peak
+    return done.peak
 
 
 def _facts(job: BuildJob, plan: Mapping[str, Any] | None) -> finish.BuildFacts:

@@ -49,7 +49,13 @@ def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
     wheel = entry.get("wheel")
     path = None if wheel is None else Path(str(wheel))
     sha256 = str(entry.get("sha256") or "")
-    words = {"hit": "taken from the store", "built": "built", "skipped": "skipped", "failed": "**failed**"}
+    words = {
+        "hit": "taken from the store",
+        "built": "built",
+        "compiled": "compiled",
+        "skipped": "skipped",
+        "failed": "**failed**",
+    }
     result = words.get(str(entry.get("status")), _text(str(entry.get("status"))))
     reason = str(entry.get("reason") or "").split("\n", maxsplit=1)[0]
     return (

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from builder.build.part import Part
 from builder.cli import completing
 from builder.compile_cache.options import Access, CacheOptions
 from builder.config.values import Backend, LoadTestRule
@@ -155,6 +156,19 @@ allow_quick_option = click.option("--allow-quick", is_flag=True, help="Also acce
 def archs_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option that names the GPUs of a quick build."""
     return click.option("--archs", type=Archs(), metavar="native|all|LIST", help=what)
+
+
+class PartType(click.ParamType[Part]):
+    """A part such as `1/4`, as a `Part`."""
+
+    name = "part"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Part:
+        """Return the part that `value` names."""
+        try:
+            return value if isinstance(value, Part) else Part.parse(str(value))
+        except BuilderError as error:
+            self.fail(str(error), param, ctx)
 
 
 _NUMBER = "[0-9]{1,12}"

@@ -13,10 +13,12 @@ import click
 from builder import kernel as kernels
 from builder import terminal
 from builder.binary.manylinux import MANYLINUX
+from builder.build.part import Part
 from builder.build.reproducible import Rules
 from builder.cli import selecting, view
 from builder.cli.arguments import (
     Age,
+    PartType,
     Size,
     archs_option,
     cache_options,
@@ -67,6 +69,12 @@ from builder.wheel.options import WheelOptions
 @archs_option("Quick build only for these GPUs, such as 9.0a,8.0 or gfx942; not a release.")
 @load_test_option
 @cache_options
+@click.option(
+    "--part",
+    type=PartType(),
+    metavar="K/N",
+    help="Compile the K-th of N parts of the files into the cache, and make no wheel.",
+)
 @click.option("--rebuild", is_flag=True, help="Build again what the store has.")
 @click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next build goes on.")
 @click.option("--dry-run", is_flag=True, help="Show what would be built and why, and build nothing.")
@@ -103,6 +111,7 @@ def command(
     archs: TargetGpus | str | None,
     load_test: LoadTestRule | None,
     cache: CacheOptions | None,
+    part: Part | None,
     rebuild: bool,
     time_limit: float | None,
     dry_run: bool,
@@ -135,9 +144,12 @@ def command(
         only_possible=not named,
         again=rebuild,
         cache=cache,
+        part=part,
         time_limit=time_limit,
         rules=Rules.from_json(experiment),
     )
+    if part is not None:
+        _check_for_part(engine, cache)
     if engine == "nix":
         _check_for_nix(no_isolation=no_isolation, dry_run=dry_run)
         if cache is not None and cache.url is not None:
@@ -192,6 +204,23 @@ def _write(target: Path, content: bytes) -> None:
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  signal's signature
     """Treat SIGTERM like Ctrl-C: end the compilers, leave nothing half-written."""
     raise KeyboardInterrupt
+
+
+def _check_for_part(engine: str, cache: CacheOptions | None) -> None:
+    """Refuse a part that nobody would get.
+
+    Raises:
+        BuilderError: what it compiles is not kept, or not where others find it.
+    """
+    if engine == "nix":
+        raise BuilderError("builds by Nix have no parts", help="leave out --part, or --engine nix")
+    if cache is None:
+        raise BuilderError("--part compiles for others, and --no-cache keeps nothing", help="leave one of them out")
+    if cache.url is not None and not cache.access.writes:
+        raise BuilderError(
+            f"--part compiles for others, and --cache-access {cache.access.value} gives them nothing",
+            help="say --cache-access read-write",
+        )
 
 
 def _check_for_nix(*, no_isolation: bool, dry_run: bool) -> None:

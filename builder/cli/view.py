@@ -16,7 +16,14 @@ from builder.compile_cache.options import LOCAL
 from builder.engine.outcome import CellOutcome, Event
 from builder.errors import WrongHashError
 
-_WORDS = {"built": "built", "hit": "unchanged", "skipped": "skipped", "stopped": "stopped", "failed": "FAILED"}
+_WORDS = {
+    "built": "built",
+    "compiled": "compiled",
+    "hit": "unchanged",
+    "skipped": "skipped",
+    "stopped": "stopped",
+    "failed": "FAILED",
+}
 
 
 class View(Protocol):
@@ -160,7 +167,7 @@ def skipped(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
 
 def compiled(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
     """Say how many objects were compiled, and what the caches saved; nothing where no cache had any."""
-    reports = [each.report for each in outcomes if each.report is not None and each.status == "built"]
+    reports = [each.report for each in outcomes if each.report is not None and each.status in {"built", "compiled"}]
     objects = sum(len(report.objects) for report in reports)
     cached = [file for report in reports for file in report.cached]
     if not cached:

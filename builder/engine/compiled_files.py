@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder.build.job import BuildJob, CompileError
-from builder.build.report import Built
+from builder.build.report import BuildReport
 from builder.compile_cache.caches import Caches
 from builder.compile_cache.opening import caches_of
 from builder.compile_cache.session import Session, serve
@@ -73,12 +73,11 @@ class ServedJob:
     job: BuildJob
     session: Session | None = None
 
-    def explained(self, built: Built) -> Built:
-        """Return a build whose report says of each object where it came from."""
-        files = built.report.files
-        if self.session is None or files is None:
-            return built
-        return replace(built, report=replace(built.report, files=self.session.explain(files)))
+    def explained(self, report: BuildReport) -> BuildReport:
+        """Return a report that says of each object where it came from."""
+        if self.session is None or report.files is None:
+            return report
+        return replace(report, files=self.session.explain(report.files))
 
     def judged(self, error: BuilderError) -> BuilderError:
         """Return the error of a build; of objects that could not be linked, those of the cache are taken out first."""

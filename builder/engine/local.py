@@ -13,12 +13,13 @@ from typing import TypeGuard
 from builder.build.job import CompileError, OutOfMemoryError
 from builder.build.loadtest import record as records
 from builder.build.loadtest.outcome import LoadError
+from builder.build.part import Part
 from builder.build.prepare import Prepared
 from builder.build.record import BuildRecord
 from builder.build.report import BuildReport, Built
 from builder.engine import dry_run, why_object
 from builder.engine.budget import Budget, Jobserver
-from builder.engine.compiled_files import CachedObjectError, CompiledFiles
+from builder.engine.compiled_files import CachedObjectError, CompiledFiles, ServedJob
 from builder.engine.options import Options
 from builder.engine.outcome import CellOutcome, Event, Listen, Status
 from builder.engine.prepare import Preparer
@@ -78,6 +79,17 @@ def _wait(futures: Iterable["Future[CellOutcome]"], processes: Processes, *, dea
         done, left = wait(left, timeout=0.2, return_when=FIRST_COMPLETED)
         for future in done:
             future.result()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BuildPlace:
+    """What a build is given."""
+
+    served: ServedJob
+    scratch: Path
+    log: Path
+    shares: bool
+    """Whether its compilers share the cores with those of other cells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +178,8 @@ class _Worker:
                     held.enter_context(self.options.store.use(name))
                 # What was removed as unused in between is made again.
                 if all(path.is_dir() for path in used.values()):
-                    return self._finish(cell, prepared)
+                    part = self.options.part
+                    return self._finish(cell, prepared) if part is None else self._compile_part(cell, prepared, part)
 
     def _used(self, prepared: Prepared) -> Mapping[str, Path]:
         """Return the folders of the store that a build needs, each by the lock that keeps it from being removed."""
@@ -269,16 +282,65 @@ class _Worker:
         """Build once; with `alone`, after memory ran out, with one compiler and no other cell."""
         from builder.build import cell as building  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
+        scratch = self._scratch(prepared.record.key)
+        with self._place(cell, prepared, scratch, log, alone=alone, cache=cache or self.cache) as place:
+            built = building.build(
+                place.served.job,
+                scratch=place.scratch,
+                log=place.log,
+                listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
+                processes=self.processes,
+                core=lambda: self.jobserver.beside(allowed=place.shares),
+                notes=self.options.store,
+            )
+            built = replace(built, report=place.served.explained(built.report))
+        if prepared.job.toolchain is not None and not built.report.cached:  # else its largest file was not compiled
+            name = self.kernel.config.general.name
+            self.options.store.set_peak(name, cell.variant, built.report.peak_memory or 0)
+        return built
+
+    def _compile_part(self, cell: Cell, prepared: Prepared, part: Part) -> CellOutcome:
+        """Compile a part of the objects, which other parts need not wait for."""
+        from builder.build import cell as building  # noqa: PLC0415
+
+        log = self.options.store.log(self.kernel.config.general.name, f"{cell.variant}-part{part.number}")
+        scratch = self.options.store.scratch()
+        with self._place(cell, prepared, scratch, log, alone=False, cache=self.cache) as place:
+            report, mine, of = building.compile_part(
+                place.served.job,
+                part,
+                scratch=place.scratch,
+                log=place.log,
+                listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
+                processes=self.processes,
+                notes=self.options.store,
+            )
+            report = place.served.explained(report)
+        reason = f"part {part}: {mine} of {of} files"
+        return CellOutcome(cell=cell, status="compiled", reason=reason, report=report)
+
+    @contextlib.contextmanager
+    def _place(
+        self,
+        cell: Cell,
+        prepared: Prepared,
+        scratch: contextlib.AbstractContextManager[Path],
+        log: Path,
+        *,
+        alone: bool,
+        cache: CompiledFiles,
+    ) -> Iterator[_BuildPlace]:
+        """Wait for memory and cores, and give what a build has; an error of it is looked at in view of the cache."""
         options, name = self.options, self.kernel.config.general.name
         admitted = self.budget.admit(cell, alone=alone, learned=options.store.peak(name, cell.variant))
         self.listen(Event(variant=cell.variant, kind="step", text="waiting for memory and cores"))
         with contextlib.ExitStack() as held:
             jobs = held.enter_context(admitted)
-            scratch = held.enter_context(self._scratch(prepared.record.key))
+            folder = held.enter_context(scratch)
             if self.writable:
                 log.unlink(missing_ok=True)
             else:
-                log = scratch / "log"
+                log = folder / "log"
             # Memory that limits a cell is a limit of its own, which a jobserver of all cells does not know.
             shares = not alone and jobs == options.limits.cores
             held.enter_context(self.jobserver.hold(1 if shares else jobs, give_up=lambda: self.processes.cancelled))
@@ -286,26 +348,13 @@ class _Worker:
                 raise _stopped(cell, options)
             self.listen(Event(variant=cell.variant, kind="step", text="compiling"))
             job = replace(prepared.job, cores=jobs, jobserver=self.jobserver.variables if shares else {})
-            served = held.enter_context((cache or self.cache).serve(job, scratch=scratch))
+            served = held.enter_context(cache.serve(job, scratch=folder))
             try:
-                built = served.explained(
-                    building.build(
-                        served.job,
-                        scratch=scratch,
-                        log=log,
-                        listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
-                        processes=self.processes,
-                        core=lambda: self.jobserver.beside(allowed=shares),
-                        notes=options.store,
-                    )
-                )
+                yield _BuildPlace(served=served, scratch=folder, log=log, shares=shares)
             except (CompileError, AuditError, LoadError) as error:
                 if self.processes.cancelled:
                     raise _stopped(cell, options) from None
                 raise served.judged(error) from None
-        if prepared.job.toolchain is not None and not built.report.cached:  # else its largest file was not compiled
-            options.store.set_peak(name, cell.variant, built.report.peak_memory or 0)
-        return built
 
     def _scratch(self, key: str) -> contextlib.AbstractContextManager[Path]:
         """Return a directory to build in; with a time limit, one that outlives this process."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from builder.build.part import Part
 from builder.build.reproducible import Rules, epoch_of
 from builder.build.spec import BuildOptions
 from builder.compile_cache.options import CacheOptions
@@ -34,6 +35,8 @@ class Options:
     load_test: LoadTestRule | None = None
     """What becomes of a wheel that cannot be imported; None leaves it to build.toml."""
     rules: Rules = field(default_factory=Rules)
+    part: Part | None = None
+    """The part of the objects to compile, for others who have the same cache; None makes wheels."""
     cache: CacheOptions | None = field(default_factory=CacheOptions)
     """Where compiled files are kept; None compiles all of them."""
     time_limit: float | None = None

@@ -9,7 +9,7 @@ from builder.build.report import BuildReport
 from builder.errors import BuilderError
 from builder.matrix import Cell
 
-Status = Literal["built", "hit", "skipped", "stopped", "failed"]
+Status = Literal["built", "compiled", "hit", "skipped", "stopped", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,9 +37,13 @@ pytestmark = [
 
 @pytest.fixture(scope="session")
 def environments(tmp_path_factory):
-    """The environments of the stores of a run, which are made once."""
+    """The environments of the store that the tests of a run share: made under its lock, which other stores have not."""
     base = tmp_path_factory.getbasetemp()
-    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store" / "environments"
+    store = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
+    command = [sys.executable, "-m", "builder", "build", TINY, "--variant", VARIANT, "--store", store, "--quiet"]
+    command += ["--output", tmp_path_factory.mktemp("dist")]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=True)
+    return store / "environments"
 
 
 @pytest.fixture
@@ -51,7 +55,6 @@ class Machine:
     """A machine with a store of its own, and the environments that others have made."""
 
     def __init__(self, folder, environments):
-        environments.mkdir(parents=True, exist_ok=True)
         self.store, self.output = folder / "store", folder / "dist"
         self.store.mkdir(parents=True)
         (self.store / "environments").symlink_to(environments)

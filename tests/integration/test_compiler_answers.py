@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder.store import Store
+from tests.integration.test_compile_cache import Machine, environments  # noqa: F401  a fixture
 from tests.paths import ROOT
 
 TINY = ROOT / "tests/data/kernels/tiny"
@@ -23,11 +24,10 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    """A store that the tests of a run share: environments are made once."""
-    base = tmp_path_factory.getbasetemp()
-    return Store((base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store")
+@pytest.fixture
+def store(tmp_path, environments):  # noqa: F811
+    """A store of its own, whose logs and notes no other test writes."""
+    return Store(Machine(tmp_path / "machine", environments).store)
 
 
 @pytest.fixture

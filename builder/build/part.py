@@ -1,0 +1,63 @@
+"""A part of the objects of a cell, compiled into the cache for the machine that links them all."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.errors import BuilderError
+
+_COUNTS = "part.json"
+_SPELLING = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", re.ASCII)
+
+# It runs in the sandbox: CMake configures as for the whole, and ninja makes every n-th object, the slowest kinds first.
+_FRONTEND = """
+import json, os, subprocess, sys
+base, arguments, number, of = sys.argv[1:]
+source, build = f"{base}/src", f"{base}/build"
+configured = subprocess.run(["cmake", "-S", source, "-B", build, *json.loads(arguments)]).returncode
+if configured != 0:
+    sys.exit(configured)
+said = subprocess.run(["ninja", "-C", build, "-t", "compdb"], check=True, capture_output=True, text=True).stdout
+rules = [rule for rule in json.loads(said[said.find("[\\n"):]) if rule["output"].endswith(".o")]
+rules.sort(key=lambda rule: (not rule["file"].endswith(".cu"), -os.path.getsize(rule["file"]), rule["output"]))
+mine = [rule["output"] for rule in rules[int(number) - 1 :: int(of)]]
+with open(f"{base}/part.json", "w", encoding="utf-8") as file:
+    json.dump({"mine": len(mine), "all": len(rules)}, file)
+sys.exit(subprocess.run(["ninja", "-C", build, *mine]).returncode if mine else 0)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One of several parts of equal size, counted from 1."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Part":
+        """Read a part as it is written, such as `1/4`.
+
+        Raises:
+            BuilderError: it is no part, or one of more than there are.
+        """
+        match = _SPELLING.fullmatch(text)
+        if match is None or int(match[1]) > int(match[2]):
+            raise BuilderError(f"'{text}' is not a part such as 1/4", help="write NUMBER/COUNT; the first is 1")
+        return cls(number=int(match[1]), of=int(match[2]))
+
+
+def frontend(python: Path, part: Part, *, base: Path, arguments: Sequence[str]) -> list[str]:
+    """Return the command that configures a project and compiles a part of it; `base` is the scratch directory."""
+    return [str(python), "-c", _FRONTEND, str(base), json.dumps(list(arguments)), str(part.number), str(part.of)]
+
+
+def counts(scratch: Path) -> tuple[int, int]:
+    """Return how many objects were of the part, and how many there are."""
+    found = json.loads((scratch / _COUNTS).read_text(encoding="utf-8"))
+    return found["mine"], found["all"]
