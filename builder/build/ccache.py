@@ -21,6 +21,7 @@ _NO_HEADERS = frozenset(
     (*(".c", ".cc", ".cpp", ".cu", ".cxx", ".hip", ".m", ".metal", ".mm"), *(".cmake", ".md", ".py", ".pyi", ".toml"))
 )
 """Endings of files that an `#include` of another file does not find by accident."""
+_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]*(?:[<\"]([^/<>\"\n]+)|([A-Za-z_]))", re.MULTILINE)
 _READS_FILES = re.compile(rb"\bincbin\b|#\s*embed\b")
 _ASKS_FOR_FILES = re.compile(rb"\b__has_(?:include|include_next|embed)\b")
 
@@ -61,7 +62,8 @@ def _inputs(job: BuildJob, include: Iterable[Path]) -> Iterator[tuple[str, objec
         yield "compilers", dict(job.toolchain.identity)
     # A new file may be found by an `#include` that found another one before.
     yield "headers", sorted(path for path in files if Path(path).suffix not in _NO_HEADERS)
-    yield "folders", [_names(folder) for folder in include]
+    included = _included(files)
+    yield "folders", [_names(folder, included) for folder in include]
     if _any(files, _READS_FILES):
         yield "project", job.project.digest
     if _any(files, _ASKS_FOR_FILES):
@@ -72,5 +74,18 @@ def _any(files: Mapping[str, bytes], pattern: re.Pattern[bytes]) -> bool:
     return any(pattern.search(content) for content in files.values())
 
 
-def _names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+def _included(files: Mapping[str, bytes]) -> frozenset[str] | None:
+    """Return the first parts of the paths that files include; None where one is spelled by a macro, and may be any."""
+    found: set[str] = set()
+    for content in files.values():
+        for first, macro in _INCLUDE.findall(content):
+            if macro:
+                return None
+            found.add(first.decode("utf-8", "replace"))
+    return frozenset(found)
+
+
+def _names(folder: Path, included: frozenset[str] | None) -> list[str]:
+    """Return what of a folder of headers an `#include` of the project may find there."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return [name for name in names if included is None or name in included]
