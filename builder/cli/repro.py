@@ -18,12 +18,9 @@ from builder.errors import BuilderError, DifferenceError
 from builder.matrix.selection import Scope
 from builder.repro import Result, difference, diffoscope, inputs, library, preload, repeat
 from builder.repro.builds import Builder
-from builder.repro.variations import NAMES, VARIATIONS, Setting, Variation, Workspace
+from builder.repro.variations import NAMES, SHARED, VARIATIONS, Setting, Variation, Workspace
 from builder.wheel import kernel_wheel
 from builder.wording import nearest
-
-_SHARED = ("environments", "uv")
-"""Parts of the user's store that the stores of varied builds share: what is slow to make and never differs."""
 
 
 @click.command()
@@ -122,7 +119,7 @@ def _cell(kernel: Path, variant: str | None) -> str:
 
 
 def _prepare(store: Path) -> None:
-    for name in _SHARED:
+    for name in SHARED:
         (store / name).mkdir(parents=True, exist_ok=True)
 
 
@@ -130,7 +127,7 @@ def _setting(kernel: Path, folder: Path, store: Path) -> Setting:
     """Return the circumstances of the first build: the user's own, and a store without wheels."""
     own = folder / "store"
     own.mkdir()
-    for name in _SHARED:
+    for name in SHARED:
         (own / name).symlink_to((store / name).resolve())
     return Setting(kernel=kernel.resolve(), store=own, cwd=Path.cwd())
 

@@ -15,6 +15,9 @@ from builder.repro.preload import Preload
 from builder.toolchain import ccache
 from builder.toolchain.tool import Search
 
+SHARED = ("environments", "locks", "uv")
+"""Parts of the user's store that the stores of varied builds share: what is slow to make, and its locks."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
@@ -135,7 +138,7 @@ def _store(setting: Setting, workspace: Workspace) -> Setting:
 
 def _link_environments(store: Path, other: Path) -> None:
     """Let a new store use what another one was filled with from the network."""
-    for name in ("environments", "uv"):
+    for name in SHARED:
         (store / name).symlink_to((other / name).resolve())
 
 

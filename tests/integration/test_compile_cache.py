@@ -57,7 +57,8 @@ class Machine:
     def __init__(self, folder, environments):
         self.store, self.output = folder / "store", folder / "dist"
         self.store.mkdir(parents=True)
-        (self.store / "environments").symlink_to(environments)
+        for name in ("environments", "locks"):
+            (self.store / name).symlink_to(environments.with_name(name))
 
     def command(self, kernel, *options):
         command = [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT, "--json", "--rebuild"]
