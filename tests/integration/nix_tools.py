@@ -24,7 +24,7 @@ OPTIONS = (
     *("--option", "extra-sandbox-paths", " ".join(HOST["sandbox-paths"])),
     *nix_command.building_users(os.environ),
 )
-_NOT_SOURCES = shutil.ignore_patterns(".git", ".venv", "*_cache", "__pycache__", ".hypothesis")
+_NOT_SOURCES = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", ".hypothesis")
 _OUTPUTS = shutil.ignore_patterns("build", "demo", "dist", "result*", "site")
 """What is written into the folder of the project itself; `builder/build` is none of it."""
 
