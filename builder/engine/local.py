@@ -1,7 +1,6 @@
 """The local engine: pinned environments, the store, and parallel builds under one budget."""
 
 import contextlib
-import glob
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import TypeGuard
 
 from builder.build.job import CompileError, OutOfMemoryError
-from builder.build.loadtest import record as records
 from builder.build.loadtest.outcome import LoadError
 from builder.build.part import Part
 from builder.build.prepare import Prepared
@@ -20,11 +18,11 @@ from builder.build.report import BuildReport, Built
 from builder.engine import dry_run, why_object
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.compiled_files import CachedObjectError, CompiledFiles, ServedJob
+from builder.engine.delivery import deliver
 from builder.engine.options import Options
 from builder.engine.outcome import CellOutcome, Event, Listen, Status
 from builder.engine.prepare import Preparer
 from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
-from builder.files import write_atomic
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.run import Processes
@@ -368,34 +366,8 @@ class _Worker:
             self.options.store.set_last(name, cell.variant, key=record.key, record=asdict(record))
 
     def _deliver(self, cell: Cell, entry: StoredWheel, content: bytes, *, status: Status, reason: str) -> CellOutcome:
-        """Write a wheel to the output folder, atomically."""
-        if hashlib.sha256(content).hexdigest() != entry.sha256:
-            raise ToolError(f"'{entry.wheel}' changed while it was read", help="check the disk, and build again")
-        target = self.options.output / entry.wheel.name
-        report = BuildReport.from_json(entry.report)
-        try:
-            self._drop_leftovers(target)
-            write_atomic(target, content)
-            records.write(target, sha256=entry.sha256, variant=cell.variant, report=report)
-        except OSError as error:
-            raise ToolError(
-                f"cannot write '{target}': {error.strerror}",
-                help="the wheel is in the store; free the disk or name another folder with --output, and build again",
-            ) from error
-        return CellOutcome(
-            cell=cell,
-            status=status,
-            wheel=target,
-            sha256=entry.sha256,
-            reason=reason,
-            report=report,
-        )
-
-    def _drop_leftovers(self, target: Path) -> None:
-        """Remove partial copies of this wheel by killed processes; its key is locked."""
-        if self.writable:
-            for path in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
-                path.unlink(missing_ok=True)
+        output = self.options.output
+        return deliver(cell, entry, content, output=output, locked=self.writable, status=status, reason=reason)
 
 
 def _stopped(cell: Cell, options: Options) -> StoppedError:

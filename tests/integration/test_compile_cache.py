@@ -217,7 +217,7 @@ def foreign(tmp_path):
             [program, compiler, "-m32", "-c", source, "-o", tmp_path / "foreign.o"], env=env, check=False
         )
     if done.returncode != 0:
-        pytest.skip("the compiler knows one architecture alone")
+        pytest.skip("the compiler has no -m32, and so no other architecture to make an object of")
     values = [folder.get(path.name).value for path in (tmp_path / "foreign").glob("*/*")]
     return next(value for value in values if is_object(value))
 
@@ -246,7 +246,7 @@ def test_objects_of_another_architecture_are_not_linked_but_compiled(machine, ke
 def test_a_full_disk_is_told_once_and_fails_nothing(machine, kernel):
     alone = ("unshare", "--user", "--map-root-user", "--mount", "--")
     if subprocess.run([*alone, "true"], check=False).returncode != 0:
-        pytest.skip("this kernel allows no user namespaces")
+        pytest.skip("this kernel allows no user namespaces, which a small disk of its own is mounted in")
     (machine.store / "compiled").mkdir()
     script = 'mount -t tmpfs -o size=24k none "$1"; shift; exec "$@"'
     done = subprocess.run(

@@ -46,7 +46,7 @@ def build(store, tmp_path):
         assert done.returncode == 0, done.stderr
         (result,) = json.loads(done.stdout)
         if not result["report"]["canonical-path"]:
-            pytest.skip("answers are kept at the canonical path alone")
+            pytest.skip("no canonical path without user namespaces, and answers are kept there alone")
         log = store.log("tiny", VARIANT).read_text(encoding="utf-8")
         return hashlib.sha256(Path(result["wheel"]).read_bytes()).hexdigest(), log
 

@@ -1,6 +1,5 @@
 """Which GPUs a machine has: asked of the driver of NVIDIA, and of the kernel of the system for AMD."""
 
-import shutil
 import subprocess
 
 import pytest
@@ -9,6 +8,7 @@ from builder.config import Backend
 from builder.errors import NotHereError
 from builder.matrix import quick
 from builder.toolchain import gpus
+from tests import needs
 
 ABSENT = "libcuda-that-is-not-there.so.1"
 DRIVER = """
@@ -31,9 +31,7 @@ def tool(folder, script):
 
 @pytest.fixture
 def driver(tmp_path):
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler")
+    compiler = needs.program("gcc")
 
     def make(result):
         (tmp_path / "driver.c").write_text(DRIVER)
