@@ -3,11 +3,11 @@
 import socket
 import subprocess
 import time
-import urllib.request
 
 import pytest
 
 from tests import needs
+from tests.integration import buckets
 from tests.integration.test_compile_cache import (  # noqa: F401  fixtures
     BINDING,
     SOURCE,
@@ -64,20 +64,9 @@ def redis(tmp_path):
 @pytest.fixture
 def bucket(monkeypatch):
     """Give the URL of an empty bucket of a real S3 API on this machine."""
-    moto = pytest.importorskip("moto.server")
-    boto3 = pytest.importorskip("boto3")
     pytest.importorskip("obstore")
-    server = moto.ThreadedMotoServer(port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    endpoint = f"http://{host}:{port}"
-    for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "REGION": "us-east-1"}.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1").create_bucket(Bucket="objects")
-    yield "s3://objects/team"
-    urllib.request.urlopen(urllib.request.Request(f"{endpoint}/moto-api/reset", method="POST")).close()
-    server.stop()
+    with buckets.served(monkeypatch, "objects"):
+        yield "s3://objects/team"
 
 
 @pytest.fixture

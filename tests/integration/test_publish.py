@@ -6,7 +6,6 @@ import http.server
 import json
 import re
 import threading
-import urllib.request
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from builder.cli import run
 from builder.matrix.variant import Variant
 from tests import needs
+from tests.integration import buckets
 from tests.wheels import make
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
@@ -35,23 +35,9 @@ def dist(tmp_path):
 @pytest.fixture
 def bucket(monkeypatch):
     """Give an empty bucket of a real S3 API on this machine."""
-    moto = pytest.importorskip("moto.server")
-    boto3 = pytest.importorskip("boto3")
     needs.program("rclone")
-    server = moto.ThreadedMotoServer(port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    endpoint = f"http://{host}:{port}"
-    for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "DEFAULT_REGION": "us-east-1"}.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    client = boto3.client("s3", endpoint_url=endpoint)
-    client.create_bucket(Bucket="wheels")
-    yield client
-    client.close()
-    # The service keeps its buckets for the whole process.
-    urllib.request.urlopen(urllib.request.Request(f"{endpoint}/moto-api/reset", method="POST")).close()
-    server.stop()
+    with buckets.served(monkeypatch, "wheels") as client:
+        yield client
 
 
 def objects(client):
