@@ -57,10 +57,10 @@ class Plain:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Nothing is held."""
+        """Do nothing: a plain view keeps nothing open."""
 
     def stop(self) -> None:
-        """Nothing is held."""
+        """Do nothing: a plain view keeps nothing open."""
 
     def show(self, event: Event) -> None:
         """Write steps, notes and ends; what was skipped is in the summary."""

@@ -99,7 +99,7 @@ def install(
     progress: Callable[[str], None],
     processes: Processes | None = None,
 ) -> None:
-    """Install exactly the wheels of `pinset` into the environment `into`; cancelling `processes` ends it.
+    """Install exactly the wheels of `pinset` into the environment `into`; ending its `processes` stops it.
 
     Raises:
         NotHereError: no place that was asked has a wheel.

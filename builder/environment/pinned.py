@@ -109,7 +109,7 @@ def _replace(wanted: Environment, pinset: PinSet, making: _Making) -> None:
     try:
         cache = _cache(folder.parent)
         _fill(aside, pinset, making, cache=cache)
-        if _harm(aside, pinset) is not None:
+        if _damaged_file(aside, pinset) is not None:
             making.progress("what uv has cached is damaged: fetching the wheels again")
             _fill(aside, pinset, making, cache=None)
         write_atomic(aside / MARKER, pinset.to_json().encode())
@@ -201,11 +201,11 @@ def damage(environment: Environment, pinset: PinSet) -> str | None:
             return f"its Python, '{environment.python.readlink()}', is gone"
     except (OSError, ValueError) as error:
         return str(error)
-    return _harm(environment.path, pinset)
+    return _damaged_file(environment.path, pinset)
 
 
-def _harm(path: Path, pinset: PinSet) -> str | None:
-    """Return a file of the environment at `path` whose size is not that in its wheel."""
+def _damaged_file(path: Path, pinset: PinSet) -> str | None:
+    """Return a file of the environment at `path` that has another size than in its wheel; None if there is none."""
     try:
         return next(_changed(path, pinset), None)
     except (OSError, ValueError) as error:

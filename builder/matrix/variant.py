@@ -50,7 +50,7 @@ class Variant:
     framework: Framework
     version: Version | None
     """Version of torch, of the stable ABI or of tvm-ffi; None for noarch."""
-    stable: bool = False
+    stable: bool
     backend: Backend
     compute: str
     system: str | None
@@ -85,7 +85,12 @@ class Variant:
         for backend in Backend:
             if name == backend.facts.noarch_variant:
                 return cls(
-                    framework=Framework.TORCH_NOARCH, version=None, backend=backend, compute=backend.value, system=None
+                    framework=Framework.TORCH_NOARCH,
+                    version=None,
+                    stable=False,
+                    backend=backend,
+                    compute=backend.value,
+                    system=None,
                 )
         raise ValueError(f"{name!r} is not a variant name, such as 'torch213-cxx11-cu130-x86_64-linux' or 'torch-cuda'")
 

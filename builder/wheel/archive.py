@@ -90,7 +90,8 @@ class Wheel:
         """Read the directory of a wheel.
 
         Raises:
-            WheelError: it is not a wheel, or a member has an unsafe name, is a link, is double or is a bomb.
+            WheelError: it is not a wheel, or a member has an unsafe name, is a link, appears twice or unpacks to
+                far more than its size.
         """
         why = why_not_a_name(path.name)
         if why is not None:

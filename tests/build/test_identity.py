@@ -1,5 +1,6 @@
 import hashlib
 import os
+import struct
 import subprocess
 from dataclasses import asdict
 from importlib import metadata
@@ -8,10 +9,11 @@ import pytest
 
 from builder import __version__
 from builder.build import own_code
-from builder.build.framework import IdentityError, file_identity, python_of_torch, torch_identity
+from builder.build.framework import IdentityError, file_identity, identity_of, python_of_torch, torch_identity
 from builder.build.record import BuildRecord, changes, of_build_tools, summary
+from builder.config import Framework
 from tests import needs
-from tests.hostile import PT_NOTE, elf
+from tests.hostile import HASH, PT_NOTE, SYMTAB, elf
 
 VERSION = """
 from typing import Optional
@@ -104,6 +106,32 @@ def test_the_library_of_torchs_python_bindings_is_no_part_of_it(tmp_path):
 def test_no_torch_is_an_error_that_says_where(tmp_path):
     with pytest.raises(IdentityError, match="no torch in"):
         torch_identity(tmp_path)
+
+
+def test_a_folder_without_tvm_ffi_is_an_error_that_names_it(tmp_path):
+    torch_at(tmp_path)
+    with pytest.raises(IdentityError, match=f"no tvm-ffi in '{tmp_path}'"):
+        identity_of(Framework.TVM_FFI, tmp_path)
+
+
+def test_each_framework_is_read_where_both_are_installed(tmp_path):
+    torch_at(tmp_path)
+    (tmp_path / "apache_tvm_ffi-0.1.15.dist-info").mkdir()
+    (tmp_path / "tvm_ffi/lib").mkdir(parents=True)
+    library = tmp_path / "tvm_ffi/lib/libtvm_ffi.so"
+    library.write_bytes(b"no ELF")
+    found = identity_of(Framework.TVM_FFI, tmp_path)
+    digest = hashlib.sha256(b"no ELF").hexdigest()
+    assert (found.name, found.version) == ("tvm-ffi", "0.1.15")
+    assert found.facts == {"build-id libtvm_ffi.so": f"sha256:{digest}"}
+    assert identity_of(Framework.TORCH, tmp_path).name == "torch"
+
+
+def test_the_abi_of_a_library_whose_symbols_are_damaged_is_the_declared_one(tmp_path):
+    torch_at(tmp_path, abi="0")
+    damaged = elf({"symbols": b"", "hash": struct.pack("<II", 0, 9)}, [(SYMTAB, "symbols"), (HASH, "hash")])
+    (tmp_path / "torch/lib/libc10.so").write_bytes(damaged)
+    assert torch_identity(tmp_path).facts["cxx11-abi"] == "0"
 
 
 @pytest.mark.parametrize("text", ["", "def (", "__version__ = 1 + 1"], ids=repr)

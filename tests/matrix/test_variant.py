@@ -60,7 +60,9 @@ def variants(draw):
     framework = draw(st.sampled_from(Framework))
     if framework is Framework.TORCH_NOARCH:
         backend = draw(st.sampled_from(Backend))
-        return Variant(framework=framework, version=None, backend=backend, compute=backend.value, system=None)
+        return Variant(
+            framework=framework, version=None, stable=False, backend=backend, compute=backend.value, system=None
+        )
     backend = draw(st.sampled_from((Backend.CPU, Backend.CUDA, Backend.METAL, Backend.ROCM, Backend.XPU)))
     toolkit = f"{draw(st.integers(1, 2099))}.{draw(st.integers(0, 30))}"
     return Variant(
