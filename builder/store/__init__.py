@@ -256,7 +256,7 @@ class Store:
         It stays when the build is stopped, with all that the compilers finished, and goes when the build ends.
         """
         folder = self.root / "partial" / key
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         try:
             yield folder
         except locks.StoppedError:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builder.store import Store
-from builder.store.items import collect, items
+from builder.store.items import collect, items, summed
 
 NOW = 2_000_000
 BLOCK = 4096
@@ -139,3 +139,16 @@ def test_a_name_that_begins_with_a_dot_is_counted_and_removed_by_nobody(store, f
 def test_a_store_that_was_never_made_holds_nothing(tmp_path):
     store = Store(tmp_path / "absent")
     assert (list(items(store)), list(store.entries())) == ([], [])
+
+
+def test_compiled_files_are_shown_as_one_item_where_the_last_used_one_stands(store):
+    for folder, name, used in (("aa", "one", NOW - 40), ("bb", "two", NOW - 20)):
+        path = store.root / "compiled" / folder / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"x" * 10)
+        os.utime(path, (used, used))
+    three(store)
+    shown = [(item.kind, item.name) for item in summed(items(store))]
+    assert shown == [("wheel", "a"), ("compiled", "2 files"), ("wheel", "b"), ("wheel", "c")]
+    both = next(item for item in summed(items(store)) if item.kind == "compiled")
+    assert (both.size, both.path) == (20, store.root / "compiled")
