@@ -14,7 +14,7 @@ from builder.build.reproducible import Rules
 from builder.build.spec import BuildSpec, InstalledPackages, PinnedPackages
 from builder.config import LoadTestRule
 from builder.kernel import Kernel
-from builder.pins import dotted
+from builder.matrix.variant import dotted
 from builder.render import python_api
 from builder.render.project import Project
 from builder.toolchain import Toolchain

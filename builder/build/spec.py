@@ -10,7 +10,8 @@ from builder.build import reproducible
 from builder.config import Backend, Framework, LoadTestRule, Version
 from builder.errors import BuilderError
 from builder.matrix import Cell, quick
-from builder.pins import PinnedWheel, PinSet, dotted
+from builder.matrix.variant import dotted
+from builder.pins import PinnedWheel, PinSet
 from builder.wheel.archive import EPOCH
 from builder.wheel.options import WheelOptions
 from builder.wording import listed, nearest, quoted
@@ -209,6 +210,7 @@ def _cell_table(cell: Cell) -> dict[str, Any]:
         "compute": cell.compute,
         "stable-abi": None if cell.stable_abi is None else str(cell.stable_abi),
         "tvm-ffi": None if cell.tvm_ffi is None else str(cell.tvm_ffi),
+        **({} if cell.python is None else {"python": cell.python}),
         "bundle": cell.bundle,
         "set": cell.set,
     }
@@ -226,6 +228,7 @@ def _cell(table: Mapping[str, Any]) -> Cell:
         compute=table["compute"],
         stable_abi=None if stable is None else Version(stable),
         tvm_ffi=None if tvm_ffi is None else Version(tvm_ffi),
+        python=table.get("python"),
         bundle=table["bundle"],
         set=table["set"],
     )

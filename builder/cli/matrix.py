@@ -63,7 +63,9 @@ def command(
     if skip_stored:
         plan = without_stored(plan, _stored(plan, store))
     if explain:
-        terminal.out(text.explain(plan), end="")
+        from builder.ci.plan import savings  # noqa: PLC0415  start-up time
+
+        terminal.out(text.explain(plan) + savings.of_one_library(plan, matrix.rows()), end="")
     require_cells(selected)
     if show_savings:
         from builder.ci.plan import savings  # noqa: PLC0415

@@ -23,6 +23,7 @@ from builder.config.values import (
     LoadTestRule,
     ProjectPath,
     PyExt,
+    PythonAbi,
     RocmArch,
     System,
     ToolkitVersion,
@@ -137,6 +138,8 @@ class General:
 class Torch:
     """How the kernel binds to PyTorch."""
 
+    AT_MOST_ONE: ClassVar[tuple[str, ...]] = ("stable-abi", "python-abi")
+
     src: tuple[ProjectPath, ...] = ()
     """Sources and headers of the binding, relative to the project root; an entry may be a glob."""
     include: tuple[ProjectPath, ...] = ()
@@ -152,6 +155,10 @@ class Torch:
     stable_abi: Version | Mapping[Backend, Version] | None = None
     """Build against the LibTorch stable ABI of this version: one version for every backend, or a table with an
     entry for each backend that does."""
+    python_abi: PythonAbi | None = None
+    """`cpython`: the library may use all of Python's C API, as pybind11 does, and is built once for each Python that
+    torch has; when absent, one library serves every Python. An extension that the public kernel-builder does not
+    read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,6 +323,10 @@ class Config:
         """Return the LibTorch stable ABI that `backend` targets."""
         stable = None if self.torch is None else self.torch.stable_abi
         return stable.get(backend) if isinstance(stable, Mapping) else stable
+
+    def of_each_python(self, backend: Backend) -> bool:
+        """Whether the library of `backend` is built for each Python by itself."""
+        return self.torch is not None and self.torch.python_abi is not None and bool(self.components(backend))
 
     @property
     def pyext(self) -> tuple[str, ...]:

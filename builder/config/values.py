@@ -64,6 +64,15 @@ class LoadTestRule(str, Enum):
         return self.value
 
 
+class PythonAbi(str, Enum):
+    """What of Python's C API the library of a kernel may use."""
+
+    CPYTHON = "cpython"
+
+    def __str__(self) -> str:
+        return self.value
+
+
 class Framework(str, Enum):
     """The framework table a config has."""
 

@@ -1,10 +1,13 @@
 """The framework of the current environment, for builds without isolation, and whether it is the one of a cell."""
 
-from builder.build.framework import FrameworkIdentity, identity_of
+from pathlib import Path
+
+from builder.build.framework import FrameworkIdentity, identity_of, python_of_torch
 from builder.build.spec import InstalledPackages
 from builder.config import Backend, Framework
 from builder.errors import NotHereError
 from builder.matrix import Cell
+from builder.matrix.variant import dotted
 from builder.toolchain.installed import Current
 
 
@@ -22,7 +25,21 @@ def found(cell: Cell, has: Current) -> tuple[InstalledPackages, FrameworkIdentit
         )
     framework = identity_of(cell.framework, site)
     _require(cell, framework)
+    _require_python(cell, site)
     return InstalledPackages(python=has.python, site_packages=site), framework
+
+
+def _require_python(cell: Cell, site_packages: Path) -> None:
+    """Refuse a torch for another Python than the cell's, where it is for one alone."""
+    if cell.python is None:
+        return
+    python = python_of_torch(site_packages)
+    if not f"{python}-".startswith(f"cpython-{cell.python.removeprefix('cp')}-"):
+        raise NotHereError(
+            f"{cell.variant} needs a torch for Python {dotted(cell.python)}; the current environment has one for "
+            f"'{python}'",
+            help=f"name a Python {dotted(cell.python)} that has torch with --python, or build with isolation",
+        )
 
 
 def _require(cell: Cell, found: FrameworkIdentity) -> None:

@@ -166,6 +166,7 @@ class Preparer:
             finders=places,
             preferred=self.options.python,
             search=lambda tag: interpreters.find(tag, finders=places, processes=self.processes),
+            only=cell.python,
         )
         wanted = self.known.environment(replace(requirement, python=found.tag))
         headers = header_folders.wheels(self.kernel.config, cell.backend, environ=self.options.environ)

@@ -5,12 +5,13 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder.environment.indexes import Finders, uv_binary
 from builder.errors import NotHereError, ToolError
-from builder.pins import MissingPinsError, Pins, Requirement, dotted
+from builder.matrix.variant import dotted
+from builder.pins import MissingPinsError, Pins, Requirement
 from builder.run import Processes, run
 
 _QUESTION = """
@@ -70,16 +71,20 @@ def interpreter_for(
     finders: Finders,
     preferred: Path | None = None,
     search: Callable[[str], Path | None] | None = None,
+    only: str | None = None,
 ) -> Interpreter:
     """Return a Python for which `requirement` is pinned: `preferred`, the running one, or the newest that is installed.
 
-    `search` finds a Python by its tag in place of uv: a caller with many requirements can remember what was found.
+    With `only` it is the Python of this tag. `search` finds a Python by its tag in place of uv: a caller with many
+    requirements can remember what was found.
 
     Raises:
         MissingPinsError: there are no pins for any Python.
         NoPythonError: there are, and none of these Pythons is on this machine.
     """
-    pinned = pins.pinned_pythons(requirement)
+    if only is not None:
+        pins.environment(replace(requirement, python=only))
+    pinned = pins.pinned_pythons(requirement) if only is None else (only,)
     for at_hand in (None if preferred is None else named(preferred), running()):
         if at_hand is not None and at_hand.tag in pinned:
             return at_hand

@@ -13,7 +13,8 @@ from builder.environment.fetch import LIMITS, install
 from builder.environment.indexes import Finders, uv_binary
 from builder.errors import ToolError
 from builder.files import write_atomic
-from builder.pins import PinSet, dotted
+from builder.matrix.variant import dotted
+from builder.pins import PinSet
 from builder.run import Processes, run
 from builder.store import Store
 from builder.toolchain import cuda_wheels

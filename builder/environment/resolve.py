@@ -13,7 +13,8 @@ from builder.environment.fetch import LIMITS
 from builder.environment.indexes import uv_binary
 from builder.errors import ToolError
 from builder.matrix import systems
-from builder.pins import Part, PinnedWheel, Pins, dotted, pin_file
+from builder.matrix.variant import dotted
+from builder.pins import Part, PinnedWheel, Pins, pin_file
 from builder.run import run
 
 DEPLOYMENT_TARGET = "14.0"

@@ -63,4 +63,5 @@ CODES = {
     "B125": "a source that needs Python's headers",
     "B126": "a [build] table, which the public kernel-builder refuses",
     "B127": "a call to a function that is newer than glibc 2.28",
+    "B140": "a key 'python-abi', which the public kernel-builder refuses",
 }

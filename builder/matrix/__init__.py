@@ -66,6 +66,8 @@ class Cell:
     compute: str
     stable_abi: Version | None = None
     tvm_ffi: Version | None = None
+    python: str | None = None
+    """The one Python that the library is for, such as `cp312`; None where one library serves them all."""
     bundle: bool = True
     set: str = "release"
 
@@ -115,7 +117,8 @@ def decide(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> 
             continue
         request = requests[row.backend]
         first = candidates[newest[_group(request, row)]] if request.merges else row
-        decisions.append(_keep(request, row, newest=first, taken=taken))
+        each = row.of_each_python() if request.each_python else (row,)
+        decisions += [_keep(request, one, newest=one if one is not row else first, taken=taken) for one in each]
     return tuple(decisions)
 
 
@@ -186,7 +189,7 @@ def _cell(request: BackendRequest, row: Row) -> Cell:
     elif stable is not None:
         variant = f"torch-stable-abi{stable.major}{stable.minor}-{row.compute}-{row.system}"
     else:
-        variant = str(row.variant)
+        variant = str(row.variant) if row.python is None else f"{row.variant}-{row.python}"
     return Cell(
         variant=variant,
         framework=framework,
@@ -197,6 +200,7 @@ def _cell(request: BackendRequest, row: Row) -> Cell:
         compute=row.compute,
         stable_abi=stable,
         tvm_ffi=tvm_ffi,
+        python=row.python,
         bundle=row.bundle,
         set=row.set,
     )

@@ -1,12 +1,13 @@
 """The rows of the build matrix, and the rules that leave a row out."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from builder import resources, toml
 from builder.config import Backend, Config, Framework, Version
+from builder.matrix.variant import dotted
 
 SETS = ("release", "preview")
 """The sets of rows; a set that is not named is not looked at."""
@@ -29,10 +30,19 @@ class Row:
     bundle: bool
     noarch: bool
     set: str
+    pythons: tuple[str, ...] = ()
+    """Tags of the Pythons that this torch has."""
+    python: str | None = None
+    """The one of them that the row is for, where a kernel has a cell for each."""
 
     def __str__(self) -> str:
         toolkit = "" if self.toolkit is None else f" {self.toolkit}"
-        return f"torch {self.torch}, {self.backend.value}{toolkit}, {self.system}"
+        python = "" if self.python is None else f", Python {dotted(self.python)}"
+        return f"torch {self.torch}, {self.backend.value}{toolkit}, {self.system}{python}"
+
+    def of_each_python(self) -> tuple["Row", ...]:
+        """Return the row for each Python that its torch has."""
+        return tuple(replace(self, python=python) for python in self.pythons)
 
 
 @cache
@@ -44,10 +54,11 @@ def rows() -> tuple[Row, ...]:
 def read(text: str) -> tuple[Row, ...]:
     """Return the rows of a matrix file."""
     table = toml.loads(text)
-    return tuple(_row(row, name) for name in SETS for row in table[name]["cell"])
+    pythons = table.get("pythons", {})
+    return tuple(_row(row, name, pythons) for name in SETS for row in table[name]["cell"])
 
 
-def _row(row: dict[str, Any], name: str) -> Row:
+def _row(row: dict[str, Any], name: str, pythons: Mapping[str, list[str]]) -> Row:
     tvm_ffi = row.get("tvm-ffi")
     return Row(
         torch=Version(row["torch"]),
@@ -61,6 +72,7 @@ def _row(row: dict[str, Any], name: str) -> Row:
         bundle=row.get("bundle", True),
         noarch=row.get("noarch", False),
         set=name,
+        pythons=tuple(pythons.get(row["torch"], ())),
     )
 
 
@@ -87,6 +99,8 @@ class BackendRequest:
     toolkits: frozenset[Version] | None
     merges: bool
     """Whether rows share a cell."""
+    each_python: bool
+    """Whether a row has a cell for each Python of its torch."""
 
     @classmethod
     def of(cls, config: Config, backend: Backend) -> "BackendRequest":
@@ -102,6 +116,7 @@ class BackendRequest:
             stable=stable,
             toolkits=None if named is None else frozenset(map(minor, named)),
             merges=noarch or stable is not None,
+            each_python=config.of_each_python(backend),
         )
 
 

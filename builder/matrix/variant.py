@@ -16,7 +16,7 @@ _COMPUTE = "|".join(
 )
 _NAME = re.compile(
     r"(?P<framework>torch-stable-abi|torch|tvm-ffi)(?P<version>[0-9]{2,})(?P<cxx11>-cxx11)?"
-    rf"-(?P<compute>{_COMPUTE})-(?P<system>{System.pattern})",
+    rf"-(?P<compute>{_COMPUTE})-(?P<system>{System.pattern})(?:-(?P<python>cp[0-9]{{2,}}))?",
     re.ASCII,
 )
 _NAME_PREFIX = {"torch.stable": "torch-stable-abi", "tvmffi": "tvm-ffi"}
@@ -55,6 +55,8 @@ class Variant:
     compute: str
     system: str | None
     """`<cpu>-<os>`; None for noarch."""
+    python: str | None = None
+    """The one Python that the library is for, such as `cp312`; None where one serves them all."""
 
     @classmethod
     def parse(cls, name: str) -> "Variant":
@@ -70,6 +72,8 @@ class Variant:
         stable = match["framework"] == "torch-stable-abi"
         if bool(match["cxx11"]) != (not tvm_ffi and not stable and match["system"].endswith("-linux")):
             raise ValueError(f"{name!r}: '-cxx11' belongs to the names of torch on linux, and only there")
+        if match["python"] and (tvm_ffi or stable):
+            raise ValueError(f"{name!r}: a Python belongs to the names of torch, and not to those of a stable ABI")
         digits = match["version"]
         return cls(
             framework=Framework.TVM_FFI if tvm_ffi else Framework.TORCH,
@@ -78,6 +82,7 @@ class Variant:
             backend=backend_of(match["compute"]),
             compute=match["compute"],
             system=match["system"],
+            python=match["python"],
         )
 
     @classmethod
@@ -95,14 +100,15 @@ class Variant:
         raise ValueError(f"{name!r} is not a variant name, such as 'torch213-cxx11-cu130-x86_64-linux' or 'torch-cuda'")
 
     @classmethod
-    def of_wheel(cls, label: str, platform: str) -> "Variant":
-        """Return the variant of a wheel, from its version label and a platform tag of its name.
+    def of_wheel(cls, label: str, platform: str, *, python: str | None = None) -> "Variant":
+        """Return the variant of a wheel, from its version label and a tag of its name: platform, and `python_of` it.
 
         Raises:
             ValueError: the label is of no variant, or the platform of no system.
         """
         name = _LABEL_PREFIX.sub(lambda found: _NAME_PREFIX[found[0]], label).replace(".", "-")
-        variant = cls.parse(name if platform == "any" else f"{name}-{_system(platform)}")
+        suffix = "" if python is None else f"-{python}"
+        variant = cls.parse(name if platform == "any" else f"{name}-{_system(platform)}{suffix}")
         if variant.label != label:
             raise ValueError(f"{label!r} is not the label of {variant}: that is {variant.label!r}")
         return variant
@@ -134,7 +140,18 @@ class Variant:
         if self.stable:
             return f"torch-stable-abi{digits}-{self.compute}-{self.system}"
         cxx11 = "-cxx11" if self.system.endswith("-linux") else ""
-        return f"torch{digits}{cxx11}-{self.compute}-{self.system}"
+        python = "" if self.python is None else f"-{self.python}"
+        return f"torch{digits}{cxx11}-{self.compute}-{self.system}{python}"
+
+
+def python_of(interpreter: str, abi: str) -> str | None:
+    """Return the one Python that the tags of a wheel allow, such as `cp312` of `cp312-cp312`; None for several."""
+    return interpreter if interpreter == abi and interpreter.startswith("cp") else None
+
+
+def dotted(python: str) -> str:
+    """Spell a Python tag as a version: `cp311` is `3.11`."""
+    return re.sub(r"^cp(\d)(\d+)$", r"\1.\2", python)
 
 
 def _system(platform: str) -> str:

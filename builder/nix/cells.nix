@@ -32,8 +32,9 @@ let
     let
       version =
         if cell.tvm-ffi != null then "tvm-ffi ${cell.tvm-ffi}" else "torch ${cell.torch}";
+      python = if cell ? python then ", for Python ${dotted cell.python}" else "";
     in
-    "${version} ${cell.compute} on ${cell.system}";
+    "${version} ${cell.compute} on ${cell.system}${python}";
 
   toolkitName = cell: "${cell.backend}-${util.minor cell.toolkit}";
 
@@ -54,7 +55,9 @@ let
     set: cell:
     let
       need = pins.need cell;
-      known = filter (tag: pins.environment need tag != null) pins.pythons;
+      known = filter (
+        tag: (need.only or tag) == tag && pins.environment need tag != null
+      ) pins.pythons;
       tags = environment.pythons set pins need;
     in
     if known == [ ] then

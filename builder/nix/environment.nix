@@ -116,12 +116,14 @@ in
     };
 
   /**
-    The Pythons of a package set that have pins for a need, the newest first.
+    The Pythons of a package set that have pins for a need, the newest first; of a cell that is for one, only that.
 
     # Type
     pythons :: PackageSet -> Pins -> Need -> [ String ]
   */
   pythons =
     set: pins: need:
-    filter (tag: set.pythons ? ${tag} && pins.environment need tag != null) (util.reverse pins.pythons);
+    filter (
+      tag: (need.only or tag) == tag && set.pythons ? ${tag} && pins.environment need tag != null
+    ) (util.reverse pins.pythons);
 }

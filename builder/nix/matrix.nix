@@ -35,6 +35,7 @@ let
         noarch = false;
         toolkit = null;
         inherit set;
+        pythons = table.pythons.${row.torch} or [ ];
       }
       // row
     ) table.${set}.cell;
@@ -51,6 +52,7 @@ let
     in
     {
       inherit noarch;
+      each-python = !noarch && (kernel.torch or { }) ? python-abi;
       stable =
         if noarch then
           null
@@ -124,6 +126,19 @@ let
         else
           row.variant;
     };
+
+  /**
+    The cells of a row: one, or one for each Python that its torch has.
+  */
+  cellsOf =
+    kernel: row:
+    let
+      one = cell kernel row;
+    in
+    if (request kernel row.backend).each-python then
+      map (python: one // { inherit python; variant = "${one.variant}-${python}"; }) row.pythons
+    else
+      [ one ];
 in
 {
   inherit rows;
@@ -161,5 +176,5 @@ in
         found: new:
         if any (old: old.variant == new.variant && old.system == new.system) found then found else found ++ [ new ];
     in
-    foldl' add [ ] (concatMap (row: if beaten row then [ ] else [ (cell kernel row) ]) candidates);
+    foldl' add [ ] (concatMap (row: if beaten row then [ ] else cellsOf kernel row) candidates);
 }

@@ -113,7 +113,8 @@ in
       recipe = "${cell.framework}${stable}${cuda}";
       version = if cell.tvm-ffi != null then cell.tvm-ffi else cell.torch;
       inherit (cell) compute system;
-    };
+    }
+    // (if cell ? python then { only = cell.python; } else { });
 
   /**
     The wheels of one part; none where it is not pinned.

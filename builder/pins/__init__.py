@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from builder import resources
 from builder.config import Backend, Framework
 from builder.errors import NotHereError
 from builder.matrix import Cell, systems
+from builder.matrix.variant import dotted
 from builder.pins import pin_file
 
 FILE = resources.DATA / "pins.toml"
@@ -232,11 +232,6 @@ class Pins:
             help="add them with `builder pins update` where the index of these wheels can be reached, "
             "or build against an installed torch with --no-isolation",
         )
-
-
-def dotted(python: str) -> str:
-    """Spell a Python tag as a version: `cp311` is `3.11`."""
-    return re.sub(r"^cp(\d)(\d+)$", r"\1.\2", python)
 
 
 def load(file: Path = FILE) -> Pins:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.config import Backend, Framework, Version
-from builder.matrix.variant import SYSTEMS, Variant, compute_name
+from builder.matrix.variant import SYSTEMS, Variant, compute_name, python_of
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,8 @@ from builder.matrix.variant import SYSTEMS, Variant, compute_name
         ("torch-stable-abi210-metal-aarch64-darwin", "torch", "2.10", "metal", "torch.stable210.metal"),
         ("tvm-ffi01-xpu20253-x86_64-linux", "tvm-ffi", "0.1", "xpu", "tvmffi01.xpu20253"),
         ("torch212-cxx11-rocm72-x86_64-linux", "torch", "2.12", "rocm", "torch212.cxx11.rocm72"),
+        ("torch213-cxx11-cu130-x86_64-linux-cp312", "torch", "2.13", "cuda", "torch213.cxx11.cu130"),
+        ("torch213-cpu-aarch64-darwin-cp310", "torch", "2.13", "cpu", "torch213.cpu"),
         ("torch-cuda", "torch-noarch", None, "cuda", "torch.cuda"),
         ("torch-npu", "torch-noarch", None, "cann", "torch.npu"),
     ],
@@ -46,6 +48,9 @@ def test_a_name_is_taken_apart_and_put_together(name, framework, version, backen
         pytest.param("torch2-cxx11-cpu-x86_64-linux", id="one digit"),
         pytest.param("torch213-cxx11-cpu-x86_64-linux\n", id="newline"),
         pytest.param("torch\uff12\uff11\uff13-cxx11-cpu-x86_64-linux", id="digits that are not ASCII"),
+        pytest.param("torch213-cxx11-cpu-x86_64-linux-cp3", id="half a Python"),
+        pytest.param("torch213-cxx11-cpu-x86_64-linux-abi3", id="an abi for many Pythons"),
+        pytest.param("torch-cuda-cp312", id="noarch for one Python"),
         pytest.param("../torch213-cxx11-cpu-x86_64-linux", id="path"),
         pytest.param("${{ github.token }}", id="expression"),
     ],
@@ -65,13 +70,16 @@ def variants(draw):
         )
     backend = draw(st.sampled_from((Backend.CPU, Backend.CUDA, Backend.METAL, Backend.ROCM, Backend.XPU)))
     toolkit = f"{draw(st.integers(1, 2099))}.{draw(st.integers(0, 30))}"
+    stable = framework is Framework.TORCH and draw(st.booleans())
+    python = None if stable or framework is not Framework.TORCH else draw(st.none() | st.integers(10, 999))
     return Variant(
         framework=framework,
         version=Version(f"{draw(st.integers(0, 9))}.{draw(st.integers(0, 99))}"),
-        stable=framework is Framework.TORCH and draw(st.booleans()),
+        stable=stable,
         backend=backend,
         compute=compute_name(backend, toolkit),
         system=draw(st.sampled_from(SYSTEMS)),
+        python=None if python is None else f"cp{python}",
     )
 
 
@@ -84,6 +92,18 @@ def test_parsing_undoes_printing(variant):
 def test_any_text_is_a_name_or_is_refused(text):
     with contextlib.suppress(ValueError):
         assert str(Variant.parse(text)) == text
+
+
+@pytest.mark.parametrize("name", ["torch-stable-abi210-cpu-x86_64-linux-cp312", "tvm-ffi01-cpu-x86_64-linux-cp312"])
+def test_only_a_library_of_one_torch_is_for_one_python(name):
+    with pytest.raises(ValueError, match="a Python belongs to the names of torch"):
+        Variant.parse(name)
+
+
+def test_the_python_of_a_wheel_comes_from_its_tags_and_is_not_in_its_label():
+    variant = Variant.of_wheel("torch213.cxx11.cpu", "manylinux_2_28_x86_64", python=python_of("cp312", "cp312"))
+    assert (str(variant), variant.label) == ("torch213-cxx11-cpu-x86_64-linux-cp312", "torch213.cxx11.cpu")
+    assert [python_of(*tag) for tag in (("py3", "none"), ("cp39", "abi3"), ("cp313", "cp313t"))] == [None, None, None]
 
 
 def test_a_backend_with_toolkits_needs_one():

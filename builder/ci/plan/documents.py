@@ -73,6 +73,7 @@ def _cell(cell: Cell, place: RunsOn) -> dict[str, Any]:
         "torch": str(cell.torch),
         "toolkit": cell.toolkit,
         "stable_abi": None if cell.stable_abi is None else str(cell.stable_abi),
+        **({} if cell.python is None else {"python": cell.python}),
         "bundle": cell.bundle,
         "runner": place.runner,
         "container": place.container,
