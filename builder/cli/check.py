@@ -2,14 +2,14 @@
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from builder import terminal
-from builder.cli import completing
-from builder.cli.arguments import kernel_argument
-from builder.kernel import CONFIG
+from builder.cli import completing, several
+from builder.cli.several import NamedKernels, Refusal, kernels_argument
 from builder.lint.report import CheckReport
 
 FORMATS = ("text", "json", "sarif", "github")
@@ -25,7 +25,7 @@ def _explain(ctx: click.Context, _: click.Parameter, code: str | None) -> None:
 
 
 @click.command()
-@kernel_argument
+@kernels_argument
 @click.option("--strict", is_flag=True, help="Make every warning an error.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Format of the report.")
 @click.option(
@@ -37,18 +37,18 @@ def _explain(ctx: click.Context, _: click.Parameter, code: str | None) -> None:
     callback=_explain,
     help="Explain a code, such as B120.",
 )
-def command(*, kernel: Path, strict: bool, format_: str) -> int:
-    """Find what is wrong with a kernel before it is built: its config, its files, the ops it registers.
+def command(*, named: NamedKernels, strict: bool, format_: str) -> int:
+    """Find what is wrong with kernels before they are built: the config, the files, the ops they register.
 
     Exits with 2 when there is an error, and with 0 otherwise.
     """
-    from builder import lint  # noqa: PLC0415  `--help` needs none of it
-
-    directory = kernel.parent if kernel.name == CONFIG else kernel
-    report = lint.inspect(directory)
-    report = report.strict() if strict else report
+    reports = {folder: _inspected(folder, strict=strict) for folder in named.folders}
     color = _wants_color()
-    shown = _render(report, format_, color=color)
+    clashes = several.load(named).clashes if named.several else ()
+    if named.several:
+        shown = _render_all(reports, format_, clashes, color=color)
+    else:
+        shown = _render(reports[named.folders[0]], format_, color=color)
     match format_:
         case "text":
             terminal.out(shown, end="", styled=color)
@@ -56,7 +56,14 @@ def command(*, kernel: Path, strict: bool, format_: str) -> int:
             terminal.annotations(shown)
         case _:
             terminal.document(shown)
-    return 2 if report.refused else 0
+    return 2 if several.say(clashes) or any(report.refused for report in reports.values()) else 0
+
+
+def _inspected(folder: Path, *, strict: bool) -> CheckReport:
+    from builder import lint  # noqa: PLC0415  `--help` needs none of it
+
+    report = lint.inspect(folder)
+    return report.strict() if strict else report
 
 
 def _render(report: CheckReport, format_: str, *, color: bool) -> str:
@@ -72,6 +79,22 @@ def _render(report: CheckReport, format_: str, *, color: bool) -> str:
             return github.render(report)
         case _:
             return text.render(report, color=color)
+
+
+def _render_all(reports: Mapping[Path, CheckReport], format_: str, clashes: Sequence[Refusal], *, color: bool) -> str:
+    """Return the document of several kernels."""
+    from builder.lint.report import github, json, sarif, text  # noqa: PLC0415
+
+    match format_:
+        case "json":
+            documents = {folder.as_posix(): report for folder, report in reports.items()}
+            return json.render_all(documents, errors=several.texts(clashes))
+        case "sarif":
+            return sarif.render(*reports.values())
+        case "github":
+            return "".join(map(github.render, reports.values()))
+        case _:
+            return text.render_all(tuple(reports.values()), color=color)
 
 
 def _wants_color() -> bool:

@@ -1,19 +1,19 @@
 """`builder matrix`: show the cells of a kernel, and why the others are left out."""
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from builder import kernel as kernels
 from builder import matrix, terminal
-from builder.ci.plan import CiJob, CiPlan, make, text, without_stored
+from builder.ci.plan import CiJob, CiPlan, make, text
 from builder.ci.plan.runners import Runners, parse
-from builder.cli.arguments import Name, kernel_argument, store_option
+from builder.cli import several
+from builder.cli.arguments import Name, store_option
+from builder.cli.narrowing import Narrowing
 from builder.cli.selecting import backends_option, sets_option, unbundled_option
+from builder.cli.several import NamedKernels, kernels_argument
 from builder.config.values import Backend
-from builder.matrix import Cell
 from builder.matrix.selection import Scope, require_cells
 from builder.matrix.variant import SYSTEMS
 
@@ -21,7 +21,7 @@ FORMATS = ("table", "names", "json", "github", "gitlab")
 
 
 @click.command()
-@kernel_argument
+@kernels_argument
 @click.option("--format", "form", type=Name("format", FORMATS), default="table", help="How to show them.")
 @unbundled_option
 @sets_option
@@ -35,7 +35,7 @@ FORMATS = ("table", "names", "json", "github", "gitlab")
 @store_option
 @click.option("--runner", "runners", multiple=True, metavar="SYSTEM=LABEL", help="Build a system on this runner.")
 def command(
-    kernel: Path,
+    named: NamedKernels,
     form: str,
     *,
     unbundled: bool,
@@ -49,19 +49,20 @@ def command(
     skip_stored: bool,
     store: Path,
     runners: tuple[str, ...],
-) -> None:
-    """Show the cells of a kernel: one wheel each."""
+) -> int:
+    """Show the cells of kernels: one wheel each."""
     if (explain or show_savings) and form != "table":
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
     places = parse(runners, gitlab=form == "gitlab")
     scope = Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled)
-    selected = plan = make(kernels.load(kernel), matrix.rows(), scope)
-    if changed_since is not None:
-        from builder.ci.plan.changes import changed_since as since  # noqa: PLC0415  start-up time
+    narrowing = Narrowing(changed_since=changed_since, store=store if skip_stored else None)
+    if named.several:
+        from builder.cli import plans  # noqa: PLC0415  start-up time
 
-        plan = since(plan, changed_since, matrix.rows())
-    if skip_stored:
-        plan = without_stored(plan, _stored(plan, store))
+        asked = plans.Asked(form=form, explain=explain, savings=show_savings, shards=shards, places=places)
+        return plans.show(several.load(named), scope, narrowing, asked)
+    selected = make(kernels.load(named.folders[0]), matrix.rows(), scope)
+    plan = narrowing.of(selected)
     if explain:
         from builder.ci.plan import savings  # noqa: PLC0415  start-up time
 
@@ -73,22 +74,7 @@ def command(
         terminal.out(savings.shown(plan, matrix.rows()), end="")
     elif not explain:
         terminal.document(_shown(plan, form, places, shards))
-
-
-def _stored(plan: CiPlan, store: Path) -> Callable[[Cell], bool]:
-    """Return whether a cell's wheel is in the store; only cells of this machine's system can have a key here."""
-    from builder import toolchain  # noqa: PLC0415  start-up time
-    from builder.engine import budget, dry_run  # noqa: PLC0415
-    from builder.engine.options import Options  # noqa: PLC0415
-    from builder.store import Store  # noqa: PLC0415
-
-    here = toolchain.system()
-    options = Options(store=Store(store), output=Path(), limits=budget.machine(), environ=dict(os.environ))
-    cells = tuple(cell for cell in plan.cells if cell.system == here)
-    found = dry_run.preview(plan.kernel, cells, options)
-    # By name: a noarch wheel is the same for every system.
-    hits = {one.cell.variant for one in found if one.action == "hit"}
-    return lambda cell: cell.variant in hits
+    return 0
 
 
 def _shown(plan: CiPlan, form: str, places: Runners, shards: int | None) -> str:

@@ -1,7 +1,7 @@
 """The options that select cells, such as --variant, --backend, --set and --all, and the cells that they name."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -117,6 +117,37 @@ def _target(
             help=f"name architectures of {titles}",
         )
     return asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopedKernels:
+    """Kernels with the scope of each, and why others have no part in what is asked for."""
+
+    scopes: tuple[tuple[Kernel, Scope], ...]
+    left_out: Mapping[str, str]
+    """Reason by the name of the kernel."""
+
+
+def among(kernels: Sequence[Kernel], scope: Scope) -> ScopedKernels:
+    """Return the scope of each of several kernels: those of the backends that it has.
+
+    Raises:
+        BuilderError: the scope names a backend that none of them has.
+    """
+    scopes: list[tuple[Kernel, Scope]] = []
+    left_out: dict[str, str] = {}
+    for backend in scope.backends:
+        if kernels and not any(backend in kernel.config.general.backends for kernel in kernels):
+            raise BuilderError(
+                f"none of {len(kernels)} kernels has the backend '{backend}'", help="name one that a kernel has"
+            )
+    for kernel in kernels:
+        own = tuple(backend for backend in scope.backends if backend in kernel.config.general.backends)
+        if scope.backends and not own:
+            left_out[kernel.config.general.name] = f"no backend {' or '.join(map(str, scope.backends))}"
+        else:
+            scopes.append((kernel, replace(scope, backends=own)))
+    return ScopedKernels(scopes=tuple(scopes), left_out=left_out)
 
 
 def cells(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = ()) -> tuple[Cell, ...]:

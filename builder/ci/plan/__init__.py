@@ -45,11 +45,26 @@ class CiJob:
     place: RunsOn
     cells: tuple[Cell, ...]
     seconds: float
+    kernels: tuple[Kernel, ...] = ()
+    """The kernel of each cell, where the plan is of several."""
 
     @property
     def variants(self) -> str:
-        """The names of its cells, a space between two."""
-        return " ".join(cell.variant for cell in self.cells)
+        """The names of its cells, a space between two; where the plan is of several kernels, `KERNEL:VARIANT`."""
+        if not self.kernels:
+            return " ".join(cell.variant for cell in self.cells)
+        pairs = zip(self.kernels, self.cells, strict=True)
+        return " ".join(f"{kernel.config.general.name}:{cell.variant}" for kernel, cell in pairs)
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """The folders of its kernels, where the plan is of several."""
+        return tuple(dict.fromkeys(kernel.root.as_posix() for kernel in self.kernels))
+
+    @property
+    def minutes(self) -> int:
+        """About how long it takes."""
+        return max(1, round(self.seconds / 60))
 
 
 def make(kernel: Kernel, among: Iterable[Row], scope: Scope) -> CiPlan:

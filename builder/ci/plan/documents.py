@@ -30,6 +30,25 @@ def document(plan: CiPlan, runners: Runners, jobs: Sequence[CiJob] | None) -> st
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def several(
+    plans: Mapping[str, CiPlan],
+    runners: Runners,
+    jobs: Sequence[CiJob] | None,
+    *,
+    left_out: Mapping[str, str],
+    errors: Mapping[str, str],
+) -> str:
+    """Return the JSON document of several plans: that of each by its folder, and what keeps others out of it."""
+    inner = ",\n".join(
+        f"{json.dumps(folder)}: {document(plan, runners, None).rstrip()}" for folder, plan in plans.items()
+    )
+    parts = [f'"kernels": {{\n{inner}\n}}' if plans else '"kernels": {}']
+    parts += [f'"left-out": {json.dumps(dict(left_out))}', f'"errors": {json.dumps(dict(errors))}']
+    if jobs is not None:
+        parts.append(f'"jobs": {_array([_job(job) for job in jobs])}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
 def github(jobs: Iterable[CiJob]) -> str:
     """Return the matrix of a GitHub workflow, on one line; `{"include": []}` when nothing is left to build.
 
@@ -58,7 +77,10 @@ def gitlab(jobs: Iterable[CiJob]) -> str:
             "extends": ".builder-build",
             "tags": [entry["runner"]],
             "image": entry["container"] or data()["gitlab"]["image"][job.system],
-            "variables": {"BUILDER_VARIANTS": entry["variants"]},
+            "variables": {
+                "BUILDER_VARIANTS": entry["variants"],
+                **({"BUILDER_DIRECTORIES": entry["directories"]} if job.kernels else {}),
+            },
         }
     # GitLab refuses a pipeline without a job.
     return json.dumps(pipeline or {"nothing-to-build": {"script": ["echo nothing changed"]}}, indent=2) + "\n"
@@ -106,8 +128,21 @@ def _job(job: CiJob) -> dict[str, Any]:
         "runner": job.place.runner,
         "container": job.place.container or "",
         "variants": job.variants,
-        "minutes": max(1, round(job.seconds / 60)),
+        "minutes": job.minutes,
+        **({"directories": _words(job.directories)} if job.kernels else {}),
     }
+
+
+def _words(folders: Sequence[str]) -> str:
+    """Return folders as words of one text.
+
+    Raises:
+        BuilderError: the name of one has several words.
+    """
+    for folder in folders:
+        if len(folder.split()) != 1:
+            raise BuilderError(f"directory {json.dumps(folder)} cannot stand in a workflow", help="rename it")
+    return " ".join(folders)
 
 
 def _checked(entry: dict[str, Any]) -> dict[str, Any]:

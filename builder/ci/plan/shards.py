@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from builder.ci.plan import CiJob, RunsOn
 from builder.errors import BuilderError
+from builder.kernel import Kernel
 from builder.matrix import Cell
 
 MOST_JOBS = 256
@@ -14,11 +15,26 @@ MOST_JOBS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A cell to build, and what it costs."""
+
+    cell: Cell
+    cost: float
+    """Expected seconds."""
+    kernel: Kernel | None = None
+    """Whose cell it is, where a plan is of several kernels."""
+
+    @property
+    def owner(self) -> str:
+        """The name of its kernel, where a plan is of several."""
+        return "" if self.kernel is None else str(self.kernel.config.general.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
     name: str
     place: RunsOn
-    cells: tuple[Cell, ...]
-    costs: tuple[float, ...]
+    work: tuple[Work, ...]
 
 
 def jobs(
@@ -35,14 +51,32 @@ def jobs(
     Raises:
         BuilderError: `shards` is out of range or fewer than the places, or a matrix would be too large.
     """
-    if shards is not None and not 1 <= shards <= MOST_JOBS:
-        raise BuilderError(f"{shards} shards: a matrix has 1 to {MOST_JOBS} jobs", help=f"pass 1 to {MOST_JOBS}")
-    groups = _groups(cells, place=place, seconds=seconds)
-    if len(groups) > MOST_JOBS:
+    groups = _groups([Work(cell=cell, cost=seconds(cell)) for cell in cells], place=place)
+    if shards is None and len(groups) > MOST_JOBS:
         raise BuilderError(
             f"the plan needs {len(groups)} jobs, and a matrix has at most {MOST_JOBS}",
             help="plan a part of it: pass --backend or --system, and run one workflow for each part",
         )
+    return _shared(groups, shards=shards)
+
+
+def of_several(work: Sequence[Work], *, place: Callable[[Cell], RunsOn], shards: int | None) -> tuple[CiJob, ...]:
+    """Return one job for each kernel, backend, system and container.
+
+    Where these are more than a matrix has, or than `shards`, kernels share jobs of their backend, system and container.
+
+    Raises:
+        BuilderError: `shards` is out of range or fewer than the places.
+    """
+    groups = _groups(work, place=place)
+    if shards is None and len(groups) <= MOST_JOBS:
+        return _shared(groups, shards=None)
+    return _shared(_groups(work, place=place, together=True), shards=MOST_JOBS if shards is None else shards)
+
+
+def _shared(groups: Sequence[_Group], *, shards: int | None) -> tuple[CiJob, ...]:
+    if shards is not None and not 1 <= shards <= MOST_JOBS:
+        raise BuilderError(f"{shards} shards: a matrix has 1 to {MOST_JOBS} jobs", help=f"pass 1 to {MOST_JOBS}")
     if shards is None:
         return tuple(job for group in groups for job in _split(group, 1))
     if shards < len(groups):
@@ -56,69 +90,71 @@ def jobs(
     return tuple(job for group, count in zip(groups, counts, strict=True) for job in _split(group, count))
 
 
-def _groups(
-    cells: Iterable[Cell], *, place: Callable[[Cell], RunsOn], seconds: Callable[[Cell], float]
-) -> tuple[_Group, ...]:
-    members: defaultdict[tuple[str, str, RunsOn], list[Cell]] = defaultdict(list)
-    for cell in _once(cells):
-        members[cell.backend.value, cell.system, place(cell)].append(cell)
+def _groups(work: Iterable[Work], *, place: Callable[[Cell], RunsOn], together: bool = False) -> tuple[_Group, ...]:
+    """Return the work by place, that of each kernel by itself or all `together`."""
+    members: defaultdict[tuple[str, str, str, RunsOn], list[Work]] = defaultdict(list)
+    for each in _once(work):
+        cell = each.cell
+        members["" if together else each.owner, cell.backend.value, cell.system, place(cell)].append(each)
     return tuple(
-        _Group(name=_name(found, where), place=where, cells=tuple(found), costs=tuple(map(seconds, found)))
-        for (_, _, where), found in members.items()
+        _Group(name="-".join(filter(None, (owner, _name(found[0].cell, where)))), place=where, work=tuple(found))
+        for (owner, _, _, where), found in members.items()
     )
 
 
-def _once(cells: Iterable[Cell]) -> Iterator[Cell]:
+def _once(work: Iterable[Work]) -> Iterator[Work]:
     """Yield one cell of each name: only noarch cells share theirs."""
-    seen: set[str] = set()
-    for cell in cells:
-        if cell.variant not in seen:
-            seen.add(cell.variant)
-            yield cell
+    seen: set[tuple[str, str]] = set()
+    for each in work:
+        name = (each.owner, each.cell.variant)
+        if name not in seen:
+            seen.add(name)
+            yield each
 
 
-def _name(cells: Sequence[Cell], where: RunsOn) -> str:
-    """Return the unique name of a job; it has the toolkit, because containers differ by it."""
-    first = cells[0]
-    name = f"{first.backend}-{first.system}"
-    return name if where.container is None else f"{name}-{first.compute}"
+def _name(cell: Cell, where: RunsOn) -> str:
+    """Return the name of a place, unique in its kernel; it has the toolkit, because containers differ by it."""
+    name = f"{cell.backend}-{cell.system}"
+    return name if where.container is None else f"{name}-{cell.compute}"
 
 
 def _counts(groups: Sequence[_Group], shards: int) -> list[int]:
     """Return how many jobs each group gets: always one more for the one whose jobs take longest."""
     counts = [1] * len(groups)
-    totals = [sum(group.costs) for group in groups]
-    heap = [(-total, index) for index, total in enumerate(totals) if len(groups[index].cells) > 1]
+    totals = [sum(each.cost for each in group.work) for group in groups]
+    heap = [(-total, index) for index, total in enumerate(totals) if len(groups[index].work) > 1]
     heapq.heapify(heap)
     for _ in range(shards - len(groups)):
         if not heap:
             break
         _, index = heapq.heappop(heap)
         counts[index] += 1
-        if counts[index] < len(groups[index].cells):
+        if counts[index] < len(groups[index].work):
             heapq.heappush(heap, (-totals[index] / counts[index], index))
     return counts
 
 
 def _split(group: _Group, count: int) -> tuple[CiJob, ...]:
     """Give each cell, the most expensive first, to the job with the least work."""
-    order = sorted(range(len(group.cells)), key=lambda index: (-group.costs[index], index))
+    order = sorted(range(len(group.work)), key=lambda index: (-group.work[index].cost, index))
     loads = [(0.0, number) for number in range(count)]
     shares: list[list[int]] = [[] for _ in range(count)]
     for index in order:
         load, number = loads[0]
         shares[number].append(index)
-        heapq.heapreplace(loads, (load + group.costs[index], number))
+        heapq.heapreplace(loads, (load + group.work[index].cost, number))
     return tuple(_job(group, sorted(share), number=number, count=count) for number, share in enumerate(shares))
 
 
 def _job(group: _Group, share: Sequence[int], *, number: int, count: int) -> CiJob:
-    first = group.cells[0]
+    work = tuple(group.work[index] for index in share)
+    first = work[0].cell
     return CiJob(
         name=group.name if count == 1 else f"{group.name}-{number + 1}of{count}",
         backend=first.backend,
         system=first.system,
         place=group.place,
-        cells=tuple(group.cells[index] for index in share),
-        seconds=sum(group.costs[index] for index in share),
+        cells=tuple(each.cell for each in work),
+        seconds=sum(each.cost for each in work),
+        kernels=tuple(each.kernel for each in work if each.kernel is not None),
     )

@@ -1,6 +1,6 @@
 """A plan as text: its cells, and the decision about every row."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from builder.ci.plan import CiJob, CiPlan
 from builder.matrix import Decision
@@ -55,12 +55,17 @@ def _table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> Iterator[str]:
 def _footnotes(plan: CiPlan) -> Iterator[str]:
     found = list(_remarks(plan))
     found += [plan.about_rowless(backend) for backend in plan.rowless]
+    found += footnotes_of_rules(plan.skipped)
+    yield from ("", *found) if found else ()
+
+
+def footnotes_of_rules(skipped: Iterable[Decision]) -> Iterator[str]:
+    """Yield how many rows were left out for what an option of the plan decides."""
     counts: dict[str, int] = {}
-    for decision in plan.skipped:
+    for decision in skipped:
         counts[decision.rule] = counts.get(decision.rule, 0) + 1
     more = {"bundle": "more with --all", "stored": "in the store", "unchanged": "not changed"}
-    found += [f"{counts[rule]} {text}" for rule, text in more.items() if rule in counts]
-    yield from ("", *found) if found else ()
+    yield from (f"{counts[rule]} {text}" for rule, text in more.items() if rule in counts)
 
 
 def _remarks(plan: CiPlan) -> Iterator[str]:

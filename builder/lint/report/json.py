@@ -1,6 +1,7 @@
 """One JSON document, for programs."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from builder.config.text import dotted
@@ -9,9 +10,18 @@ from builder.lint.report import CheckReport, Located
 
 def render(report: CheckReport) -> str:
     """Return the document: the file, its edition, and its problems in the order of the text format."""
+    return json.dumps(_document(report), indent=2) + "\n"
+
+
+def render_all(reports: Mapping[str, CheckReport], *, errors: Mapping[str, str]) -> str:
+    """Return the document of several kernels: that of each by its folder, and what is wrong with them together."""
+    kernels = {name: _document(report) for name, report in reports.items()}
+    return json.dumps({"kernels": kernels, "errors": dict(errors)}, indent=2) + "\n"
+
+
+def _document(report: CheckReport) -> dict[str, Any]:
     problems = [_problem(located, report.file) for located in report.found]
-    document = {"file": report.file, "edition": report.edition, "problems": problems}
-    return json.dumps(document, indent=2) + "\n"
+    return {"file": report.file, "edition": report.edition, "problems": problems}
 
 
 def _problem(located: Located, file: str) -> dict[str, Any]:

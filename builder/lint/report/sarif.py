@@ -15,9 +15,10 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "note"}
 
 
-def render(report: CheckReport) -> str:
-    """Return one log with one run: the codes that occur are its rules."""
-    occurring = sorted({located.problem.code for located in report.found})
+def render(*reports: CheckReport) -> str:
+    """Return one log with one run, also of several kernels: the codes that occur are its rules."""
+    found = [located for report in reports for located in report.found]
+    occurring = sorted({located.problem.code for located in found})
     run = {
         "tool": {
             "driver": {
@@ -27,7 +28,7 @@ def render(report: CheckReport) -> str:
             }
         },
         "columnKind": "unicodeCodePoints",
-        "results": [_result(located, occurring) for located in report.found],
+        "results": [_result(located, occurring) for located in found],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
 

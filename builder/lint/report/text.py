@@ -1,5 +1,7 @@
 """The format for people: each problem with its line quoted, and a count at the end."""
 
+from collections.abc import Sequence
+
 import click
 
 from builder.config.snippet import name
@@ -13,6 +15,28 @@ def render(report: CheckReport, *, color: bool = False) -> str:
     """Return every problem, a blank line between two, and a summary."""
     parts = [problem(located, color=color) for located in report.found]
     return "\n\n".join([*parts, summary(report, color=color)]) + "\n"
+
+
+def render_all(reports: Sequence[CheckReport], *, color: bool = False) -> str:
+    """Return every problem of several kernels, a line for each that has some, and what they have together."""
+    parts = [problem(located, color=color) for report in reports for located in report.found]
+    lines = [summary(report, color=color) for report in reports if report.found]
+    lines.append(_together(reports, color=color))
+    return "\n\n".join([*parts, "\n".join(lines)]) + "\n"
+
+
+def _together(reports: Sequence[CheckReport], *, color: bool) -> str:
+    paint = _paint if color else plain
+    counts = {severity: sum(report.count(severity) for report in reports) for severity in SEVERITIES}
+    whose = {severity: sum(report.count(severity) > 0 for report in reports) for severity in SEVERITIES}
+    said = [
+        f"{count} {severity}{'s' if count != 1 else ''} in {whose[severity]}"
+        for severity, count in counts.items()
+        if count
+    ]
+    worst = next((severity for severity, count in counts.items() if count), "clean")
+    kernels = f"{len(reports)} kernel{'s' if len(reports) != 1 else ''}"
+    return f"{kernels}: {paint(', '.join(said) or 'no problems', worst)}"
 
 
 def problem(located: Located, *, color: bool = False) -> str:
