@@ -4,7 +4,7 @@ import importlib
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from builder.config import detect, v5
+from builder.config import detect, rules, v5
 from builder.config.decode import decode
 from builder.config.dump import dump
 from builder.config.text import Source
@@ -73,6 +73,9 @@ def read(source: Source, *, license: str | None = None) -> Parsed:  # noqa: A002
         path = error.path or ("general",)
         problem = source.problem(error.code, str(error), path=path, key=bool(error.path), help=error.help)
         raise source.error(problem) from error
+    broken = [source.problem(error.code, str(error), path=error.path, help=error.help) for error in rules.check(config)]
+    if broken:
+        raise source.error(*broken)
     return Parsed(config=config, schema=schema)
 
 

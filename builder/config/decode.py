@@ -135,6 +135,11 @@ def _groups(cls: type, keys: Iterable[str], path: KeyPath, findings: _Findings) 
         example = f"'[{one[0]}]'" if not path else f"'{one[0]}'"
         message = f"one of {listed(one)} is required{_in(path)}"
         findings.add("B016", message, path, help=f"add {example}")
+    for key, other in shape.needs(cls).items():
+        # Where none of the group is there, that has been reported.
+        if key in keys and other not in keys and (other not in one or present):
+            message = f"'{key}' without '{other}'{_in(path)}"
+            findings.add("B011", message, (*path, key), key=True, help=f"add '{other}', or remove '{key}'")
 
 
 def _decode(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> object:
@@ -146,7 +151,8 @@ def _decode(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> objec
         case Array():
             return _array(kind, value, path, findings)
         case Choice():
-            return _decode(kind.table if isinstance(value, dict) else kind.scalar, value, path, findings)
+            other = dict if isinstance(kind.other, Table) else list
+            return _decode(kind.other if isinstance(value, other) else kind.scalar, value, path, findings)
         case Table() | Record() | Tagged():
             return _keyed(kind, value, path, findings)
 
@@ -274,7 +280,8 @@ def _misnamed(
 
 def _mistyped(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> _Invalid:
     remedy = kinds.remedy(kind, value, findings.source.raw(path))
-    if isinstance(value, dict) and isinstance(shape.kind_at(findings.current, path), Choice):
+    current = shape.kind_at(findings.current, path)
+    if isinstance(value, dict) and isinstance(current, Choice) and isinstance(current.other, Table):
         remedy = findings.later.replace("that key", "a table")
     subject = f"'{dotted(path[-1:])}'" if isinstance(path[-1], str) else f"an entry of '{dotted(path[-2:-1])}'"
     message = f"{subject} must be {kinds.expected(kind)}, found {kinds.type_name(value)}"

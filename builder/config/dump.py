@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 from builder import toml
 from builder.config import shape
@@ -21,12 +21,25 @@ def _document(config: Config) -> Iterator[str]:
         value = getattr(config, item.name)
         if value == item.default:
             continue
+        if isinstance(item.kind, Array):
+            yield from _array_of_tables(item, value)
+            first = False
+            continue
         for header, lines in _tables((item.key,), item.kind, value):
             if not first:
                 yield ""
             first = False
             yield f"[{'.'.join(header)}]"
             yield from lines
+
+
+def _array_of_tables(item: Field, entries: Any) -> Iterator[str]:
+    """Yield each entry as a table of its own; something stands before the first one."""
+    for entry in entries:
+        ((_, lines),) = _tables((item.key,), cast("Array", item.kind).item, entry)
+        yield ""
+        yield f"[[{item.key}]]"
+        yield from lines
 
 
 def _tables(header: tuple[str, ...], kind: Kind, value: Any) -> Iterator[tuple[tuple[str, ...], list[str]]]:
@@ -70,7 +83,7 @@ def _inline(kind: Kind, value: Any) -> str:
         case Array():
             return "[" + ", ".join(_inline(kind.item, item) for item in value) + "]"
         case Choice():
-            return _inline(kind.table if isinstance(value, Mapping) else kind.scalar, value)
+            return _inline(kind.other if isinstance(value, Mapping | tuple) else kind.scalar, value)
         case Table():
             return _braces(f"{_key(key)} = {_inline(kind.value, entry)}" for key, entry in value.items())
         case Record():

@@ -64,12 +64,14 @@ def _property(item: Field, doc: str, definitions: dict[str, Schema]) -> Schema:
 
 def _groups(cls: type) -> Schema:
     one, most = shape.exactly_one(cls), shape.at_most_one(cls)
+    needs = {key: [other] for key, other in shape.needs(cls).items()}
+    groups: Schema = {"dependentRequired": needs} if needs else {}
     if one:
-        return {"oneOf": [{"required": [key]} for key in one]}
+        groups["oneOf"] = [{"required": [key]} for key in one]
     if most:
         pairs = [[first, second] for index, first in enumerate(most) for second in most[index + 1 :]]
-        return {"not": {"anyOf": [{"required": pair} for pair in pairs]}}
-    return {}
+        groups["not"] = {"anyOf": [{"required": pair} for pair in pairs]}
+    return groups
 
 
 def _kind(kind: Kind, definitions: dict[str, Schema]) -> Schema:  # noqa: PLR0911  one for each kind
@@ -86,8 +88,8 @@ def _kind(kind: Kind, definitions: dict[str, Schema]) -> Schema:  # noqa: PLR091
             return _defined(cls, definitions)
         case Tagged():
             return {"oneOf": [_defined(cls, definitions, (kind.tag, name)) for name, cls in kind.variants]}
-        case Choice(scalar=scalar, table=table):
-            return {"anyOf": [_scalar(scalar, definitions), _table(table, definitions)]}
+        case Choice(scalar=scalar, other=other):
+            return {"anyOf": [_scalar(scalar, definitions), _kind(other, definitions)]}
 
 
 def _defined(cls: type, definitions: dict[str, Schema], tag: tuple[str, str] | None = None) -> Schema:

@@ -18,7 +18,7 @@ def expected(kind: Kind) -> str:
         case Table() | Record() | Tagged():
             return "a table"
         case Choice():
-            return f"{expected(kind.scalar)} or {expected(kind.table)}"
+            return f"{expected(kind.scalar)} or {expected(kind.other)}"
         case Scalar():
             return {int: "an integer", bool: "a boolean"}.get(kind.type, "a string")
 

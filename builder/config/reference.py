@@ -28,7 +28,7 @@ def page() -> str:
 def _sections(cls: type, name: str, scalars: dict[str, type]) -> Iterator[str]:
     """Yield the section of one table, and those of the tables in it."""
     docs = shape.documentation(cls)
-    scalar_fields = [item for item in shape.fields(cls) if not item.rest and not _is_table(item.kind)]
+    scalar_fields = [item for item in shape.fields(cls) if name and not item.rest and not _is_table(item.kind)]
     tables = [item for item in shape.fields(cls) if item not in scalar_fields]
     if name:
         yield f"## `[{name}]`\n\n{description(cls)}\n"
@@ -49,7 +49,10 @@ def _nested(item: Field, parent: str, doc: str, scalars: dict[str, type]) -> Ite
         case Table(key=key, value=Record(type=cls)):
             _note(key, scalars)
             place = parent if item.rest else name
-            yield from _sections(cls, f"{place}.<{key.__name__.lower()}>", scalars)
+            called = "name" if key.__name__.endswith("Name") else key.__name__.lower()
+            yield from _sections(cls, f"{place}.<{called}>", scalars)
+        case Array(item=Record(type=cls)):
+            yield from _sections(cls, f"[{name}]", scalars)
         case _:
             raise TypeError(f"no section describes {item.kind}")
 
@@ -93,8 +96,8 @@ def _value(kind: Kind, scalars: dict[str, type]) -> str:  # noqa: PLR0911  one f
             return f"`{value}`"
         case Array(item=item):
             return f"array of {_value(item, scalars)}"
-        case Choice(scalar=scalar, table=table):
-            return f"{_value(scalar, scalars)}, or {_value(table, scalars)}"
+        case Choice(scalar=scalar, other=other):
+            return f"{_value(scalar, scalars)}, or {_value(other, scalars)}"
         case Table(key=key, value=value):
             return f"table of {_note(key, scalars)} = {_value(value, scalars)}"
         case Record(type=cls):

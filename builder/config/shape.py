@@ -63,10 +63,10 @@ class Tagged:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A scalar, or a table."""
+    """A scalar, or else a table or an array."""
 
     scalar: Scalar
-    table: Table
+    other: Table | Array
 
 
 Kind = Scalar | Constant | Array | Table | Record | Tagged | Choice
@@ -132,8 +132,8 @@ def _below(kind: Kind, part: str | int) -> Iterator[Kind]:
             yield item
         case Table(value=value):
             yield value
-        case Choice(table=table):
-            yield table.value
+        case Choice(other=other):
+            yield from _below(other, part)
         case Record(type=cls):
             yield from (item.kind for item in fields(cls) if part in (item.key, item.also))
         case Tagged(variants=variants):
@@ -151,6 +151,12 @@ def exactly_one(cls: type) -> tuple[str, ...]:
 def at_most_one(cls: type) -> tuple[str, ...]:
     """Return the keys of which a table has one or none."""
     keys: tuple[str, ...] = getattr(cls, "AT_MOST_ONE", ())
+    return keys
+
+
+def needs(cls: type) -> Mapping[str, str]:
+    """Return key -> another key of its table that must be there, too."""
+    keys: Mapping[str, str] = getattr(cls, "NEEDS", {})
     return keys
 
 
@@ -191,7 +197,7 @@ def _kind(hint: object, *, minimum: int | None = None) -> Kind:
 def _union(members: list[object], minimum: int | None) -> Kind:
     if len(members) == 1:
         return _kind(members[0], minimum=minimum)
-    scalar, table = (_kind(member) for member in members)
-    if not isinstance(scalar, Scalar) or not isinstance(table, Table):
-        raise TypeError(f"{members} is not a scalar or a table")
-    return Choice(scalar, table)
+    scalar, other = (_kind(member) for member in members)
+    if not isinstance(scalar, Scalar) or not isinstance(other, Table | Array):
+        raise TypeError(f"{members} is not a scalar, or else a table or an array")
+    return Choice(scalar, other)

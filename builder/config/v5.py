@@ -13,6 +13,7 @@ from builder.config.dependency_names import (
     TpuPythonDependency,
     XpuPythonDependency,
 )
+from builder.config.foreign import ForeignSource, SourceName
 from builder.config.values import (
     Backend,
     ComponentName,
@@ -303,6 +304,8 @@ class Config:
     """How the kernel binds to tvm-ffi."""
     kernel: Mapping[ComponentName, Component] = field(default_factory=dict)
     """Compiled components, by name: sources of one backend that are compiled in the same way."""
+    sources: Mapping[SourceName, ForeignSource] = field(default_factory=dict)
+    """Source trees of other projects, by name; an extension that the public kernel-builder does not read."""
     matrix: Matrix | None = None
     """Which cells are built; an extension that the public kernel-builder does not read."""
     build: Build | None = None

@@ -135,7 +135,7 @@ class Version:
         return f"Version('{self}')"
 
 
-class _Text(str):
+class Text(str):
     """A string that matches a pattern."""
 
     __slots__ = ()
@@ -146,9 +146,15 @@ class _Text(str):
     rule: ClassVar[str] = ""
 
     def __new__(cls, text: str) -> "Any":
-        if _compiled(cls.pattern).fullmatch(text) is None:
+        """Refuse what does not match the pattern."""
+        if not cls.matches(text):
             raise cls.refusal(text)
         return super().__new__(cls, text)
+
+    @classmethod
+    def matches(cls, text: str) -> bool:
+        """Whether the pattern is that of all of `text`."""
+        return _compiled(cls.pattern).fullmatch(text) is not None
 
     @classmethod
     def refusal(cls, text: str) -> InvalidValueError:
@@ -161,7 +167,7 @@ class _Text(str):
         return None
 
 
-class KernelName(_Text):
+class KernelName(Text):
     """A kernel name: a lower-case letter, then lower-case letters, digits and dashes; no dash at the end."""
 
     __slots__ = ()
@@ -186,7 +192,7 @@ class KernelName(_Text):
         return self.replace("-", "_")
 
 
-class ComponentName(_Text):
+class ComponentName(Text):
     """The name of a `[kernel.<name>]` table: it becomes part of CMake target and file names."""
 
     __slots__ = ()
@@ -197,7 +203,7 @@ class ComponentName(_Text):
     rule = "use letters, digits, '_', '-' and '.'"
 
 
-class GitUrl(_Text):
+class GitUrl(Text):
     """A Git URL: http, https, git, ssh and git+… schemes, or `host:path`."""
 
     __slots__ = ()
@@ -222,7 +228,7 @@ class GitUrl(_Text):
         return f"write 'https://{text}'" if re.fullmatch(r"[\w-]+(\.[\w-]+)+/[\w./-]+", text, re.ASCII) else None
 
 
-class ProjectPath(_Text):
+class ProjectPath(Text):
     """A path relative to the project root, which it does not leave."""
 
     __slots__ = ()
@@ -240,7 +246,7 @@ class ProjectPath(_Text):
         return str.__new__(cls, text)
 
 
-class CudaCapability(_Text):
+class CudaCapability(Text):
     """A CUDA compute capability, such as `9.0a+PTX`."""
 
     __slots__ = ()
@@ -257,7 +263,7 @@ class CudaCapability(_Text):
         return f"write '{found[1]}.{found[2]}{found[3]}{found[4].upper()}'" if found else None
 
 
-class RocmArch(_Text):
+class RocmArch(Text):
     """A ROCm architecture, such as `gfx942`."""
 
     __slots__ = ()
@@ -274,7 +280,7 @@ class RocmArch(_Text):
         return f"write 'gfx{found[1]}'" if found else None
 
 
-class PyExt(_Text):
+class PyExt(Text):
     """An extension of files that ship with the Python package, such as `py`."""
 
     __slots__ = ()
@@ -285,7 +291,7 @@ class PyExt(_Text):
     rule = "use letters, digits, '_', '.' and '-', as in 'py'"
 
 
-class System(_Text):
+class System(Text):
     """A system that cells are built for, such as `x86_64-linux`."""
 
     __slots__ = ()
@@ -298,7 +304,7 @@ class System(_Text):
     rule = "write CPU-OS, of 'x86_64', 'aarch64' and 'linux', 'darwin', 'windows', as in 'x86_64-linux'"
 
 
-class ToolkitVersion(_Text):
+class ToolkitVersion(Text):
     """A version of a toolkit, such as `13.0` or `2025.3.2`."""
 
     __slots__ = ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.config import Backend, Config, Framework
+from builder.config.foreign import foreign_path
 from builder.config.text import KeyPath
 from builder.config.v5 import Component
 from builder.errors import Problem
@@ -66,6 +67,8 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
 def expand(kernel: Kernel, entries: Sequence[str], *, tree: Tree | None = None) -> tuple[str, ...]:
     """Return the files that the entries of a `src` name: globs expanded, each file once, in the order of the entries.
 
+    Those of foreign sources are left out: they are not in the kernel's tree.
+
     Raises:
         ConfigError: an entry names no file, or one outside the project; every such entry of the kernel is reported.
     """
@@ -98,7 +101,9 @@ def _include_directories(config: Config, backend: Backend | None) -> Iterator[tu
     if config.tvm_ffi is not None:
         tables.append((("tvm-ffi", "include"), config.tvm_ffi.include))
     for path, directories in tables:
-        yield from (((*path, number), directory) for number, directory in enumerate(directories))
+        for number, directory in enumerate(directories):
+            if foreign_path(directory, config.sources) is None:
+                yield (*path, number), directory
 
 
 def _components(config: Config, backend: Backend | None) -> Iterator[tuple[str, Component]]:
@@ -109,6 +114,8 @@ def _expand(
     kernel: Kernel, tree: Tree, path: KeyPath, entries: Sequence[str], problems: list[Problem]
 ) -> Iterator[str]:
     for number, entry in enumerate(entries):
+        if foreign_path(entry, kernel.config.sources) is not None:
+            continue  # a build fetches it
         place = (*path, number) if path else ()
         relative = posixpath.normpath(entry)
         if not is_glob(relative) or tree.is_file(relative):

@@ -33,6 +33,10 @@ CODES = {
     "B035": "too many files",
     "B036": "the license is missing in an old schema",
     "B037": "an upgrade would make two components of one name",
+    "B050": "invalid name of a foreign source",
+    "B051": "invalid URL of a foreign source",
+    "B052": "a foreign source that is not named by a whole hash",
+    "B053": "a path that a foreign source cannot have",
     "B060": "a text that CMake cannot hold",
     "B061": "a compiler flag that is not safe",
     "B062": "a source of another backend",
@@ -63,5 +67,6 @@ CODES = {
     "B125": "a source that needs Python's headers",
     "B126": "a [build] table, which the public kernel-builder refuses",
     "B127": "a call to a function that is newer than glibc 2.28",
+    "B128": "a table of foreign sources, which the public kernel-builder refuses",
     "B140": "a key 'python-abi', which the public kernel-builder refuses",
 }

@@ -4,6 +4,7 @@ import posixpath
 from collections.abc import Iterator
 
 from builder.config import Config
+from builder.config.foreign import foreign_path
 from builder.config.text import KeyPath
 from builder.errors import ConfigError, Problem
 from builder.kernel import Kernel
@@ -21,7 +22,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
     yield from _twice(kernel)
     tree = Tree.of(kernel.root)
     for path, entry in _entries(kernel.config, "include"):
-        if not tree.is_directory(entry):
+        if foreign_path(entry, kernel.config.sources) is None and not tree.is_directory(entry):
             yield kernel.source.problem(
                 "B105",
                 f"include directory {quoted(entry)} does not exist",

@@ -38,6 +38,14 @@ def check(kernel: Kernel) -> Iterator[Problem]:
             severity="note",
             help="register ops with TORCH_LIBRARY_EXPAND where the kernel is built elsewhere, too",
         )
+    for name in kernel.config.sources:
+        yield source.problem(
+            "B128",
+            "the public kernel-builder refuses a config with [sources]",
+            path=("sources", name),
+            severity="note",
+            help="copy the files into the kernel where it is built elsewhere, too",
+        )
     for path, entry in listed(kernel.config):
         if is_glob(entry):
             yield source.problem(

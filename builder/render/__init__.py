@@ -3,22 +3,26 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import TypeVar, cast
 
 from builder.config import Backend, Framework
+from builder.config.foreign import foreign_path
+from builder.config.v5 import Component, Torch, TvmFfi
 from builder.config.values import ProjectPath
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.kernel.source_set import HEADERS, SourceSet, expand, package_directory, source_set
 from builder.kernel.tree import Tree
 from builder.matrix import is_noarch, quick, require_backends
-from builder.render import ops_name, python_api, refusals, values
+from builder.render import foreign, ops_name, python_api, refusals, values
 from builder.render.modules import modules
 from builder.render.project import Project
 from builder.render.template import environment
 from builder.wording import quoted
 
 __all__ = ["backends", "needs_python", "render"]
+
+Listing = TypeVar("Listing", Torch, TvmFfi, Component)
 
 _ID_DIGITS = 7
 _ID = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
@@ -89,6 +93,16 @@ def _name_in(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> t
         return ()
     sources = dict.fromkeys(path for entries in values.source_lists(kernel, backend) for path in entries)
     found = ops_name.compiled_into(sources, copied, framework=kernel.config.framework)
+    if found is not None:
+        # What a binding of a foreign source does with the name cannot be seen.
+        found = (
+            *found,
+            *(
+                path
+                for path in next(values.source_lists(kernel, backend), ())
+                if isinstance(path, foreign.ForeignEntry)
+            ),
+        )
     # What is compiled for ROCm is a translation of the file, under another name.
     return None if found and backend is Backend.ROCM else found
 
@@ -96,18 +110,28 @@ def _name_in(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> t
 def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
     """Return the kernel with the globs of its sources expanded: once, for all that ask."""
     config = kernel.config
-    torch = None if config.torch is None else replace(config.torch, src=_files(kernel, tree, config.torch.src))
-    tvm_ffi = None if config.tvm_ffi is None else replace(config.tvm_ffi, src=_files(kernel, tree, config.tvm_ffi.src))
+    torch = None if config.torch is None else _table(kernel, tree, config.torch)
+    tvm_ffi = None if config.tvm_ffi is None else _table(kernel, tree, config.tvm_ffi)
     components = {
-        name: replace(component, src=_files(kernel, tree, component.src)) if component.backend == backend else component
+        name: _table(kernel, tree, component) if component.backend == backend else component
         for name, component in config.kernel.items()
     }
     return replace(kernel, config=replace(config, torch=torch, tvm_ffi=tvm_ffi, kernel=components))
 
 
+def _table(kernel: Kernel, tree: Tree, table: Listing) -> Listing:
+    include = foreign.placed(kernel.config, table.include)
+    return replace(table, src=_files(kernel, tree, table.src), include=include)
+
+
 def _files(kernel: Kernel, tree: Tree, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
-    # A file that a glob finds is in the project, whatever characters its name has.
-    return cast("tuple[ProjectPath, ...]", expand(kernel, entries, tree=tree))
+    sources = kernel.config.sources
+    if not any(foreign_path(entry, sources) for entry in entries):
+        # A file that a glob finds is in the project, whatever characters its name has.
+        return cast("tuple[ProjectPath, ...]", expand(kernel, entries, tree=tree))
+    found = foreign.placed(kernel.config, entries)
+    expanded = (expand(kernel, (entry,), tree=tree) if entry in entries else (entry,) for entry in found)
+    return cast("tuple[ProjectPath, ...]", tuple(dict.fromkeys(path for paths in expanded for path in paths)))
 
 
 def _project(

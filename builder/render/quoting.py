@@ -24,6 +24,7 @@ KEYWORDS = frozenset(
         "DIR",
         "EVERYWHERE",
         "FROM",
+        "GIT",
         "HEADERS",
         "HELP",
         "HIP_FLAGS",
@@ -41,16 +42,19 @@ KEYWORDS = frozenset(
         "OBJC_FLAGS",
         "OPS",
         "PACKAGE",
+        "REV",
         "SHA256",
         "SHIMS",
         "SOURCE",
         "SOURCES",
         "STABLE",
         "STABLE_ABI",
+        "SUBMODULES",
         "SYCL_FLAGS",
         "TABLE",
         "TARGETS",
         "TOOLKIT",
+        "URL",
         "USES",
         "VARIABLE",
         "VERSION",
@@ -84,7 +88,12 @@ def cmake(text: str) -> str:
         raise UnrepresentableError(reason)
     if _BARE.fullmatch(text):
         return text
-    return '"' + re.sub(r'([\\"$])', r"\\\1", text) + '"'
+    return f'"{escaped(text)}"'
+
+
+def escaped(text: str) -> str:
+    """Return `text` as it stands between the quotes of an argument."""
+    return re.sub(r'([\\"$])', r"\\\1", text)
 
 
 @cache

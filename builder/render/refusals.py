@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 from builder.config import Backend
+from builder.config.foreign import SourceName, foreign_path
 from builder.config.text import KeyPath
 from builder.config.v5 import Component, Torch, TvmFfi
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.kernel.source_set import expand
 from builder.kernel.tree import Tree, is_glob
-from builder.render import quoting, unsafe_flags
+from builder.render import foreign, quoting, unsafe_flags
 from builder.wording import quoted
 
 Files = Callable[[str], tuple[str, ...]]
@@ -58,11 +59,16 @@ def _strings(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[K
             yield from (((*path, "src", number), file) for file in files(entry))
         yield from (((*path, "include", number), entry) for number, entry in enumerate(table.include))
         yield from _flags(path, table)
+    for name in foreign.used(kernel.config, backend):
+        submodules = kernel.config.sources[SourceName(name)].submodules
+        listed = submodules if isinstance(submodules, tuple) else ()
+        yield from ((("sources", name, "submodules", number), entry) for number, entry in enumerate(listed))
 
 
 def _files(kernel: Kernel, tree: Tree, entry: str) -> tuple[str, ...]:
-    """Return the files that an entry of a `src` names; a name without a wildcard names itself."""
-    return expand(kernel, (entry,), tree=tree) if is_glob(entry) else (entry,)
+    """Return the files that an entry of a `src` names; without a wildcard, or in a foreign source, the entry itself."""
+    named = not is_glob(entry) or foreign_path(entry, kernel.config.sources) is not None
+    return (entry,) if named else expand(kernel, (entry,), tree=tree)
 
 
 def _flags(path: KeyPath, table: Torch | TvmFfi | Component) -> Iterator[tuple[KeyPath, str]]:
@@ -88,6 +94,10 @@ def _foreign(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem
                 if allowed is not None and backend not in allowed:
                     message = f"{quoted(file)} cannot be compiled for '{backend}'"
                     remedy = f"move it to a component with the backend {' or '.join(repr(str(b)) for b in allowed)}"
+                    yield kernel.source.problem("B062", message, path=(*path, "src", number), help=remedy)
+                elif backend is Backend.ROCM and file.endswith(".cu") and foreign_path(file, kernel.config.sources):
+                    message = f"{quoted(file)} is of a foreign source, and only the kernel's own files become HIP"
+                    remedy = "copy it into the kernel, or leave it out for ROCm"
                     yield kernel.source.problem("B062", message, path=(*path, "src", number), help=remedy)
 
 

@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from builder import resources, toml
 from builder.render import quoting
 from builder.render.arguments import Arguments
+from builder.render.foreign import ForeignEntry
 
 
 @lru_cache
@@ -36,5 +37,9 @@ def cmake_arguments(arguments: Arguments) -> str:
             lines.append(f"  {keyword} {quoting.cmake(values)}")
         elif values:
             lines.append(f"  {keyword}")
-            lines.extend(f"    {' '.join(map(quoting.cmake, line))}" for line in values)
+            lines.extend(f"    {' '.join(map(_argument, line))}" for line in values)
     return "\n".join(lines)
+
+
+def _argument(text: str) -> str:
+    return str(text) if isinstance(text, ForeignEntry) else quoting.cmake(text)

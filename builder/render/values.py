@@ -8,7 +8,7 @@ from typing import Any
 from builder.config import Backend, Config, Framework, Version, dependencies
 from builder.kernel import Kernel
 from builder.kernel.source_set import package_directory
-from builder.render import arguments, header_libraries, package_metadata
+from builder.render import arguments, foreign, header_libraries, package_metadata
 from builder.render.python_api import REMEDY, Use
 
 _BACKEND_TOOL = "scikit-build-core>=1.0"
@@ -48,6 +48,7 @@ def of(
         "dependencies": [*filter(None, [requirement]), *package_metadata.python_depends(config, backend)],
         "devices": {str(each): each.facts.torch_device for each in Backend if each.facts.torch_device is not None},
         "device_code": not noarch and backend.facts.device_code,
+        "foreign": () if noarch else foreign.calls(config, backend),
         "headers": () if noarch else header_libraries.of(config, backend),
         "id": unique_id,
         "languages": "" if noarch else _languages(kernel, backend),

@@ -1,0 +1,46 @@
+"""Rules between the tables of a config, which no table can judge alone."""
+
+from collections.abc import Iterator
+
+from builder.config.foreign import SourceName, foreign_path, require_path
+from builder.config.text import KeyPath
+from builder.config.v5 import Config
+from builder.config.values import InvalidValueError
+from builder.wording import listed, nearest, quoted
+
+
+def check(config: Config) -> Iterator[InvalidValueError]:
+    """Yield what breaks a rule, each with its place."""
+    if config.sources:
+        yield from _foreign(config)
+
+
+def entries(config: Config) -> Iterator[tuple[KeyPath, str]]:
+    """Yield each entry of a `src` and an `include`, with its place."""
+    tables: list[tuple[KeyPath, tuple[str, ...], tuple[str, ...]]] = []
+    if config.torch is not None:
+        tables.append((("torch",), config.torch.src, config.torch.include))
+    if config.tvm_ffi is not None:
+        tables.append((("tvm-ffi",), config.tvm_ffi.src, config.tvm_ffi.include))
+    tables += ((("kernel", name), part.src, part.include) for name, part in config.kernel.items())
+    for path, src, include in tables:
+        yield from (((*path, "src", number), entry) for number, entry in enumerate(src))
+        yield from (((*path, "include", number), entry) for number, entry in enumerate(include))
+
+
+def _foreign(config: Config) -> Iterator[InvalidValueError]:
+    """Refuse entries that name a foreign source that is not there, or a path that is none in its tree."""
+    for path, entry in entries(config):
+        found = foreign_path(entry, config.sources)
+        name, colon, _ = entry.partition(":")
+        if found is None and colon and SourceName.matches(name):
+            guess = nearest(name, config.sources)
+            remedy = f"did you mean '{guess}'?" if guess else f"there are {listed(sorted(config.sources))}"
+            message = f"{quoted(entry)} names the foreign source '{name}', and there is no [sources.{name}]"
+            yield InvalidValueError(message, code="B053", path=path, help=remedy)
+        elif found is not None:
+            try:
+                require_path(entry, found)
+            except InvalidValueError as error:
+                error.path = path
+                yield error

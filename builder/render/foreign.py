@@ -1,0 +1,71 @@
+"""The foreign sources of a rendered project: fetched by CMake, or found in the folder that a variable names."""
+
+import posixpath
+from collections.abc import Iterator
+from typing import Any
+
+from builder.config import Backend, Config
+from builder.config.foreign import ForeignSource, foreign_path
+from builder.config.values import ProjectPath
+from builder.render import quoting
+from builder.render.arguments import Arguments
+
+
+class ForeignEntry(ProjectPath):
+    """An entry in a foreign source, as CMake has it: below the variable of its folder, quoted."""
+
+    source: str
+
+    def __new__(cls, source: str, path: str) -> "Any":
+        """Spell a path that is inside the tree."""
+        spelled = str.__new__(cls, f'"${{{source}_SOURCE_DIR}}/{quoting.escaped(path)}"')
+        spelled.source = source
+        return spelled
+
+
+def variable(name: str) -> str:
+    """Return the CMake variable that names the folder of a foreign source, where there is one."""
+    return f"FETCHCONTENT_SOURCE_DIR_{name.upper()}"
+
+
+def used(config: Config, backend: Backend) -> tuple[str, ...]:
+    """Return the names of the foreign sources that the build for a backend reads, in the config's order."""
+    named = {_source(config, entry) for entry in _entries(config, backend)}
+    return tuple(str(name) for name in config.sources if name in named)
+
+
+def _source(config: Config, entry: str) -> str | None:
+    if isinstance(entry, ForeignEntry):
+        return entry.source
+    found = foreign_path(entry, config.sources)
+    return None if found is None else found.source
+
+
+def calls(config: Config, backend: Backend) -> tuple[tuple[str, Arguments], ...]:
+    """Return the name and the arguments of each call of `kernel_foreign_source`."""
+    names = used(config, backend)
+    return tuple((str(name), _arguments(source)) for name, source in config.sources.items() if name in names)
+
+
+def _arguments(source: ForeignSource) -> Arguments:
+    if source.git is None:
+        return {"URL": str(source.url), "SHA256": str(source.sha256)}
+    submodules = source.submodules
+    given = "ALL" if submodules is True else tuple((path,) for path in submodules or ())
+    return {"GIT": source.git, "REV": str(source.rev), "SUBMODULES": given}
+
+
+def placed(config: Config, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
+    """Return entries as CMake finds them: those of a foreign source below the variable of its folder."""
+    return tuple(_placed(config, entry) for entry in entries)
+
+
+def _placed(config: Config, entry: ProjectPath) -> ProjectPath:
+    found = foreign_path(entry, config.sources)
+    return entry if found is None else ForeignEntry(found.source, posixpath.normpath(found.path))
+
+
+def _entries(config: Config, backend: Backend) -> Iterator[str]:
+    for table in (config.torch, config.tvm_ffi, *config.components(backend).values()):
+        if table is not None:
+            yield from (*table.src, *table.include)
