@@ -34,9 +34,11 @@ def _noarch(kernel: Kernel, key: str) -> KeyPath:
 
 def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...]) -> Iterator[Problem]:
     generations = architectures.generations()
-    known = {entry.removesuffix("+PTX") for one in generations for entry in one.capabilities}
+    known = {name for one in generations for name in one.targets}
     for index, capability in enumerate(capabilities):
-        if not any(architectures.intersect((capability,), one.capabilities).compiled for one in generations):
+        if not any(
+            architectures.intersect((capability,), one.capabilities, one.targets).compiled for one in generations
+        ):
             yield kernel.source.problem(
                 "B112",
                 f"no supported CUDA toolkit compiles for '{capability}': it is left out",

@@ -27,6 +27,11 @@ class Generation:
 
     since: Version
     capabilities: tuple[str, ...]
+    """What they compile where nothing is asked for."""
+    targets: tuple[str, ...]
+    """Every GPU that they compile for, such as `10.3a`."""
+    renamed: Mapping[str, str]
+    """What other generations call a GPU -> what these call it."""
 
 
 @lru_cache
@@ -39,7 +44,12 @@ def facts() -> dict[str, Any]:
 def generations() -> tuple[Generation, ...]:
     """Return the generations of CUDA toolkits, newest first."""
     return tuple(
-        Generation(since=Version(entry["since"]), capabilities=tuple(entry["capabilities"]))
+        Generation(
+            since=Version(entry["since"]),
+            capabilities=tuple(entry["capabilities"]),
+            targets=tuple(entry["targets"]),
+            renamed=entry.get("renamed", {}),
+        )
         for entry in facts()["cuda"]["toolkit"]
     )
 
@@ -50,13 +60,27 @@ def cuda(requested: tuple[str, ...] | None, toolkit: Version, only: tuple[str, .
     With `only`, the GPUs of a quick build, that part of them which these GPUs run.
     """
     generation = next((entry for entry in generations() if entry.since <= toolkit), None)
-    supported = () if generation is None else generation.capabilities
-    full = Architectures(compiled=supported) if requested is None else intersect(requested, supported)
+    if generation is None:
+        return Architectures(compiled=(), lost=_sorted(requested or ()))
+    full = Architectures(compiled=generation.capabilities) if requested is None else _full(requested, generation)
     if not only:
         return full
     # A component that leaves the choice to the toolkit is compiled for what is named, as it is named: for 9.0a.
-    code = {gpu: _code(gpu, full.compiled, supported, as_named=requested is None) for gpu in only}
+    code = {gpu: _code(gpu, full.compiled, generation, as_named=requested is None) for gpu in only}
     return _quick(code)
+
+
+def _full(requested: tuple[str, ...], generation: Generation) -> Architectures:
+    """Return what a generation compiles of a request; a GPU that it calls by another name is asked for by that one."""
+    names = {name: _renamed(name, generation) for name in requested}
+    found = intersect(tuple(names.values()), generation.capabilities, generation.targets)
+    lost = (name for name, here in names.items() if here in found.lost)
+    return Architectures(compiled=found.compiled, lost=_sorted(lost))
+
+
+def _renamed(name: str, generation: Generation) -> str:
+    plain = _plain(name)
+    return generation.renamed.get(plain, plain) + name[len(plain) :]
 
 
 def rocm(requested: tuple[str, ...] | None, only: tuple[str, ...] = ()) -> Architectures:
@@ -83,13 +107,13 @@ def _quick(code: Mapping[str, str | None]) -> Architectures:
     return Architectures(compiled=_sorted(compiled), lost=_sorted(gpu for gpu, name in code.items() if name is None))
 
 
-def _code(gpu: str, full: tuple[str, ...], supported: tuple[str, ...], *, as_named: bool) -> str | None:
+def _code(gpu: str, full: tuple[str, ...], generation: Generation, *, as_named: bool) -> str | None:
     """Return what a GPU runs of a full build; None where it has nothing, or the toolkit does not know the GPU."""
     plain = _plain(gpu)
-    if as_named and plain in map(_plain, supported):
+    if as_named and plain in map(_plain, generation.capabilities):
         return gpu
     number = _number(plain)
-    same_major = (_number(_plain(name)) for name in supported if _number(_plain(name))[0] == number[0])
+    same_major = (_number(_plain(name)) for name in generation.targets if _number(_plain(name))[0] == number[0])
     if not any(known <= number for known in same_major):
         return None
     return max((name for name in full if _runs(name, number)), key=natural, default=None)
@@ -110,16 +134,18 @@ def _plain(capability: str) -> str:
     return capability.removesuffix(_PTX).rstrip("af")
 
 
-def intersect(requested: tuple[str, ...], supported: tuple[str, ...]) -> Architectures:
+def intersect(requested: tuple[str, ...], supported: tuple[str, ...], targets: tuple[str, ...]) -> Architectures:
     """Return what to compile so that every supported GPU that the requested code would run on has code.
 
     A capability runs on later ones of its major version, and with PTX on every later one. One with a suffix runs on its
-    own alone, so it is kept as it is, in place of the plain one.
+    own alone, so it is kept as it is, in place of the plain one. A GPU that is asked for is supported when the toolkit
+    compiles for it, which its `targets` say.
     """
     ptx = {text.removesuffix(_PTX) for text in requested if text.endswith(_PTX)}
     asked = dict.fromkeys(text.removesuffix(_PTX) for text in requested)
-    gpus = [text.removesuffix(_PTX) for text in supported]
-    special = [name for name in asked if name[-1] in "af" and name[:-1] in gpus]
+    gpus = dict.fromkeys(text.removesuffix(_PTX) for text in supported)
+    gpus |= dict.fromkeys(_plain(name) for name in asked if name in targets)
+    special = [name for name in asked if name[-1] in "af" and name in targets]
     plain = [name for name in asked if name[-1] not in "af"]
     served = {name[:-1] for name in special}
     best = (_best(gpu, plain, ptx) for gpu in gpus if gpu not in served)

@@ -2,10 +2,18 @@
 
 import importlib.util
 import json
+import os
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
+
+from builder.config import Version
+from builder.matrix import architectures
+from builder.toolchain import cuda
+from builder.toolchain.tool import Search
 
 
 def sibling(name):
@@ -47,20 +55,35 @@ def plan(tmp_path):
 
 
 def test_a_stable_kernel_builds_without_a_cuda_torch(tmp_path):
-    done = configure(tmp_path, ONE + 'cuda-capabilities = ["8.0", "9.0a", "10.3a"]\n')
+    done = configure(tmp_path, ONE + 'cuda-capabilities = ["8.0", "9.0a", "10.3a", "10.9a"]\n')
     assert done.returncode == 0, done.output
     assert "Warning" not in done.output
     assert "asked for, and not compiled by CUDA" in rendered.words(done.output)
     rendered.compile_and_install(tmp_path / "build", tmp_path / "installed")
     assert plan(tmp_path)["components"] == [
-        {"name": "one", "requested": ["8.0", "9.0a", "10.3a"], "compiled": ["8.0", "9.0a"], "lost": ["10.3a"]}
+        {
+            "name": "one",
+            "requested": ["8.0", "9.0a", "10.3a", "10.9a"],
+            "compiled": ["8.0", "9.0a", "10.3a"],
+            "lost": ["10.9a"],
+        }
     ]
     metadata = json.loads((tmp_path / "installed/small/metadata.json").read_text())
-    assert metadata["backend"] == {"type": "cuda", "archs": ["8.0", "9.0a"]}
+    assert metadata["backend"] == {"type": "cuda", "archs": ["8.0", "9.0a", "10.3a"]}
     (library,) = (tmp_path / "installed").glob("small/*.so")
     content = library.read_bytes()
     assert b"libtorch_cuda.so\0" in content
     assert str(tmp_path).encode() not in content
+
+
+def test_the_targets_of_a_toolkit_are_those_that_its_assembler_lists():
+    root = cuda.find(Search(environ=os.environ, digest=str), root=None, toolkit=None).path.parent
+    answer = subprocess.run([root / "ptxas", "--help"], capture_output=True, text=True, check=True).stdout
+    version = re.search(r"release ([0-9.]+)", subprocess.check_output([root / "ptxas", "--version"], text=True))[1]
+    allowed = answer[answer.index("--gpu-name") :]
+    listed = re.findall(r"'sm_([0-9]+)([0-9])([af]?)'", allowed[: allowed.index("Default value")])
+    newest = next(each for each in architectures.generations() if each.since <= Version(version))
+    assert {f"{major}.{minor}{suffix}" for major, minor, suffix in listed} == set(newest.targets)
 
 
 def test_flags_are_of_the_source_and_not_of_the_project(tmp_path):

@@ -70,7 +70,8 @@ CASES = {
         general() + TORCH + cuda("a", '["cutlass_4_0"]') + cuda("b", '["torch", "cutlass_4_0"]'), "B109", [],
     ),
     "unknown capability": (
-        general() + TORCH + cuda(more='cuda-capabilities = ["3.5", "9.0", "10.3a"]'), "B112", ['"3.5"', '"10.3a"'],
+        general() + TORCH + cuda(more='cuda-capabilities = ["3.5", "9.0", "10.3a", "10.9a"]'),
+        "B112", ['"3.5"', '"10.9a"'],
     ),
     "capability that later GPUs run": (
         general() + TORCH + cuda(more='cuda-capabilities = ["8.0", "7.5"]'), "B112", [],

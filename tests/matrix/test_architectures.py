@@ -34,7 +34,9 @@ CUDA_13 = "7.5 8.0 8.6 8.7 8.9 9.0 10.0 11.0 12.0 12.1+PTX"
     ],
 )
 def test_loose_intersection(requested, supported, compiled, lost):
-    selection = architectures.intersect(tuple(requested.split()), tuple(supported.split()))
+    plain = [name.removesuffix("+PTX") for name in supported.split()]
+    targets = tuple(name + suffix for name in plain for suffix in ("", "a", "f"))
+    selection = architectures.intersect(tuple(requested.split()), tuple(supported.split()), targets)
     assert (" ".join(selection.compiled), " ".join(selection.lost)) == (compiled, lost)
 
 
@@ -48,7 +50,7 @@ CAPABILITIES = st.lists(
 
 @given(CAPABILITIES, st.sampled_from(architectures.generations()))
 def test_every_requested_capability_is_compiled_or_reported_lost(requested, generation):
-    selection = architectures.intersect(tuple(requested), generation.capabilities)
+    selection = architectures.intersect(tuple(requested), generation.capabilities, generation.targets)
     names = {name.removesuffix("+PTX") for name in selection.compiled}
     assert {name for name in requested if name.removesuffix("+PTX") not in names} == set(selection.lost)
     assert names <= {name.removesuffix("+PTX") for name in requested}
@@ -56,8 +58,8 @@ def test_every_requested_capability_is_compiled_or_reported_lost(requested, gene
 
 @given(CAPABILITIES, st.sampled_from(architectures.generations()))
 def test_the_order_of_the_request_has_no_meaning(requested, generation):
-    forward = architectures.intersect(tuple(requested), generation.capabilities)
-    assert architectures.intersect(tuple(reversed(requested)), generation.capabilities) == forward
+    forward = architectures.intersect(tuple(requested), generation.capabilities, generation.targets)
+    assert architectures.intersect(tuple(reversed(requested)), generation.capabilities, generation.targets) == forward
 
 
 @pytest.mark.parametrize(
@@ -86,3 +88,46 @@ def test_rocm_takes_the_plain_intersection_in_natural_order():
 
 def test_rocm_without_a_request_compiles_all():
     assert set(architectures.rocm(None).compiled) == set(architectures.facts()["rocm"]["archs"])
+
+
+def compiled(requested, toolkit):
+    selection = architectures.cuda(tuple(requested.split()), Version(toolkit))
+    return " ".join(selection.compiled), " ".join(selection.lost)
+
+
+@pytest.mark.parametrize(
+    ("requested", "toolkit", "expected"),
+    [
+        pytest.param("10.3a", "13.0", ("10.3a", ""), id="a GPU that a kernel gets only where it names it"),
+        pytest.param("10.0f 10.3", "13.2", ("10.0f 10.3", ""), id="beside a family"),
+        pytest.param("8.8 8.9", "13.0", ("8.8 8.9", ""), id="between two of those that every kernel gets"),
+        pytest.param("10.3a", "12.8", ("", "10.3a"), id="a toolkit from before the GPU"),
+        pytest.param("10.3a 12.1", "12.9", ("10.3a 12.1", ""), id="the first toolkit with it"),
+        pytest.param("10.0f", "12.8", ("", "10.0f"), id="a toolkit from before families"),
+        pytest.param("10.7a", "13.3", ("", "10.7a"), id="one minor release too old"),
+        pytest.param("10.7a", "13.5", ("10.7a", ""), id="a newer toolkit than any entry"),
+        pytest.param("6.0 9.0", "12.6", ("6.0 9.0", ""), id="an old GPU that the toolkit still has"),
+        pytest.param("6.0 9.0", "13.0", ("9.0", "6.0"), id="and one that has dropped it"),
+    ],
+)
+def test_a_gpu_that_is_named_is_compiled_wherever_the_toolkit_has_it(requested, toolkit, expected):
+    assert compiled(requested, toolkit) == expected
+
+
+@pytest.mark.parametrize(
+    ("requested", "toolkit", "expected"),
+    [
+        ("10.1a", "13.0", ("11.0a", "")),
+        ("11.0a+PTX", "12.8", ("10.1a+PTX", "")),
+        ("10.1 11.0", "13.2", ("11.0", "")),
+        ("10.1 11.0", "12.9", ("10.1", "")),
+        ("11.0", "12.6", ("", "11.0")),
+    ],
+)
+def test_a_gpu_is_found_under_the_number_that_the_toolkit_gives_it(requested, toolkit, expected):
+    assert compiled(requested, toolkit) == expected
+
+
+def test_every_toolkit_compiles_what_it_compiles_for_a_kernel_that_names_nothing():
+    for generation in architectures.generations():
+        assert {name.removesuffix("+PTX") for name in generation.capabilities} <= set(generation.targets)
