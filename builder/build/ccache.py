@@ -17,7 +17,7 @@ _SETTINGS, _INPUTS = "ccache.conf", "ccache.inputs"
 _LANGUAGES = ("C", "CXX", "CUDA", "HIP")
 _NO_DECISION = ("--threads=*",)
 """Options that change no bit, and differ from machine to machine."""
-_NO_HEADERS = frozenset(
+NO_HEADERS = frozenset(
     (*(".c", ".cc", ".cpp", ".cu", ".cxx", ".hip", ".m", ".metal", ".mm"), *(".cmake", ".md", ".py", ".pyi", ".toml"))
 )
 """Endings of files that an `#include` of another file does not find by accident."""
@@ -61,12 +61,13 @@ def _inputs(job: BuildJob, include: Iterable[Path]) -> Iterator[tuple[str, objec
     if job.toolchain is not None:
         yield "compilers", dict(job.toolchain.identity)
     # A new file may be found by an `#include` that found another one before.
-    yield "headers", sorted(path for path in files if Path(path).suffix not in _NO_HEADERS)
-    included = _included(files)
+    yield "headers", sorted(path for path in files if Path(path).suffix not in NO_HEADERS)
+    # In Nix another environment is another build in any case, and a file is compiled without the content of the others.
+    included = None if job.enclosed else _included(files)
     yield "folders", [_names(folder, included) for folder in include]
     if _any(files, _READS_FILES):
         yield "project", job.project.digest
-    if _any(files, _ASKS_FOR_FILES):
+    if job.enclosed or _any(files, _ASKS_FOR_FILES):
         yield "framework", [job.framework_version, job.pins]
 
 

@@ -26,7 +26,7 @@ from builder.build import (
 )
 from builder.build.compiler_answers import CompilerAnswers, Notes
 from builder.build.job import BuildJob
-from builder.build.part import Part
+from builder.build.part import Part, SourceFile
 from builder.build.report import BuildReport, Built
 from builder.build.sandbox import contents
 from builder.errors import AuditError, ToolError
@@ -114,13 +114,13 @@ def _finish(
 
 def compile_part(
     job: BuildJob,
-    wanted: Part,
+    wanted: Part | SourceFile,
     *,
     scratch: Path,
     log: Path,
     listen: Listener,
-    processes: run.Processes | None,
-    notes: Notes | None,
+    processes: run.Processes | None = None,
+    notes: Notes | None = None,
 ) -> tuple[BuildReport, int, int]:
     """Compile a part of the objects of a cell in the private directory `scratch`, for those who have the same cache.
 

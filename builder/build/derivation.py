@@ -3,15 +3,17 @@
 import json
 import os
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from builder import kernel, render, terminal, toolchain
 from builder.build import sandbox
 from builder.build.cell import build
 from builder.build.framework import identity_of
+from builder.build.job import BuildJob
 from builder.build.prepare import BuildInputs, Prepared, RunOptions, prepare
+from builder.build.report import Built
 from builder.build.spec import BuildSpec, PinnedPackages
 from builder.config import Backend
 from builder.errors import BuilderError
@@ -26,29 +28,62 @@ _VARIABLES = ("CC", "CXX", "CUDA_HOME", "ROCM_PATH", "ONEAPI_ROOT")
 """Variables in which a package set may name its compilers and toolkits."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enclosed:
+    """A build inside Nix's sandbox, or where that would be."""
+
+    prepared: Prepared
+    scratch: Path
+    sandboxed: bool
+    """Whether Nix's sandbox is around it."""
+
+    @property
+    def job(self) -> BuildJob:
+        """What is built."""
+        return self.prepared.job
+
+    def write(self, built: Built, out: Path) -> None:
+        """Write a wheel and its record into the output of the derivation."""
+        out.mkdir()
+        (out / built.name).write_bytes(built.content)
+        record, report = asdict(self.prepared.record), built.report.lasting()
+        table = {"wheel": built.name, "record": record, "report": report, "sandbox": self.sandboxed}
+        (out / RECORD).write_text(json.dumps(table, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
 def main(environ: Mapping[str, str]) -> int:
     """Build the cell of the variable `spec`; return the exit code."""
+    return reported(lambda: _build(environ))
+
+
+def reported(action: Callable[[], None]) -> int:
+    """Run what a derivation does, say why it fails, and return the exit code."""
     try:
-        _build(BuildSpec.from_json(environ["spec"]), environ)
+        action()
     except BuilderError as error:
         terminal.err(f"error: {error}")
         return error.exit_code
     return 0
 
 
-def _build(spec: BuildSpec, environ: Mapping[str, str]) -> None:
+def _build(environ: Mapping[str, str]) -> None:
+    place = enclosed(BuildSpec.from_json(environ["spec"]), environ)
+    built = build(place.job, scratch=place.scratch, log=Path.cwd() / "log", listen=terminal.out)
+    place.write(built, Path(environ["out"]))
+
+
+def enclosed(spec: BuildSpec, environ: Mapping[str, str]) -> Enclosed:
+    """Return the build of a spec, prepared with what is found in this sandbox.
+
+    Raises:
+        BuilderError: the spec has no pinned wheels, or there is no place to build at.
+    """
     if not isinstance(spec.environment, PinnedPackages):
         raise BuilderError("Nix builds only against pinned wheels")
     scratch = _scratch(spec.environment.path)
     sandboxed = Path.cwd().is_relative_to(_SANDBOX)
     prepared = prepared_here(spec, environ, sandboxed=sandboxed, at_canonical_path=scratch == sandbox.CANONICAL)
-    built = build(prepared.job, scratch=scratch, log=Path.cwd() / "log", listen=terminal.out)
-    out = Path(environ["out"])
-    out.mkdir()
-    (out / built.name).write_bytes(built.content)
-    record, report = asdict(prepared.record), built.report.lasting()
-    table = {"wheel": built.name, "record": record, "report": report, "sandbox": sandboxed}
-    (out / RECORD).write_text(json.dumps(table, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    return Enclosed(prepared=prepared, scratch=scratch, sandboxed=sandboxed)
 
 
 def prepared_here(spec: BuildSpec, environ: Mapping[str, str], *, sandboxed: bool, at_canonical_path: bool) -> Prepared:

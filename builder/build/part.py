@@ -1,9 +1,9 @@
-"""A part of the objects of a cell, compiled into the cache for the machine that links them all."""
+"""Some of the objects of a cell, compiled into the cache for the machine that links them all."""
 
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from builder.errors import BuilderError
@@ -11,18 +11,23 @@ from builder.errors import BuilderError
 _COUNTS = "part.json"
 _SPELLING = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", re.ASCII)
 
-# It runs in the sandbox: CMake configures as for the whole, and ninja makes every n-th object, the slowest kinds first.
+# It runs in the sandbox: CMake configures as for the whole, and ninja makes what is wanted: the objects of one source,
+# or every n-th object, the slowest kinds first.
 _FRONTEND = """
 import json, os, subprocess, sys
-base, arguments, number, of = sys.argv[1:]
-source, build = f"{base}/src", f"{base}/build"
+base, arguments, wanted = sys.argv[1:]
+source, build, wanted = f"{base}/src", f"{base}/build", json.loads(wanted)
 configured = subprocess.run(["cmake", "-S", source, "-B", build, *json.loads(arguments)]).returncode
 if configured != 0:
     sys.exit(configured)
 said = subprocess.run(["ninja", "-C", build, "-t", "compdb"], check=True, capture_output=True, text=True).stdout
 rules = [rule for rule in json.loads(said[said.find("[\\n"):]) if rule["output"].endswith(".o")]
 rules.sort(key=lambda rule: (not rule["file"].endswith(".cu"), -os.path.getsize(rule["file"]), rule["output"]))
-mine = [rule["output"] for rule in rules[int(number) - 1 :: int(of)]]
+if "source" in wanted:
+    chosen = [rule for rule in rules if rule["file"] == f"{source}/{wanted['source']}"]
+else:
+    chosen = rules[wanted["number"] - 1 :: wanted["of"]]
+mine = [rule["output"] for rule in chosen]
 with open(f"{base}/part.json", "w", encoding="utf-8") as file:
     json.dump({"mine": len(mine), "all": len(rules)}, file)
 sys.exit(subprocess.run(["ninja", "-C", build, *mine]).returncode if mine else 0)
@@ -52,9 +57,17 @@ class Part:
         return cls(number=int(match[1]), of=int(match[2]))
 
 
-def frontend(python: Path, part: Part, *, base: Path, arguments: Sequence[str]) -> list[str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """The objects that are compiled from one source."""
+
+    source: str
+    """Its path in the project."""
+
+
+def frontend(python: Path, part: Part | SourceFile, *, base: Path, arguments: Sequence[str]) -> list[str]:
     """Return the command that configures a project and compiles a part of it; `base` is the scratch directory."""
-    return [str(python), "-c", _FRONTEND, str(base), json.dumps(list(arguments)), str(part.number), str(part.of)]
+    return [str(python), "-c", _FRONTEND, str(base), json.dumps(list(arguments)), json.dumps(asdict(part))]
 
 
 def counts(scratch: Path) -> tuple[int, int]:

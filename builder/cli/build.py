@@ -54,6 +54,7 @@ from builder.wheel.options import WheelOptions
 @store_option
 @click.option("--engine", type=click.Choice(["local", "nix"]), default="local", show_default=True, help="What builds.")
 @click.option("--package-set", default="nixpkgs", show_default=True, help="With Nix: 'nixpkgs', 'host', or a folder.")
+@click.option("--per-file", is_flag=True, help="With Nix: compile each file in a derivation of its own.")
 @click.option("--allow-unsandboxed", is_flag=True, help="With Nix: build even where its sandbox is off; not a release.")
 @click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
 @click.option(
@@ -100,6 +101,7 @@ def command(
     store: Path,
     engine: str,
     package_set: str,
+    per_file: bool,
     allow_unsandboxed: bool,
     no_isolation: bool,
     python: Path | None,
@@ -150,10 +152,12 @@ def command(
     )
     if part is not None:
         _check_for_part(engine, cache)
+    if per_file and engine != "nix":
+        raise BuilderError("--per-file is for derivations of Nix", help="pass --engine nix, or leave it out")
     if engine == "nix":
         _check_for_nix(no_isolation=no_isolation, dry_run=dry_run)
         if cache is not None and cache.url is not None:
-            terminal.err("note: builds by Nix keep no compiled files: the cache is not used")
+            terminal.err("note: builds by Nix keep compiled files in Nix's store (--per-file): the cache is not used")
     if dry_run:
         return _show_plan(loaded, cells, options, as_json=as_json)
     signal.signal(signal.SIGTERM, _interrupt)
@@ -164,7 +168,7 @@ def command(
         if engine == "nix":
             from builder.engine import nix  # noqa: PLC0415  only those who ask for Nix need it
 
-            asked = nix.NixOptions(package_set=package_set, allow_unsandboxed=allow_unsandboxed)
+            asked = nix.NixOptions(package_set=package_set, allow_unsandboxed=allow_unsandboxed, per_file=per_file)
             outcomes = nix.build_cells(loaded, cells, options, listen, nix=asked)
         else:
             outcomes = local.build_cells(loaded, cells, options, listen)

@@ -41,6 +41,8 @@ class NixOptions:
     package_set: str = NIXPKGS
     """`nixpkgs`, `host`, or a folder with a package set."""
     allow_unsandboxed: bool = False
+    per_file: bool = False
+    """Whether each source is compiled by a derivation of its own."""
 
 
 def build_cells(
@@ -57,7 +59,7 @@ def build_cells(
             package_set=asked.package_set,
             sandboxed=not asked.allow_unsandboxed,
         )
-        return _Run(kernel=kernel, options=options, listen=listen, nix=found).build(cells)
+        return _Run(kernel=kernel, options=options, listen=listen, nix=found, per_file=asked.per_file).build(cells)
     except BaseException:
         processes.cancel()
         raise
@@ -82,6 +84,7 @@ class _Run:
     options: Options
     listen: Listen
     nix: Nix
+    per_file: bool = False
     began: float = field(default_factory=time.monotonic)
     lines: dict[str, list[str]] = field(default_factory=dict)
     ends: dict[str, float] = field(default_factory=dict)
@@ -116,6 +119,7 @@ class _Run:
             # Defaults are left out, so that the derivation is that of the flake.
             "options": options.of_build.to_json(),
             "variants": [cell.variant for cell in cells],
+            "per-file": self.per_file,
         }
         return json.dumps(table, sort_keys=True)
 

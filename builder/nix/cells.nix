@@ -10,10 +10,12 @@
   loadTestPackages,
   tool,
   environment,
+  objects,
 }:
 let
   inherit (builtins)
     concatStringsSep
+    elem
     filter
     head
     listToAttrs
@@ -102,6 +104,18 @@ let
     name = "start.py";
     path = ./start.py;
   };
+
+  # The options on which objects depend.
+  ofObjects = [
+    "allow-unsafe-flags"
+    "archs"
+    "epoch"
+    "policy"
+  ];
+
+  # A name as Nix's store takes it.
+  storeName =
+    name: concatStringsSep "-" (filter builtins.isString (builtins.split "[^a-zA-Z0-9+._?=-]+" name));
 
   # What is asked of the build of a cell besides the defaults of `BuildOptions` in builder/build/spec.py: whoever asks for the
   # same gets the same derivation.
@@ -213,10 +227,11 @@ in
   inherit tools;
 
   /**
-    The derivation of a cell; evaluates nothing of the others.
+    The derivation of a cell; evaluates nothing of the others. With `perFile` each of its sources is compiled by a
+    derivation of its own, which `objects` are.
 
     # Type
-    build :: PackageSet -> { root :: Path, kernel :: Config, options ? AttrSet } -> Cell -> Derivation
+    build :: PackageSet -> { root :: Path, kernel :: Config, options ? AttrSet, perFile ? Bool } -> Cell -> Derivation
   */
   build =
     set:
@@ -224,6 +239,7 @@ in
       root,
       kernel,
       options ? { },
+      perFile ? false,
     }:
     cell:
     let
@@ -241,28 +257,67 @@ in
       lacking = missing set cell;
       toolkits = set.toolkits or { };
       variables = if cell.toolkit == null then { } else toolkits.${toolkitName cell} or { };
-      drv = derivation (
-        variables
-        // {
-          name = "${kernel.general.name}-${cell.variant}";
-          inherit (set) system;
-          builder = set.shell;
-          args = util.runPython;
-          interpreter = "${set.tools.${found.tag}}/bin/python";
-          script = start;
-          PATH = concatStringsSep ":" set.path;
-          PYTHONHASHSEED = "0";
-          PYTHONDONTWRITEBYTECODE = "1";
-          core = tool.core;
-          checkout = if tool.checkout then "1" else "";
-          spec = toJSON {
+      run =
+        attributes:
+        derivation (
+          variables
+          // {
+            inherit (set) system;
+            builder = set.shell;
+            args = util.runPython;
+            interpreter = "${set.tools.${found.tag}}/bin/python";
+            script = start;
+            PATH = concatStringsSep ":" set.path;
+            PYTHONHASHSEED = "0";
+            PYTHONDONTWRITEBYTECODE = "1";
+            checkout = if tool.checkout then "1" else "";
+          }
+          // attributes
+        );
+      spec = {
+        inherit cell;
+        environment = packages found;
+        test-environment = null;
+        options = util.filterAttrs (name: _: elem name ofObjects) (optional options);
+        headers = headers.foldersOf kernel cell.backend;
+      };
+      whole = {
+        name = "${kernel.general.name}-${cell.variant}";
+        spec = toJSON (
+          spec
+          // {
             kernel = sources.source root kernel;
-            inherit cell;
-            environment = packages found;
             test-environment = if tested == null then null else packages tested;
             options = optional options;
-            headers = headers.foldersOf kernel cell.backend;
-          };
+          }
+        );
+      };
+      atOnce = run (whole // { inherit (tool) core; });
+      cached = {
+        core = tool.caching;
+        module = "builder.compile_cache.derivation";
+        ccache = "${tools set found.tag "compiled-files"}/bin/ccache";
+      };
+      compiled =
+        file:
+        run (
+          cached
+          // {
+            name = "${whole.name}-${storeName (baseNameOf file.source)}";
+            inherit (file) source;
+            kernel = toJSON file.kernel;
+            passAsFile = [ "kernel" ];
+            spec = toJSON (spec // { kernel = ""; });
+          }
+        );
+      drv = if perFile then fromFiles else atOnce;
+      files = map compiled (objects.of root kernel cell);
+      fromFiles = run (
+        cached
+        // whole
+        // {
+          objects = toJSON files;
+          passAsFile = [ "objects" ];
         }
       );
     in
@@ -271,6 +326,9 @@ in
     else
       drv
       // {
+        # The same wheel from files that are compiled each by itself, and these.
+        perFile = fromFiles;
+        objects = files;
         meta = {
           description = "The ${kernel.general.name} kernel, built as ${cell.variant}";
           platforms = [ cell.system ];

@@ -14,6 +14,7 @@ let
   headers = import ./headers.nix { inherit util; };
   sources = import ./sources.nix { inherit util config glob; };
   loadTestPackages = import ./load-test-packages.nix { inherit util sources; };
+  objects = import ./objects.nix { inherit util sources; };
   tool = import ./tool.nix { inherit util; };
   environment = import ./environment.nix { inherit util; };
   cells = import ./cells.nix {
@@ -26,6 +27,7 @@ let
       loadTestPackages
       tool
       environment
+      objects
       ;
   };
   programs = import ./programs.nix {
@@ -61,6 +63,7 @@ in
     headers
     sources
     loadTestPackages
+    objects
     tool
     environment
     cells

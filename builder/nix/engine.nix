@@ -41,6 +41,7 @@ let
   build = cells.build set {
     inherit root kernel;
     inherit (asked) options;
+    perFile = asked.per-file or false;
   };
   wheel =
     tag: pinned:
@@ -71,6 +72,7 @@ let
         out = builtins.unsafeDiscardStringContext drv.outPath;
         wheels = map (wheel found.tag) (
           found.wheels ++ (if tested == null then [ ] else tested.wheels) ++ cells.toolWheels set found.tag "builder"
+          ++ (if asked.per-file or false then cells.toolWheels set found.tag "compiled-files" else [ ])
         );
       };
   each =

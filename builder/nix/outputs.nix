@@ -52,7 +52,7 @@ let
     What a kernel gives on a system.
 
     # Type
-    ofKernel :: { root, set, options ?, sets ?, rows ? } -> { cells, released, skipped }
+    ofKernel :: { root, set, options ?, rows ?, perFile ? } -> { cells, released, skipped }
   */
   ofKernel =
     {
@@ -61,6 +61,7 @@ let
       system,
       options ? { },
       rows ? (_: true),
+      perFile ? false,
     }:
     let
       kernel = config.load root;
@@ -77,7 +78,14 @@ let
         unbundled = true;
       };
       release = some { };
-      build = cells.build set { inherit root kernel options; };
+      build = cells.build set {
+        inherit
+          root
+          kernel
+          options
+          perFile
+          ;
+      };
       reason = cells.skipped set;
     in
     {
@@ -114,7 +122,7 @@ let
     The outputs of a kernel's own flake.
 
     # Type
-    kernelFlake :: nixpkgs -> { self, path, test ? Bool, options ? AttrSet, rows ? (Row -> Bool) } -> Outputs
+    kernelFlake :: nixpkgs -> { self, path, test ? Bool, options ? AttrSet, rows ? (Row -> Bool), perFile ? Bool } -> Outputs
   */
   kernelFlake =
     input:
@@ -124,13 +132,19 @@ let
       test ? true,
       options ? { },
       rows ? (_: true),
+      perFile ? false,
     }:
     let
       made = forSystems input (
         system: set:
         ofKernel {
           root = path;
-          inherit set system rows;
+          inherit
+            set
+            system
+            rows
+            perFile
+            ;
           options = {
             load-test = if test then null else "skip";
           } // options;

@@ -115,13 +115,27 @@ let
       link = any isLink (genList (index: index) (length parts));
     };
 
+  # The lists of sources that components of one kind have, and those of the binding.
   lists =
-    kernel:
+    kernel: wanted:
     [
       (kernel.torch.src or [ ])
       (kernel.tvm-ffi.src or [ ])
     ]
-    ++ map (part: part.src or [ ]) (attrValues (kernel.kernel or { }));
+    ++ map (part: part.src or [ ]) (filter wanted (attrValues (kernel.kernel or { })));
+
+  # The files that an entry of a list stands for.
+  expand =
+    root: entry:
+    let
+      path = normal entry;
+    in
+    if isGlob path && !(pathExists (root + "/${path}")) then
+      matching root path
+    else if elem ".." (segments path) then
+      [ ]
+    else
+      [ (named root path) ];
 
   includes =
     kernel:
@@ -143,17 +157,6 @@ let
   found =
     root: kernel:
     let
-      expand =
-        entry:
-        let
-          path = normal entry;
-        in
-        if isGlob path && !(pathExists (root + "/${path}")) then
-          matching root path
-        else if elem ".." (segments path) then
-          [ ]
-        else
-          [ (named root path) ];
       header =
         folder: file:
         endsWith headers file.path && !(folder == "" && any (output: hasPrefix output file.path) outputs);
@@ -166,7 +169,7 @@ let
         && match ".*/__pycache__/.*" file.path == null;
       links = folder: filter (file: file.link) (walk root folder);
     in
-    concatMap expand (concatLists (lists kernel))
+    concatMap (expand root) (concatLists (lists kernel (_: true)))
     ++ concatMap (folder: headersOf (normal folder) ++ links (normal folder)) (includes kernel)
     ++ filter ships (walk root (package kernel))
     ++ links (package kernel)
@@ -180,7 +183,23 @@ let
     genList (count: concatStringsSep "/" (genList (builtins.elemAt parts) (count + 1))) (length parts);
 in
 {
-  inherit headers;
+  inherit headers package;
+
+  /**
+    The files that a build for a backend compiles, relative to the root.
+
+    # Type
+    compiled :: Path -> Config -> String -> [ String ]
+  */
+  compiled =
+    root: kernel: backend:
+    filter (path: !(endsWith headers path)) (
+      util.unique (
+        map (file: file.path) (
+          concatMap (expand root) (concatLists (lists kernel (part: part.backend == backend)))
+        )
+      )
+    );
 
   /**
     The paths of the source set, relative to the root; null when links make it the whole folder.

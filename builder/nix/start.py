@@ -1,5 +1,6 @@
 """Build the cell that the variable `spec` describes; runs in Nix's sandbox, with the environment of builder's tools."""
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,5 @@ if not os.environ.get("checkout"):  # the package itself and not a folder that h
     core = Path.cwd()
 sys.path.insert(0, str(core))
 
-from builder.build.derivation import main  # noqa: E402  its place is known only now
-
-sys.exit(main(os.environ))
+# Its place is known only now.
+sys.exit(importlib.import_module(os.environ.get("module", "builder.build.derivation")).main(os.environ))

@@ -29,6 +29,18 @@ let
   # The one list of what decides the bytes of a wheel, which the build key reads, too.
   decides = fromTOML (readFile ../data/decides-bytes.toml);
 
+  # What compiles one file for a cell needs besides.
+  caching = map (name: "builder/compile_cache/${name}.py") [
+    "__init__"
+    "caches"
+    "derivation"
+    "entry"
+    "folder"
+    "options"
+    "protocol"
+    "session"
+  ];
+
   inside = path: substring (stringLength base + 1) (stringLength path) path;
 
   # The path in the repository of what lies in the package, or beside it.
@@ -48,15 +60,15 @@ let
   within = name: entry: name == entry || hasPrefix "${entry}/" name;
   above = name: entry: hasPrefix "${name}/" entry;
 
-  decidesBytes =
-    path: type:
+  among =
+    included: path: type:
     let
       name = ofRepository path;
     in
     !(elem name decides.exclude)
     && (
-      any (within name) decides.include
-      || type == "directory" && (name == "builder/_resources" || any (above name) decides.include)
+      any (within name) included
+      || type == "directory" && (name == "builder/_resources" || any (above name) included)
     );
 
   clean =
@@ -77,7 +89,16 @@ in
   core = builtins.path {
     name = "builder-core";
     path = root;
-    filter = path: type: clean path type && decidesBytes path type;
+    filter = path: type: clean path type && among decides.include path type;
+  };
+
+  /**
+    What compiles one file of a cell, and builds a cell of such files.
+  */
+  caching = builtins.path {
+    name = "builder-core";
+    path = root;
+    filter = path: type: clean path type && among (decides.include ++ caching) path type;
   };
 
   /**

@@ -18,6 +18,7 @@ class Job:
     toolchain: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(identity={"cxx-digest": "1"}))
     framework_version: str = "2.13.0"
     pins: str = "ab" * 32
+    enclosed: bool = False
 
 
 def told(tmp_path, files, *, include=(), **job):
@@ -74,3 +75,12 @@ def test_where_other_files_are_read_the_whole_project_counts(tmp_path, text):
 def test_where_files_are_asked_for_the_framework_counts(tmp_path, text):
     assert "framework" not in told(tmp_path, {"one.cpp": "// nothing"})[0]
     assert told(tmp_path, {"one.cpp": f"#if {text}"})[0]["framework"] == ["2.13.0", "ab" * 32]
+
+
+def test_in_nix_an_object_does_not_depend_on_the_text_of_other_sources(tmp_path, torch):
+    """There each file is compiled without the text of the others, and the environment is an input in any case."""
+    whole = {"one.cpp": "#include <torch/all.h>\n", "two.cpp": "#if __has_include(<x>)\n#include <c10/x.h>\n"}
+    alone = {"one.cpp": whole["one.cpp"], "two.cpp": ""}
+    assert told(tmp_path, whole, include=[torch], enclosed=True) == told(
+        tmp_path, alone, include=[torch], enclosed=True
+    )

@@ -108,8 +108,8 @@ def nix(*arguments, env=None, cwd=None, options=OPTIONS):
     )
 
 
-def expression(kernels, variant):
-    """Return a Nix expression with a cell of each kernel, by the kernel's folder name."""
+def expression(kernels, variant, **more):
+    """Return a Nix expression with a cell of each kernel, by its folder's name; `more` is asked of the engine."""
     cells = ""
     for root in kernels:
         request = {
@@ -119,6 +119,7 @@ def expression(kernels, variant):
             "system": "x86_64-linux",
             "options": {},
             "variants": [variant],
+            **more,
         }
         text = json.dumps(json.dumps(request)).replace("${", "\\${")
         cells += f'  {root.name} = (import {LIBRARY}/engine.nix {{ request = {text}; }}).cells."{variant}";\n'

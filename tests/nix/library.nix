@@ -112,6 +112,27 @@ in
       }) given.variants
     );
 
+  # The derivations of a cell that is compiled file by file.
+  objects =
+    let
+      root = /. + given.kernel;
+      kernel = config.load root;
+      cell = (library.cells.select kernel { inherit (host) system; }).${given.variant};
+      built = library.cells.build host { inherit root kernel; } cell;
+      path = drv: builtins.unsafeDiscardStringContext drv.drvPath;
+    in
+    {
+      cell = path built.perFile;
+      files = listToAttrs (
+        map (drv: {
+          name = drv.source;
+          value = path drv;
+        }) built.objects
+      );
+      given = map (file: file.kernel) (library.objects.of root kernel cell);
+      inherit (library.objects) ofPython withoutPython neverIncluded;
+    };
+
   specs =
     let
       root = /. + given.kernel;
