@@ -127,8 +127,8 @@ def _tag(cell: Cell, package: Mapping[str, Bytes], *, accepted: str) -> str:
     machine, system = cell.system.split("-")
     interpreter = "cp39-abi3" if any(name.endswith(_OF_PYTHON) for name in package) else "py3-none"
     if system == "darwin":
-        oldest = cell.backend.facts.macos or Backend.CPU.facts.macos or ""
-        return f"{interpreter}-macosx_{oldest.replace('.', '_')}_{_ARCHITECTURE[machine]}"
+        oldest = str(cell.backend.facts.macos).replace(".", "_")
+        return f"{interpreter}-macosx_{oldest}_{_ARCHITECTURE[machine]}"
     extensions = [Extension.read(name, member.content) for name, member in package.items() if name.endswith(_LIBRARIES)]
     return f"{interpreter}-{_manylinux(extensions, machine, accepted=accepted)}_{machine}"
 

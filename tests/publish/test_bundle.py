@@ -215,11 +215,18 @@ BROKEN = {
     "a name that escapes": (escaping, "unsafe name"),
     "a changed file": (lambda p: rewritten(p, lambda m: m.update({"relu/_ops.py": b"x"})), "does not have the hash"),
     "a file more": (lambda p: rewritten(p, lambda m: m.update({"relu/more.py": b"x"})), "is not listed in RECORD"),
+    "many files more": (
+        lambda p: rewritten(p, lambda m: m.update({f"relu/more{n}.py": b"x" for n in range(25)})),
+        "is not listed in RECORD; and 5 more",
+    ),
     "a file less": (lambda p: rewritten(p, lambda m: m.pop("relu/_ops.py")), "listed in RECORD and missing"),
     "a digest that is wrong": (lambda p: repacked(p, lambda m: m.update({"relu/more.py": b"x"})), "the digest in"),
     "a backend that is another": (lambda p: repacked(p, other_backend), "says backend 'cuda'"),
     "a kernel name that escapes": (lambda p: repacked(p, escaping_kernel), "'../../evil'"),
-    "a second package": (lambda p: repacked(p, lambda m: m.update({"torch/__init__.py": b""})), "one package"),
+    "a second package": (
+        lambda p: repacked(p, lambda m: m.update({"torch/__init__.py": b""})),
+        "it holds 'relu', 'torch'",
+    ),
     "no metadata.json": (lambda p: repacked(p, lambda m: m.pop("relu/metadata.json")), "one package"),
     "metadata.json that is none": (
         lambda p: repacked(p, lambda m: m.update({"relu/metadata.json": b"[]"})),
