@@ -11,7 +11,7 @@ from packaging.version import Version as PackageVersion
 from builder.binary import manylinux
 from builder.binary.extension import Extension
 from builder.binary.manylinux import MANYLINUX
-from builder.config import Backend, Config
+from builder.config import Config
 from builder.errors import AuditError, BuilderError
 from builder.kernel import Kernel
 from builder.matrix import Cell
