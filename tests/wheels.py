@@ -10,12 +10,13 @@ from builder.wheel.archive import Bytes, pack
 from builder.wheel.digest import METADATA_FILE
 
 
-def package(name, variant, *, content="answer = 42\n", version=1, archs=None):
+def package(name, variant, *, content="answer = 42\n", version=1, archs=None, more=None):
     """Return the files of a Python package, with its metadata.json."""
     files = {
         "__init__.py": Bytes(content.encode()),
         "_ops.py": Bytes(b"ops = None\n"),
         "layers/__init__.py": Bytes(b""),
+        **(more or {}),
     }
     backend = {"type": str(variant.backend)} | ({} if archs is None else {"archs": archs})
     table = {

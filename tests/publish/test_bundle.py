@@ -70,6 +70,12 @@ def test_the_variants_go_to_the_folder_build_where_none_is_named(tmp_path, monke
     assert sorted(path.name for path in (tmp_path / "build").iterdir()) == sorted([card.NAME, str(CPU)])
 
 
+def test_a_file_far_below_the_package_is_written_where_it_belongs(tmp_path):
+    wheel = make(tmp_path, "relu", CPU, files=package("relu", CPU, more={"layers/a/b/c.py": Bytes(b"")}))
+    assert run(["bundle", str(wheel), "--output", str(tmp_path / "build")]) == 0
+    assert (tmp_path / "build" / str(CPU) / "layers/a/b/c.py").read_bytes() == b""
+
+
 def test_the_folders_above_the_variants_are_made(tmp_path):
     output = tmp_path / "a" / "b" / "build"
     assert run(["bundle", str(make(tmp_path, "relu", CPU)), "--output", str(output)]) == 0
