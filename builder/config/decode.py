@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from builder.config import kinds, shape
-from builder.config.shape import Array, Choice, Constant, Field, Kind, Record, Scalar, Table, Tagged
+from builder.config.shape import Array, Choice, Constant, Field, Kind, OneOf, Record, Scalar, Table, Tagged
 from builder.config.text import KeyPath, Source, dotted
 from builder.config.values import Backend, InvalidValueError
 from builder.errors import Problem
@@ -31,6 +31,8 @@ class _Findings:
     source: Source
     current: type
     later: str
+    old: bool
+    """The document is of an older schema, which has none of the keys that are ours."""
     problems: list[Problem] = field(default_factory=list)
 
     def add(
@@ -57,7 +59,7 @@ def decode(cls: type[T], table: Mapping[str, Any], source: Source, *, current: t
     Raises:
         ConfigError: with every problem of the document.
     """
-    findings = _Findings(source, current, later)
+    findings = _Findings(source, current, later, old=cls is not current)
     value = _record(cls, table, (), findings)
     if findings.problems:
         raise source.error(*findings.problems)
@@ -65,7 +67,7 @@ def decode(cls: type[T], table: Mapping[str, Any], source: Source, *, current: t
 
 
 def _record(cls: type, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
-    fields = shape.fields(cls)
+    fields = [item for item in shape.fields(cls) if not (item.ours and findings.old)]
     known = [key for item in fields if not item.rest for key in (item.key, item.also) if key is not None]
     has_rest = any(item.rest for item in fields)
     meant = {} if has_rest else _unknown(table, known, path, findings)
@@ -148,6 +150,8 @@ def _decode(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> objec
             return _scalar(kind, value, path, findings)
         case Constant():
             return value if type(value) is int and value == kind.value else _mistyped(kind, value, path, findings)
+        case OneOf(scalars=scalars):
+            return _one_of(kind, scalars, value, path, findings)
         case Array():
             return _array(kind, value, path, findings)
         case Choice():
@@ -155,6 +159,11 @@ def _decode(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> objec
             return _decode(kind.other if isinstance(value, other) else kind.scalar, value, path, findings)
         case Table() | Record() | Tagged():
             return _keyed(kind, value, path, findings)
+
+
+def _one_of(kind: OneOf, scalars: tuple[Scalar, ...], value: Any, path: KeyPath, findings: _Findings) -> object:
+    fitting = next((scalar for scalar in scalars if type(value) is _toml_type(scalar)), None)
+    return _mistyped(kind, value, path, findings) if fitting is None else _scalar(fitting, value, path, findings)
 
 
 def _keyed(kind: Table | Record | Tagged, value: Any, path: KeyPath, findings: _Findings) -> object:
@@ -227,12 +236,19 @@ def _swap(key: str, cls: type) -> str:
 
 
 def _scalar(kind: Scalar, value: Any, path: KeyPath, findings: _Findings) -> object:
-    wanted = kind.type if kind.type in (int, bool) else str
-    if type(value) is not wanted:  # a boolean is an int to isinstance
+    if type(value) is not _toml_type(kind):  # a boolean is an int to isinstance
         return _mistyped(kind, value, path, findings)
-    if isinstance(value, str):
-        return _text(kind.type, value, path, findings)
-    return _integer(kind, value, path, findings) if kind.type is int else value
+    match value:
+        case str():
+            return _text(kind.type, value, path, findings)
+        case int() if kind.type is int:
+            return _integer(kind, value, path, findings)
+        case _:
+            return value
+
+
+def _toml_type(kind: Scalar) -> type:
+    return kind.type if kind.type in (int, bool) else str
 
 
 def _integer(kind: Scalar, value: int, path: KeyPath, findings: _Findings) -> object:

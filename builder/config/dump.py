@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from builder import toml
 from builder.config import shape
-from builder.config.shape import Array, Choice, Constant, Field, Kind, Record, Scalar, Table, Tagged
+from builder.config.shape import Array, Choice, Constant, Field, Kind, OneOf, Record, Scalar, Table, Tagged
 from builder.config.v5 import Config
 
 
@@ -62,7 +62,7 @@ def _tables(header: tuple[str, ...], kind: Kind, value: Any) -> Iterator[tuple[t
             yield header, lines
             for item in below:
                 yield from _tables(header if item.rest else (*header, item.key), item.kind, getattr(value, item.name))
-        case Array() | Choice() | Constant() | Scalar():
+        case Array() | Choice() | Constant() | OneOf() | Scalar():
             raise TypeError(f"{kind} is not a table")
 
 
@@ -78,7 +78,7 @@ def _inline(kind: Kind, value: Any) -> str:
     match kind:
         case Constant():
             return str(kind.value)
-        case Scalar():
+        case Scalar() | OneOf():
             return _scalar(value)
         case Array():
             return "[" + ", ".join(_inline(kind.item, item) for item in value) + "]"

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any
 
 from builder.config import shape
-from builder.config.shape import Array, Choice, Constant, Field, Kind, Record, Scalar, Table, Tagged
+from builder.config.shape import Array, Choice, Constant, Field, Kind, OneOf, Record, Scalar, Table, Tagged
 from builder.config.v5 import EDITION, Config
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -80,6 +80,8 @@ def _kind(kind: Kind, definitions: dict[str, Schema]) -> Schema:  # noqa: PLR091
             return _scalar(kind, definitions)
         case Constant(value=value):
             return {"const": value}
+        case OneOf(scalars=scalars):
+            return {"anyOf": [_scalar(scalar, definitions) for scalar in scalars]}
         case Array(item=item):
             return {"type": "array", "items": _kind(item, definitions)}
         case Table():

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from builder.config.shape import Array, Choice, Constant, Kind, Record, Scalar, Table, Tagged
+from builder.config.shape import Array, Choice, Constant, Kind, OneOf, Record, Scalar, Table, Tagged
 
 _LONGEST = 80
 
@@ -19,6 +19,9 @@ def expected(kind: Kind) -> str:
             return "a table"
         case Choice():
             return f"{expected(kind.scalar)} or {expected(kind.other)}"
+        case OneOf(scalars=scalars):
+            *names, last = map(expected, scalars)
+            return f"{', '.join(names)} or {last}"
         case Scalar():
             return {int: "an integer", bool: "a boolean"}.get(kind.type, "a string")
 
@@ -32,6 +35,8 @@ def example(kind: Kind) -> str:
             return "[…]"
         case Scalar():
             return {int: "1", bool: "true"}.get(kind.type, '"…"')
+        case OneOf(scalars=scalars):
+            return example(scalars[0])
         case Table() | Record() | Tagged() | Choice():
             return "{…}"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from builder.config import shape
 from builder.config.json_schema import description, values
-from builder.config.shape import Array, Choice, Constant, Field, Kind, Record, Scalar, Table, Tagged
+from builder.config.shape import Array, Choice, Constant, Field, Kind, OneOf, Record, Scalar, Table, Tagged
 from builder.config.v5 import EDITION, Config
 
 _HEAD = f"""# The config: `build.toml`, edition {EDITION}
@@ -94,6 +94,9 @@ def _value(kind: Kind, scalars: dict[str, type]) -> str:  # noqa: PLR0911  one f
             return _note(cls, scalars)
         case Constant(value=value):
             return f"`{value}`"
+        case OneOf(scalars=members):
+            *names, last = (_value(member, scalars) for member in members)
+            return f"{', '.join(names)} or {last}"
         case Array(item=item):
             return f"array of {_value(item, scalars)}"
         case Choice(scalar=scalar, other=other):

@@ -62,6 +62,13 @@ class Tagged:
 
 
 @dataclass(frozen=True, slots=True)
+class OneOf:
+    """A TOML scalar of one of several types."""
+
+    scalars: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """A scalar, or else a table or an array."""
 
@@ -69,7 +76,7 @@ class Choice:
     other: Table | Array
 
 
-Kind = Scalar | Constant | Array | Table | Record | Tagged | Choice
+Kind = Scalar | Constant | Array | Table | Record | Tagged | Choice | OneOf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +93,8 @@ class Field:
     required: bool
     rest: bool
     """The keys of this table stand among those of its parent."""
+    ours: bool
+    """Only this builder reads the key, and only in the current edition."""
     default: object
 
 
@@ -138,7 +147,7 @@ def _below(kind: Kind, part: str | int) -> Iterator[Kind]:
             yield from (item.kind for item in fields(cls) if part in (item.key, item.also))
         case Tagged(variants=variants):
             yield from (below for _, cls in variants for below in _below(Record(cls), part))
-        case Scalar() | Constant():
+        case Scalar() | Constant() | OneOf():
             return
 
 
@@ -173,6 +182,7 @@ def _field(field: "dataclasses.Field[object]", hint: object) -> Field:
         kind=_kind(hint, minimum=field.metadata.get("minimum")),
         required=field.metadata.get("required", default is dataclasses.MISSING),
         rest=field.metadata.get("rest", False),
+        ours=field.metadata.get("ours", False),
         default=default,
     )
 
@@ -197,7 +207,11 @@ def _kind(hint: object, *, minimum: int | None = None) -> Kind:
 def _union(members: list[object], minimum: int | None) -> Kind:
     if len(members) == 1:
         return _kind(members[0], minimum=minimum)
-    scalar, other = (_kind(member) for member in members)
-    if not isinstance(scalar, Scalar) or not isinstance(other, Table | Array):
+    kinds = [_kind(member) for member in members]
+    scalars = tuple(kind for kind in kinds if isinstance(kind, Scalar))
+    if len(scalars) == len(kinds):
+        return OneOf(scalars)
+    *_, other = kinds
+    if len(scalars) != 1 or len(kinds) != 2 or not isinstance(other, Table | Array):  # noqa: PLR2004
         raise TypeError(f"{members} is not a scalar, or else a table or an array")
-    return Choice(scalar, other)
+    return Choice(scalars[0], other)

@@ -22,6 +22,8 @@ from builder.config.values import (
     GitUrl,
     KernelName,
     LoadTestRule,
+    MacroName,
+    MacroValue,
     ProjectPath,
     PyExt,
     PythonAbi,
@@ -153,6 +155,9 @@ class Torch:
     """Extensions of the files that ship from `torch-ext/`; `py` and `pyi` when absent."""
     cxx_flags: tuple[str, ...] = ()
     """Compiler flags of the binding sources, for C++ only."""
+    defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
+    """Macros of the binding sources: `true` defines one without a value, `false` does not
+    define it, a number or a text is its value as it stands."""
     stable_abi: Version | Mapping[Backend, Version] | None = None
     """Build against the LibTorch stable ABI of this version: one version for every backend, or a table with an
     entry for each backend that does."""
@@ -188,6 +193,9 @@ class TvmFfi:
     """Extensions of the files that ship from `tvm-ffi-ext/`; `py` and `pyi` when absent."""
     cxx_flags: tuple[str, ...] = ()
     """Compiler flags of the binding sources, for C++ only."""
+    defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
+    """Macros of the binding sources: `true` defines one without a value, `false` does not
+    define it, a number or a text is its value as it stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +211,9 @@ class Component:
     """Include directories, relative to the project root; the headers in them need not be listed in `src`."""
     cxx_flags: tuple[str, ...] = ()
     """Compiler flags for C++ sources only."""
+    defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
+    """Macros of every source, whatever its language: `true` defines one without a value, `false` does not
+    define it, a number or a text is its value as it stands."""
 
     @classmethod
     def variants(cls) -> tuple[tuple[str, type], ...]:

@@ -203,6 +203,27 @@ class ComponentName(Text):
     rule = "use letters, digits, '_', '-' and '.'"
 
 
+class MacroName(Text):
+    """A name that the preprocessor can define."""
+
+    __slots__ = ()
+
+    pattern = r"[A-Za-z_][A-Za-z0-9_]*"
+    code = "B038"
+    kind = "a name of a macro"
+    rule = "use letters, digits and '_', and no digit first, as in 'USE_FP8'"
+
+    @classmethod
+    def remedy(cls, text: str) -> str | None:
+        """Return the name in a definition that was written as a compiler's option."""
+        found = re.fullmatch(r"(?:-D)?([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", text[:200], re.ASCII)
+        return None if found is None else f"write '{found[1]} = \"{found[2]}\"'" if found[2] else f"write '{found[1]}'"
+
+
+MacroValue = bool | int | str
+"""The value of a macro: `true` for one without a value, `false` for none at all."""
+
+
 class GitUrl(Text):
     """A Git URL: http, https, git, ssh and git+… schemes, or `host:path`."""
 

@@ -33,6 +33,7 @@ CODES = {
     "B035": "too many files",
     "B036": "the license is missing in an old schema",
     "B037": "an upgrade would make two components of one name",
+    "B038": "invalid name of a macro",
     "B050": "invalid name of a foreign source",
     "B051": "invalid URL of a foreign source",
     "B052": "a foreign source that is not named by a whole hash",
@@ -68,5 +69,6 @@ CODES = {
     "B126": "a [build] table, which the public kernel-builder refuses",
     "B127": "a call to a function that is newer than glibc 2.28",
     "B128": "a table of foreign sources, which the public kernel-builder refuses",
+    "B130": "a key that the public kernel-builder refuses",
     "B140": "a key 'python-abi', which the public kernel-builder refuses",
 }

@@ -1,7 +1,12 @@
 """What the public kernel-builder does not read."""
 
 from collections.abc import Iterator
+from typing import Any
 
+from builder.config import Config, shape
+from builder.config.shape import Kind, Record, Table, Tagged
+from builder.config.text import KeyPath
+from builder.config.v5 import EDITION
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.kernel.tree import is_glob
@@ -38,6 +43,8 @@ def check(kernel: Kernel) -> Iterator[Problem]:
             severity="note",
             help="register ops with TORCH_LIBRARY_EXPAND where the kernel is built elsewhere, too",
         )
+    if kernel.schema == EDITION:
+        yield from _own_keys(kernel)
     for name in kernel.config.sources:
         yield source.problem(
             "B128",
@@ -65,3 +72,33 @@ def check(kernel: Kernel) -> Iterator[Problem]:
                 severity="warning",
                 help=f"write '{key.replace('-', '_')}'",
             )
+
+
+def _own_keys(kernel: Kernel) -> Iterator[Problem]:
+    for path in _ours(Record(Config), kernel.source.table(), ()):
+        yield kernel.source.problem(
+            "B130",
+            f"the public kernel-builder refuses a config with '{path[-1]}'",
+            path=path,
+            key=True,
+            severity="note",
+            help="keep it where only this builder builds the kernel",
+        )
+
+
+def _ours(kind: Kind, value: Any, path: KeyPath) -> Iterator[KeyPath]:
+    """Yield the keys in a value of a config that only this builder reads."""
+    match kind:
+        case Record(type=cls):
+            for item in shape.fields(cls):
+                if item.key in value and item.ours:
+                    yield (*path, item.key)
+                elif item.key in value:
+                    yield from _ours(item.kind, value[item.key], (*path, item.key))
+        case Tagged(variants=variants):
+            yield from _ours(Record(dict(variants)[value[kind.tag]]), value, path)
+        case Table(value=below):
+            for key, entry in value.items():
+                yield from _ours(below, entry, (*path, key))
+        case _:
+            return

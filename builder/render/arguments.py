@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 
+from builder.config import Backend
 from builder.config.v5 import Component, CudaComponent, RocmComponent, XpuComponent
 from builder.kernel import Kernel
 from builder.matrix import architectures
-from builder.render import compiler_flags
+from builder.render import compiler_flags, definitions
 
 Line = tuple[str, ...]
 Arguments = Mapping[str, str | tuple[Line, ...]]
@@ -21,7 +22,7 @@ def binding(kernel: Kernel, *, name_in: tuple[str, ...]) -> Arguments:
         "NAME_IN": _lines(name_in),
         "SOURCES": _lines(table.src),
         "INCLUDE_DIRS": _lines(table.include),
-        "CXX_FLAGS": _lines(table.cxx_flags),
+        "CXX_FLAGS": _lines((*definitions.options(table.defines), *table.cxx_flags)),
     }
 
 
@@ -30,7 +31,7 @@ def component(part: Component, only: tuple[str, ...] = ()) -> Arguments:
     return {
         "SOURCES": _lines(part.src),
         "INCLUDE_DIRS": _lines(part.include),
-        "CXX_FLAGS": _lines(part.cxx_flags),
+        "CXX_FLAGS": _lines((*definitions.options(part.defines), *part.cxx_flags)),
         **_own(part, only),
     }
 
@@ -39,15 +40,17 @@ def _own(part: Component, only: tuple[str, ...]) -> Arguments:
     """Return the arguments that the component's backend alone has."""
     match part:
         case CudaComponent():
+            own = (*definitions.nvcc_options(part.defines), *part.cuda_flags)
             return {
-                "CUDA_FLAGS": _lines(compiler_flags.of(part.backend, part.cuda_flags)),
+                "CUDA_FLAGS": _lines(compiler_flags.of(part.backend, own)),
                 "MINVER": () if part.cuda_minver is None else str(part.cuda_minver),
                 "CAPABILITIES": capabilities(part.cuda_capabilities, only),
             }
         case RocmComponent():
             selection = architectures.rocm(part.rocm_archs, only)
+            own = (*definitions.options(part.defines), *part.hip_flags)
             return {
-                "HIP_FLAGS": _lines(compiler_flags.of(part.backend, part.hip_flags)),
+                "HIP_FLAGS": _lines(compiler_flags.of(part.backend, own)),
                 "ARCHITECTURES": _row(selection.compiled),
                 "LOST": _row(selection.lost),
             }
@@ -58,6 +61,8 @@ def _own(part: Component, only: tuple[str, ...]) -> Arguments:
                 "TARGETS": _row(tuple(facts["targets"])),
                 "DEVICES": _row(tuple(facts["devices"])),
             }
+        case _ if part.backend is Backend.METAL:
+            return {"METAL_FLAGS": _lines(definitions.options(part.defines))}
         case _:
             return {}
 

@@ -11,7 +11,7 @@ from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.kernel.source_set import expand
 from builder.kernel.tree import Tree, is_glob
-from builder.render import foreign, quoting, unsafe_flags
+from builder.render import definitions, foreign, quoting, unsafe_flags
 from builder.wording import quoted
 
 Files = Callable[[str], tuple[str, ...]]
@@ -59,6 +59,7 @@ def _strings(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[K
             yield from (((*path, "src", number), file) for file in files(entry))
         yield from (((*path, "include", number), entry) for number, entry in enumerate(table.include))
         yield from _flags(path, table)
+        yield from definitions.places(table.defines, path)
     for name in foreign.used(kernel.config, backend):
         submodules = kernel.config.sources[SourceName(name)].submodules
         listed = submodules if isinstance(submodules, tuple) else ()

@@ -7,14 +7,14 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 Add the sources of one ``[kernel.*]`` for Metal.
 
   kernel_metal_component(<target> NAME <name>
-    SOURCES <file>... [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...]
+    SOURCES <file>... [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...] [METAL_FLAGS <flag>...]
   )
 
-``.metal`` sources go into the target's Metal library, which is embedded; see ``kernel_metal_library``.
+``.metal`` sources go into the target's Metal library, which is embedded; see ``kernel_metal_library``. METAL_FLAGS are theirs.
 #]=======================================================================]
 function(kernel_metal_component target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_metal_component")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME" "SOURCES;INCLUDE_DIRS;CXX_FLAGS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME" "SOURCES;INCLUDE_DIRS;CXX_FLAGS;METAL_FLAGS")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -23,7 +23,12 @@ function(kernel_metal_component target)
   list(FILTER shaders INCLUDE REGEX "\\.metal$")
   list(FILTER arg_SOURCES EXCLUDE REGEX "\\.metal$")
   foreach(shader IN LISTS shaders)
-    kernel_metal_air("${target}" "${shader}" INCLUDE_DIRS ${arg_INCLUDE_DIRS})
+    kernel_metal_air(
+      "${target}"
+      "${shader}"
+      INCLUDE_DIRS ${arg_INCLUDE_DIRS}
+      FLAGS ${arg_METAL_FLAGS}
+    )
   endforeach()
 
   target_compile_definitions("${target}" PRIVATE METAL_KERNEL)

@@ -87,6 +87,7 @@ CASES = {
     "license": (general().replace("MIT", "apache 2") + "[torch-noarch]\n", "B114", ['"apache 2"']),
     "glob": (general() + '[torch]\nsrc = ["*.cpp"]\n' + cuda(), "B115", ['"*.cpp"']),
     "matrix": (general() + TORCH + cuda() + '[matrix]\nsystems = ["x86_64-linux"]\n', "B116", ["[matrix]"]),
+    "a key of ours": (general() + TORCH + cuda(more="defines = { X = 1 }"), "B130", ["defines"]),
     "spelling": (general() + '[torch-noarch]\ncuda-capabilities = ["9.0"]\n', "B117", ["cuda-capabilities"]),
     "no rows": (general('["cuda", "neuron"]') + "[torch-noarch]\n", "B118", ['"neuron"']),
     "no release row": (general('["cuda", "tpu"]') + "[torch-noarch]\n", "B118", ['"tpu"']),
