@@ -47,6 +47,7 @@ FLOW = (
     "engine",
     "ci",
     "init",
+    "port",
     "repro",
     "cli",
     "__main__",

@@ -52,11 +52,10 @@ def policies(machine: str) -> tuple[Policy, ...]:
     return tuple(policy for policy in _table().policies if policy.machine == machine)
 
 
-def loaded(framework: str, backend: str, *, one_python: bool = False) -> tuple[str, ...]:
+def loaded(framework: str, backend: str) -> tuple[str, ...]:
     """Return patterns of the libraries that a framework has loaded when a kernel is imported."""
     table = _table().loaded.get(framework, {})
-    of_python = table.get("one-python", ()) if one_python else ()
-    return (*table.get("any", ()), *table.get(backend, ()), *of_python)
+    return (*table.get("any", ()), *table.get(backend, ()))
 
 
 def loaders() -> frozenset[str]:

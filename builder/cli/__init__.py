@@ -18,6 +18,7 @@ COMMANDS = {
     "init": "Start a new kernel that builds.",
     "matrix": "Show the cells of a kernel.",
     "pins": "Maintain the pinned wheels that builds use.",
+    "port": "Write the build.toml that a setup.py stands for.",
     "publish": "Publish an index or a hub layout.",
     "render": "Show or write the CMake project of a kernel.",
     "repro": "Build again under other circumstances, and compare the bytes.",

@@ -1,0 +1,253 @@
+"""The parts of a `build.toml` that a recording asks for."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from builder.config.values import Backend, Version
+from builder.port import conditions, flag_keys, words
+from builder.port.flag_keys import FlagKeys
+from builder.port.flags import Flags
+from builder.port.lines import CXX, GPU, Line, of_extension, of_run
+from builder.port.part import Part
+from builder.port.recording import Extension, Recording, Run
+from builder.wording import listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """The sources that bind to torch: `[torch]`, or `[extension.<name>]` for one more library."""
+
+    src: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    keys: FlagKeys = field(default_factory=FlagKeys)
+    libraries: tuple[str, ...] = ()
+    stable_abi: Version | None = None
+    python_abi: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentDraft:
+    """One `[kernel.<name>]`."""
+
+    name: str
+    backend: Backend
+    src: tuple[str, ...]
+    extension: str | None = None
+    include: tuple[str, ...] = ()
+    keys: FlagKeys = field(default_factory=FlagKeys)
+    libraries: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] | None = None
+    when: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """What is compiled: the bindings and components of every backend."""
+
+    backends: tuple[Backend, ...]
+    torch: Binding
+    extensions: Mapping[str, Binding] = field(default_factory=dict)
+    components: tuple[ComponentDraft, ...] = ()
+
+    @property
+    def include(self) -> tuple[tuple[str, ...], ...]:
+        """The include folders of each table."""
+        bindings = (self.torch, *self.extensions.values())
+        return (*(each.include for each in bindings), *(each.include for each in self.components))
+
+
+Lines = Mapping[str, Line]
+_Way = tuple[FlagKeys, tuple[str, ...], tuple[str, ...] | None]
+"""How a component is compiled: its flags, its include folders, its capabilities where they differ by toolkit."""
+
+
+def compiled(recording: Recording, parts: Iterable[Part]) -> Compiled:
+    """Return what the runs ask to be compiled; what no key says is told to a person."""
+    runs = _by_backend(recording)
+    bindings: dict[str | None, Binding] = {}
+    components: list[ComponentDraft] = []
+    for part in parts:
+        own = [each for backend, runs_ in runs.items() for each in _components(part, backend, runs_, recording)]
+        bindings[part.own] = _binding(part, runs, drafted=bool(own))
+        components += own
+    used = {component.backend for component in components}
+    return Compiled(
+        backends=tuple(backend for backend in runs if backend in used or not used),
+        torch=bindings.pop(None, Binding()),
+        extensions={name: binding for name, binding in bindings.items() if name is not None},
+        components=tuple(components),
+    )
+
+
+def _by_backend(recording: Recording) -> dict[Backend, tuple[Run, ...]]:
+    """Return the runs that speak for each backend."""
+    found: dict[Backend, tuple[Run, ...]] = {}
+    plain = next((run for run in recording.runs if run.setting.cuda is None and run.setting.hip is None), None)
+    if plain is not None and plain.failure is None and plain.extensions and not _has_gpu_code(plain):
+        found[Backend.CPU] = (plain,)
+    cuda = tuple(run for run in recording.main if run.extensions and _has_gpu_code(run))
+    if cuda:
+        found[Backend.CUDA] = cuda
+    rocm = next((run for run in recording.runs if run.setting.hip is not None and run.failure is None), None)
+    if rocm is not None and cuda and rocm.extensions and _differs(rocm, cuda[-1]):
+        found[Backend.ROCM] = (rocm,)
+    return found
+
+
+def _has_gpu_code(run: Run) -> bool:
+    kinds = {line.language for lines in of_run(run).values() for line in lines.values()}
+    return GPU in kinds or any(extension.kind == "CUDAExtension" for extension in run.extensions)
+
+
+def _differs(rocm: Run, cuda: Run) -> bool:
+    """Whether `setup.py` knows of ROCm: it asks for something else there than for CUDA."""
+    return [_without_gencode(each) for each in rocm.extensions] != [_without_gencode(each) for each in cuda.extensions]
+
+
+def _without_gencode(extension: Extension) -> Extension:
+    flags = tuple(flag for flag in extension.nvcc_flags if "compute_" not in flag and flag != "-gencode")
+    return replace(extension, nvcc_flags=flags, at="")
+
+
+def _binding(part: Part, runs: Mapping[Backend, tuple[Run, ...]], *, drafted: bool) -> Binding:
+    """Return the table of the sources that bind; where components are `drafted`, these list its headers."""
+    found = {backend: _line_of(part, each[-1], part.binding) for backend, each in runs.items()}
+    known = {backend: line for backend, line in found.items() if line is not None}
+    if not known:
+        return Binding(python_abi=part.needs_python, libraries=part.libraries)
+    backend = Backend.CUDA if Backend.CUDA in known else next(iter(known))
+    line = known[backend]
+    include = part.include(line.include)
+    table = "torch" if part.own is None else "extension"
+    if len({_plain(each) for each in known.values()}) > 1:
+        names = listed(str(each) for each in known)
+        part.say(f"the flags of the binding differ between {names}: those of {backend} are written")
+    return Binding(
+        src=part.binding if drafted else part.src(part.binding, include),
+        include=include,
+        keys=flag_keys.keys_of(line.flags, None, backend=backend, table=table, place=part.place),
+        libraries=part.libraries,
+        stable_abi=None if part.needs_python else flag_keys.stable_abi(line.flags),
+        python_abi=part.needs_python,
+    )
+
+
+def _plain(line: Line) -> tuple[object, ...]:
+    return (tuple(sorted(line.flags.macros.items(), key=str)), line.flags.rest, line.include)
+
+
+def _line_of(part: Part, run: Run, sources: Iterable[str]) -> Line | None:
+    lines = of_run(run).get(part.extension.name, {})
+    return next((lines[path] for path in sources if path in lines), None)
+
+
+def _components(part: Part, backend: Backend, runs: tuple[Run, ...], recording: Recording) -> list[ComponentDraft]:
+    """Return the components of one backend: one, or one for each range of toolkits that compiles in another way."""
+    of_toolkit: dict[str, Lines] = {}
+    for run in runs:
+        lines = of_run(run).get(part.extension.name, {})
+        of_toolkit[run.setting.cuda or ""] = {
+            path: line for path, line in lines.items() if path in part.sources and path not in part.binding
+        }
+    wanted = {toolkit: _capabilities(lines) for toolkit, lines in of_toolkit.items()}
+    if backend is not Backend.CUDA or _follow_machine(part, recording):
+        wanted = {toolkit: _archs(lines) if backend is Backend.ROCM else () for toolkit, lines in of_toolkit.items()}
+    shared = conditions.union(wanted) if backend is Backend.CUDA else next(iter(wanted.values()), ())
+    ways = {
+        toolkit: _way(part, backend, lines, wanted[toolkit] if shared is None else None)
+        for toolkit, lines in of_toolkit.items()
+        if lines
+    }
+    found = list(_grouped(of_toolkit, ways))
+    drafts = [
+        ComponentDraft(
+            name="",
+            backend=backend,
+            src=part.src(sources, way[1], more=part.binding),
+            extension=part.own,
+            include=way[1],
+            keys=way[0],
+            libraries=part.libraries,
+            capabilities=way[2] if shared is None else shared or None,
+            when=condition or None,
+        )
+        for condition, sources, way in found
+    ]
+    return _named(part, backend, _possible(part, drafts))
+
+
+def _grouped(of_toolkit: Mapping[str, Lines], ways: Mapping[str, _Way]) -> Iterable[tuple[str, tuple[str, ...], _Way]]:
+    """Yield sources that are compiled in one way, and the condition on the toolkit that they are under."""
+    among = list(of_toolkit)
+    for way in dict.fromkeys(ways.values()):
+        toolkits = [toolkit for toolkit in among if ways.get(toolkit) == way]
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for source in sorted({source for toolkit in toolkits for source in of_toolkit[toolkit]}):
+            holds = tuple(toolkit for toolkit in toolkits if source in of_toolkit[toolkit])
+            groups.setdefault(holds, []).append(source)
+        for holds, sources in groups.items():
+            for condition in conditions.when(holds, among) or ("",):
+                yield condition, tuple(sources), way
+
+
+def _way(part: Part, backend: Backend, lines: Lines, capabilities: tuple[str, ...] | None) -> _Way:
+    flags: dict[str, Flags] = {line.language: line.flags for line in lines.values()}
+    keys = flag_keys.keys_of(flags.get(CXX), flags.get(GPU), backend=backend, table="kernel", place=part.place)
+    include = dict.fromkeys(folder for line in lines.values() for folder in line.include)
+    return keys, part.include(include), capabilities or None
+
+
+def _capabilities(lines: Lines) -> tuple[str, ...]:
+    return next((line.flags.capabilities for line in lines.values() if line.language == GPU), ())
+
+
+def _archs(lines: Lines) -> tuple[str, ...]:
+    """Return the ROCm architectures that are named; `native` names none."""
+    named = next((line.flags.unread for line in lines.values() if line.language == GPU), ())
+    return tuple(name for name in named if name.startswith("gfx"))
+
+
+def _follow_machine(part: Part, recording: Recording) -> bool:
+    """Whether the architectures are those of the machine's GPU, or of a variable; a person is told."""
+    newest = recording.main[-1].setting.cuda if recording.main else None
+    found = {
+        _of_run(run, part)
+        for run in recording.runs
+        if run.setting.cuda == newest and run.failure is None and run.setting.cuda is not None
+    }
+    if len(found) > 1:
+        part.say(
+            "the architectures follow the GPU of the machine or TORCH_CUDA_ARCH_LIST: 'cuda-capabilities' is left out, "
+            "which compiles for all that the toolkit has"
+        )
+    return len(found) > 1
+
+
+def _of_run(run: Run, part: Part) -> tuple[str, ...]:
+    extension = next((each for each in run.extensions if each.name == part.extension.name), None)
+    return () if extension is None else _capabilities(of_extension(extension))
+
+
+def _possible(part: Part, drafts: list[ComponentDraft]) -> list[ComponentDraft]:
+    """Return the components that the config has a word for: without conditions, those of the newest toolkit."""
+    ranges = sorted({draft.when for draft in drafts if draft.when is not None})
+    if not ranges or words.has("kernel", "when"):
+        return drafts
+    part.say(f"CUDA toolkits compile differently ({listed(ranges)}): what the newest compiles is written")
+    return [replace(draft, when=None) for draft in drafts if draft.when is None or "<" not in draft.when]
+
+
+def _named(part: Part, backend: Backend, drafts: list[ComponentDraft]) -> list[ComponentDraft]:
+    """Return the components with names that no other one of the kernel has."""
+    base = flag_keys.table_name(part.extension.name)
+    named: list[ComponentDraft] = []
+    for draft in drafts:
+        suffix = "" if backend is Backend.CUDA else f"_{backend}"
+        if len(drafts) > 1:
+            suffix += f"_{flag_keys.table_name(draft.when or 'all')}" if draft.when else "_all"
+        name = base + suffix
+        taken = {each.name for each in named}
+        while name in taken:
+            name += "_more"
+        named.append(replace(draft, name=name))
+    return named

@@ -1,0 +1,214 @@
+"""The name, version and license of a project, each with where it was found."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from builder import toml
+from builder.config import dependencies
+from builder.config.dependency_names import PythonDependency
+from builder.config.license import problem_of
+from builder.config.values import GitUrl, InvalidValueError, KernelName
+from builder.port import source_facts, words
+from builder.port.recording import SetupCall
+from builder.port.todo import Todo
+from builder.wording import listed
+
+_BUILT_WITH = frozenset({"torch", "ninja", "setuptools", "wheel", "packaging", "pybind11", "cmake"})
+"""Requirements of a build, and torch, which every kernel requires by itself."""
+_UNKNOWN = "LicenseRef-unknown"
+_LICENSE_FILES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "COPYING")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A value, and where it was found."""
+
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """What `[general]` and `[wheel]` say."""
+
+    name: Found
+    version: Found
+    license: Found
+    upstream: str | None = None
+    python_depends: tuple[str, ...] = ()
+    package: str | None = None
+    requires: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+
+
+def of(setup: SetupCall | None, root: Path, extensions: Iterable[str], todo: Todo) -> Metadata:
+    """Return what a project says of itself, by `setup()` and by `pyproject.toml`."""
+    call = setup or SetupCall(at="")
+    project = _project(root)
+    name = _name(call, project, root, todo)
+    package = _package(call, root, name.value, tuple(extensions), todo)
+    depends, requires = _requirements(call, project, todo)
+    return Metadata(
+        name=name,
+        version=_version(call, project),
+        license=_license(call, project, root, todo),
+        upstream=_upstream(call, project),
+        python_depends=depends,
+        package=package if words.has("wheel", "package") else None,
+        requires=requires,
+        data=tuple(_data(call, root, package, todo)),
+    )
+
+
+def _project(root: Path) -> Mapping[str, Any]:
+    try:
+        found = toml.loads(source_facts.read(root, "pyproject.toml")).get("project")
+    except toml.TOMLDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _texts(call: SetupCall, project: Mapping[str, Any], key: str) -> Found | None:
+    if key in call.texts:
+        return Found(call.texts[key], f"{key} of {call.at}")
+    value = project.get(key)
+    return Found(value, f"project.{key} of pyproject.toml") if isinstance(value, str) else None
+
+
+def _name(call: SetupCall, project: Mapping[str, Any], root: Path, todo: Todo) -> Found:
+    found = _texts(call, project, "name") or Found(root.resolve().name, "the folder")
+    guess = re.sub(r"[^a-z0-9]+", "-", found.value.lower()).lstrip("0123456789-").rstrip("-") or "kernel"
+    try:
+        return Found(str(KernelName(guess)), found.origin)
+    except InvalidValueError:
+        todo.add(f"'{found.value}' gives no name of a kernel", at=call.at)
+        return Found("kernel", "nowhere")
+
+
+def _version(call: SetupCall, project: Mapping[str, Any]) -> Found:
+    found = _texts(call, project, "version") or Found("0", "nowhere")
+    number = re.match(r"[vV]?([0-9]{1,9})", found.value)
+    return Found(
+        number[1] if number else "0", f"{found.value}, {found.origin}" if found.origin != "nowhere" else "nowhere"
+    )
+
+
+def _license(call: SetupCall, project: Mapping[str, Any], root: Path, todo: Todo) -> Found:
+    for found in _licenses(call, project, root):
+        if problem_of(found.value) is None:
+            return found
+    todo.add("no license was found that has an SPDX name: write it into general.license", at=call.at)
+    return Found(_UNKNOWN, "nowhere")
+
+
+def _licenses(call: SetupCall, project: Mapping[str, Any], root: Path) -> Iterator[Found]:
+    for key in ("license_expression", "license"):
+        found = _texts(call, project, key)
+        if found is not None:
+            yield found
+    for name in _LICENSE_FILES:
+        known = source_facts.license_of(source_facts.read(root, name))
+        if known is not None:
+            yield Found(known, f"the text of {name}")
+
+
+def _upstream(call: SetupCall, project: Mapping[str, Any]) -> str | None:
+    urls = project.get("urls")
+    named = urls.values() if isinstance(urls, dict) else ()
+    for url in (call.texts.get("url", ""), *(each for each in named if isinstance(each, str))):
+        if re.fullmatch(r"https://(?:github|gitlab)\.com/[\w.-]+/[\w.-]+/?", url):
+            try:
+                return str(GitUrl(url.rstrip("/")))
+            except InvalidValueError:
+                continue
+    return None
+
+
+def _requirements(call: SetupCall, project: Mapping[str, Any], todo: Todo) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of `python-depends`, and the requirements of `wheel.requires`."""
+    declared = project.get("dependencies")
+    texts = [*call.lists.get("install_requires", ()), *(declared if isinstance(declared, list) else ())]
+    depends, requires, unsaid = [], [], []
+    for text in dict.fromkeys(str(each) for each in texts):
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            todo.add(f"'{text}' is not a requirement as PEP 508 has it", at=call.at)
+            continue
+        name = canonicalize_name(requirement.name)
+        if name in _BUILT_WITH or name.startswith("nvidia-"):
+            continue
+        if name in dependencies.table()["brought"]:
+            continue
+        if name in PythonDependency.names() and not requirement.specifier:
+            depends.append(str(name))
+        elif words.has("wheel", "requires"):
+            requires.append(str(requirement))
+        else:
+            unsaid.append(text)
+    if unsaid:
+        todo.add(f"the package requires {listed(unsaid)}, which no key says", at=call.at)
+    return tuple(depends), tuple(requires)
+
+
+def _package(call: SetupCall, root: Path, name: str, extensions: tuple[str, ...], todo: Todo) -> str | None:
+    """Return the folder of the Python package, and tell a person what else there is."""
+    tops = dict.fromkeys(package.partition(".")[0] for package in call.lists.get("packages", ()))
+    folders = {top: _folder(call, top) for top in tops}
+    there = {top: folder for top, folder in folders.items() if (root / folder).is_dir()}
+    module = name.replace("-", "_")
+    wanted = module if module in there else next(iter(there), None)
+    if wanted is None:
+        todo.add(f"no Python package was found: write torch-ext/{module}/__init__.py", at=call.at)
+        return None
+    others = [top for top in there if top != wanted]
+    if others:
+        todo.add(f"a wheel has one Python package: {', '.join(others)} is left out", at=call.at)
+    if not words.has("wheel", "package"):
+        todo.add(f"move the Python package {there[wanted]}/ to torch-ext/{module}/", at=call.at)
+    for extension in extensions:
+        last = extension.rpartition(".")[2] if extension.startswith(f"{wanted}.") else extension
+        for file, line in source_facts.imports_of(root, last, _below(call, root, wanted)):
+            todo.add(f"import what '{extension}' was from '._ops'", at=f"{file}:{line}")
+    return there[wanted]
+
+
+def _below(call: SetupCall, root: Path, top: str) -> Iterator[str]:
+    for package in call.lists.get("packages", ()):
+        if package.partition(".")[0] == top and (root / _folder(call, package)).is_dir():
+            yield _folder(call, package)
+
+
+def _folder(call: SetupCall, package: str) -> str:
+    folders = call.package_dir
+    if package in folders:
+        return folders[package]
+    base = folders.get("", "")
+    path = package.replace(".", "/")
+    return f"{base}/{path}".strip("/") if base not in {"", "."} else path
+
+
+def _data(call: SetupCall, root: Path, package: str | None, todo: Todo) -> Iterator[str]:
+    unsaid: list[str] = []
+    for name, globs in sorted(call.package_data.items()):
+        for pattern in globs:
+            folder = _folder(call, name) if name else package or "."
+            path = f"{folder}/{pattern}"
+            if pattern.endswith((".py", ".pyi", "py.typed")) or not any(root.glob(path) if _is_plain(path) else ()):
+                continue
+            if words.has("wheel", "data"):
+                yield path
+            else:
+                unsaid.append(path)
+    if unsaid:
+        todo.add(f"the wheel has {listed(unsaid)}, which no key says", at=call.at)
+
+
+def _is_plain(path: str) -> bool:
+    return not path.startswith("/") and ".." not in path.split("/")

@@ -1,0 +1,202 @@
+"""A stand-in for torch: it answers what a `setup.py` asks of the machine, and notes the extensions that it makes."""
+
+import os
+import types
+from collections.abc import Mapping
+from typing import Any
+
+from .notes import Notes
+from .pretended import Fill, anything
+
+_KINDS = ("CppExtension", "CUDAExtension", "SyclExtension")
+
+
+class TorchVersion(str):
+    """A version that is a text, and compares as numbers do."""
+
+    __slots__ = ()
+
+    def _key(self) -> tuple[int, ...]:
+        return _numbers(self)
+
+    def __lt__(self, other: object) -> bool:
+        return _numbers(self) < _numbers(other)
+
+    def __le__(self, other: object) -> bool:
+        return _numbers(self) <= _numbers(other)
+
+    def __gt__(self, other: object) -> bool:
+        return _numbers(self) > _numbers(other)
+
+    def __ge__(self, other: object) -> bool:
+        return _numbers(self) >= _numbers(other)
+
+
+def _numbers(value: object) -> tuple[int, ...]:
+    parts = value if isinstance(value, tuple | list) else str(value).partition("+")[0].split(".")
+    return tuple(int(part) if str(part).isdigit() else 0 for part in parts)
+
+
+def modules(facts: Mapping[str, Any], notes: Notes) -> dict[str, Fill]:
+    """Return what fills each module of the stand-in; `facts` are those of one setting."""
+
+    def torch(module: types.ModuleType) -> None:
+        module.__path__ = [facts["torch_folder"]]
+        module.__file__ = os.path.join(facts["torch_folder"], "__init__.py")
+        _set(module, __version__=TorchVersion(facts["torch"]), version=_version(facts), cuda=_cuda(facts))
+        _set(module, _C=_namespace(_GLIBCXX_USE_CXX11_ABI=True, _has_cuda=facts["cuda"] is not None))
+        _set(module, __config__=_namespace(parallel_info=lambda: _PARALLEL, show=lambda: _PARALLEL))
+        _set(module, compiled_with_cxx11_abi=lambda: True, has_cuda=facts["cuda"] is not None)
+        _set(module, xpu=_absent(), mps=_absent(), backends=_namespace(mps=_absent(), cuda=_absent(), cudnn=_absent()))
+        _set(module, utils=__import__("torch.utils", fromlist=["utils"]), get_num_threads=lambda: 1)
+
+    def utils(module: types.ModuleType) -> None:
+        _set(module, cpp_extension=__import__("torch.utils.cpp_extension", fromlist=["cpp_extension"]))
+
+    def version(module: types.ModuleType) -> None:
+        _set(module, **vars(_version(facts)))
+
+    def hipify(module: types.ModuleType) -> None:
+        _set(module, __version__="1.0.0", hipify_python=anything("torch.utils.hipify.hipify_python"))
+
+    return {
+        "torch": torch,
+        "torch.version": version,
+        "torch.cuda": lambda module: _set(module, **vars(_cuda(facts))),
+        "torch.torch_version": lambda module: _set(module, TorchVersion=TorchVersion),
+        "torch.utils": utils,
+        "torch.utils.hipify": hipify,
+        "torch.utils.hipify.hipify_python": lambda module: _set(module, hipify=anything("hipify")),
+        "torch.utils.cpp_extension": lambda module: _cpp_extension(module, facts, notes),
+    }
+
+
+_PARALLEL = "ATen/Parallel:\n\tat::get_num_threads() : 1\nOpenMP 201511\nATen parallel backend: OpenMP\n"
+
+
+def _set(module: types.ModuleType, **values: object) -> None:
+    for name, value in values.items():
+        setattr(module, name, value)
+
+
+def _namespace(**values: object) -> types.SimpleNamespace:
+    return types.SimpleNamespace(**values)
+
+
+def _absent() -> types.SimpleNamespace:
+    return _namespace(is_available=lambda: False, is_built=lambda: False, device_count=lambda: 0, version=lambda: None)
+
+
+def _version(facts: Mapping[str, Any]) -> types.SimpleNamespace:
+    return _namespace(
+        __version__=TorchVersion(facts["torch"]),
+        cuda=facts["cuda"],
+        hip=facts["hip"],
+        xpu=None,
+        debug=False,
+        git_version="0" * 40,
+    )
+
+
+def _cuda(facts: Mapping[str, Any]) -> types.SimpleNamespace:
+    gpu = tuple(facts["gpu"]) if facts["gpu"] else None
+
+    def capability(_device: object = None) -> tuple[int, ...]:
+        if gpu is None:
+            raise RuntimeError("no GPU is here: setup.py asks for the capability of one")
+        return gpu
+
+    def properties(device: object = None) -> types.SimpleNamespace:
+        major, minor = capability(device)
+        return _namespace(major=major, minor=minor, name="recorded", gcnArchName="gfx942", multi_processor_count=132)
+
+    return _namespace(
+        is_available=lambda: gpu is not None,
+        device_count=lambda: int(gpu is not None),
+        current_device=lambda: 0,
+        get_device_capability=capability,
+        get_device_properties=properties,
+        get_device_name=lambda _device=None: "recorded",
+        get_arch_list=list,
+        get_gencode_flags=str,
+        init=lambda: None,
+    )
+
+
+def _cpp_extension(module: types.ModuleType, facts: Mapping[str, Any], notes: Notes) -> None:
+    cuda_home, rocm_home = facts["cuda_home"], facts["rocm_home"]
+    folder = facts["torch_folder"]
+
+    def include_paths(*_: object, **__: object) -> list[str]:
+        own = [f"{folder}/include", f"{folder}/include/torch/csrc/api/include"]
+        return own + [f"{home}/include" for home in (cuda_home, rocm_home) if home]
+
+    def load(name: str, sources: Any, *_: object, **options: Any) -> Any:
+        flags = {"cxx": options.get("extra_cflags"), "nvcc": options.get("extra_cuda_cflags")}
+        _extension("CUDAExtension" if cuda_home else "CppExtension", notes)(
+            name, sources, extra_compile_args=flags, include_dirs=options.get("extra_include_paths")
+        )
+        return anything(name)
+
+    _set(module, **{kind: _extension(kind, notes) for kind in _KINDS})
+    _set(module, BuildExtension=_BuildExtension, include_paths=include_paths, load=load)
+    _set(module, CUDA_HOME=cuda_home, ROCM_HOME=rocm_home, HIP_HOME=rocm_home, CUDNN_HOME=None, SYCL_HOME=None)
+    _set(module, IS_HIP_EXTENSION=rocm_home is not None, ROCM_VERSION=(7, 2) if rocm_home else None)
+    _set(module, IS_WINDOWS=False, IS_MACOS=False, IS_LINUX=True, TORCH_LIB_PATH=f"{folder}/lib")
+    _set(module, COMMON_NVCC_FLAGS=list(facts["nvcc_flags"]), COMMON_HIP_FLAGS=list(facts["hip_flags"]))
+    _set(module, COMMON_HIPCC_FLAGS=list(facts["hip_flags"]), LIB_EXT=".so", EXEC_EXT="", SUBPROCESS_DECODE_ARGS=())
+    _set(module, library_paths=lambda *_, **__: [f"{folder}/lib"], is_ninja_available=lambda: True)
+    _set(module, verify_ninja_availability=lambda: None, _find_cuda_home=lambda: cuda_home)
+    _set(module, _find_rocm_home=lambda: rocm_home, _get_build_directory=lambda name, *_, **__: f"/tmp/{name}")  # noqa: S108
+    _set(module, _get_cuda_arch_flags=lambda *_: [], check_compiler_abi_compatibility=lambda *_: True)
+    _set(module, get_default_build_root=lambda: "/tmp", _TORCH_PATH=folder, get_cxx_compiler=lambda: "c++")  # noqa: S108
+    _set(module, _is_cuda_file=lambda path: str(path).endswith((".cu", ".cuh")), os=os)
+
+
+class _BuildExtension:
+    """The command that would compile; nothing runs it."""
+
+    def __init__(self, *_args: object, **_options: object) -> None:
+        pass
+
+    @classmethod
+    def with_options(cls, **_options: object) -> type:
+        return cls
+
+
+def _extension(kind: str, notes: Notes) -> Any:
+    """Return a function that notes an extension as torch's class of that name takes it."""
+
+    def make(name: str, sources: Any, *args: object, **options: Any) -> Any:
+        return note(kind, notes, name, sources, *args, **options)
+
+    return make
+
+
+class Noted:
+    """An extension that was noted; what is changed in it later counts."""
+
+    def __init__(self, kind: str, name: str, sources: Any, place: str, options: Mapping[str, Any]) -> None:
+        self.kind, self.name, self.place = kind, name, place
+        self.sources = sources if isinstance(sources, str) else list(sources or ())
+        self.include_dirs = options.get("include_dirs") or []
+        self.define_macros = options.get("define_macros") or []
+        self.undef_macros = options.get("undef_macros") or []
+        self.libraries = options.get("libraries") or []
+        self.library_dirs = options.get("library_dirs") or []
+        self.runtime_library_dirs = options.get("runtime_library_dirs") or []
+        self.extra_objects = options.get("extra_objects") or []
+        self.extra_compile_args = options.get("extra_compile_args") or {}
+        self.extra_link_args = options.get("extra_link_args") or []
+        self.depends = options.get("depends") or []
+        self.py_limited_api = bool(options.get("py_limited_api"))
+        self.language = options.get("language")
+        self.optional = options.get("optional")
+
+
+def note(kind: str, notes: Notes, name: str, sources: Any = (), *args: object, **options: Any) -> Noted:
+    """Note an extension and return what stands for it; arguments by position have setuptools' order."""
+    order = ("include_dirs", "define_macros", "undef_macros", "library_dirs", "libraries")
+    made = Noted(kind, name, sources, notes.place(), {**dict(zip(order, args, strict=False)), **options})
+    notes.extensions.append({"made": made})
+    return made

@@ -1,0 +1,139 @@
+"""What the files of a project say: which source binds, which headers are included, which glob names a list of files."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_PYBIND = re.compile(r"^[ \t]*(PYBIND11_MODULE|NB_MODULE|PyMODINIT_FUNC)\b", re.MULTILINE)
+_LIBRARY = re.compile(r"^[ \t]*(TORCH_LIBRARY|STABLE_TORCH_LIBRARY|TORCH_LIBRARY_EXPAND)\b", re.MULTILINE)
+_IMPORT = "^[ \t]*(?:import|from)[ \t]+{name}\\b"
+_MOST = 20_000
+_FEWEST = 4
+"""Files that are named one by one; more of them by a glob that names no other."""
+
+
+def read(root: Path, path: str) -> str:
+    """Return the text of a file of the project; empty where there is none."""
+    try:
+        return (root / path).read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):
+        return ""
+
+
+def _blank(comment: "re.Match[str]") -> str:
+    return re.sub(r"[^\n]", " ", comment[0])
+
+
+def pybind_line(root: Path, source: str) -> int | None:
+    """Return the line of a source that makes a Python module; None where it makes none."""
+    return _line_of(_PYBIND, root, source)
+
+
+def library_line(root: Path, source: str) -> int | None:
+    """Return the line of a source that registers ops; None where it registers none."""
+    return _line_of(_LIBRARY, root, source)
+
+
+def _line_of(pattern: "re.Pattern[str]", root: Path, source: str) -> int | None:
+    text = _COMMENT.sub(_blank, read(root, source))
+    found = pattern.search(text)
+    return None if found is None else text.count("\n", 0, found.start(1)) + 1
+
+
+def headers(root: Path, sources: Iterable[str], folders: Iterable[str]) -> tuple[str, ...]:
+    """Return the files that sources include, directly or not, and that are in none of the folders."""
+    listed = tuple(folders)
+    waiting, seen = list(sources), set[str]()
+    found: set[str] = set()
+    while waiting and len(seen) < _MOST:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for name in _included(root, path, listed):
+            waiting.append(name)
+            if not any(name.startswith(f"{folder}/") for folder in (*listed, "csrc")):
+                found.add(name)
+    return tuple(sorted(found))
+
+
+def _included(root: Path, path: str, folders: tuple[str, ...]) -> Iterator[str]:
+    for bracket, name in _INCLUDE.findall(_COMMENT.sub(_blank, read(root, path))):
+        beside = (posixpath.dirname(path),) if bracket == '"' else ()
+        for folder in (*beside, "csrc", *folders):
+            candidate = posixpath.normpath(posixpath.join(folder, name))
+            if not candidate.startswith(("/", "..")) and (root / candidate).is_file():
+                yield candidate
+                break
+
+
+def with_globs(root: Path, paths: Iterable[str]) -> tuple[str, ...]:
+    """Return a list of files with a glob for each folder and extension of which it has all files."""
+    left = set(paths)
+    entries: list[str] = []
+    groups: dict[tuple[str, str], set[str]] = {}
+    for path in left:
+        groups.setdefault((posixpath.dirname(path), PurePosixPath(path).suffix), set()).add(path)
+    for (folder, suffix), files in sorted(groups.items()):
+        pattern = f"{folder}/*{suffix}" if folder else f"*{suffix}"
+        there = {path.relative_to(root).as_posix() for path in (root / folder).glob(f"*{suffix}") if path.is_file()}
+        hidden = any(PurePosixPath(path).name.startswith(".") for path in there)
+        if len(files) >= _FEWEST and files == there and not hidden and not set("[]*?") & set(folder):
+            entries.append(pattern)
+        else:
+            entries += sorted(files)
+    return tuple(sorted(entries))
+
+
+def header_globs(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return a list of headers, with a glob for each folder and extension that has several: too many do no harm."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for path in paths:
+        groups.setdefault((posixpath.dirname(path), PurePosixPath(path).suffix), []).append(path)
+    found = []
+    for (folder, suffix), files in groups.items():
+        plain = len(files) == 1 or not suffix or set("[]*?") & set(folder)
+        found += files if plain else [f"{folder}/*{suffix}" if folder else f"*{suffix}"]
+    return tuple(sorted(found))
+
+
+def imports_of(root: Path, module: str, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield the lines of Python files, in the folders of packages, that import a module."""
+    pattern = re.compile(_IMPORT.format(name=re.escape(module)), re.MULTILINE)
+    for package in packages:
+        for path in sorted((root / package).glob("*.py")):
+            text = read(root, path.relative_to(root).as_posix())
+            for found in pattern.finditer(text):
+                yield path.relative_to(root).as_posix(), text.count("\n", 0, found.start()) + 1
+
+
+def line_of(root: Path, place: str, text: str) -> str:
+    """Return the line of the file of a call that has a text, nearest to the call; else the call's own line."""
+    file, _, number = place.rpartition(":")
+    lines = read(root, file).splitlines()
+    quoted = [index for index, line in enumerate(lines, start=1) if f'"{text}' in line or f"'{text}" in line]
+    if not quoted:
+        return place
+    at = int(number) if number.isdigit() else 1
+    return f"{file}:{min(quoted, key=lambda index: abs(index - at))}"
+
+
+def license_of(text: str) -> str | None:
+    """Return the SPDX name of a license by its text; None for one that is not among the usual."""
+    folded = " ".join(text.lower().split())
+    return next((name for name, words in _LICENSES.items() if all(word in folded for word in words)), None)
+
+
+_LICENSES: Mapping[str, tuple[str, ...]] = {
+    "Apache-2.0": ("apache license", "version 2.0"),
+    "AGPL-3.0-only": ("gnu affero general public license", "version 3"),
+    "LGPL-3.0-only": ("gnu lesser general public license", "version 3"),
+    "GPL-3.0-only": ("gnu general public license", "version 3"),
+    "MPL-2.0": ("mozilla public license", "version 2.0"),
+    "BSD-3-Clause": ("redistribution and use in source and binary forms", "neither the name"),
+    "BSD-2-Clause": ("redistribution and use in source and binary forms",),
+    "MIT": ("permission is hereby granted, free of charge", 'the software is provided "as is"'),
+}

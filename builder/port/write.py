@@ -1,0 +1,150 @@
+"""From a recording to files: the config, and where it is needed a start for the binding."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.config import Config, parse
+from builder.config.text import Source
+from builder.errors import BuilderError, NothingToDoError
+from builder.files import write_atomic
+from builder.kernel import CONFIG
+from builder.port import document, draft, metadata, part, submodules
+from builder.port.recording import Recording, Run
+from builder.port.todo import Remaining, Todo
+
+_SKELETON = """#include <torch/library.h>
+
+#include "registration.h"
+
+// Declare the functions of the kernel here, and register each of them:
+//   ops.def("scale(Tensor input, float factor) -> Tensor");
+//   ops.impl("scale", c10::kCUDA, &scale);
+TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {
+}
+
+REGISTER_EXTENSION(TORCH_EXTENSION_NAME)
+"""
+_BINDING = "torch-ext/torch_binding.cpp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ported:
+    """What is written, and what remains for a person."""
+
+    files: Mapping[str, str]
+    remaining: tuple[Remaining, ...]
+    config: Config
+
+
+def port(recording: Recording, root: Path) -> Ported:
+    """Return the files that a recording of a `setup.py` becomes.
+
+    Raises:
+        BuilderError: no run ended well, or none compiles anything.
+    """
+    best = recording.best
+    if best is None:
+        raise _failed(recording)
+    if not best.extensions:
+        raise _nothing(recording, best)
+    todo = Todo()
+    parts = tuple(part.parts(recording, root, todo))
+    compiled = draft.compiled(recording, parts)
+    said = metadata.of(best.setup, root, [extension.name for extension in best.extensions], todo)
+    entries = (entry for include in compiled.include for entry in include)
+    included = frozenset(entry.partition(":")[0] for entry in entries if ":" in entry)
+    sources = tuple(submodules.sources(root, included, todo))
+    _say_runs(recording, todo)
+    files = {CONFIG: document.text(said, compiled, sources)}
+    if not compiled.torch.src and not any(each.needs_python for each in parts) and not (root / _BINDING).exists():
+        files[_BINDING] = _SKELETON
+    config = parse(Source(name=CONFIG, text=files[CONFIG]))
+    return Ported(files=files, remaining=tuple(todo), config=config)
+
+
+def write(ported: Ported, root: Path, *, force: bool) -> None:
+    """Write the files into the directory; without `force`, none that is there is replaced.
+
+    Raises:
+        NothingToDoError: one is there.
+    """
+    there = [path for path in ported.files if (root / path).exists() or (root / path).is_symlink()]
+    if there and not force:
+        raise NothingToDoError(f"'{root}' already has {', '.join(there)}", help="pass --force to overwrite")
+    for path, text in ported.files.items():
+        write_atomic(root / path, text.encode())
+        (root / path).chmod(0o644)
+
+
+def _failed(recording: Recording) -> BuilderError:
+    """Say why no run ended well: in one line where all failed in the same way."""
+    ways: dict[tuple[str, str], list[str]] = {}
+    for run in recording.runs:
+        ways.setdefault((run.at, run.failure or ""), []).append(run.setting.name)
+    lines = []
+    for (at, failure), names in ways.items():
+        where = f"{at}: " if at else ""
+        under = "" if len(ways) == 1 else f" ({names[0]}" + (f" and {len(names) - 1} more)" if names[1:] else ")")
+        lines.append(f"{where}{failure}{under}")
+    events = {f"{event.at}: {_said(event.kind)} {event.text}" for run in recording.runs for event in run.events}
+    said = "\n  ".join([*lines, *sorted(events)])
+    return BuilderError(f"setup.py cannot be recorded\n  {said}", help=_remedy(recording))
+
+
+def _said(kind: str) -> str:
+    return {"command": "it runs", "network": "it uses the network:"}[kind]
+
+
+def _remedy(recording: Recording) -> str:
+    if any(event.kind == "network" for run in recording.runs for event in run.events):
+        return "nothing is reached from where it runs: fetch what it wants first, so that it finds it in its folder"
+    variables = _variables(recording)
+    if variables:
+        return f"it reads variables, which --env NAME=VALUE gives it: {', '.join(variables)}"
+    return "make it call setup() without a GPU and without a network"
+
+
+def _variables(recording: Recording) -> list[str]:
+    found = {name: place for run in recording.runs for name, place in run.variables.items()}
+    return [f"{name} ({place})" for name, place in sorted(found.items()) if not name.startswith(_USUAL)]
+
+
+_USUAL = (
+    "PATH",
+    "HOME",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "ROCM_",
+    "HIP_",
+    "PYTHON",
+    "MAX_JOBS",
+    "TORCH_CUDA_ARCH_LIST",
+    "TMP",
+)
+
+
+def _nothing(recording: Recording, best: Run) -> BuilderError:
+    at = "" if best.setup is None else f"{best.setup.at}: "
+    variables = _variables(recording)
+    remedy = f"it reads variables, which --env NAME=VALUE gives it: {', '.join(variables)}" if variables else None
+    return BuilderError(f"{at}setup() is given no extension, so that nothing is compiled", help=remedy)
+
+
+def _say_runs(recording: Recording, todo: Todo) -> None:
+    """Tell a person what else was seen: runs that failed, commands, files, variables, stand-ins."""
+    for run in recording.runs:
+        without = run.setting.cuda is None and run.setting.hip is None
+        if run.failure is not None and not (without and recording.main):  # a kernel for GPUs alone
+            todo.add(f"with {run.setting.name}, {run.failure}", at=run.at)
+        for event in run.events:
+            if not event.text.startswith(("/tmp/builder/", "<", "nvcc", "hipcc")) and "nvcc" not in event.text:  # noqa: S108
+                todo.add(f"{_said(event.kind)} {event.text}", at=event.at)
+        if run.written:
+            shown = ", ".join(run.written[:3]) + (", …" if run.written[3:] else "")
+            todo.add(f"setup.py writes {shown}: a file that is compiled has to be in the project or in [[generate]]")
+    for name in recording.pretended:
+        todo.add(f"setup.py imports '{name}', which was not there: a stand-in answered")
+    found = _variables(recording)
+    if found:
+        todo.add(f"setup.py reads variables; it was run without them: {', '.join(found)}")
