@@ -38,7 +38,7 @@ def tag_of(variant):
         return "py3-none-any"
     cpu, system = variant.system.split("-")
     platform = f"manylinux_2_28_{cpu}" if system == "linux" else "macosx_15_0_arm64"
-    return f"cp39-abi3-{platform}"
+    return f"{f'{variant.python}-{variant.python}' if variant.python else 'cp39-abi3'}-{platform}"
 
 
 def make(

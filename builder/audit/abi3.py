@@ -1,4 +1,4 @@
-"""The limited API of CPython."""
+"""The C API of CPython: which part of it a library may use, by the tag of its wheel."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,15 @@ def stable_symbols() -> Mapping[str, Version]:
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Name each CPython symbol outside the limited API of the tag's lowest Python; all, if it names none."""
+    """Name each CPython symbol outside the limited API of the tag's lowest Python; all, if it names none.
+
+    A wheel for one Python may use all of its API, but must be for the Python that was promised.
+    """
+    promised = None if subject.plan.variant is None else subject.plan.variant.python
+    if promised != subject.python and subject.plan.variant is not None and subject.libraries:
+        yield _other(subject, promised)
+    if subject.python is not None:
+        return
     floor = _floor(subject.tags)
     for library in subject.libraries:
         for symbol in library.extension.undefined:
@@ -41,8 +49,22 @@ def check(subject: Subject) -> Iterator[Finding]:
                 if added is None
                 else f"it is in the stable ABI since CPython {added}, and the wheel is for {floor} and later"
             )
-            remedy = f"define Py_LIMITED_API as 0x{floor.major:02x}{floor.minor:02x}0000 and use what it offers"
+            remedy = (
+                f"define Py_LIMITED_API as 0x{floor.major:02x}{floor.minor:02x}0000 and use what it offers, or "
+                'build for each Python, with python-abi = "cpython" in [torch] of build.toml'
+            )
             yield Finding(file=library.name, rule=RULE, symbol=symbol.name, why=why, remedy=remedy)
+
+
+def _other(subject: Subject, promised: str | None) -> Finding:
+    return Finding(
+        file=f"{subject.dist_info}/WHEEL",
+        rule=RULE,
+        symbol=subject.python or "python",
+        why=f"the build promised a library for {promised or 'every Python'}, and the tag says "
+        f"{subject.python or 'that it is for every Python'}",
+        remedy="build the wheel again",
+    )
 
 
 def _floor(tags: tuple[str, ...]) -> Version:

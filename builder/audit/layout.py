@@ -101,7 +101,8 @@ def _module(subject: Subject, library: Library) -> Iterator[Finding]:
         library.name,
         f"PyInit_{named}",
         f"'_ops.py' imports the library as '{named}': it defines {modules}",
-        "use REGISTER_EXTENSION(TORCH_EXTENSION_NAME), or load it with torch.ops.load_library",
+        "name the module TORCH_EXTENSION_NAME, as in PYBIND11_MODULE(TORCH_EXTENSION_NAME, m), or load the library "
+        "with torch.ops.load_library",
     )
 
 

@@ -10,7 +10,7 @@ RULE = "macos"
 
 _TAG = re.compile(r"macosx_([0-9]+)_([0-9]+)_(arm64|x86_64)$")
 _SYSTEM = ("/usr/lib/", "/System/Library/")
-_LOADED = re.compile(r"@rpath/lib(torch|torch_cpu|c10|tvm_ffi)\.dylib$")
+_LOADED = re.compile(r"@rpath/lib(torch|torch_cpu|torch_python|c10|tvm_ffi)\.dylib$")
 _INSIDE = re.compile(r"@loader_path(/|$)")
 
 

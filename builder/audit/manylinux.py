@@ -85,7 +85,11 @@ def _policy(library: Library, policy: Policy) -> Iterator[Finding]:
 
 def _needed(library: Library, policy: Policy, subject: Subject) -> Iterator[Finding]:
     facts = subject.facts
-    patterns = () if facts is None else policies.loaded(str(facts.framework), str(facts.backend))
+    patterns = (
+        ()
+        if facts is None
+        else policies.loaded(str(facts.framework), str(facts.backend), one_python=subject.python is not None)
+    )
     carried = {posixpath.basename(name) for name in subject.files}
     for needed in library.extension.needed:
         if needed in policy.libraries or needed in policies.loaders():

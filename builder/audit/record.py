@@ -98,7 +98,8 @@ def _wheel(subject: Subject) -> Iterator[Finding]:
 
 def _tag(path: str, tag: str, subject: Subject) -> Iterator[Finding]:
     python, abi, platform = tag.split("-")
-    if subject.libraries and abi not in ("abi3", "none"):
+    of_one_torch = subject.facts is not None and subject.facts.framework is Framework.TORCH and not subject.facts.stable
+    if subject.libraries and abi not in ("abi3", "none") and not (of_one_torch and subject.python):
         why = f"its ABI tag is '{abi}', which one Python has, and kernels are built for every one"
         yield _finding(path, tag, why, "tag it py3-none, or cp39-abi3 if its library uses Python's C API")
     if subject.libraries and abi == "none" and python != "py3":

@@ -1,5 +1,6 @@
 """What the checks judge: a wheel's own words, and each of its libraries, read once."""
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -10,6 +11,7 @@ from builder.audit.report import Finding
 from builder.binary.device_code import Image
 from builder.binary.extension import Extension
 from builder.config.values import Version
+from builder.matrix.variant import extension_suffix, python_of
 from builder.untrusted import UntrustedError
 
 _LONGEST_ID = 200
@@ -80,10 +82,23 @@ class Subject:
         return any(tag.split("-", 2)[1] == "none" for tag in self.tags)
 
     @property
+    def python(self) -> str | None:
+        """The one Python that the tags allow, such as `cp312`, of whose C API a library may use all; None for more."""
+        found = {python_of(*tag.split("-", 2)[:2]) for tag in self.tags}
+        return next(iter(found)) if len(found) == 1 else None
+
+    @property
     def library(self) -> str:
         """The file of the one library that a kernel has, by the id of `metadata.json`; empty when that has none."""
         ops = str(self.plan.ops or self.metadata.get("id") or "")[:_LONGEST_ID]
-        return f"{self.module}/{ops}{'.so' if self.needs_no_python else '.abi3.so'}" if ops else ""
+        return f"{self.module}/{ops}{self._suffix}" if ops else ""
+
+    @property
+    def _suffix(self) -> str:
+        if self.python is not None:
+            with contextlib.suppress(ValueError):  # a platform that is none is a finding of `manylinux`
+                return extension_suffix(self.python, self.platforms[0])
+        return ".so" if self.needs_no_python else ".abi3.so"
 
     @property
     def archs(self) -> tuple[str, ...] | None:

@@ -52,10 +52,11 @@ def policies(machine: str) -> tuple[Policy, ...]:
     return tuple(policy for policy in _table().policies if policy.machine == machine)
 
 
-def loaded(framework: str, backend: str) -> tuple[str, ...]:
+def loaded(framework: str, backend: str, *, one_python: bool = False) -> tuple[str, ...]:
     """Return patterns of the libraries that a framework has loaded when a kernel is imported."""
     table = _table().loaded.get(framework, {})
-    return (*table.get("any", ()), *table.get(backend, ()))
+    of_python = table.get("one-python", ()) if one_python else ()
+    return (*table.get("any", ()), *table.get(backend, ()), *of_python)
 
 
 def loaders() -> frozenset[str]:

@@ -1,5 +1,6 @@
 """The framework of the current environment, for builds without isolation, and whether it is the one of a cell."""
 
+import re
 from pathlib import Path
 
 from builder.build.framework import FrameworkIdentity, identity_of, python_of_torch
@@ -33,11 +34,11 @@ def _require_python(cell: Cell, site_packages: Path) -> None:
     """Refuse a torch for another Python than the cell's, where it is for one alone."""
     if cell.python is None:
         return
-    python = python_of_torch(site_packages)
-    if not f"{python}-".startswith(f"cpython-{cell.python.removeprefix('cp')}-"):
+    python = re.sub(r"^cpython-(\d+).*", r"cp\1", python_of_torch(site_packages))
+    if python != cell.python:
         raise NotHereError(
             f"{cell.variant} needs a torch for Python {dotted(cell.python)}; the current environment has one for "
-            f"'{python}'",
+            f"{dotted(python) or 'another'}",
             help=f"name a Python {dotted(cell.python)} that has torch with --python, or build with isolation",
         )
 

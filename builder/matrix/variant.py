@@ -149,6 +149,17 @@ def python_of(interpreter: str, abi: str) -> str | None:
     return interpreter if interpreter == abi and interpreter.startswith("cp") else None
 
 
+def extension_suffix(python: str, platform: str) -> str:
+    """Return how the file of a module for one Python ends, on the system of a platform tag.
+
+    Raises:
+        ValueError: the platform is of no system.
+    """
+    cpu, _, os = _system(platform).partition("-")
+    place = "darwin" if os == "darwin" else f"{cpu}-linux-{'musl' if 'musl' in platform else 'gnu'}"
+    return f".cpython-{python.removeprefix('cp')}-{place}.so"
+
+
 def dotted(python: str) -> str:
     """Spell a Python tag as a version: `cp311` is `3.11`."""
     return re.sub(r"^cp(\d)(\d+)$", r"\1.\2", python)

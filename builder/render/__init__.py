@@ -57,7 +57,12 @@ def render(
     tree = Tree.of(kernel.root)
     refusals.check(kernel, tree, backend, allow_unsafe_flags=allow_unsafe_flags)
     kernel, copied = _read(kernel, tree, backend)
-    found = values.SourceFacts(python=_python(kernel, copied, backend), name_in=_name_in(kernel, copied, backend))
+    found = values.SourceFacts(
+        python=_python(kernel, copied, backend),
+        # What a binding of a foreign source defines cannot be seen; a library for one Python is a module as a rule.
+        module=bool(_foreign_binding(kernel, backend)) or python_api.defines_module(_sources(kernel, backend), copied),
+        name_in=_name_in(kernel, copied, backend),
+    )
     if unique_id is None:
         # The project names itself by its content: by what it is without a name.
         unique_id = _project(kernel, backend, copied, "", found=found, only=only).digest[:_ID_DIGITS]
@@ -83,28 +88,32 @@ def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping
 def _python(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> python_api.Use | None:
     if kernel.config.framework is not Framework.TORCH or is_noarch(kernel.config, backend):
         return None
-    sources = (path for entries in values.source_lists(kernel, backend) for path in entries)
-    return python_api.find(sources, copied, directories=python_api.directories(kernel.config, backend))
+    return python_api.find(
+        _sources(kernel, backend), copied, directories=python_api.directories(kernel.config, backend)
+    )
 
 
 def _name_in(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> tuple[str, ...] | None:
     """Return the sources that are compiled with the name of the ops; None for all."""
     if is_noarch(kernel.config, backend):
         return ()
-    sources = dict.fromkeys(path for entries in values.source_lists(kernel, backend) for path in entries)
-    found = ops_name.compiled_into(sources, copied, framework=kernel.config.framework)
+    found = ops_name.compiled_into(_sources(kernel, backend), copied, framework=kernel.config.framework)
     if found is not None:
         # What a binding of a foreign source does with the name cannot be seen.
-        found = (
-            *found,
-            *(
-                path
-                for path in next(values.source_lists(kernel, backend), ())
-                if isinstance(path, foreign.ForeignEntry)
-            ),
-        )
+        found = (*found, *_foreign_binding(kernel, backend))
     # What is compiled for ROCm is a translation of the file, under another name.
     return None if found and backend is Backend.ROCM else found
+
+
+def _sources(kernel: Kernel, backend: Backend) -> tuple[str, ...]:
+    """Return what is compiled for a backend, each file once."""
+    return tuple(dict.fromkeys(path for entries in values.source_lists(kernel, backend) for path in entries))
+
+
+def _foreign_binding(kernel: Kernel, backend: Backend) -> tuple[str, ...]:
+    """Return the sources of the binding that are of foreign trees."""
+    binding = next(values.source_lists(kernel, backend), ())
+    return tuple(path for path in binding if isinstance(path, foreign.ForeignEntry))
 
 
 def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:

@@ -8,18 +8,21 @@ from functools import cache
 
 from builder import resources, toml
 from builder.config import Backend, Config
+from builder.kernel.source_set import HEADERS
 from builder.render.project import Project
 
-REMEDY = (
-    "include <torch/all.h> or <torch/library.h> if nothing of Python is used, or install the headers of Python: "
+INSTALL = (
+    "install the headers of Python: "
     "apt-get install python3-dev (Debian, Ubuntu), dnf install python3-devel (Fedora), apk add python3-dev (Alpine)"
 )
-_MODULE = "cmake/python/headers.cmake"
+REMEDY = f"include <torch/all.h> or <torch/library.h> if nothing of Python is used, or {INSTALL}"
+_CMAKE = ("cmake/python/headers.cmake", "cmake/python/module.cmake")
 _GENERATED = "torch-ext/registration.h"
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _WORD = re.compile(rb"\b(PyMODINIT_FUNC|PyObject|PyModuleDef|Py_ssize_t)\b")
 """Names of Python's C API in sources that include it through another header, as the public `registration.h` does."""
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_DEFINES_MODULE = re.compile(rb"\b(?:PYBIND11_MODULE|NB_MODULE|PyInit_\w+)\b")
 _LIMITED = frozenset({"Python.h", "torch/csrc/python_headers.h"})
 """Headers that keep to the limited API where they are told to."""
 
@@ -49,6 +52,12 @@ def find(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Ite
     return min(uses, key=lambda use: use.limited, default=None)
 
 
+def defines_module(sources: Iterable[str], files: Mapping[str, bytes]) -> bool:
+    """Whether a source or a header of the kernel defines a module of Python, as pybind11 does."""
+    headers = (path for path in files if path.endswith(HEADERS) and path != _GENERATED)
+    return any(_DEFINES_MODULE.search(_code(files.get(path, b""))) for path in (*sources, *headers))
+
+
 def directories(config: Config, backend: Backend) -> tuple[str, ...]:
     """Return the folders of a kernel where `#include` looks."""
     table = config.torch
@@ -60,7 +69,7 @@ def directories(config: Config, backend: Backend) -> tuple[str, ...]:
 
 def needed_by(project: Project) -> bool:
     """Whether a rendered project compiles against Python's headers."""
-    return _MODULE in project.files
+    return any(path in project.files for path in _CMAKE)
 
 
 def _uses(sources: Iterable[str], files: Mapping[str, bytes], directories: tuple[str, ...]) -> Iterator[Use]:
@@ -87,7 +96,7 @@ def _uses(sources: Iterable[str], files: Mapping[str, bytes], directories: tuple
 def _of_file(path: str, content: bytes) -> Iterator[Use]:
     if b"Py" not in content and b"pybind11" not in content and b"torch/" not in content:
         return
-    code = content if b"/*" not in content and b"//" not in content else _COMMENT.sub(_blank, content)
+    code = _code(content)
     for match in _INCLUDE.finditer(code):
         header = match[2].decode("utf-8", "replace")
         if header in _LIMITED or header in _unlimited() or header.startswith("pybind11/"):
@@ -95,6 +104,11 @@ def _of_file(path: str, content: bytes) -> Iterator[Use]:
     word = _WORD.search(code)
     if word is not None:
         yield _use(path, code, word.start(), word[0].decode(), limited=True)
+
+
+def _code(content: bytes) -> bytes:
+    """Return a source with its comments blanked."""
+    return content if b"/*" not in content and b"//" not in content else _COMMENT.sub(_blank, content)
 
 
 def _use(path: str, code: bytes, offset: int, name: str, *, limited: bool) -> Use:

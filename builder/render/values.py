@@ -9,7 +9,7 @@ from builder.config import Backend, Config, Framework, Version, dependencies
 from builder.kernel import Kernel
 from builder.kernel.source_set import package_directory
 from builder.render import arguments, foreign, header_libraries, package_metadata
-from builder.render.python_api import REMEDY, Use
+from builder.render.python_api import INSTALL, REMEDY, Use
 
 _BACKEND_TOOL = "scikit-build-core>=1.0"
 _DISTRIBUTIONS = {Framework.TORCH: "torch", Framework.TORCH_NOARCH: "torch", Framework.TVM_FFI: "apache-tvm-ffi"}
@@ -21,6 +21,8 @@ class SourceFacts:
 
     python: Use | None = None
     """The line that needs Python's headers."""
+    module: bool = False
+    """Whether a source defines a module of Python."""
     name_in: tuple[str, ...] | None = ()
     """The sources that are compiled with the name of the ops; None for all of them."""
 
@@ -46,6 +48,7 @@ def of(
         "components": [] if noarch else _components(kernel, backend, only),
         "config": config,
         "dependencies": [*filter(None, [requirement]), *package_metadata.python_depends(config, backend)],
+        "each_python": {"HELP": INSTALL} if config.of_each_python(backend) else {},
         "devices": {str(each): each.facts.torch_device for each in Backend if each.facts.torch_device is not None},
         "device_code": not noarch and backend.facts.device_code,
         "foreign": () if noarch else foreign.calls(config, backend),
@@ -63,6 +66,7 @@ def of(
         "package": package_directory(config),
         "py_api": "py3" if python is None else "cp39",
         "python": {} if python is None else _python(python),
+        "python_module": found.module and config.of_each_python(backend),
         "target": target,
         "title": backend.facts.title,
         "torch_find": _torch_find(backend, stable_abi),

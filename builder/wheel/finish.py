@@ -125,7 +125,10 @@ def _tag(cell: Cell, package: Mapping[str, Bytes], *, accepted: str) -> str:
     if cell.noarch:
         return "py3-none-any"
     machine, system = cell.system.split("-")
-    interpreter = "cp39-abi3" if any(name.endswith(_OF_PYTHON) for name in package) else "py3-none"
+    if cell.python is not None:
+        interpreter = f"{cell.python}-{cell.python}"
+    else:
+        interpreter = "cp39-abi3" if any(name.endswith(_OF_PYTHON) for name in package) else "py3-none"
     if system == "darwin":
         oldest = str(cell.backend.facts.macos).replace(".", "_")
         return f"{interpreter}-macosx_{oldest}_{_ARCHITECTURE[machine]}"

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from builder import untrusted
 from builder.errors import BuilderError
 from builder.files import sha256_of
-from builder.matrix.variant import Variant
+from builder.matrix.variant import Variant, python_of
 from builder.untrusted import LARGEST_TEXT, UntrustedError
 from builder.wheel import release
 from builder.wheel.archive import MAX_MEMBERS, Member, Wheel, WheelError
@@ -201,7 +201,10 @@ def _variant(wheel: Wheel) -> Variant:
             help="build it without --no-label; that option is only for package indexes",
         )
     try:
-        variants = {Variant.of_wheel(wheel.label, platform) for platform in sorted(tag.platform for tag in wheel.tags)}
+        variants = {
+            Variant.of_wheel(wheel.label, tag.platform, python=python_of(tag.interpreter, tag.abi))
+            for tag in sorted(wheel.tags, key=str)
+        }
     except ValueError as error:
         raise WheelError(f"'{wheel.path}' is of no variant: {error}") from error
     if len(variants) != 1:

@@ -122,7 +122,8 @@ def tagged(tag, *, pure="false"):
     [
         pytest.param("cp39-abi3-linux_x86_64", None, id="the stable ABI"),
         pytest.param("py3-none-linux_x86_64", None, id="no Python"),
-        pytest.param("cp311-cp311-linux_x86_64", "its ABI tag is 'cp311'", id="one Python"),
+        pytest.param("cp311-cp311-linux_x86_64", None, id="one Python"),
+        pytest.param("cp311-cp312-linux_x86_64", "its ABI tag is 'cp312'", id="two Pythons"),
         pytest.param("cp311-none-linux_x86_64", "it is for 'cp311' alone", id="one Python, whose ABI is not used"),
         pytest.param("py3-none-any", "its platform tag is 'any'", id="any platform"),
     ],

@@ -111,15 +111,17 @@ rev = "0123456789abcdef0123456789abcdef01234567"
 
 
 def test_rendering_opens_exactly_the_templates_and_the_cmake_of_the_list(tmp_path):
-    (tmp_path / "build.toml").write_text(RARE, encoding="utf-8")
-    (tmp_path / "rare.cu").write_text("#include <Python.h>\n", encoding="utf-8")
-    package = tmp_path / "torch-ext/rare"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
+    rare = {"of-python": RARE, "of-each-python": RARE.replace("[torch]", '[torch]\npython-abi = "cpython"')}
+    for name, config in rare.items():
+        package = tmp_path / name / "torch-ext/rare"
+        package.mkdir(parents=True)
+        (package / "__init__.py").touch()
+        (tmp_path / name / "build.toml").write_text(config, encoding="utf-8")
+        (tmp_path / name / "rare.cu").write_text("#include <Python.h>\n", encoding="utf-8")
     kernels = [
         path.parent for folder in ("examples", "tests/data/kernels") for path in ROOT.glob(f"{folder}/*/build.toml")
     ]
-    kernels.append(tmp_path)
+    kernels += [tmp_path / name for name in rare]
     opened = {path for path in fresh(RENDER, *kernels) if path.startswith(("cmake/", "templates/", "builder/data/"))}
     assert opened <= LISTED
     assert {name for name in LISTED if name.startswith(("cmake/", "templates/"))} <= opened

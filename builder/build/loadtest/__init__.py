@@ -56,9 +56,9 @@ class _Asked:
         return self.setup.packages
 
     def question(self, *, stand_in: bool = False) -> Question:
-        """Return what the process is asked; the library has the name with Python's headers or the one without."""
-        names = (f"{self.ops}.so", f"{self.ops}.abi3.so")
-        library = next((self.package / name for name in names if (self.package / name).is_file()), None)
+        """Return what the process is asked; the name of the library says what it uses of Python."""
+        files = (self.package / f"{self.ops}.so", *sorted(self.package.glob(f"{self.ops}.*.so")))
+        library = next((path for path in files if path.is_file()), None)
         return Question(library=library, ops=self.ops, key=self.key, stand_in=stand_in)
 
     @property
@@ -173,7 +173,10 @@ def _judge_ops(asked: _Asked, found: Found) -> LoadTest:
         return LoadTest(
             outcome=LoadState.BROKEN,
             reason=f"the built {module} imports and registers no op in '{asked.ops}'",
-            help="register the ops with TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) in a file of torch.src",
+            help="register the ops with TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) in a file of torch.src"
+            + (
+                "" if asked.cell.python is None else ", or define functions in PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)"
+            ),
         )
     without = sorted(name for name, keys in ops.items() if not keys)
     if len(without) == len(ops):

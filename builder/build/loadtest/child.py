@@ -35,7 +35,7 @@ def main() -> None:
         else:
             _load_library(asked, found)
         importlib.import_module(asked["module"])
-        if asked["framework"] == "tvm-ffi" and not asked["stand-in"]:
+        if (asked["framework"] == "tvm-ffi" or asked["of-one-python"]) and not asked["stand-in"]:
             importlib.import_module(asked["module"] + "._ops")  # a package may import it at its first call
     except BaseException as error:  # noqa: BLE001  whatever a kernel raises is what there is to tell
         found["failure"] = _failure(asked, error)
@@ -90,7 +90,9 @@ def _stand_in(asked: Asked) -> None:
     """Put a module in the place of the generated one, whose library is not there yet."""
     name = asked["module"] + "._ops"
     module = types.ModuleType(name)
-    vars(module).update(ops=_Anything(), add_op_namespace_prefix=lambda op_name: f"{asked['ops']}::{op_name}")
+    vars(module).update(
+        ops=_Anything(), module=_Anything(), add_op_namespace_prefix=lambda op_name: f"{asked['ops']}::{op_name}"
+    )
     sys.modules[name] = module
 
 
@@ -127,9 +129,18 @@ def _ops(asked: Asked) -> dict[str, list[str]]:
         return {}
     own = asked["ops"] + "::" if asked["framework"] == "torch" else "_" + asked["module"] + "_"
     names = sorted(name for name in torch._C._dispatch_get_all_op_names() if name.startswith(own))  # noqa: SLF001
+    functions = _functions(asked)
     has = torch._C._dispatch_has_kernel_for_dispatch_key  # noqa: SLF001  the only place that knows
     keys = (asked["key"], "CompositeExplicitAutograd", "CompositeImplicitAutograd")
-    return {name: [key for key in keys if has(name, key)] for name in names}
+    return {**{name: [key for key in keys if has(name, key)] for name in names}, **functions}
+
+
+def _functions(asked: Asked) -> dict[str, list[str]]:
+    """Return what the module of a library for one Python has, which may be functions and classes in place of ops."""
+    module = sys.modules.get(asked["module"] + "." + asked["ops"])
+    if module is None or not asked["of-one-python"]:
+        return {}
+    return {asked["ops"] + "." + name: ["Python"] for name in sorted(vars(module)) if not name.startswith("__")}
 
 
 def _failure(asked: Asked, failed: BaseException) -> Found:

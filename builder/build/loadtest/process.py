@@ -174,6 +174,7 @@ def _command(setup: Setup, question: Question | None, folder: Path) -> list[str]
         "parent": str(package.parent),
         "folders": [str(each) for each in setup.packages.folders],
         "framework": str(setup.cell.framework),
+        "of-one-python": setup.cell.python is not None,
         "standard": sorted(sys.stdlib_module_names),
         "result": str(folder / "found.json"),
         "heard": str(folder / "heard"),
