@@ -71,4 +71,7 @@ CODES = {
     "B128": "a table of foreign sources, which the public kernel-builder refuses",
     "B130": "a key that the public kernel-builder refuses",
     "B140": "a key 'python-abi', which the public kernel-builder refuses",
+    "B141": "a module of Python without 'python-abi'",
+    "B142": "a line that keeps a kernel from one wheel for every Python",
+    "B143": "a 'python-abi' that no source needs",
 }

@@ -20,7 +20,7 @@ from builder.render.project import Project
 from builder.render.template import environment
 from builder.wording import quoted
 
-__all__ = ["backends", "needs_python", "render"]
+__all__ = ["backends", "needs_python", "python_obstacles", "render"]
 
 Listing = TypeVar("Listing", Torch, TvmFfi, Component)
 
@@ -76,6 +76,17 @@ def needs_python(kernel: Kernel, backend: Backend) -> python_api.Use | None:
         ConfigError: a file is missing.
     """
     return _python(*_read(kernel, Tree.of(kernel.root), backend), backend)
+
+
+def python_obstacles(kernel: Kernel, backend: Backend) -> tuple[python_api.Use, ...]:
+    """Return the lines that keep the library of a backend from serving every Python.
+
+    Raises:
+        ConfigError: a file is missing.
+    """
+    kernel, copied = _read(kernel, Tree.of(kernel.root), backend)
+    folders = python_api.directories(kernel.config, backend)
+    return python_api.obstacles(_sources(kernel, backend), copied, directories=folders)
 
 
 def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping[str, bytes]]:

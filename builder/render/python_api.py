@@ -52,6 +52,19 @@ def find(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Ite
     return min(uses, key=lambda use: use.limited, default=None)
 
 
+def obstacles(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Iterable[str]) -> tuple[Use, ...]:
+    """Return the lines that keep a library from serving every Python: modules, and headers with all of the C API."""
+    found = [use for path, content in _reached(sources, files, tuple(directories)) for use in _of_module(path, content)]
+    found += [use for use in _uses(sources, files, tuple(directories)) if not use.limited]
+    return tuple(sorted(found, key=lambda use: (use.file, use.line)))
+
+
+def _of_module(path: str, content: bytes) -> Iterator[Use]:
+    code = _code(content)
+    for match in _DEFINES_MODULE.finditer(code):
+        yield _use(path, code, match.start(), match[0].decode(), limited=match[0].startswith(b"PyInit_"))
+
+
 def defines_module(sources: Iterable[str], files: Mapping[str, bytes]) -> bool:
     """Whether a source or a header of the kernel defines a module of Python, as pybind11 does."""
     headers = (path for path in files if path.endswith(HEADERS) and path != _GENERATED)
@@ -73,6 +86,14 @@ def needed_by(project: Project) -> bool:
 
 
 def _uses(sources: Iterable[str], files: Mapping[str, bytes], directories: tuple[str, ...]) -> Iterator[Use]:
+    for path, content in _reached(sources, files, directories):
+        yield from _of_file(path, content)
+
+
+def _reached(
+    sources: Iterable[str], files: Mapping[str, bytes], directories: tuple[str, ...]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the sources and the headers of the kernel that they include, with their content."""
     pending = [path for path in dict.fromkeys(sources) if path in files]
     reached = set(pending)
     while pending:
@@ -80,7 +101,7 @@ def _uses(sources: Iterable[str], files: Mapping[str, bytes], directories: tuple
         if path == _GENERATED:
             continue
         content = files[path]
-        yield from _of_file(path, content)
+        yield path, content
         for quote, name in _INCLUDE.findall(content):
             near = (posixpath.dirname(path),) if quote == b'"' else ()
             header = name.decode("utf-8", "replace")
