@@ -5,10 +5,12 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from builder.audit import facts as facts_of
 from builder.audit.report import Finding
 from builder.audit.subject import Library, Subject
 from builder.binary import manylinux as policies
 from builder.binary.manylinux import LowestPolicy, Policy, lowest_policy
+from builder.config import libraries
 
 __all__ = ["LowestPolicy", "Policy", "check", "lowest_policy"]
 
@@ -90,12 +92,15 @@ def _needed(library: Library, policy: Policy, subject: Subject) -> Iterator[Find
         if facts is None
         else policies.loaded(str(facts.framework), str(facts.backend), one_python=subject.python is not None)
     )
+    required = facts_of.requirements(subject.texts.get(f"{subject.dist_info}/METADATA", b""))
     carried = {posixpath.basename(name) for name in subject.files}
     for needed in library.extension.needed:
         if needed in policy.libraries or needed in policies.loaders():
             continue
         if any(fnmatchcase(needed, pattern) for pattern in patterns):
             continue
+        if not libraries.distributions(needed).isdisjoint(required):
+            continue  # a package that the wheel requires has it, and `_ops.py` loads it
         yield _finding(
             library,
             needed,

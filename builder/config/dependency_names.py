@@ -9,8 +9,8 @@ from builder.resources import DATA
 from builder.wording import listed, nearest, quoted
 
 
-class _Known(str):
-    """A name from `dependencies.toml`."""
+class Known(str):
+    """A name from a data file."""
 
     __slots__ = ()
 
@@ -18,6 +18,7 @@ class _Known(str):
     kind: ClassVar[str] = ""
 
     def __new__(cls, text: str) -> "Any":
+        """Refuse a name that is not known."""
         if text not in cls.names():
             raise cls.refusal(text)
         return super().__new__(cls, text)
@@ -35,7 +36,7 @@ class _Known(str):
         return InvalidValueError(f"{quoted(text)} is not {cls.kind}", code=cls.code, help=remedy)
 
 
-class Dependency(_Known):
+class Dependency(Known):
     """What a component compiles against."""
 
     __slots__ = ()
@@ -48,7 +49,7 @@ class Dependency(_Known):
         return tuple(_dependencies()["component"])
 
 
-class PythonDependency(_Known):
+class PythonDependency(Known):
     """A Python package that the kernel imports, on every backend."""
 
     __slots__ = ()

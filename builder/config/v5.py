@@ -14,6 +14,7 @@ from builder.config.dependency_names import (
     XpuPythonDependency,
 )
 from builder.config.foreign import ForeignSource, SourceName
+from builder.config.libraries import LibraryName
 from builder.config.values import (
     Backend,
     ComponentName,
@@ -158,6 +159,9 @@ class Torch:
     defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
     """Macros of the binding sources: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""
+    libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
+    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; on each
+    backend those that it has."""
     stable_abi: Version | Mapping[Backend, Version] | None = None
     """Build against the LibTorch stable ABI of this version: one version for every backend, or a table with an
     entry for each backend that does."""
@@ -196,6 +200,9 @@ class TvmFfi:
     defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
     """Macros of the binding sources: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""
+    libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
+    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; on each
+    backend those that it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +221,8 @@ class Component:
     defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
     """Macros of every source, whatever its language: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""
+    libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
+    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`."""
 
     @classmethod
     def variants(cls) -> tuple[tuple[str, type], ...]:
@@ -357,6 +366,12 @@ class Config:
         """Return the kernels of the hub that `backend` needs."""
         own = getattr(self.general, backend.value, None)
         return (*self.general.kernel_depends, *getattr(own, "kernel_depends", ()))
+
+    def libraries(self, backend: Backend) -> tuple[LibraryName, ...]:
+        """Return the libraries that the kernel is linked to on `backend`."""
+        tables = (self.torch, self.tvm_ffi, *self.components(backend).values())
+        named = (name for table in tables if table is not None for name in table.libraries)
+        return tuple(dict.fromkeys(name for name in named if name.facts.is_for(backend)))
 
     @property
     def load_test(self) -> LoadTestRule:

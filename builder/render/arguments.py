@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from builder.config import Backend
+from builder.config.libraries import LibraryName
 from builder.config.v5 import Component, CudaComponent, RocmComponent, XpuComponent
 from builder.kernel import Kernel
 from builder.matrix import architectures
@@ -34,6 +35,19 @@ def component(part: Component, only: tuple[str, ...] = ()) -> Arguments:
         "CXX_FLAGS": _lines((*definitions.options(part.defines), *part.cxx_flags)),
         **_own(part, only),
     }
+
+
+def libraries(names: tuple[LibraryName, ...], backend: Backend) -> Arguments:
+    """Return the arguments of `kernel_libraries`, of those that a backend has; empty if it has none."""
+    found = [name.facts for name in names if name.facts.is_for(backend)]
+    given = {
+        "PACKAGES": [facts.package for facts in found],
+        "TARGETS": [facts.target for facts in found],
+        "SYSTEM": [facts.link for facts in found if facts.macos],
+        "LINUX": [facts.link for facts in found if not facts.macos],
+    }
+    texts = {keyword: _lines(tuple(dict.fromkeys(filter(None, values)))) for keyword, values in given.items()}
+    return {keyword: lines for keyword, lines in texts.items() if lines}
 
 
 def _own(part: Component, only: tuple[str, ...]) -> Arguments:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 
-from builder.config import Backend
+from builder.config import Backend, libraries
 from builder.config.foreign import SourceName, foreign_path
 from builder.config.text import KeyPath
 from builder.config.v5 import Component, Torch, TvmFfi
@@ -32,7 +32,11 @@ def check(kernel: Kernel, tree: Tree, backend: Backend, *, allow_unsafe_flags: b
         ConfigError: with all of them.
     """
     files = cache(partial(_files, kernel, tree))  # a folder of thousands is walked once for all questions
-    problems = [*_unrepresentable(kernel, backend, files), *_foreign(kernel, backend, files)]
+    problems = [
+        *_unrepresentable(kernel, backend, files),
+        *_foreign(kernel, backend, files),
+        *_libraries(kernel, backend),
+    ]
     if not allow_unsafe_flags:
         problems += _unsafe(kernel, backend)
     if problems:
@@ -100,6 +104,18 @@ def _foreign(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem
                     message = f"{quoted(file)} is of a foreign source, and only the kernel's own files become HIP"
                     remedy = "copy it into the kernel, or leave it out for ROCm"
                     yield kernel.source.problem("B062", message, path=(*path, "src", number), help=remedy)
+
+
+def _libraries(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
+    """Find libraries that the backend of a component lacks, or every backend of a binding."""
+    for path, table in _tables(kernel, backend):
+        backends = kernel.config.general.backends if path[0] != "kernel" else (backend,)
+        for number, name in enumerate(table.libraries):
+            if not any(name.facts.is_for(each) for each in backends):
+                has = [member for member, facts in libraries.table().items() if facts.is_for(backend)]
+                message = f"there is no library '{name}' for {' or '.join(map(repr, map(str, backends)))}"
+                where = (*path, "libraries", number)
+                yield kernel.source.problem("B063", message, path=where, help=f"{backend} has: {', '.join(has)}")
 
 
 def _unsafe(kernel: Kernel, backend: Backend) -> Iterator[Problem]:

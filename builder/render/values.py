@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from builder.config import Backend, Config, Framework, Version, dependencies
+from builder.config import Backend, Config, Framework, Version, dependencies, libraries
+from builder.config.libraries import LibraryName
 from builder.kernel import Kernel
 from builder.kernel.source_set import package_directory
 from builder.render import arguments, foreign, header_libraries, package_metadata
@@ -43,6 +44,7 @@ def of(
         "at_least": dependencies.at_least("tvm-ffi") if config.framework is Framework.TVM_FFI else None,
         "backend": str(backend),
         "binding": {} if noarch else arguments.binding(kernel, name_in=found.name_in or ()),
+        "binding_libraries": {} if noarch else arguments.libraries(_binding(config), backend),
         "build_requires": [_BACKEND_TOOL] if noarch else [_BACKEND_TOOL, _bounded(config, framework, stable_abi)],
         "built_with": framework if requirement is None else None,
         "components": [] if noarch else _components(kernel, backend, only),
@@ -56,6 +58,7 @@ def of(
         "id": unique_id,
         "languages": "" if noarch else _languages(kernel, backend),
         "library": f"{ops}.so" if python is None else f"{ops}.abi3.so",
+        "libraries": not noarch and bool(config.libraries(backend)),
         "license": package_metadata.license_field(config.general.license),
         "macos": backend.facts.macos,
         "module": module,
@@ -69,10 +72,16 @@ def of(
         "python_module": found.module and config.of_each_python(backend),
         "target": target,
         "title": backend.facts.title,
+        "to_load": () if noarch else libraries.to_load(config.libraries(backend), config.framework),
         "torch_find": _torch_find(backend, stable_abi),
         "urls": package_metadata.urls(config),
         "version": f"{config.general.version}.0.0",
     }
+
+
+def _binding(config: Config) -> tuple[LibraryName, ...]:
+    table = config.torch or config.tvm_ffi
+    return () if table is None else table.libraries
 
 
 def metadata(given: Mapping[str, Any]) -> dict[str, bytes]:
@@ -95,7 +104,11 @@ def source_lists(kernel: Kernel, backend: Backend) -> Iterator[tuple[str, ...]]:
 
 def _components(kernel: Kernel, backend: Backend, only: tuple[str, ...]) -> list[dict[str, Any]]:
     return [
-        {"name": name, "arguments": arguments.component(component, only)}
+        {
+            "name": name,
+            "arguments": arguments.component(component, only),
+            "libraries": arguments.libraries(component.libraries, backend),
+        }
         for name, component in kernel.config.components(backend).items()
     ]
 

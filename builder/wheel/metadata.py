@@ -8,7 +8,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 from packaging.version import Version
 
 from builder import __version__
-from builder.config import Config, dependencies
+from builder.config import Config, dependencies, libraries
 from builder.matrix import Cell
 from builder.render.package_metadata import framework_requirement, urls
 from builder.wheel.archive import Bytes
@@ -41,6 +41,8 @@ def _license(text: str) -> tuple[str, str]:
 def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[str, ...]:
     """Return what must be installed with the wheel: the framework its ABI fits, and `python-depends`."""
     packages = [dependencies.requirement(name) for name in config.python_depends(cell.backend)]
+    if not cell.noarch:
+        packages += libraries.requirements(config.libraries(cell.backend), config.framework, cell.toolkit)
     return (_framework_requirement(cell, framework_version), *dict.fromkeys(packages))
 
 

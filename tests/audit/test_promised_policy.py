@@ -12,7 +12,7 @@ from builder.config.values import Backend, Framework, Version
 FACTS = FrameworkClaim(framework=Framework.TORCH, backend=Backend.CPU, version=Version("2.13"))
 
 
-def found(*, platform="manylinux_2_28_x86_64", glibc=None, files=(), facts=FACTS, more=(), **library):
+def found(*, platform="manylinux_2_28_x86_64", glibc=None, files=(), facts=FACTS, more=(), requires="", **library):
     if glibc is not None:
         version = f"GLIBC_{glibc}"
         symbol = Symbol(name="f", defined=False, binding="global", version=version, library="libc.so.6")
@@ -23,6 +23,7 @@ def found(*, platform="manylinux_2_28_x86_64", glibc=None, files=(), facts=FACTS
         dist_info="demo-1.dist-info",
         tags=tuple(f"cp39-abi3-{each}" for each in platform.split(".")),
         facts=facts,
+        texts={"demo-1.dist-info/METADATA": f"Metadata-Version: 2.4\nRequires-Dist: {requires}\n".encode()},
         files={name: File(size=0, sha256=b"") for name in files},
         libraries=(Library(extension=Extension(name="demo/a.so", **library)), *more),
     )
@@ -92,6 +93,20 @@ def test_a_library_that_is_not_there_where_the_wheel_is_used_is_found(needed, fi
     findings = found(needed=(needed,), files=files)
     assert [finding.symbol for finding in findings] == ([] if why is None else [needed])
     assert all(why in finding.why for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("needed", "requires", "found_"),
+    [
+        ("libnvjpeg.so.13", "nvidia-nvjpeg>=13,<14", []),
+        ("libnvjpeg.so.12", "nvidia_nvjpeg-cu12", []),
+        ("libnvjpeg.so.13", "torch==2.13.*", ["libnvjpeg.so.13"]),
+        ("libnvjpeg2.so.13", "nvidia-nvjpeg>=13,<14", ["libnvjpeg2.so.13"]),
+    ],
+)
+def test_a_library_of_a_package_that_the_wheel_requires_is_there(needed, requires, found_):
+    facts = FrameworkClaim(framework=Framework.TORCH, backend=Backend.CUDA, version=Version("2.13"))
+    assert [finding.symbol for finding in found(needed=(needed,), requires=requires, facts=facts)] == found_
 
 
 def test_a_wheel_that_does_not_say_what_it_is_has_no_library_of_torch():

@@ -104,6 +104,7 @@ backend = "cuda"
 depends = ["torch", "cutlass_4_0"]
 src = ["rare.cu"]
 include = ["fmt:include"]
+libraries = ["nvrtc"]
 [sources.fmt]
 git = "https://example.org/fmt"
 rev = "0123456789abcdef0123456789abcdef01234567"

@@ -39,7 +39,7 @@ LOOSER = (  # what the public parser says of what only this one accepts
     r"unsupported legacy format",  # schemas 1 to 3 are read
     r"did not match v4 .* or v3",
     r"unknown field `(matrix|build)`",  # extensions
-    r"Unknown field defines\. Expected one of",  # extensions within a table
+    r"Unknown field (defines|libraries|exclude|file-flags|when)\. Expected one of",  # extensions within a table
     r"Unknown field (cuda-capabilities|rocm-archs)\. Expected one of pyext",  # as its own documentation spells them
 )
 STRICTER = {

@@ -29,6 +29,19 @@ def test_each_backend_of_a_mixed_kernel_asks_for_the_torch_of_its_own_abi():
     assert not [name for name in asked if "cxx11" in name and "-cu" in name]
 
 
+@pytest.mark.parametrize(
+    ("variant", "asked"),
+    [
+        ("torch213-cxx11-cu130-x86_64-linux", ("nvidia-nvjpeg>=13,<14",)),
+        ("torch213-cxx11-cu126-x86_64-linux", ("nvidia-nvjpeg-cu12",)),
+        ("torch213-cxx11-cpu-x86_64-linux", ()),
+    ],
+)
+def test_a_wheel_asks_for_the_packages_of_libraries_that_torch_does_not_install(variant, asked):
+    config, found = cells(framework='[torch]\nsrc = ["b.cpp"]\nlibraries = ["nvjpeg", "cublas", "dl"]')
+    assert metadata.requirements(config, found[variant], "2.13.0")[1:] == asked
+
+
 @pytest.mark.parametrize("built_with", ["0.1.15.post2", "0.1.13", "0.1.10"])
 def test_a_tvm_ffi_that_confuses_builds_of_torch_is_never_accepted(built_with):
     config, found = cells(framework='[tvm-ffi]\nsrc = ["b.cpp"]')

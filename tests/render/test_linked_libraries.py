@@ -1,0 +1,82 @@
+"""`libraries` in a rendered project: CMake's targets, what the linker is told, and what a package loads first."""
+
+import ast
+
+import pytest
+
+from builder.config import Backend
+from builder.errors import ConfigError
+from builder.kernel import load
+from builder.render import render
+from tests.render.small import kernel
+
+CALL = "kernel_libraries(\n  _tiny_{backend}\n{arguments}\n)\n"
+
+
+def project(tmp_path, backend, component="", **tables):
+    return render(kernel(tmp_path, backend=backend, component=component, **tables), Backend(backend))
+
+
+@pytest.mark.parametrize(
+    ("backend", "names", "arguments"),
+    [
+        ("cpu", '"dl", "m", "rt"', "  SYSTEM\n    dl\n    m\n  LINUX\n    rt"),
+        (
+            "cuda",
+            '"cublas", "cuda_driver", "dl"',
+            "  TARGETS\n    CUDA::cublas\n    CUDA::cuda_driver\n  SYSTEM\n    dl",
+        ),
+        ("rocm", '"hipblas"', "  PACKAGES\n    hipblas\n  TARGETS\n    roc::hipblas"),
+        ("xpu", '"dl", "dl"', "  SYSTEM\n    dl"),
+        ("metal", '"m"', "  SYSTEM\n    m"),
+    ],
+)
+def test_a_component_is_linked_to_its_libraries(tmp_path, backend, names, arguments):
+    files = project(tmp_path, backend, f"libraries = [{names}]")
+    assert files["CMakeLists.txt"].count(CALL.format(backend=backend, arguments=arguments)) == 1
+    assert "include(cmake/libraries.cmake)\n" in files["CMakeLists.txt"]
+    assert "cmake/cuda/driver.cmake" in files.files
+
+
+def test_a_binding_is_linked_on_each_backend_to_what_that_has(tmp_path):
+    kernel(tmp_path, torch='libraries = ["cublas", "dl"]')
+    config = tmp_path / "build.toml"
+    config.write_text(config.read_text(encoding="utf-8").replace('["cpu"]', '["cpu", "cuda"]'), encoding="utf-8")
+    lists = render(load(tmp_path), Backend.CPU)["CMakeLists.txt"]
+    assert CALL.format(backend="cpu", arguments="  SYSTEM\n    dl") in lists
+    assert "CUDA::" not in lists
+    everywhere = project(tmp_path / "cuda", "cuda", torch='libraries = ["cublas", "dl"]')["CMakeLists.txt"]
+    arguments = "  TARGETS\n    CUDA::cublas\n  SYSTEM\n    dl"
+    assert CALL.format(backend="cuda", arguments=arguments) in everywhere
+
+
+def test_a_library_that_the_backend_lacks_is_refused_where_it_is_named(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        project(tmp_path, "cpu", 'libraries = ["dl", "cublas"]')
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.key) == ("B063", ("kernel", "one", "libraries", 1))
+    assert problem.message == "there is no library 'cublas' for 'cpu'"
+    assert problem.help == "cpu has: dl, m, pthread, rt"
+
+
+def test_a_package_loads_what_torch_does_not(tmp_path):
+    text = project(tmp_path, "cuda", 'libraries = ["nvrtc", "cublas"]')["torch-ext/tiny/_ops.py"]
+    assert '    "libnvrtc.so",\n' in text
+    assert "libcublas" not in text
+    assert text.index("ctypes.CDLL") < text.index("load_library")
+    ast.parse(text)
+
+
+@pytest.mark.parametrize("framework", ["torch", "tvm-ffi"])
+def test_a_kernel_without_such_libraries_loads_nothing_first(tmp_path, framework):
+    package = "tvm-ffi-ext" if framework == "tvm-ffi" else "torch-ext"
+    plain = project(tmp_path / "a", "cuda", framework=framework)
+    with_ = project(tmp_path / "b", "cuda", 'libraries = ["cuda_driver"]', framework=framework)
+    assert "ctypes" not in plain[f"{package}/tiny/_ops.py"]
+    assert plain[f"{package}/tiny/_ops.py"].count("\n") == with_[f"{package}/tiny/_ops.py"].count("\n")
+
+
+def test_a_project_without_libraries_has_no_module_for_them(tmp_path):
+    files = project(tmp_path, "cuda")
+    assert "libraries.cmake" not in files["CMakeLists.txt"]
+    assert "cmake/libraries.cmake" not in files.files
