@@ -1,12 +1,8 @@
 """`builder build`: build the wheels of a kernel."""
 
-import json
 import os
-import signal
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -15,35 +11,32 @@ from builder import terminal
 from builder.binary.manylinux import MANYLINUX
 from builder.build.part import Part
 from builder.build.reproducible import Rules
-from builder.cli import selecting, view
+from builder.cli import building, several
 from builder.cli.arguments import (
     Age,
     PartType,
     Size,
     archs_option,
     cache_options,
-    kernel_argument,
     load_test_option,
     store_option,
 )
+from builder.cli.builds import CellRequest
 from builder.cli.selecting import backends_option, sets_option, unbundled_option, variants_option
+from builder.cli.several import NamedKernels, kernels_argument
 from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, LoadTestRule
-from builder.engine import budget, dry_run, local
-from builder.engine.options import Options
-from builder.engine.outcome import CellOutcome, Event, Listen
-from builder.errors import BuilderError, NothingToDoError, ToolError
-from builder.files import write_atomic
-from builder.matrix import Cell
+from builder.engine import budget
+from builder.engine.options import NixOptions, Options
+from builder.errors import BuilderError
 from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
 from builder.store import Store
-from builder.store.locks import StoppedError
 from builder.wheel.options import WheelOptions
 
 
 @click.command()
-@kernel_argument
+@kernels_argument
 @variants_option("Cell to build")
 @backends_option
 @sets_option
@@ -54,8 +47,8 @@ from builder.wheel.options import WheelOptions
 @store_option
 @click.option("--engine", type=click.Choice(["local", "nix"]), default="local", show_default=True, help="What builds.")
 @click.option("--package-set", default="nixpkgs", show_default=True, help="With Nix: 'nixpkgs', 'host', or a folder.")
-@click.option("--per-file", is_flag=True, help="With Nix: compile each file in a derivation of its own.")
 @click.option("--allow-unsandboxed", is_flag=True, help="With Nix: build even where its sandbox is off; not a release.")
+@click.option("--per-file", is_flag=True, help="With Nix: compile each file in a derivation of its own.")
 @click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
 @click.option(
     "--python",
@@ -78,6 +71,7 @@ from builder.wheel.options import WheelOptions
 )
 @click.option("--rebuild", is_flag=True, help="Build again what the store has.")
 @click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next build goes on.")
+@click.option("--keep-going", is_flag=True, help="Build other kernels where one is refused; it still fails.")
 @click.option("--dry-run", is_flag=True, help="Show what would be built and why, and build nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout.")
 @click.option(
@@ -90,7 +84,7 @@ from builder.wheel.options import WheelOptions
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
-    kernel: Path,
+    named: NamedKernels,
     variants: tuple[str, ...],
     backends: tuple[Backend, ...],
     sets: tuple[str, ...],
@@ -101,8 +95,8 @@ def command(
     store: Path,
     engine: str,
     package_set: str,
-    per_file: bool,
     allow_unsandboxed: bool,
+    per_file: bool,
     no_isolation: bool,
     python: Path | None,
     wheel_version: str | None,
@@ -116,21 +110,17 @@ def command(
     part: Part | None,
     rebuild: bool,
     time_limit: float | None,
+    keep_going: bool,
     dry_run: bool,
     as_json: bool,
     report: Path | None,
     experiment: str,
     quiet: bool,
 ) -> int:
-    """Build the wheels of a kernel.
+    """Build the wheels of kernels.
 
     Without --variant: every cell that this machine can build, and the reason for each that it cannot.
     """
-    loaded = kernels.load(kernel)
-    named = bool(variants)
-    scope = Scope(sets=sets, backends=backends, unbundled=unbundled)
-    cells, only = selecting.for_gpus(loaded, scope, archs, variants=variants, environ=os.environ)
-    selecting.say_what_is_built(loaded, cells, only)
     limits = budget.machine()
     options = Options(
         store=Store(store),
@@ -139,11 +129,11 @@ def command(
         environ=dict(os.environ),
         isolation=not no_isolation,
         python=python,
-        wheel=WheelOptions(version=wheel_version, label=label, policy=policy, only=only),
+        wheel=WheelOptions(version=wheel_version, label=label, policy=policy),
         unique_id=unique_id,
         allow_unsafe_flags=allow_unsafe_flags,
         load_test=load_test,
-        only_possible=not named,
+        only_possible=not variants,
         again=rebuild,
         cache=cache,
         part=part,
@@ -152,62 +142,26 @@ def command(
     )
     if part is not None:
         _check_for_part(engine, cache)
+    asked = building.Asked(
+        nix=NixOptions(package_set=package_set, allow_unsandboxed=allow_unsandboxed, per_file=per_file)
+        if engine == "nix"
+        else None,
+        dry_run=dry_run,
+        as_json=as_json,
+        report=report,
+        quiet=quiet,
+    )
     if per_file and engine != "nix":
         raise BuilderError("--per-file is for derivations of Nix", help="pass --engine nix, or leave it out")
     if engine == "nix":
         _check_for_nix(no_isolation=no_isolation, dry_run=dry_run)
         if cache is not None and cache.url is not None:
             terminal.err("note: builds by Nix keep compiled files in Nix's store (--per-file): the cache is not used")
-    if dry_run:
-        return _show_plan(loaded, cells, options, as_json=as_json)
-    signal.signal(signal.SIGTERM, _interrupt)
-    shown = view.choose(environ=os.environ, quiet=quiet)
-    listen, finish_report = _recording(shown.show, report, loaded)
-    shown.start()
-    try:
-        if engine == "nix":
-            from builder.engine import nix  # noqa: PLC0415  only those who ask for Nix need it
-
-            asked = nix.NixOptions(package_set=package_set, allow_unsandboxed=allow_unsandboxed, per_file=per_file)
-            outcomes = nix.build_cells(loaded, cells, options, listen, nix=asked)
-        else:
-            outcomes = local.build_cells(loaded, cells, options, listen)
-    finally:
-        shown.stop()
-    finish_report(outcomes)
-    return _finish(outcomes, as_json=as_json)
-
-
-def _recording(
-    show: Listen, target: Path | None, kernel: kernels.Kernel
-) -> tuple[Listen, Callable[[Sequence[CellOutcome]], None]]:
-    """Return what a build tells its events, and what to do with its outcomes in the end."""
-    if target is None:
-        return show, lambda _: None
-    from builder.engine import timeline  # noqa: PLC0415  only those who ask for a report need it
-
-    recorder = timeline.Recorder()
-
-    def listen(event: Event) -> None:
-        recorder.show(event)
-        show(event)
-
-    return listen, lambda outcomes: _write(target, recorder.page(outcomes, kernel=str(kernel.config.general.name)))
-
-
-def _write(target: Path, content: bytes) -> None:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(target, content)
-    except OSError as error:
-        raise ToolError(
-            f"cannot write the report '{target}': {error.strerror}", help="the wheels are built; name another file"
-        ) from error
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  signal's signature
-    """Treat SIGTERM like Ctrl-C: end the compilers, leave nothing half-written."""
-    raise KeyboardInterrupt
+    scope = Scope(sets=sets, backends=backends, unbundled=unbundled)
+    request = CellRequest(scope=scope, archs=archs, variants=variants, environ=os.environ)
+    if named.several:
+        return building.several(several.load(named), request, options, asked, keep_going=keep_going)
+    return building.one(kernels.load(named.folders[0]), request, options, asked)
 
 
 def _check_for_part(engine: str, cache: CacheOptions | None) -> None:
@@ -233,33 +187,3 @@ def _check_for_nix(*, no_isolation: bool, dry_run: bool) -> None:
     if dry_run:
         remedy = "leave out --engine nix, or ask Nix: nix build --dry-run"
         raise BuilderError("--dry-run asks the store of the local engine", help=remedy)
-
-
-def _show_plan(kernel: kernels.Kernel, cells: Sequence[Cell], options: Options, *, as_json: bool) -> int:
-    plans = dry_run.preview(kernel, cells, options)
-    if as_json:
-        terminal.document(json.dumps([plan.to_json() for plan in plans], indent=2), end="\n")
-    for plan in () if as_json else plans:
-        terminal.out(f"{plan.cell.variant}: {plan.text}")
-    return 0
-
-
-def _finish(outcomes: tuple[CellOutcome, ...], *, as_json: bool) -> int:
-    terminal.err(view.summary(outcomes))
-    if as_json:
-        terminal.document(json.dumps([outcome.to_json() for outcome in outcomes], indent=2), end="\n")
-    else:
-        for outcome in outcomes:
-            if outcome.wheel is not None:
-                terminal.out(str(outcome.wheel))
-    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
-    if failed:
-        errors = [outcome.error for outcome in failed if outcome.error is not None]
-        return max(error.exit_code for error in errors)
-    if any(outcome.status == "stopped" for outcome in outcomes):
-        terminal.err("error: stopped by the time limit; the same command goes on from what is finished")
-        return StoppedError.exit_code
-    if all(outcome.status == "skipped" for outcome in outcomes):
-        terminal.err("error: this machine can build none of the cells; each reason is above")
-        return NothingToDoError.exit_code
-    return 0

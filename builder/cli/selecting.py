@@ -1,6 +1,6 @@
 """The options that select cells, such as --variant, --backend, --set and --all, and the cells that they name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,12 @@ from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.matrix import SETS, Cell, coverage, is_noarch, quick, require_backends
 from builder.matrix.quick import TargetGpus
-from builder.matrix.selection import Scope, to_build
+from builder.matrix.selection import Scope, by_variant, to_build
+
+
+class NoGpuCodeError(BuilderError):
+    """What is to be built has no code for the GPUs that are named."""
+
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -27,7 +32,7 @@ def variants_option(what: str) -> Decorator:
         multiple=True,
         metavar="V",
         shell_complete=completing.variants,
-        help=f"{what}; may be repeated.",
+        help=f"{what}, also as KERNEL:V; may be repeated.",
     )
 
 
@@ -103,7 +108,7 @@ def _target(
     able = [backend for backend in quick.BACKENDS if backend in backends and not is_noarch(kernel.config, backend)]
     titles = " and ".join(backend.facts.title for backend in able or dict.fromkeys(backends))
     if not able:
-        raise BuilderError(
+        raise NoGpuCodeError(
             f"nothing to build has code for GPUs whose architecture can be named: it is for {titles}",
             help="leave out --archs, which is for components of CUDA and ROCm",
         )
@@ -112,7 +117,7 @@ def _target(
 
         return gpus.native(able, environ)
     if asked.backend not in able:
-        raise BuilderError(
+        raise NoGpuCodeError(
             f"{asked} is of {asked.backend.facts.title}, and what is to be built has code for {titles}",
             help=f"name architectures of {titles}",
         )
@@ -159,4 +164,12 @@ def cells(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = ()) -> tupl
     """
     from builder import toolchain  # noqa: PLC0415  start-up time: showing the matrix needs no tool
 
-    return to_build(kernel, scope, variants=variants, here=toolchain.system())
+    own = [variant.removeprefix(f"{kernel.config.general.name}:") for variant in variants]
+    return to_build(kernel, scope, variants=own, here=toolchain.system())
+
+
+def known(kernel: Kernel, scope: Scope) -> Collection[str]:
+    """Return the variants that a kernel has."""
+    from builder import toolchain  # noqa: PLC0415
+
+    return by_variant(kernel, replace(scope, backends=()), here=toolchain.system()).keys()

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from builder import terminal
 from builder.build.loadtest.outcome import LoadState
+from builder.ci.plan.text import columns
 from builder.compile_cache.options import LOCAL
 from builder.engine.outcome import CellOutcome, Event
 from builder.errors import WrongHashError
@@ -137,7 +138,7 @@ class Live:
 
 def line_of(outcome: CellOutcome) -> str:
     """Say in a line what became of a cell."""
-    variant, word = outcome.cell.variant, _WORDS[outcome.status]
+    variant, word = outcome.label, _WORDS[outcome.status]
     if outcome.wheel is not None and outcome.report is not None:
         test = outcome.report.load_test
         noted = "" if test.outcome is LoadState.LOADED else f"; load test: {test.words}"
@@ -208,3 +209,13 @@ def summary(outcomes: tuple[CellOutcome, ...]) -> str:
             "note: unsandboxed: kernels could read and write what you can; 'builder doctor' says what is missing"
         )
     return "\n".join(parts)
+
+
+def summary_of_several(outcomes: tuple[CellOutcome, ...]) -> str:
+    """Say the same of several kernels, and count what became of the cells of each."""
+    words = [word for status, word in _WORDS.items() if any(each.status == status for each in outcomes)]
+    rows = [("kernel", *words)]
+    for kernel in dict.fromkeys(each.kernel for each in outcomes):
+        counts = Counter(_WORDS[each.status] for each in outcomes if each.kernel == kernel)
+        rows.append((kernel, *(str(counts[word] or "-") for word in words)))
+    return "\n".join((summary(outcomes), *columns(rows)))

@@ -19,8 +19,8 @@ from builder.engine import dry_run, why_object
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.compiled_files import CachedObjectError, CompiledFiles, ServedJob
 from builder.engine.delivery import deliver
-from builder.engine.options import Options
-from builder.engine.outcome import CellOutcome, Event, Listen, Status
+from builder.engine.options import KernelBuild, Options
+from builder.engine.outcome import CellOutcome, Event, Listen, Status, for_kernel
 from builder.engine.prepare import Preparer
 from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
 from builder.kernel import Kernel
@@ -43,24 +43,64 @@ def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen:
     Ctrl-C ends every compiler, leaves nothing half-written, and is raised again. So does the time limit, but what the
     compilers have finished stays for the next build.
     """
+    build = KernelBuild(kernel=kernel, cells=tuple(cells), options=options)
+    return _build(((build, listen),))
+
+
+def build_several(builds: Sequence[KernelBuild], listen: Listen) -> tuple[CellOutcome, ...]:
+    """Build cells of several kernels under one budget, as `build_cells` does; events and outcomes say whose they are.
+
+    The kernels share what their options say of the machine: the store, its limits, the cache and the time limit.
+    """
+    outcomes = _build([(build, for_kernel(listen, build.name)) for build in builds])
+    whose = [build.name for build in builds for _ in build.cells]
+    return tuple(replace(outcome, kernel=name) for outcome, name in zip(outcomes, whose, strict=True))
+
+
+def _build(builds: Sequence[tuple[KernelBuild, Listen]]) -> tuple[CellOutcome, ...]:
     began = time.monotonic()
-    writable = options.store.prepare()
-    processes = Processes()
+    options = builds[0][0].options
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(options.store.scratch())
-        worker = _Worker.of(kernel, options, folder=folder, listen=listen, processes=processes, writable=writable)
-        stack.callback(worker.jobserver.close)
-        stack.callback(worker.cache.close)
-        pool = stack.enter_context(ThreadPoolExecutor(max_workers=min(_MOST_CELLS, max(1, len(cells)))))
-        futures = [pool.submit(worker.run, cell) for cell in cells]
+        shared = stack.enter_context(_Shared.of(options))
+        workers = [(_Worker.of(build, shared, listen), build.cells) for build, listen in builds]
+        count = sum(len(cells) for _, cells in workers)
+        pool = stack.enter_context(ThreadPoolExecutor(max_workers=min(_MOST_CELLS, max(1, count))))
+        futures = _submit(pool, workers)
         try:
-            _wait(futures, processes, deadline=_deadline(began, options.time_limit))
+            _wait(futures, shared.processes, deadline=_deadline(began, options.time_limit))
         except BaseException:
-            processes.cancel()
+            shared.processes.cancel()
             for future in futures:
                 future.cancel()
             raise
-    return worker.cache.noted(future.result() for future in futures)
+    return shared.cache.noted(future.result() for future in futures)
+
+
+def _submit(
+    pool: ThreadPoolExecutor, workers: Sequence[tuple["_Worker", Sequence[Cell]]]
+) -> list["Future[CellOutcome]"]:
+    """Start every cell; one whose load test imports another of the kernels waits for the wheel of that one."""
+    if len(workers) == 1:
+        return [pool.submit(worker.run, cell) for worker, cells in workers for cell in cells]
+    from builder.engine import kernel_depends  # noqa: PLC0415  reads wheels, which few builds need
+
+    started: dict[tuple[int, int], Future[CellOutcome]] = {}
+    wheels: dict[tuple[str, str], Future[CellOutcome]] = {}
+    for number in kernel_depends.in_order([worker.kernel for worker, _ in workers]):
+        worker, cells = workers[number]
+        for index, cell in enumerate(cells):
+            wanted = kernel_depends.names(worker.kernel, cell)
+            awaited = [wheels[name] for name in wanted if name in wheels]
+            started[number, index] = pool.submit(_after, awaited, worker, cell)
+        module = worker.kernel.config.general.name.module
+        wheels |= {(module, cell.variant): started[number, index] for index, cell in enumerate(cells)}
+    return [started[each] for each in sorted(started)]
+
+
+def _after(awaited: Sequence["Future[CellOutcome]"], worker: "_Worker", cell: Cell) -> CellOutcome:
+    """Build a cell when others are done; these began before it, so that no two wait for each other."""
+    wait(awaited)
+    return worker.run(cell)
 
 
 def _deadline(began: float, limit: float | None) -> float | None:
@@ -91,7 +131,38 @@ class _BuildPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Shared:
+    """What all cells of a build share, whatever their kernel."""
+
+    budget: Budget
+    jobserver: Jobserver
+    processes: Processes
+    writable: bool
+    """Whether the store can be written; a wheel that cannot be kept is still delivered."""
+    cache: CompiledFiles
+
+    @classmethod
+    @contextlib.contextmanager
+    def of(cls, options: Options) -> Iterator["_Shared"]:
+        """Give them, with a jobserver in a folder of the store."""
+        writable = options.store.prepare()
+        with options.store.scratch() as folder, contextlib.ExitStack() as stack:
+            shared = cls(
+                budget=Budget(options.limits),
+                jobserver=Jobserver(folder, cores=options.limits.cores),
+                processes=Processes(),
+                writable=writable,
+                cache=CompiledFiles.of(options, writable=writable),
+            )
+            stack.callback(shared.jobserver.close)
+            stack.callback(shared.cache.close)
+            yield shared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Worker:
+    """What builds the cells of one kernel."""
+
     kernel: Kernel
     options: Options
     listen: Listen
@@ -100,35 +171,26 @@ class _Worker:
     processes: Processes
     preparer: Preparer
     writable: bool
-    """Whether the store can be written; a wheel that cannot be kept is still delivered."""
     cache: CompiledFiles
 
     @classmethod
-    def of(
-        cls,
-        kernel: Kernel,
-        options: Options,
-        *,
-        folder: Path,
-        listen: Listen,
-        processes: Processes,
-        writable: bool,
-    ) -> "_Worker":
-        """Return a worker with a jobserver in `folder`."""
+    def of(cls, build: KernelBuild, shared: _Shared, listen: Listen) -> "_Worker":
+        """Return a worker that shares with others."""
 
         def step(cell: Cell, text: str) -> None:
             listen(Event(variant=cell.variant, kind="step", text=text))
 
+        kernel, options = build.kernel, build.options
         return cls(
             kernel=kernel,
             options=options,
             listen=listen,
-            budget=Budget(options.limits),
-            jobserver=Jobserver(folder, cores=options.limits.cores),
-            processes=processes,
-            preparer=Preparer(kernel=kernel, options=options, step=step, processes=processes),
-            writable=writable,
-            cache=CompiledFiles.of(options, writable=writable),
+            budget=shared.budget,
+            jobserver=shared.jobserver,
+            processes=shared.processes,
+            preparer=Preparer(kernel=kernel, options=options, step=step, processes=shared.processes),
+            writable=shared.writable,
+            cache=shared.cache,
         )
 
     def run(self, cell: Cell) -> CellOutcome:

@@ -14,8 +14,8 @@ from builder.build.loadtest import record as records
 from builder.build.report import BuildReport
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import LogLine, NixLog
-from builder.engine.options import Options
-from builder.engine.outcome import CellOutcome, Event, Listen, Status
+from builder.engine.options import KernelBuild, NixOptions, Options
+from builder.engine.outcome import CellOutcome, Event, Listen, Status, for_kernel
 from builder.environment import indexes
 from builder.errors import AuditError, BuilderError, NotHereError, ToolError
 from builder.files import sha256_of, write_atomic
@@ -32,17 +32,6 @@ class BuildError(ToolError):
 
 class RuleError(AuditError):
     """A wheel that Nix built breaks a rule, or does not load."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NixOptions:
-    """Options of the Nix engine alone."""
-
-    package_set: str = NIXPKGS
-    """`nixpkgs`, `host`, or a folder with a package set."""
-    allow_unsandboxed: bool = False
-    per_file: bool = False
-    """Whether each source is compiled by a derivation of its own."""
 
 
 def build_cells(
@@ -63,6 +52,18 @@ def build_cells(
     except BaseException:
         processes.cancel()
         raise
+
+
+def build_several(
+    builds: Sequence[KernelBuild], listen: Listen, *, nix: NixOptions | None = None
+) -> tuple[CellOutcome, ...]:
+    """Build cells of several kernels, one kernel after the other; events and outcomes say whose they are."""
+    outcomes: list[CellOutcome] = []
+    for build in builds:
+        tell = for_kernel(listen, build.name)
+        found = build_cells(build.kernel, build.cells, build.options, tell, nix=nix)
+        outcomes += (replace(outcome, kernel=build.name) for outcome in found)
+    return tuple(outcomes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,8 @@ from builder.build.spec import BuildOptions
 from builder.compile_cache.options import CacheOptions
 from builder.config import LoadTestRule
 from builder.engine.budget import Machine
+from builder.kernel import Kernel
+from builder.matrix import Cell
 from builder.store import Store
 from builder.wheel.options import WheelOptions
 
@@ -56,3 +58,33 @@ class Options:
             epoch=epoch_of(self.environ),
             load_test=self.load_test,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelBuild:
+    """The cells of one kernel that are to be built, and how."""
+
+    kernel: Kernel
+    cells: tuple[Cell, ...]
+    options: Options
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return str(self.kernel.config.general.name)
+
+    @property
+    def folder(self) -> str:
+        """The folder of the kernel, as it was named."""
+        return self.kernel.root.as_posix()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NixOptions:
+    """Options of the Nix engine alone."""
+
+    package_set: str = "nixpkgs"
+    """`nixpkgs`, `host`, or a folder with a package set."""
+    allow_unsandboxed: bool = False
+    per_file: bool = False
+    """Whether each source is compiled by a derivation of its own."""

@@ -1,7 +1,7 @@
 """The result of a cell, and the events while it is built; the same for every engine."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +29,13 @@ class CellOutcome:
     """How its wheel was built; None where there is none."""
     notes: tuple[str, ...] = ()
     """What went less well than it could, such as a cache that did not answer."""
+    kernel: str = ""
+    """Whose cell it is, where several kernels are built."""
+
+    @property
+    def label(self) -> str:
+        """The name of its cell, with that of the kernel where several are built."""
+        return labelled(self.cell.variant, kernel=self.kernel)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -51,9 +58,25 @@ class Event:
     """Something that happened to a cell."""
 
     variant: str
+    """The label of the cell."""
     kind: Literal["step", "line", "note", "done"]
     text: str = ""
     outcome: CellOutcome | None = None
 
 
 Listen = Callable[[Event], None]
+
+
+def labelled(variant: str, *, kernel: str) -> str:
+    """Return a variant as commands take it: `KERNEL:VARIANT` where several kernels are built."""
+    return f"{kernel}:{variant}" if kernel else variant
+
+
+def for_kernel(listen: Listen, kernel: str) -> Listen:
+    """Return what one of several kernels tells its events, so that each says whose it is."""
+
+    def tell(event: Event) -> None:
+        outcome = None if event.outcome is None else replace(event.outcome, kernel=kernel)
+        listen(replace(event, variant=labelled(event.variant, kernel=kernel), outcome=outcome))
+
+    return tell

@@ -114,14 +114,13 @@ class Recorder:
         )
 
     def _cell(self, outcome: CellOutcome, whole: float) -> TimelineRow:
-        events = [(at, event) for at, event in self._events if event.variant == outcome.cell.variant]
+        events = [(at, event) for at, event in self._events if event.variant == outcome.label]
         files = _placed(outcome, events)
         return TimelineRow(outcome=outcome, steps=_steps(events, whole), files=files)
 
 
 def _skipped(outcome: CellOutcome) -> dict[str, str]:
-    variant = outcome.cell.variant
-    return {"variant": variant, "reason": outcome.reason.removeprefix(f"{variant} ")}
+    return {"label": outcome.label, "reason": outcome.reason.removeprefix(f"{outcome.cell.variant} ")}
 
 
 def _steps(events: Sequence[tuple[float, Event]], whole: float) -> tuple[Bar, ...]:

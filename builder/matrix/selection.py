@@ -130,13 +130,17 @@ def to_build(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = (), here
     return tuple(cell for cell in cells if not cell.noarch or by_name[cell.variant] == cell)
 
 
-def _named(kernel: Kernel, scope: Scope, variants: Sequence[str], *, here: str) -> tuple[Cell, ...]:
-    """Return the cells of these names: any of the kernel, and first of all those of the sets in scope."""
-    require_cells(ask(kernel, replace(scope, sets=SETS, unbundled=True)))
+def by_variant(kernel: Kernel, scope: Scope, *, here: str) -> Mapping[str, Cell]:
+    """Return every cell of a kernel by its variant, first of all those of the sets in scope."""
     # Each set by itself: a cell of a stable ABI is built with the newest torch of its set, and not of all.
     others = ((name,) for name in SETS if name not in scope.sets)
     found = [ask(kernel, replace(scope, sets=sets, unbundled=True)).cells for sets in (*others, scope.sets)]
-    by_name = _by_name([cell for cells in found for cell in cells], here=here)
+    return _by_name([cell for cells in found for cell in cells], here=here)
+
+
+def _named(kernel: Kernel, scope: Scope, variants: Sequence[str], *, here: str) -> tuple[Cell, ...]:
+    require_cells(ask(kernel, replace(scope, sets=SETS, unbundled=True)))
+    by_name = by_variant(kernel, scope, here=here)
     unknown = [variant for variant in variants if variant not in by_name]
     if unknown:
         near = dict.fromkeys(name for variant in unknown if (name := nearest(variant, by_name)) is not None)

@@ -1,0 +1,209 @@
+"""Run the builds of one kernel or of several, and show what becomes of them."""
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from builder import terminal
+from builder.cli import builds, selecting, view
+from builder.cli import several as several_kernels
+from builder.cli.builds import CellRequest, ChosenKernel, ChosenKernels
+from builder.cli.several import LoadedKernels, Refusal
+from builder.engine import dry_run, local
+from builder.engine.options import KernelBuild, NixOptions, Options
+from builder.engine.outcome import CellOutcome, Event, Listen
+from builder.errors import BuilderError, ConfigError, NothingToDoError, ToolError
+from builder.files import write_atomic
+from builder.kernel import Kernel
+from builder.store.locks import StoppedError
+
+_Build = Callable[[Listen], tuple[CellOutcome, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How a build is run and shown."""
+
+    nix: NixOptions | None
+    """What builds, if it is not the local engine."""
+    dry_run: bool
+    as_json: bool
+    report: Path | None
+    quiet: bool
+
+
+def _for_gpus(options: Options, only: tuple[str, ...]) -> Options:
+    return replace(options, wheel=replace(options.wheel, only=only))
+
+
+def one(kernel: Kernel, request: CellRequest, options: Options, asked: Asked) -> int:
+    """Build one kernel, and return the exit code.
+
+    Raises:
+        BuilderError: there is nothing to build, or a tool is missing.
+    """
+    cells, only = selecting.for_gpus(
+        kernel, request.scope, request.archs, variants=request.variants, environ=request.environ
+    )
+    selecting.say_what_is_built(kernel, cells, only)
+    options = _for_gpus(options, only)
+    if asked.dry_run:
+        plans = dry_run.preview(kernel, cells, options)
+        if asked.as_json:
+            terminal.document(json.dumps([plan.to_json() for plan in plans], indent=2), end="\n")
+        for plan in () if asked.as_json else plans:
+            terminal.out(f"{plan.cell.variant}: {plan.text}")
+        return 0
+
+    def build(listen: Listen) -> tuple[CellOutcome, ...]:
+        if asked.nix is None:
+            return local.build_cells(kernel, cells, options, listen)
+        from builder.engine import nix  # noqa: PLC0415  only those who ask for Nix need it
+
+        return nix.build_cells(kernel, cells, options, listen, nix=asked.nix)
+
+    outcomes = _watched(build, asked, title=str(kernel.config.general.name))
+    terminal.err(view.summary(outcomes))
+    if asked.as_json:
+        terminal.document(json.dumps([outcome.to_json() for outcome in outcomes], indent=2), end="\n")
+    return _end(outcomes, as_json=asked.as_json)
+
+
+def several(loaded: LoadedKernels, request: CellRequest, options: Options, asked: Asked, *, keep_going: bool) -> int:
+    """Build several kernels under one budget, and return the worst exit code.
+
+    Raises:
+        BuilderError: an option is of one kernel, or nothing is asked for.
+    """
+    if options.unique_id is not None:
+        raise BuilderError("--unique-id names the ops of one kernel", help="build that kernel by itself")
+    found = builds.choose(loaded, request)
+    found = found.without(tuple(_unrenderable(found, options)))
+    code = found.say()
+    if code and not (keep_going and found.chosen):
+        if asked.as_json:
+            _write_document({}, found)
+        terminal.err("error: nothing was built" + ("; --keep-going builds the others" if found.chosen else ""))
+        return code
+    mine = tuple(_build_of(each, options) for each in found.chosen)
+    if asked.dry_run:
+        _preview_several(mine, found, as_json=asked.as_json)
+        return code
+    outcomes = _watched(_engine_for_several(mine, asked.nix), asked, title=f"{len(mine)} kernels")
+    terminal.err(view.summary_of_several(outcomes))
+    if asked.as_json:
+        whose = {one.folder: [each for each in outcomes if each.kernel == one.name] for one in mine}
+        _write_document({folder: [each.to_json() for each in them] for folder, them in whose.items()}, found)
+    return max(code, _end(outcomes, as_json=asked.as_json))
+
+
+def _build_of(chosen: ChosenKernel, options: Options) -> KernelBuild:
+    selecting.say_what_is_built(chosen.kernel, chosen.cells, chosen.only)
+    return KernelBuild(kernel=chosen.kernel, cells=chosen.cells, options=_for_gpus(options, chosen.only))
+
+
+def _preview_several(mine: Sequence[KernelBuild], found: ChosenKernels, *, as_json: bool) -> None:
+    plans = {one.folder: dry_run.preview(one.kernel, one.cells, one.options) for one in mine}
+    if as_json:
+        _write_document({folder: [plan.to_json() for plan in them] for folder, them in plans.items()}, found)
+        return
+    for one in mine:
+        for plan in plans[one.folder]:
+            terminal.out(f"{one.name}:{plan.cell.variant}: {plan.text}")
+
+
+def _engine_for_several(mine: tuple[KernelBuild, ...], asked: NixOptions | None) -> _Build:
+    def build(listen: Listen) -> tuple[CellOutcome, ...]:
+        if asked is None:
+            return local.build_several(mine, listen)
+        from builder.engine import nix  # noqa: PLC0415  only those who ask for Nix need it
+
+        return nix.build_several(mine, listen, nix=asked)
+
+    return build
+
+
+def _unrenderable(found: ChosenKernels, options: Options) -> Iterator[Refusal]:
+    """Yield each kernel that cannot be rendered: what is wrong with a file is known before any compiler runs."""
+    from builder import render, toolchain  # noqa: PLC0415  `--help` needs none of it
+
+    for each in found.chosen:
+        here = (cell.backend for cell in each.cells if cell.noarch or cell.system == toolchain.system())
+        try:
+            for backend in dict.fromkeys(here):
+                render.render(each.kernel, backend, allow_unsafe_flags=options.allow_unsafe_flags, only=each.only)
+        except ConfigError as error:
+            yield Refusal(folder=each.kernel.root, error=error)
+
+
+def _write_document(by_folder: Mapping[str, Any], found: ChosenKernels) -> None:
+    errors = several_kernels.texts(found.refusals)
+    document = {"kernels": by_folder, "left-out": dict(found.left_out), "errors": errors}
+    terminal.document(json.dumps(document, indent=2), end="\n")
+
+
+def _watched(build: _Build, asked: Asked, *, title: str) -> tuple[CellOutcome, ...]:
+    """Build while its events are shown and recorded."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    shown = view.choose(environ=os.environ, quiet=asked.quiet)
+    listen, finish_report = _recording(shown.show, asked.report, title)
+    shown.start()
+    try:
+        outcomes = build(listen)
+    finally:
+        shown.stop()
+    finish_report(outcomes)
+    return outcomes
+
+
+def _recording(show: Listen, target: Path | None, title: str) -> tuple[Listen, Callable[[Sequence[CellOutcome]], None]]:
+    """Return what a build tells its events, and what to do with its outcomes in the end."""
+    if target is None:
+        return show, lambda _: None
+    from builder.engine import timeline  # noqa: PLC0415  only those who ask for a report need it
+
+    recorder = timeline.Recorder()
+
+    def listen(event: Event) -> None:
+        recorder.show(event)
+        show(event)
+
+    return listen, lambda outcomes: _write(target, recorder.page(outcomes, kernel=title))
+
+
+def _write(target: Path, content: bytes) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(target, content)
+    except OSError as error:
+        raise ToolError(
+            f"cannot write the report '{target}': {error.strerror}", help="the wheels are built; name another file"
+        ) from error
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  signal's signature
+    """Treat SIGTERM like Ctrl-C: end the compilers, leave nothing half-written."""
+    raise KeyboardInterrupt
+
+
+def _end(outcomes: tuple[CellOutcome, ...], *, as_json: bool) -> int:
+    """Name the wheels, and return the exit code."""
+    for outcome in () if as_json else outcomes:
+        if outcome.wheel is not None:
+            terminal.out(str(outcome.wheel))
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    if failed:
+        errors = [outcome.error for outcome in failed if outcome.error is not None]
+        return max(error.exit_code for error in errors)
+    if any(outcome.status == "stopped" for outcome in outcomes):
+        terminal.err("error: stopped by the time limit; the same command goes on from what is finished")
+        return StoppedError.exit_code
+    if all(outcome.status == "skipped" for outcome in outcomes):
+        terminal.err("error: this machine can build none of the cells; each reason is above")
+        return NothingToDoError.exit_code
+    return 0

@@ -1,0 +1,78 @@
+"""Builds of several kernels: whose each event is, and which begins first."""
+
+import pytest
+
+from builder import kernel as kernels
+from builder import matrix
+from builder.cli import view
+from builder.engine import kernel_depends
+from builder.engine.outcome import CellOutcome, Event, for_kernel
+from builder.engine.timeline import Recorder
+from builder.matrix.selection import Scope, to_build
+from tests.cli.folders import write
+
+
+def depending(root, name, *others):
+    folder = write(root, name)
+    text = (folder / "build.toml").read_text(encoding="utf-8")
+    listed = ", ".join(f'{{ repo-id = "someone/{other}", version = 1 }}' for other in others)
+    added = text.replace("version = 1\n", f"version = 1\nkernel-depends = [{listed}]\n", 1)
+    (folder / "build.toml").write_text(added, encoding="utf-8")
+    return kernels.load(folder)
+
+
+@pytest.fixture
+def cell(tmp_path):
+    return to_build(kernels.load(write(tmp_path, "one")), Scope(), here="x86_64-linux")[0]
+
+
+def test_an_event_and_its_outcome_say_whose_they_are(cell):
+    heard = []
+    tell = for_kernel(heard.append, "one")
+    tell(Event(variant=cell.variant, kind="step", text="preparing"))
+    tell(Event(variant=cell.variant, kind="done", outcome=CellOutcome(cell=cell, status="hit")))
+    assert [event.variant for event in heard] == ["one:torch-cpu"] * 2
+    assert heard[1].outcome.label == "one:torch-cpu"
+    assert "kernel" not in heard[1].outcome.to_json()
+
+
+def test_the_summary_counts_for_each_kernel(cell):
+    outcomes = tuple(
+        CellOutcome(cell=cell, status=status, kernel=kernel, reason="why")
+        for kernel, status in (("one", "hit"), ("one", "skipped"), ("two", "hit"))
+    )
+    assert view.summary_of_several(outcomes).splitlines() == [
+        "one:torch-cpu: skipped: why",
+        "2 unchanged, 1 skipped",
+        "kernel  unchanged  skipped",
+        "one     1          1",
+        "two     1          -",
+    ]
+
+
+def test_the_page_of_a_build_tells_kernels_apart(cell):
+    recorder = Recorder()
+    outcomes = []
+    for name in ("one", "two"):
+        for_kernel(recorder.show, name)(Event(variant=cell.variant, kind="step", text="preparing"))
+        outcomes.append(CellOutcome(cell=cell, status="hit", kernel=name))
+    page = recorder.page(outcomes, kernel="2 kernels").decode()
+    assert "2 kernels" in page
+    assert "one:torch-cpu" in page
+    assert "two:torch-cpu" in page
+
+
+def test_kernels_that_others_depend_on_begin_first(tmp_path):
+    found = [depending(tmp_path, "aa", "bb"), depending(tmp_path, "bb", "cc", "elsewhere"), depending(tmp_path, "cc")]
+    assert kernel_depends.in_order(found) == (2, 1, 0)
+
+
+def test_kernels_in_a_circle_have_some_order(tmp_path):
+    found = [depending(tmp_path, "aa", "bb"), depending(tmp_path, "bb", "aa"), depending(tmp_path, "cc", "cc")]
+    assert sorted(kernel_depends.in_order(found)) == [0, 1, 2]
+
+
+def test_a_cell_waits_for_the_wheels_that_its_load_test_looks_for(tmp_path, cell):
+    assert kernel_depends.names(depending(tmp_path, "aa", "b-c"), cell) == (("b_c", "torch-cpu"),)
+    assert kernel_depends.names(depending(tmp_path, "dd"), cell) == ()
+    assert matrix.is_noarch(kernels.load(tmp_path / "aa").config, cell.backend)
