@@ -146,6 +146,8 @@ class Torch:
 
     src: tuple[ProjectPath, ...] = ()
     """Sources and headers of the binding, relative to the project root; an entry may be a glob."""
+    exclude: tuple[ProjectPath, ...] = field(default=(), metadata={"ours": True})
+    """Files and globs that are taken out of `src`, relative to the project root."""
     include: tuple[ProjectPath, ...] = ()
     """Include directories of the binding sources, relative to the project root."""
     minver: Version | None = None
@@ -191,6 +193,8 @@ class TvmFfi:
 
     src: tuple[ProjectPath, ...]
     """Sources and headers of the binding, relative to the project root; an entry may be a glob."""
+    exclude: tuple[ProjectPath, ...] = field(default=(), metadata={"ours": True})
+    """Files and globs that are taken out of `src`, relative to the project root."""
     include: tuple[ProjectPath, ...] = ()
     """Include directories of the binding sources, relative to the project root."""
     pyext: tuple[PyExt, ...] | None = None
@@ -214,6 +218,8 @@ class Component:
     """What the component compiles against, as in `["torch"]`."""
     src: tuple[ProjectPath, ...]
     """Sources and headers, relative to the project root; an entry may be a glob."""
+    exclude: tuple[ProjectPath, ...] = field(default=(), metadata={"ours": True})
+    """Files and globs that are taken out of `src`, relative to the project root."""
     include: tuple[ProjectPath, ...] = ()
     """Include directories, relative to the project root; the headers in them need not be listed in `src`."""
     cxx_flags: tuple[str, ...] = ()

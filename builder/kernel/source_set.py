@@ -11,7 +11,8 @@ from builder.config.foreign import foreign_path
 from builder.config.text import KeyPath
 from builder.config.v5 import Component
 from builder.errors import Problem
-from builder.kernel import Kernel
+from builder.kernel import Kernel, source_globs
+from builder.kernel.source_globs import SourceTable
 from builder.kernel.tree import TooManyFilesError, Tree, is_glob
 from builder.wording import nearest, quoted
 
@@ -54,8 +55,8 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
     tree = tree or Tree.of(kernel.root)
     problems: list[Problem] = []
     found: set[str] = set()
-    for path, entries in _lists(kernel.config, backend):
-        found.update(_expand(kernel, tree, path, entries, problems))
+    for path, table in _tables(kernel.config, backend):
+        found.update(_sources(kernel, tree, path, table, problems))
     for path, directory in _include_directories(kernel.config, backend):
         found.update(_headers(kernel, tree, path, directory, problems))
     found.update(_package(kernel, tree, problems))
@@ -64,7 +65,9 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
     return SourceSet(root=tree.root, paths=tuple(sorted(found)))
 
 
-def expand(kernel: Kernel, entries: Sequence[str], *, tree: Tree | None = None) -> tuple[str, ...]:
+def expand(
+    kernel: Kernel, entries: Sequence[str], *, exclude: Sequence[str] = (), tree: Tree | None = None
+) -> tuple[str, ...]:
     """Return the files that the entries of a `src` name: globs expanded, each file once, in the order of the entries.
 
     Those of foreign sources are left out: they are not in the kernel's tree.
@@ -78,16 +81,24 @@ def expand(kernel: Kernel, entries: Sequence[str], *, tree: Tree | None = None) 
     if problems:
         source_set(kernel, tree=tree)  # the same problems, each at its key
         raise kernel.source.error(*problems)
-    return found
+    return source_globs.without(found, exclude)
 
 
-def _lists(config: Config, backend: Backend | None = None) -> Iterator[tuple[KeyPath, tuple[str, ...]]]:
+def _tables(config: Config, backend: Backend | None = None) -> Iterator[tuple[KeyPath, SourceTable]]:
     if config.torch is not None:
-        yield ("torch", "src"), config.torch.src
+        yield ("torch",), config.torch
     if config.tvm_ffi is not None:
-        yield ("tvm-ffi", "src"), config.tvm_ffi.src
+        yield ("tvm-ffi",), config.tvm_ffi
     for name, component in _components(config, backend):
-        yield ("kernel", name, "src"), component.src
+        yield ("kernel", name), component
+
+
+def _sources(kernel: Kernel, tree: Tree, path: KeyPath, table: SourceTable, problems: list[Problem]) -> tuple[str, ...]:
+    before = len(problems)
+    files = tuple(_expand(kernel, tree, (*path, "src"), table.src, problems))
+    if len(problems) == before:
+        problems.extend(source_globs.problems(kernel, path, table, files))
+    return source_globs.without(files, table.exclude)
 
 
 def _include_directories(config: Config, backend: Backend | None) -> Iterator[tuple[KeyPath, str]]:

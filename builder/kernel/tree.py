@@ -134,7 +134,7 @@ class Tree:
         while literal < len(segments) - 1 and not is_glob(segments[literal]):
             literal += 1
         start = "/".join(segments[:literal])
-        matcher = _Matcher.of(segments)
+        matcher = Matcher.of(segments)
         return tuple(sorted(path for path in self.walk(start) if matcher.matches(path)))
 
 
@@ -165,7 +165,7 @@ def _is_directory(entry: "os.DirEntry[str]") -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Matcher:
+class Matcher:
     """A pattern, matched segment by segment, keeping every position reached: linear however many `**` there are."""
 
     patterns: tuple[re.Pattern[str] | None, ...]
@@ -176,11 +176,13 @@ class _Matcher:
     """Folder -> what the name of a file in it may match, or None where every name does."""
 
     @classmethod
-    def of(cls, segments: Sequence[str]) -> "_Matcher":
+    def of(cls, segments: Sequence[str]) -> "Matcher":
+        """Return the matcher of a pattern, given its segments."""
         patterns = tuple(None if text == "**" else re.compile(fnmatch.translate(text)) for text in segments)
         return cls(patterns, {"": _past_stars(patterns, {0})}, {})
 
     def matches(self, path: str) -> bool:
+        """Whether the pattern names a path."""
         folder, _, name = path.rpartition("/")
         if folder not in self._last:
             self._last[folder] = self._endings(self._reached(folder))

@@ -35,6 +35,7 @@ CODES = {
     "B037": "an upgrade would make two components of one name",
     "B038": "invalid name of a macro",
     "B039": "unknown library",
+    "B041": "a pattern that names no source",
     "B050": "invalid name of a foreign source",
     "B051": "invalid URL of a foreign source",
     "B052": "a foreign source that is not named by a whole hash",

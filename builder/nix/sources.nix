@@ -115,14 +115,24 @@ let
       link = any isLink (genList (index: index) (length parts));
     };
 
-  # The lists of sources that components of one kind have, and those of the binding.
-  lists =
+  # The tables of components of one kind, and those of the binding.
+  tables =
     kernel: wanted:
     [
-      (kernel.torch.src or [ ])
-      (kernel.tvm-ffi.src or [ ])
+      (kernel.torch or { })
+      (kernel.tvm-ffi or { })
     ]
-    ++ map (part: part.src or [ ]) (filter wanted (attrValues (kernel.kernel or { })));
+    ++ filter wanted (attrValues (kernel.kernel or { }));
+
+  # The sources of a table, without what its `exclude` names.
+  sourcesOf =
+    root: table:
+    let
+      out = map segments (table.exclude or [ ]);
+    in
+    filter (file: !(any (pattern: matches pattern (segments file.path)) out)) (
+      concatMap (expand root) (table.src or [ ])
+    );
 
   # The files that an entry of a list stands for.
   expand =
@@ -169,7 +179,7 @@ let
         && match ".*/__pycache__/.*" file.path == null;
       links = folder: filter (file: file.link) (walk root folder);
     in
-    concatMap (expand root) (concatLists (lists kernel (_: true)))
+    concatMap (sourcesOf root) (tables kernel (_: true))
     ++ concatMap (folder: headersOf (normal folder) ++ links (normal folder)) (includes kernel)
     ++ filter ships (walk root (package kernel))
     ++ links (package kernel)
@@ -196,7 +206,7 @@ in
     filter (path: !(endsWith headers path)) (
       util.unique (
         map (file: file.path) (
-          concatMap (expand root) (concatLists (lists kernel (part: part.backend == backend)))
+          concatMap (sourcesOf root) (tables kernel (part: part.backend == backend))
         )
       )
     );

@@ -10,7 +10,7 @@ from builder.config.foreign import foreign_path
 from builder.config.v5 import Component, Torch, TvmFfi
 from builder.config.values import ProjectPath
 from builder.errors import BuilderError
-from builder.kernel import Kernel
+from builder.kernel import Kernel, source_globs
 from builder.kernel.source_set import HEADERS, SourceSet, expand, package_directory, source_set
 from builder.kernel.tree import Tree
 from builder.matrix import is_noarch, quick, require_backends
@@ -141,7 +141,8 @@ def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
 
 def _table(kernel: Kernel, tree: Tree, table: Listing) -> Listing:
     include = foreign.placed(kernel.config, table.include)
-    return replace(table, src=_files(kernel, tree, table.src), include=include)
+    src = source_globs.without(_files(kernel, tree, table.src), table.exclude)
+    return replace(table, src=cast("tuple[ProjectPath, ...]", src), include=include)
 
 
 def _files(kernel: Kernel, tree: Tree, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:

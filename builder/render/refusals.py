@@ -8,7 +8,7 @@ from builder.config.foreign import SourceName, foreign_path
 from builder.config.text import KeyPath
 from builder.config.v5 import Component, Torch, TvmFfi
 from builder.errors import Problem
-from builder.kernel import Kernel
+from builder.kernel import Kernel, source_globs
 from builder.kernel.source_set import expand
 from builder.kernel.tree import Tree, is_glob
 from builder.render import definitions, foreign, quoting, unsafe_flags
@@ -60,7 +60,8 @@ def _strings(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[K
         if path[0] == "kernel":
             yield path, str(path[-1])
         for number, entry in enumerate(table.src):
-            yield from (((*path, "src", number), file) for file in files(entry))
+            compiled = source_globs.without(files(entry), table.exclude)
+            yield from (((*path, "src", number), file) for file in compiled)
         yield from (((*path, "include", number), entry) for number, entry in enumerate(table.include))
         yield from _flags(path, table)
         yield from definitions.places(table.defines, path)
@@ -94,7 +95,7 @@ def _foreign(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem
     """Find sources of one backend in a component of another."""
     for path, table in _tables(kernel, backend):
         for number, entry in enumerate(table.src):
-            for file in files(entry):
+            for file in source_globs.without(files(entry), table.exclude):
                 allowed = _LANGUAGES.get("." + file.rpartition(".")[2])
                 if allowed is not None and backend not in allowed:
                     message = f"{quoted(file)} cannot be compiled for '{backend}'"
