@@ -11,10 +11,13 @@ import resource
 import signal
 import sys
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder.audit import BUDGET, CHECKS, run
+from builder.audit import BUDGET, CHECKS, gpus, judge, reading
+from builder.audit.facts import AuditPromise
+from builder.audit.gpu import GpuCode
 from builder.audit.report import AuditReport, Finding
 from builder.errors import BuilderError
 from builder.wheel.archive import Wheel, WheelError
@@ -30,7 +33,27 @@ _BUG, _NO_MEMORY = 1, 3
 """Exit codes of the child."""
 
 
-def run_limited(path: Path) -> AuditReport:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A wheel that was judged, and what GPUs run of it."""
+
+    report: AuditReport
+    gpus: tuple[GpuCode, ...] = ()
+    """What each GPU of its backend runs; nothing for a backend without device code."""
+
+
+def run(wheel: Wheel) -> Judged:
+    """Judge a wheel by what it says of itself.
+
+    Raises:
+        WheelError: the file is damaged.
+    """
+    subject = reading.read(wheel, plan=AuditPromise())
+    report = AuditReport(wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(subject))
+    return Judged(report=report, gpus=gpus.of(subject))
+
+
+def run_limited(path: Path) -> Judged:
     """Judge a wheel; one that costs more time or memory than its size allows has a finding.
 
     Raises:
@@ -48,9 +71,11 @@ def run_limited(path: Path) -> AuditReport:
     if "error" in answer:
         raise WheelError(answer["error"], help=answer["help"])
     if "too much" in answer:
-        return _too_much(path, answer["too much"], seconds=seconds, memory=memory)
+        return Judged(report=_too_much(path, answer["too much"], seconds=seconds, memory=memory))
     findings = tuple(Finding(**each) for each in answer["findings"])
-    return AuditReport(wheel=answer["wheel"], rules=tuple(answer["rules"]), findings=findings)
+    codes = tuple(GpuCode.from_dict(each) for each in answer["gpus"])
+    report = AuditReport(wheel=answer["wheel"], rules=tuple(answer["rules"]), findings=findings)
+    return Judged(report=report, gpus=codes)
 
 
 def _size(path: Path) -> int:
@@ -105,7 +130,8 @@ def _limit(kind: int, value: int) -> None:
 
 def _audited(path: Path) -> str:
     try:
-        return json.dumps(run(Wheel.read(path)).to_dict())
+        judged = run(Wheel.read(path))
+        return json.dumps({**judged.report.to_dict(), "gpus": [code.to_dict() for code in judged.gpus]})
     except BuilderError as error:
         return json.dumps({"error": error.message, "help": error.help})
 

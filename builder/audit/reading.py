@@ -135,8 +135,8 @@ def _hash(first: bytes, pieces: Iterator[bytes], *, into: mmap.mmap | io.BytesIO
 def _judge(name: str, data: Data) -> Library | Finding:
     try:
         extension = Extension.read(name, data)
-        images = device_code.read(name, data, without=extension.relocatable_device_code)
-        return Library(extension=extension, images=images, headers=header_versions(extension, data))
+        code = device_code.groups(name, data, without=extension.relocatable_device_code)
+        return Library(extension=extension, device_code=code, headers=header_versions(extension, data))
     except BuilderError as error:
         remedy = error.help or "build it again"
         return Finding(file=name, rule="format", symbol=name, why=error.message, remedy=remedy)

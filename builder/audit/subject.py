@@ -8,7 +8,7 @@ from functools import lru_cache
 from builder import untrusted
 from builder.audit.facts import AuditPromise, FrameworkClaim
 from builder.audit.report import Finding
-from builder.binary.device_code import Image
+from builder.binary.device_code import Group, Image
 from builder.binary.extension import Extension
 from builder.config.values import Version
 from builder.matrix.variant import extension_suffix, python_of
@@ -30,9 +30,14 @@ class Library:
     """A shared library of the wheel, and what only its bytes can say."""
 
     extension: Extension
-    images: frozenset[Image] = frozenset()
+    device_code: frozenset[Group] = frozenset()
     headers: frozenset[Version] = frozenset()
     """Versions of torch whose headers its code was compiled with, as far as it tells torch."""
+
+    @property
+    def images(self) -> frozenset[Image]:
+        """All its device code."""
+        return frozenset().union(*self.device_code)
 
     @property
     def name(self) -> str:

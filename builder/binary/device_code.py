@@ -55,6 +55,8 @@ class Image:
     """`sass`, `ptx`, `lto` or `gcn`."""
     arch: str
     """As a capability (`9.0a`) or a target (`gfx90a`, with its features)."""
+    version: str | None = field(default=None, compare=False)
+    """Version of the language, of PTX: such as `9.0`."""
 
     def __str__(self) -> str:
         return {"sass": "machine code for {}", "ptx": "PTX for {}", "lto": "LTO code for {}", "gcn": "code for {}"}[
@@ -62,6 +64,8 @@ class Image:
         ].format(self.arch)
 
 
+Group = frozenset[Image]
+"""The device code of one source, or of what was linked as one: a loader chooses one image of each group."""
 Ranges = tuple[tuple[int, int], ...]
 
 
@@ -111,16 +115,26 @@ def _budget(name: str, data: Data) -> _Budget:
     return _Budget(name, max(_LARGEST_BUNDLES, _MAX_RATIO * len(data)))
 
 
-def read(name: str, data: Data, *, without: Ranges = ()) -> frozenset[Image]:
-    """Return the device code in the file `name`, except in the ranges (offset, size) of `without`.
+def groups(name: str, data: Data, *, without: Ranges = ()) -> frozenset[Group]:
+    """Return the device code in the file `name`, except in the ranges (offset, size) of `without`, by what is one.
 
-    The whole file is searched, so a renamed section or a file without section headers hides nothing.
+    The whole file is searched, so a renamed section or a file without section headers hides nothing. Equal groups
+    are one.
 
     Raises:
         DeviceCodeError: a fat binary or a bundle is damaged, or packed in a way that cannot be read here.
     """
     budget = _budget(name, data)
-    return frozenset({*_cuda(data, without, budget), *_hip(data, budget)})
+    return frozenset({*_cuda(data, without, budget), *_hip(data, budget)} - {frozenset()})
+
+
+def read(name: str, data: Data, *, without: Ranges = ()) -> frozenset[Image]:
+    """Return all device code in the file `name`, except in the ranges (offset, size) of `without`.
+
+    Raises:
+        DeviceCodeError: a fat binary or a bundle is damaged, or packed in a way that cannot be read here.
+    """
+    return frozenset().union(*groups(name, data, without=without))
 
 
 def entries(name: str, data: Data) -> tuple[tuple[Image, bytes], ...]:
@@ -158,16 +172,17 @@ def _find(data: Data, magic: bytes, budget: _Budget) -> Iterator[int]:
         at = data.find(magic, at + len(magic))
 
 
-def _cuda(data: Data, without: Ranges, budget: _Budget) -> Iterator[Image]:
+def _cuda(data: Data, without: Ranges, budget: _Budget) -> Iterator[Group]:
     left_out = merged(without)
     for at, start, end in _fatbins(data, budget):
         before = bisect.bisect_right(left_out, (at, len(data))) - 1
         if before >= 0 and at < sum(left_out[before]):
             continue
-        for image, flags, content, size in _images(data, start, end, budget):
-            packed = image.kind != "sass" or flags & _COMPRESSED
-            if packed or not _is_empty(data, content, content + size, budget):
-                yield image
+        yield frozenset(
+            image
+            for image, flags, content, size in _images(data, start, end, budget)
+            if image.kind != "sass" or flags & _COMPRESSED or not _is_empty(data, content, content + size, budget)
+        )
 
 
 def _fatbins(data: Data, budget: _Budget) -> Iterator[tuple[int, int, int]]:
@@ -191,7 +206,7 @@ def _images(data: Data, at: int, end: int, budget: _Budget) -> Iterator[tuple[Im
         budget.spend("CUDA images")
         if at + _IMAGE.size > end:
             raise _damaged(budget.name, "fat binary", at)
-        kind, _, header, size, _, _, _, _, arch, _, _, flags, _, _ = _IMAGE.unpack_from(data, at)
+        kind, _, header, size, _, _, minor, major, arch, _, _, flags, _, _ = _IMAGE.unpack_from(data, at)
         if header < _IMAGE.size or at + header + size > end:
             raise _damaged(budget.name, "fat binary", at)
         if kind not in _KINDS:
@@ -200,7 +215,8 @@ def _images(data: Data, at: int, end: int, budget: _Budget) -> Iterator[tuple[Im
                 help="a newer CUDA than this audit knows made it; update builder",
             )
         content = at + header
-        yield Image(kind=_KINDS[kind], arch=_capability(arch, flags)), flags, content, size
+        version = f"{major}.{minor}" if _KINDS[kind] == "ptx" else None
+        yield Image(kind=_KINDS[kind], arch=_capability(arch, flags), version=version), flags, content, size
         at = content + size
 
 
@@ -228,13 +244,13 @@ def _is_empty(data: Data, start: int, end: int, budget: _Budget) -> bool:
     return True
 
 
-def _hip(data: Data, budget: _Budget) -> Iterator[Image]:
+def _hip(data: Data, budget: _Budget) -> Iterator[Group]:
     for at in _find(data, _BUNDLE_MAGIC, budget):
-        yield from _bundle(_Plain(data, at, len(data) - at), at, budget)
+        yield frozenset(_bundle(_Plain(data, at, len(data) - at), at, budget))
     for at in _find(data, _PACKED_MAGIC, budget):
         packed = _packed(data, at, budget)
         if packed is not None:
-            yield from _bundle(packed, at, budget)
+            yield frozenset(_bundle(packed, at, budget))
 
 
 class _Bytes(Protocol):

@@ -116,17 +116,26 @@ def _code(gpu: str, full: tuple[str, ...], generation: Generation, *, as_named: 
     same_major = (_number(_plain(name)) for name in generation.targets if _number(_plain(name))[0] == number[0])
     if not any(known <= number for known in same_major):
         return None
-    return max((name for name in full if _runs(name, number)), key=natural, default=None)
+    return max((name for name in full if runs(name, plain)), key=natural, default=None)
 
 
-def _runs(name: str, gpu: tuple[int, int]) -> bool:
-    """Whether code for a capability runs on a GPU: that of one with `a` on its own alone, PTX on every later one."""
-    own = _number(_plain(name))
+def runs(name: str, gpu: str) -> bool:
+    """Whether code for a capability, such as `9.0a+PTX`, runs on a GPU, such as `9.0`.
+
+    Code for one with `a` runs on its own alone, other machine code on later ones of its major version, which is the
+    family that code with `f` is for, and PTX on every later one. Thor is 11.0, and no relative of 10.0, under both of
+    its numbers.
+    """
+    own, number = _number(_current(_plain(name))), _number(_current(gpu))
     suffix = name.removesuffix(_PTX)[-1]
     if suffix == "a":
-        return own == gpu
-    later = own <= gpu
-    return later and (own[0] == gpu[0] or (suffix != "f" and name.endswith(_PTX)))
+        return own == number
+    return own <= number and (own[0] == number[0] or (suffix != "f" and name.endswith(_PTX)))
+
+
+def _current(capability: str) -> str:
+    """Return the number that the newest toolkits give a GPU."""
+    return generations()[0].renamed.get(capability, capability)
 
 
 def _plain(capability: str) -> str:

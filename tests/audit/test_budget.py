@@ -120,14 +120,14 @@ def hoard(_):
 def test_what_no_budget_foresees_ends_in_a_finding(tmp_path, monkeypatch, waste, what):
     monkeypatch.setattr(limited, "run", waste)
     monkeypatch.setattr(limited, "_SECONDS", 1)
-    report = limited.run_limited(small(tmp_path))
+    report = limited.run_limited(small(tmp_path)).report
     assert not report.ok
     assert [(finding.rule, finding.symbol) for finding in report.findings] == [("budget", what)]
 
 
 def test_a_reader_that_the_system_kills_does_not_say_that_a_wheel_is_right(tmp_path, monkeypatch):
     monkeypatch.setattr(limited, "run", lambda _: os.kill(os.getpid(), signal.SIGKILL))
-    assert not limited.run_limited(small(tmp_path)).ok
+    assert not limited.run_limited(small(tmp_path)).report.ok
 
 
 def test_a_bug_of_a_reader_is_shown_and_not_called_a_finding(tmp_path, monkeypatch, capfd):
@@ -139,7 +139,7 @@ def test_a_bug_of_a_reader_is_shown_and_not_called_a_finding(tmp_path, monkeypat
 
 def test_a_wheel_judged_apart_has_the_report_of_one_judged_here(tmp_path):
     path = demo_wheel(tmp_path, library=hostile.elf(), package={"a.o": b""})
-    assert limited.run_limited(path) == audit.run(Wheel.read(path))
+    assert limited.run_limited(path).report == audit.run(Wheel.read(path))
 
 
 def test_a_library_is_found_in_an_archive_that_gives_its_bytes_one_by_one(tmp_path):
@@ -177,11 +177,13 @@ def _with_data(archive, name, data):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 def test_what_the_caller_holds_itself_is_not_counted(tmp_path, monkeypatch):
+    original = limited.run
+
     def judge(wheel):
         assert bytes(limited._MEMORY // 2)  # noqa: SLF001
-        return audit.run(wheel)
+        return original(wheel)
 
     monkeypatch.setattr(limited, "run", judge)
     held = bytearray(2 * limited._MEMORY)  # noqa: SLF001
-    assert not [each for each in limited.run_limited(small(tmp_path)).findings if each.rule == limited.BUDGET]
+    assert not [each for each in limited.run_limited(small(tmp_path)).report.findings if each.rule == limited.BUDGET]
     assert held

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from builder import audit
+from builder.audit import gpus
+from builder.audit.gpu import named
 from builder.binary import device_code
 from builder.binary.extension import Extension
 from builder.wheel.archive import Wheel
@@ -122,6 +124,13 @@ def without_family(images):
 @pytest.mark.parametrize("archs", LISTS.values(), ids=LISTS)
 def test_the_library_has_what_nvcc_was_told(build, archs):
     assert device_code.read("a.so", build(archs).read_bytes()) == device_code.images_of(archs)
+
+
+@pytest.mark.cuda
+def test_ptx_needs_a_driver_of_the_release_of_nvcc(build):
+    (group,) = device_code.groups("a.so", build(LISTS["PTX"]).read_bytes())
+    found = gpus.choose(named("12.1"), [frozenset(image for image in group if image.kind == "ptx")])
+    assert found.cuda == re.search(r"release ([0-9.]+)", run(nvcc(), "--version"))[1]
 
 
 @pytest.mark.cuda
