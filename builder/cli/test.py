@@ -1,8 +1,9 @@
-"""`builder test`: run a kernel's tests against its wheel."""
+"""`builder test`: run the tests of kernels against their wheels."""
 
 import os
 import tempfile
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +11,30 @@ import click
 
 from builder import kernel as kernels
 from builder import terminal
-from builder.cli import selecting, testing, view
+from builder.ci.plan.several import about
+from builder.ci.plan.text import columns
+from builder.cli import selecting, several, testing, view
+from builder.cli.several import LoadedKernels, NamedKernels, Refusal, kernels_argument
 from builder.engine import kernel_tests, local
+from builder.engine.options import KernelBuild
+from builder.engine.outcome import CellOutcome
+from builder.errors import BuilderError, NothingToDoError
 
 
 @click.command(cls=testing.PytestCommand)
+@kernels_argument
 @testing.options
 @click.option("-q", "--quiet", is_flag=True, help="No progress of the build.")
 @click.pass_context
-def command(ctx: click.Context, /, kernel: Path, quiet: bool, **given: Any) -> int:
-    """Build the cell for the torch that is installed, and run the kernel's tests against its wheel.
+def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: Any) -> int:
+    """Build the cell for the torch that is installed, and run the tests of each kernel against its wheel.
 
     The tests run in a folder of their own, where the wheel is what they import and never the sources.
     """
     request = testing.TestRequest.of(ctx, os.environ, **given)
-    loaded = kernels.load(kernel)
+    if named.several:
+        return _test_several(several.load(named), request, quiet=quiet)
+    loaded = kernels.load(named.folders[0])
     build = request.prepare(loaded)
     asked = build.run
     selecting.say_what_is_built(loaded, build.cells, build.options.wheel.only)
@@ -41,6 +51,82 @@ def command(ctx: click.Context, /, kernel: Path, quiet: bool, **given: Any) -> i
             raise failures[0]
         wheels = [outcome.wheel for outcome in outcomes if outcome.wheel is not None]
         return max(_run(wheel, asked) for wheel in wheels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """What is tested of several kernels."""
+
+    builds: tuple[testing.TestBuild, ...]
+    left_out: Mapping[str, str]
+    """Why a kernel is not tested, by its name."""
+    refusals: tuple[Refusal, ...]
+
+
+def _test_several(loaded: LoadedKernels, request: testing.TestRequest, *, quiet: bool) -> int:
+    """Build the cells of several kernels under one budget, run the tests of each, and return the worst exit code."""
+    found = _prepare(loaded, request)
+    if not found.builds and not found.refusals:
+        reasons = [f"  {reason}" for reason in about(found.left_out)]
+        raise NothingToDoError("\n".join(("no kernel has anything to test here", *reasons)))
+    for reason in about(found.left_out):
+        terminal.err(f"note: {reason}")
+    code = several.say(found.refusals)
+    if not found.builds:
+        return code
+    results = [(refusal.folder.as_posix(), "refused") for refusal in found.refusals]
+    for build in found.builds:
+        selecting.say_what_is_built(build.kernel, build.cells, build.options.wheel.only)
+    shown = view.choose(environ=os.environ, quiet=quiet)
+    with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
+        shown.start()
+        try:
+            outcomes = local.build_several([_build_of(build, Path(dist)) for build in found.builds], shown.show)
+        finally:
+            shown.stop()
+        for build in found.builds:
+            name = str(build.kernel.config.general.name)
+            ended, result = _tested(build, [outcome for outcome in outcomes if outcome.kernel == name])
+            code = max(code, ended)
+            results.append((name, result))
+    terminal.err("\n".join(columns([("kernel", "tests"), *results])))
+    return code
+
+
+def _prepare(loaded: LoadedKernels, request: testing.TestRequest) -> _Prepared:
+    builds: list[testing.TestBuild] = []
+    left_out: dict[str, str] = {}
+    refusals = list(loaded.refusals)
+    for kernel in loaded.kernels:
+        name = kernel.config.general.name
+        try:
+            builds.append(request.prepare(kernel))
+        except kernel_tests.NoTestsError:
+            left_out[name] = "no tests"
+        except (NothingToDoError, kernel_tests.NoFittingCellError, selecting.NoGpuCodeError) as error:
+            left_out[name] = error.message.splitlines()[0].replace(f" of '{name}'", "")
+        except BuilderError as error:
+            refusals.append(Refusal(folder=kernel.root, error=error))
+    return _Prepared(builds=tuple(builds), left_out=left_out, refusals=tuple(refusals))
+
+
+def _build_of(build: testing.TestBuild, output: Path) -> KernelBuild:
+    return KernelBuild(kernel=build.kernel, cells=build.cells, options=replace(build.options, output=output))
+
+
+def _tested(build: testing.TestBuild, outcomes: Sequence[CellOutcome]) -> tuple[int, str]:
+    """Run the tests of one kernel, and return the exit code and what came of it in a word."""
+    errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+    for error in errors:
+        terminal.err(f"error: {error}")
+    if errors:
+        return max(error.exit_code for error in errors), "not built"
+    try:
+        code = max(_run(outcome.wheel, build.run) for outcome in outcomes if outcome.wheel is not None)
+    except BuilderError as error:
+        terminal.err(f"error: {error}")
+        return error.exit_code, "not run"
+    return code, "FAILED" if code else "passed"
 
 
 def _run(wheel: Path, asked: kernel_tests.TestRun) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from builder.cli import selecting
-from builder.cli.arguments import archs_option, cache_options, kernel_argument, load_test_option, store_option
+from builder.cli.arguments import archs_option, cache_options, load_test_option, store_option
 from builder.cli.selecting import variants_option
 from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, LoadTestRule
@@ -43,7 +43,6 @@ class PytestCommand(click.Command):
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say what is tested."""
     added = (
-        kernel_argument,
         variants_option("Cell to test"),
         click.option("--python", type=click.Path(path_type=Path), help="Python whose torch and pytest are used."),
         archs_option("Build only for these GPUs. Default: those of this machine, where there are any."),
@@ -75,6 +74,8 @@ class TestRequest:
     """Whether a kernel without tests is refused."""
     _native: dict[Backend, tuple[str, ...]] = field(default_factory=dict)
     """The GPUs of this machine, which are asked for once."""
+    _looked: list[Current] = field(default_factory=list)
+    """What the Python has, which is looked at once."""
 
     @classmethod
     def of(cls, ctx: click.Context, environ: Mapping[str, str], **given: Any) -> "TestRequest":
@@ -91,7 +92,7 @@ class TestRequest:
         cells, only = selecting.for_gpus(kernel, scope, self.archs, variants=self.variants, environ=self.environ)
         if self.needs_tests:
             kernel_tests.tests_of(kernel.root)
-        found = installed.look(self.python)
+        found = self._found()
         kernel_tests.require(cells, found)
         options = self._options(found, only)
         if not self.variants:
@@ -100,6 +101,11 @@ class TestRequest:
         if self.archs is None:
             options = self._options(found, self._here(kernel, cells, options))
         return TestBuild(kernel=kernel, cells=cells, options=options, found=found, request=self)
+
+    def _found(self) -> Current:
+        if not self._looked:
+            self._looked.append(installed.look(self.python))
+        return self._looked[0]
 
     def _options(self, found: Current, only: tuple[str, ...]) -> Options:
         blank = Options(

@@ -15,12 +15,14 @@ import click
 from builder import kernel as kernels
 from builder import terminal
 from builder.cli import rounds, testing, view
+from builder.cli.arguments import kernel_argument
 from builder.engine import watched
 from builder.engine.outcome import Event, Listen
 from builder.engine.watched import Snapshot
 
 
 @click.command(cls=testing.PytestCommand)
+@kernel_argument
 @testing.options
 @click.option("--tests/--no-tests", default=True, help="Run the kernel's tests after each build.")
 @click.pass_context

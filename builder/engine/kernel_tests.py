@@ -37,6 +37,10 @@ class NoTestsError(BuilderError):
     """A kernel that has nothing to run."""
 
 
+class NoFittingCellError(ToolError):
+    """No cell of a kernel can be tested with the framework that is installed."""
+
+
 def tests_of(root: Path) -> Path:
     """Return the folder of a kernel's tests.
 
@@ -84,7 +88,7 @@ def choose(plans: Iterable[DryRun], order: Sequence[Backend]) -> DryRun:
     """Return the first cell that can be built, of the first backend that has one.
 
     Raises:
-        ToolError: there is none; the reason for each is given.
+        NoFittingCellError: there is none; the reason for each is given.
     """
     planned = tuple(plan for plan in plans if plan.cell.backend in order)
     possible = sorted(
@@ -94,7 +98,7 @@ def choose(plans: Iterable[DryRun], order: Sequence[Backend]) -> DryRun:
         return possible[0]
     reasons = dict.fromkeys(plan.reason.splitlines()[0] for plan in planned)
     names = ", ".join(map(str, order))
-    raise ToolError(
+    raise NoFittingCellError(
         "\n".join(("no cell fits the framework that is installed", *(f"  {reason}" for reason in reasons)))
         if reasons
         else f"the kernel has no cell for what is installed, which runs {names}",
