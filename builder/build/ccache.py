@@ -62,6 +62,10 @@ def _inputs(job: BuildJob, include: Iterable[Path]) -> Iterator[tuple[str, objec
         yield "compilers", dict(job.toolchain.identity)
     # A new file may be found by an `#include` that found another one before.
     yield "headers", sorted(path for path in files if Path(path).suffix not in NO_HEADERS)
+    if job.sources:
+        # Their folders have the same names for every commit, and a new one may have a header that hides another.
+        trees = sorted(job.sources.items())
+        yield "sources", {name: str(tree) if job.enclosed else tree.parent.name for name, tree in trees}
     # In Nix another environment is another build in any case, and a file is compiled without the content of the others.
     included = None if job.enclosed else _included(files)
     yield "folders", [_names(folder, included) for folder in include]

@@ -23,6 +23,7 @@ from builder.build import (
     part,
     reproducible,
     sandbox,
+    source_trees,
 )
 from builder.build.compiler_answers import CompilerAnswers, Notes
 from builder.build.job import BuildJob
@@ -30,7 +31,7 @@ from builder.build.part import Part, SourceFile
 from builder.build.report import BuildReport, Built
 from builder.build.sandbox import contents
 from builder.errors import AuditError, ToolError
-from builder.render.project import Project
+from builder.render import foreign
 from builder.wheel import finish
 from builder.wheel.archive import Wheel
 
@@ -69,7 +70,7 @@ def build(
         LoadError: it does not load or registers nothing; an undeclared module is refused before anything is compiled.
     """
     began = time.monotonic()
-    _lay_out(job.project, scratch)
+    _lay_out(job, scratch)
     load.check_imports(job, scratch, listen, processes)
     with load.early(job, scratch=scratch, core=core, processes=processes) as early:
         raw, peak = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes, notes=notes)
@@ -131,7 +132,7 @@ def compile_part(
         CompileError: the compiler's own first error is on top of the message.
     """
     began = time.monotonic()
-    _lay_out(job.project, scratch)
+    _lay_out(job, scratch)
     base = _base(job, scratch)
     settings = _settings(_BuildPaths(job=job, base=base))
     python = _BuildPaths(job=job, base=base).path(job.frontend)
@@ -247,15 +248,16 @@ def _why_not_reproducible(job: BuildJob) -> str | None:
     )
 
 
-def _lay_out(project: Project, scratch: Path) -> None:
+def _lay_out(job: BuildJob, scratch: Path) -> None:
     """Make the directories of a build; in one that was stopped, sources and compiled files stay as they are."""
     for name in ("raw", "home", "tmp", "out", "installed", "src.new"):
         shutil.rmtree(scratch / name, ignore_errors=True)
     for name in ("build", "raw", "home", "tmp", "env"):
         (scratch / name).mkdir(exist_ok=True)
     if not (scratch / "src").is_dir():
-        project.write(scratch / "src.new")
+        job.project.write(scratch / "src.new")
         (scratch / "src.new").rename(scratch / "src")
+    source_trees.lay_out(job.sources, scratch, mounted=contents.sandboxed(job))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +289,7 @@ def _settings(paths: _BuildPaths) -> dict[str, Any]:
     if job.wheel.policy != MANYLINUX:
         defines["KERNEL_MANYLINUX"] = job.wheel.policy
     defines.update((name, str(paths.path(folder))) for name, folder in found.items())
+    defines |= {foreign.variable(name): str(source_trees.place(paths.base, name)) for name in job.sources}
     if toolchain is not None and toolchain.cuda is not None:
         defines["KERNEL_NVCC_THREADS"] = str(cores.nvcc_threads(job))
     if job.ccache is not None:

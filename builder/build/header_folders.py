@@ -8,7 +8,7 @@ from pathlib import Path
 
 from builder.config import Backend, Config
 from builder.errors import BuilderError
-from builder.kernel import git
+from builder.kernel import git_fetch
 from builder.pins import PinnedWheel
 from builder.render import header_libraries
 from builder.render.arguments import Arguments
@@ -53,7 +53,7 @@ def fetched(config: Config, backend: Backend, *, environ: Mapping[str, str], roo
             continue
         folder = root / str(found["COMMIT"])
         if not folder.is_dir():
-            git.fetch_commit(str(found["SOURCE"]), str(found["COMMIT"]), folder, environ=environ)
+            git_fetch.fetch_commit(str(found["SOURCE"]), str(found["COMMIT"]), folder, environ=environ)
         with contextlib.suppress(OSError):  # another user's
             os.utime(folder)  # when it was last used
         result[str(found["VARIABLE"])] = folder

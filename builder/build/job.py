@@ -57,6 +57,8 @@ class BuildJob:
     """None where nothing is compiled."""
     headers: Mapping[str, Path] = field(default_factory=dict)
     """Folders of headers that were fetched before, by the CMake variable that names each."""
+    sources: Mapping[str, Path] = field(default_factory=dict)
+    """The trees of foreign sources, or their archives, by name."""
     test_python: Path
     """Interpreter that loads the wheel."""
     load_test: LoadTestRule = LoadTestRule.REQUIRE

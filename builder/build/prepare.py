@@ -139,6 +139,7 @@ def _job(given: BuildInputs, run_options: RunOptions) -> BuildJob:
         framework_version=given.framework.version,
         toolchain=given.toolchain,
         headers=spec.headers,
+        sources=spec.sources,
         test_python=environment.python,
         load_test=load_test_rule(spec, given.kernel),
         test_packages=_test_packages(given, run_options.kernels),

@@ -160,6 +160,8 @@ class BuildSpec:
     """What the load test has after the environment of the build."""
     headers: Mapping[str, Path] = field(default_factory=dict)
     """Folders of headers that were fetched before, by the CMake variable that names each."""
+    sources: Mapping[str, Path] = field(default_factory=dict)
+    """The trees of foreign sources, or their archives, by name."""
     options: BuildOptions = field(default_factory=BuildOptions)
 
     @property
@@ -175,6 +177,7 @@ class BuildSpec:
             "environment": self.environment.to_json(),
             "test-environment": None if self.test_environment is None else self.test_environment.to_json(),
             "headers": {name: str(folder) for name, folder in self.headers.items()},
+            "sources": {name: str(place) for name, place in self.sources.items()},
             "options": self.options.to_json(),
         }
         return json.dumps(table, sort_keys=True)
@@ -195,6 +198,7 @@ class BuildSpec:
             environment=kind.from_json(environment),
             test_environment=None if tested is None else PinnedPackages.from_json(tested),
             headers={name: Path(folder) for name, folder in table["headers"].items()},
+            sources={name: Path(place) for name, place in table["sources"].items()},
             options=BuildOptions.from_json(table["options"]),
         )
 

@@ -26,7 +26,7 @@ from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, 
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.run import Processes
-from builder.store import HEADERS, Damaged, StoredWheel
+from builder.store import HEADERS, SOURCES, Damaged, StoredWheel
 from builder.store.locks import StoppedError
 from builder.wheel.archive import Wheel
 
@@ -245,9 +245,11 @@ class _Worker:
         """Return the folders of the store that a build needs, each by the lock that keeps it from being removed."""
         fetched = self.options.store.root / HEADERS
         headers = [folder for folder in prepared.job.headers.values() if folder.parent == fetched]
+        sources = [tree.parent for tree in prepared.job.sources.values()]
         return {
             **{f"environment-{path.name}": path for path in prepared.environments},
             **{f"{HEADERS}-{path.name}": path for path in headers},
+            **{f"{SOURCES}-{path.name}": path for path in sources},
         }
 
     def _hit(self, cell: Cell, record: BuildRecord) -> CellOutcome | None:

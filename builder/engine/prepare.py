@@ -21,6 +21,7 @@ from builder.environment import indexes, interpreters, pinned
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
 from builder.kernel import Kernel
 from builder.matrix import Cell, coverage
+from builder.render import foreign as rendered_sources
 from builder.render.project import Project
 from builder.run import Processes
 from builder.store import HEADERS
@@ -125,7 +126,12 @@ class Preparer:
             root = self._toolkit_root(spec.cell, site_packages)
             tools = self._toolchain(spec.cell, root)
             framework = request.framework or identity_of(spec.cell.framework, site_packages)
-            spec = replace(spec, test_environment=self._test_environment(request), headers=self._headers(spec.cell))
+            spec = replace(
+                spec,
+                test_environment=self._test_environment(request),
+                headers=self._headers(spec.cell),
+                sources=self._sources(spec.cell),
+            )
             given = self._inputs(replace(request, spec=spec), framework, tools)
         isolated = isinstance(spec.environment, PinnedPackages)
         if isolated:
@@ -240,6 +246,23 @@ class Preparer:
             return {}
         root = self.options.store.root / HEADERS
         return header_folders.fetched(self.kernel.config, cell.backend, environ=self.options.environ, root=root)
+
+    def _sources(self, cell: Cell) -> Mapping[str, Path]:
+        """Fetch the foreign sources of a cell that are not there, and verify all of them."""
+        names = () if cell.noarch else rendered_sources.used(self.kernel.config, cell.backend)
+        if not names:
+            return {}
+        from builder.environment.foreign import Trees  # noqa: PLC0415  few kernels have foreign sources
+
+        trees = Trees(
+            store=self.options.store,
+            environ=self.options.environ,
+            progress=lambda text: self.step(cell, text),
+            processes=self.processes,
+        )
+        return {
+            str(name): trees.tree(name, source) for name, source in self.kernel.config.sources.items() if name in names
+        }
 
     def _toolkit_root(self, cell: Cell, site_packages: Path) -> Path | None:
         root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None

@@ -1,12 +1,11 @@
-"""Ask git about a folder that may be hostile: only this module starts git, so that git starts nothing itself."""
+"""Ask git about a folder that may be hostile: here and in `git_fetch` alone git is started, and starts nothing."""
 
-import contextlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -18,7 +17,7 @@ _ALWAYS = (
     *("-c", "safe.bareRepository=explicit", "-c", "diff.external=", "-c", "protocol.allow=never"),
     *("--no-pager", "--no-optional-locks", "--no-replace-objects", "--literal-pathspecs"),
 )
-_VARIABLES = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+VARIABLES = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 _OWN_SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _FILTER = re.compile(r"filter\.(?P<name>[^=\n]+)\.(?:clean|smudge|process|required)")
 _REGULAR = ("100644", "100755")
@@ -206,36 +205,16 @@ def make_copy(folder: Path, *arguments: str) -> None:
         raise ToolError(f"git {arguments[0]} failed: {reason}")
 
 
-def fetch_commit(source: str, commit: str, target: Path, *, environ: Mapping[str, str]) -> None:
-    """Make `target` the files of one commit of a repository elsewhere; a commit is a hash over all of them.
-
-    The user's own settings hold, such as those of a proxy in `environ`. `target` is there whole, or not at all.
+def program() -> str:
+    """Return the path of git.
 
     Raises:
-        ToolError: git cannot be started, or the repository cannot be reached or has no such commit.
+        ToolError: there is none.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        env = {**environ, **_VARIABLES, "GIT_CEILING_DIRECTORIES": str(target.parent)}
-        for arguments in (
-            ("init", "--quiet"),
-            ("fetch", "--quiet", "--depth", "1", source, commit),
-            ("-c", f"core.hooksPath={os.devnull}", "checkout", "--quiet", "--detach", commit),
-        ):
-            done = _run(aside, ("--no-pager", *arguments), env=env)
-            if done.returncode != 0:
-                reason = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[0]
-                raise ToolError(
-                    f"git cannot fetch {commit} of {source}: {reason}",
-                    help="look whether the repository can be reached from here, or name a folder that has it",
-                )
-        shutil.rmtree(aside / ".git")
-        aside.chmod(0o755)  # the store may belong to a group
-        with contextlib.suppress(OSError):  # another build was first
-            aside.rename(target)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    found = shutil.which("git")
+    if found is None:
+        raise ToolError("cannot start 'git': there is none on PATH", help="install 'git' or put it on PATH")
+    return found
 
 
 def is_here() -> bool:
@@ -252,7 +231,7 @@ def _environment(folder: Path) -> dict[str, str]:
         # Nothing above the folder is taken for a repository where its own `.git` is none.
         "GIT_CEILING_DIRECTORIES": str(folder.parent),
         "GIT_ALLOW_PROTOCOL": "",
-        **_VARIABLES,
+        **VARIABLES,
     }
 
 
@@ -264,12 +243,9 @@ def _run(
     stdin: BinaryIO | None = None,
     stdout: BinaryIO | None = None,
 ) -> "subprocess.CompletedProcess[bytes]":
-    git = shutil.which("git")
-    if git is None:
-        raise ToolError("cannot start 'git': there is none on PATH", help="install 'git' or put it on PATH")
     try:
         return subprocess.run(
-            [git, *arguments],
+            [program(), *arguments],
             cwd=folder,
             env=env,
             stdin=subprocess.DEVNULL if stdin is None else stdin,

@@ -6,6 +6,7 @@
   matrix,
   pins,
   headers,
+  foreign,
   sources,
   loadTestPackages,
   tool,
@@ -280,6 +281,7 @@ in
         test-environment = null;
         options = util.filterAttrs (name: _: elem name ofObjects) (optional options);
         headers = headers.foldersOf kernel cell.backend;
+        sources = if cell.framework == "torch-noarch" then { } else foreign.of kernel cell.backend;
       };
       whole = {
         name = "${kernel.general.name}-${cell.variant}";

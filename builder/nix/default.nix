@@ -12,6 +12,7 @@ let
   matrix = import ./matrix.nix { inherit util config; };
   pins = import ./pins.nix { inherit util; };
   headers = import ./headers.nix { inherit util; };
+  foreign = import ./foreign.nix { inherit util; };
   sources = import ./sources.nix { inherit util config glob; };
   loadTestPackages = import ./load-test-packages.nix { inherit util sources; };
   objects = import ./objects.nix { inherit util sources; };
@@ -23,6 +24,7 @@ let
       matrix
       pins
       headers
+      foreign
       sources
       loadTestPackages
       tool
@@ -61,6 +63,7 @@ in
     matrix
     pins
     headers
+    foreign
     sources
     loadTestPackages
     objects

@@ -21,6 +21,8 @@ from builder.store import locks, scratch
 _ENTRY = "entry.json"
 HEADERS = "headers"
 """The folder with the headers of commits that builds have fetched."""
+SOURCES = "sources"
+"""The folder with the trees of foreign sources."""
 COMPILED: Final = "compiled"
 """The folder with compiled files."""
 _FOLDERS = ("wheels", "environments", COMPILED, "partial", "locks", "logs", "last", "notes", "scratch")

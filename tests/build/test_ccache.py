@@ -19,6 +19,7 @@ class Job:
     framework_version: str = "2.13.0"
     pins: str = "ab" * 32
     enclosed: bool = False
+    sources: dict = field(default_factory=dict)
 
 
 def told(tmp_path, files, *, include=(), **job):
@@ -50,6 +51,12 @@ def test_a_new_header_counts_and_a_new_source_or_python_file_does_not(tmp_path):
     one, _ = told(tmp_path, {"csrc/one.cpp": "", "csrc/a.h": ""})
     assert told(tmp_path, {"csrc/one.cpp": "", "csrc/a.h": "", "csrc/two.cu": "", "x/__init__.py": ""})[0] == one
     assert told(tmp_path, {"csrc/one.cpp": "", "csrc/a.h": "", "csrc/b.cuh": ""})[0] != one
+
+
+def test_another_tree_of_a_foreign_source_counts_wherever_the_store_is(tmp_path):
+    one, _ = told(tmp_path, {}, sources={"cut": tmp_path / "store/1/tree"})
+    assert told(tmp_path, {}, sources={"cut": tmp_path / "elsewhere/1/tree"})[0] == one
+    assert told(tmp_path, {}, sources={"cut": tmp_path / "store/2/tree"})[0] != one
 
 
 def test_of_other_folders_only_what_the_kernel_includes_counts(tmp_path, torch):

@@ -9,7 +9,7 @@ from builder import kernel
 from builder.build import header_folders
 from builder.config import Backend
 from builder.errors import BuilderError, ToolError
-from builder.kernel import git
+from builder.kernel import git_fetch
 from builder.render import header_libraries as rendered
 
 CONFIG = """
@@ -102,14 +102,14 @@ def repository(folder):
 
 def test_a_commit_is_fetched_whole_and_without_its_history(tmp_path):
     commit = repository(tmp_path / "origin")
-    git.fetch_commit(f"file://{tmp_path / 'origin'}", commit, tmp_path / "kept" / commit, environ=os.environ)
+    git_fetch.fetch_commit(f"file://{tmp_path / 'origin'}", commit, tmp_path / "kept" / commit, environ=os.environ)
     assert [path.name for path in (tmp_path / "kept" / commit).iterdir()] == ["a.h"]
 
 
 def test_a_commit_that_is_not_there_leaves_nothing(tmp_path):
     repository(tmp_path / "origin")
     with pytest.raises(ToolError, match=f"git cannot fetch {'0' * 40} of file://"):
-        git.fetch_commit(f"file://{tmp_path / 'origin'}", "0" * 40, tmp_path / "kept/0", environ=os.environ)
+        git_fetch.fetch_commit(f"file://{tmp_path / 'origin'}", "0" * 40, tmp_path / "kept/0", environ=os.environ)
     assert list((tmp_path / "kept").iterdir()) == []
 
 

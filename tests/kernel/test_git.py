@@ -226,13 +226,15 @@ def test_without_git_it_is_said(kernel, tmp_path, monkeypatch):
         bundle.commit_of(kernel)
 
 
-def test_no_module_but_one_starts_git():
+def test_no_module_but_two_start_git():
     starting = []
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             words = node.elts if isinstance(node, ast.List) else node.args if isinstance(node, ast.Call) else ()
             first = next(iter(words), None)
             compares = isinstance(node, ast.Call) and getattr(node.func, "attr", None) in ("startswith", "installing")
+            if isinstance(first, ast.Call) and getattr(first.func, "id", None) == "program":
+                starting.append(path.relative_to(PACKAGE).as_posix())
             if isinstance(first, ast.Constant) and first.value == "git" and not compares:
                 starting.append(path.relative_to(PACKAGE).as_posix())
-    assert set(starting) == {"kernel/git.py"}
+    assert set(starting) == {"kernel/git.py", "kernel/git_fetch.py"}

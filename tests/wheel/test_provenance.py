@@ -51,6 +51,22 @@ backend = "xpu"
 depends = ["torch", "sycl_tla"]
 src = ["a.cpp"]
 """
+REV, SHA256 = "1" * 40, "2" * 64
+FOREIGN = (
+    TORCH.replace('["a.cpp"]\n[kernel.cuda]', '["a.cpp", "cut:b.cpp"]\ninclude = ["fmt:."]\n[kernel.cuda]')
+    + f"""
+[sources.cut]
+git = "https://example.org/cut.git"
+rev = "{REV}"
+license = "bsd-3-clause"
+[sources.fmt]
+url = "https://example.org/fmt-1.0.tar.gz"
+sha256 = "{SHA256}"
+[sources.unused]
+url = "https://example.org/unused-1.0.tar.gz"
+sha256 = "{SHA256}"
+"""
+)
 TVM_FFI = """
 [general]
 name = "some-kernel"
@@ -93,7 +109,7 @@ def bills(text):
         yield cell, content
 
 
-@pytest.mark.parametrize("text", [TORCH, TVM_FFI, NOARCH], ids=["torch", "tvm-ffi", "noarch"])
+@pytest.mark.parametrize("text", [TORCH, TVM_FFI, NOARCH, FOREIGN], ids=["torch", "tvm-ffi", "noarch", "foreign"])
 def test_every_bill_is_valid_cyclonedx_with_valid_package_urls(text):
     pytest.importorskip("cyclonedx")
     from cyclonedx.schema import SchemaVersion  # noqa: PLC0415  the oracles
@@ -133,6 +149,15 @@ def test_a_cuda_bill_names_torch_toolkit_and_header_only_code():
 def test_a_cpu_bill_names_nothing_of_other_backends():
     found = parts(TORCH, "torch213-cxx11-cpu-x86_64-linux")
     assert {name for name, part in found.items() if part["type"] == "library"} == {"torch", "einops", "team/base"}
+
+
+def test_foreign_sources_have_their_hashes_and_licenses():
+    found = parts(FOREIGN, "torch213-cxx11-cpu-x86_64-linux")
+    assert found["cut"]["version"] == REV
+    assert found["cut"]["licenses"] == [{"expression": "BSD-3-Clause"}]
+    assert found["fmt"]["hashes"] == [{"alg": "SHA-256", "content": SHA256}]
+    assert "unused" not in found
+    assert "cut" not in parts(FOREIGN, "torch213-cxx11-cu130-x86_64-linux")
 
 
 @pytest.mark.parametrize(

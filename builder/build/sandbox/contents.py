@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from builder.build import header_folders, sandbox
+from builder.build import header_folders, sandbox, source_trees
 from builder.build.job import BuildJob
 from builder.build.reproducible import SANDBOX_PATHS, Rules
 from builder.build.sandbox import CANONICAL
@@ -35,6 +35,8 @@ def of_build(job: BuildJob, *, scratch: Path, canonical: bool, variables: Mappin
     mounts = [(scratch, inside, True)]
     if environment is not None:
         mounts.append((environment, inside / "env" if canonical else environment, False))
+    # Read-only, and where every build has them; without a sandbox they were copied there.
+    mounts += [(tree, source_trees.place(inside, name), False) for name, tree in job.sources.items()]
     folders = header_folders.folders(
         job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages
     )

@@ -6,9 +6,13 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
 from builder import toml
 from builder.config import Config, Framework, dependencies
+from builder.config.foreign import SourceName
 from builder.matrix import Cell
+from builder.render import foreign
 from builder.resources import DATA
 
 
@@ -33,6 +37,7 @@ def of(config: Config, cell: Cell, *, framework_version: str) -> tuple[Material,
             _framework(cell, framework_version),
             *_toolkit(cell),
             *_header_only(config, cell),
+            *_foreign(config, cell),
             *_imports(config, cell),
             *_kernels(config, cell),
         )
@@ -46,6 +51,14 @@ def web(url: str) -> str:
         return url
     host, path = url.split(":", 1)
     return f"ssh://{host}/{path}"
+
+
+def license_of(text: str) -> dict[str, Any]:
+    """Return a license as a bill has it: an expression, or the name of one that is none."""
+    try:
+        return {"expression": str(canonicalize_license_expression(text))}
+    except InvalidLicenseExpression:
+        return {"license": {"name": text}}
 
 
 def _framework(cell: Cell, version: str) -> Material:
@@ -71,6 +84,32 @@ def _header_only(config: Config, cell: Cell) -> Iterator[Material]:
                 yield _material(facts["cutlass"], version=version)
             elif name in facts:
                 yield _material(facts[name], version=_by_toolkit(facts[name], cell))
+
+
+def _foreign(config: Config, cell: Cell) -> Iterator[Material]:
+    """Yield the foreign sources that the cell reads, each by its hash and the place that build.toml names."""
+    names = () if cell.noarch else foreign.used(config, cell.backend)
+    for name in names:
+        source = config.sources[SourceName(name)]
+        if source.git is None:
+            found = f"?checksum=sha256:{source.sha256}&download_url={quote(str(source.url), safe=':/')}"
+        else:
+            found = f"@{source.rev}?vcs_url={quote(f'git+{source.git}@{source.rev}', safe=':/')}"
+        component: dict[str, Any] = {
+            "type": "library",
+            "bom-ref": f"pkg:generic/{name}{found}",
+            "name": name,
+            "purl": f"pkg:generic/{name}{found}",
+            "scope": "required",
+            "description": "source, compiled in",
+        }
+        if source.rev is not None:
+            component["version"] = str(source.rev)
+        if source.sha256 is not None:
+            component["hashes"] = [{"alg": "SHA-256", "content": str(source.sha256)}]
+        if source.license is not None:
+            component["licenses"] = [license_of(source.license)]
+        yield Material(ref=f"pkg:generic/{name}{found}", component=component)
 
 
 def _by_toolkit(fact: dict[str, Any], cell: Cell) -> str | None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.utils import canonicalize_name
 
 from builder import __version__
@@ -78,7 +77,7 @@ def _root(config: Config, version: str) -> dict[str, Any]:
         "name": name,
         "version": version,
         "purl": purl,
-        "licenses": [_license(general.license)],
+        "licenses": [materials.license_of(general.license)],
     }
     if general.source is not None:
         root["externalReferences"] = [{"type": "vcs", "url": materials.web(general.source)}]
@@ -88,13 +87,6 @@ def _root(config: Config, version: str) -> dict[str, Any]:
             "ancestors": [{"type": "library", "name": f"{name} upstream", "externalReferences": [origin]}]
         }
     return root
-
-
-def _license(text: str) -> dict[str, Any]:
-    try:
-        return {"expression": str(canonicalize_license_expression(text))}
-    except InvalidLicenseExpression:
-        return {"license": {"name": text}}
 
 
 def _tool() -> dict[str, Any]:

@@ -1,0 +1,265 @@
+"""The tree of a foreign source: unpacked from an archive that may be hostile, digested, and laid out for a build."""
+
+import hashlib
+import lzma
+import os
+import shutil
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from builder.errors import ToolError
+from builder.wording import quoted
+
+FOLDER = "sources"
+"""The folder of a build's scratch directory that has the trees, each by its name."""
+_MOST_MEMBERS = 300_000
+_MOST_BYTES = 8 << 30
+"""Bytes that the files of a tree may have together; the largest projects of kernels have a tenth."""
+_MOST_RATIO = 1_000
+"""How much larger than its archive a tree may be; text that repeats itself compresses to a hundredth."""
+_CHUNK = 1 << 20
+_DAMAGED = (
+    *(tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error),
+    *(EOFError, OSError, ValueError, NotImplementedError, RuntimeError),
+)
+"""What the readers of archives raise at what is none; the last is for a method of ZIP that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A file, folder or link of an archive."""
+
+    path: str
+    kind: str
+    """`file`, `folder`, `link` or `hard link`."""
+    executable: bool
+    target: str
+    size: int
+    where: tarfile.TarInfo | zipfile.ZipInfo
+
+
+def place(base: Path, name: str) -> Path:
+    """Return where a build has the tree of a foreign source; `base` is its scratch directory."""
+    return base / FOLDER / name
+
+
+def lay_out(sources: Mapping[str, Path], scratch: Path, *, mounted: bool) -> None:
+    """Make the place of each tree in a scratch directory; without a sandbox that mounts them, copy or unpack them.
+
+    Raises:
+        ToolError: an archive is damaged or hostile.
+    """
+    for name, source in sources.items():
+        target = place(scratch, name)
+        if mounted:
+            target.mkdir(parents=True, exist_ok=True)
+            continue
+        if target.is_dir():
+            continue  # of a build that was stopped
+        fresh = target.with_name(f"{name}.new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        if source.is_dir():
+            shutil.copytree(source, fresh, symlinks=True)
+        else:
+            unpack(source, fresh, name=f"the archive of '{name}'")
+        fresh.rename(target)
+
+
+def unpack(archive: Path, target: Path, *, name: str) -> None:
+    """Make `target` the tree of an archive; a single folder at its top is stripped.
+
+    `name` is what the archive is called in an error.
+
+    Raises:
+        ToolError: it is damaged or no archive, too large, or has what no source tree has: links out of it, devices,
+            absolute paths.
+    """
+    target.mkdir(parents=True)
+    try:
+        with archive.open("rb") as file:
+            magic = file.read(4)
+        if magic.startswith(b"PK"):
+            with zipfile.ZipFile(archive) as opened:
+                _write(_of_zip(opened, name), opened, target, most=_most(archive), name=name)
+        else:
+            with tarfile.open(archive, "r:*") as tar:
+                _write(_of_tar(tar, name), tar, target, most=_most(archive), name=name)
+    except _DAMAGED as error:
+        remedy = "look at it by hand: it may be damaged, or no archive at all"
+        raise ToolError(f"{name} cannot be unpacked: {error}", help=remedy) from error
+    _strip(target)
+    require_inside(target, name=name)
+
+
+def _most(archive: Path) -> int:
+    return min(_MOST_BYTES, max(archive.stat().st_size, 1 << 16) * _MOST_RATIO)
+
+
+def _of_tar(tar: tarfile.TarFile, name: str) -> Iterator[_Member]:
+    for info in tar:
+        kinds = {tarfile.DIRTYPE: "folder", tarfile.SYMTYPE: "link", tarfile.LNKTYPE: "hard link"}
+        kind = "file" if info.isreg() else kinds.get(info.type)
+        if kind is None:
+            raise _refused(name, info.name, "is neither a file, a folder nor a link")
+        yield _Member(info.name, kind, bool(info.mode & 0o111), info.linkname, info.size, info)
+
+
+def _of_zip(opened: zipfile.ZipFile, name: str) -> Iterator[_Member]:
+    for info in opened.infolist():
+        mode = info.external_attr >> 16
+        if info.flag_bits & 1:
+            raise _refused(name, info.filename, "is encrypted")
+        if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
+            raise _refused(name, info.filename, "is neither a file, a folder nor a link")
+        if info.is_dir() or stat.S_ISDIR(mode):
+            yield _Member(info.filename, "folder", executable=False, target="", size=0, where=info)
+        elif stat.S_ISLNK(mode):
+            target = opened.read(info)[:4096].decode("utf-8", "replace")
+            yield _Member(info.filename, "link", executable=False, target=target, size=0, where=info)
+        else:
+            yield _Member(info.filename, "file", bool(mode & 0o111), "", info.file_size, info)
+
+
+def _write(
+    members: Iterator[_Member], opened: tarfile.TarFile | zipfile.ZipFile, target: Path, *, most: int, name: str
+) -> None:
+    """Write files and folders first: no file is written through a link of the archive."""
+    links: list[_Member] = []
+    size = 0
+    for number, member in enumerate(members):
+        path = _inside(member.path, name)
+        size += member.size
+        if number >= _MOST_MEMBERS or size > most:
+            raise ToolError(
+                f"{name} has more than {_MOST_MEMBERS} members or {most >> 20} MiB when unpacked",
+                help="no source tree is that large: look at the archive",
+            )
+        if path is None:
+            continue
+        match member.kind:
+            case "folder":
+                (target / path).mkdir(parents=True, exist_ok=True)
+            case "file":
+                (target / path).parent.mkdir(parents=True, exist_ok=True)
+                _copy(_content(opened, member), target / path, executable=member.executable)
+            case _:
+                links.append(member)
+    for member in links:
+        _link(member, target, name)
+
+
+def _inside(path: str, name: str) -> PurePosixPath | None:
+    """Return the path of a member; None for the root itself."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if path.startswith("/") or ".." in parts or "\\" in path or not path.isprintable():
+        raise _refused(name, path, "has a path that leaves the tree, or is no plain path")
+    return PurePosixPath(*parts) if parts else None
+
+
+def _content(opened: tarfile.TarFile | zipfile.ZipFile, member: _Member) -> IO[bytes]:
+    if isinstance(opened, zipfile.ZipFile):
+        return opened.open(member.where.filename if isinstance(member.where, zipfile.ZipInfo) else "")
+    found = opened.extractfile(member.where) if isinstance(member.where, tarfile.TarInfo) else None
+    if found is None:
+        raise ValueError(f"'{member.path}' has no content")
+    return found
+
+
+def _copy(content: IO[bytes], path: Path, *, executable: bool) -> None:
+    with content, path.open("wb") as file:
+        shutil.copyfileobj(content, file, _CHUNK)
+    path.chmod(0o755 if executable else 0o644)
+
+
+def _link(member: _Member, target: Path, name: str) -> None:
+    path = target / str(_inside(member.path, name))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if os.path.lexists(path):
+        raise _refused(name, member.path, "is there twice")
+    if member.kind == "link":
+        path.symlink_to(member.target)
+        return
+    original = target / str(_inside(member.target, name))
+    if original.is_symlink() or not original.is_file():
+        raise _refused(name, member.path, f"is a hard link to {quoted(member.target)}, which is no file of the archive")
+    shutil.copy2(original, path)
+
+
+def _strip(target: Path) -> None:
+    """Take the content of a single folder at the top in place of that folder."""
+    (first, *others) = [*target.iterdir(), None]
+    if first is None or any(others) or first.is_symlink() or not first.is_dir():
+        return
+    aside = target.with_name(f"{target.name}.top")
+    first.rename(aside)
+    target.rmdir()
+    aside.rename(target)
+
+
+def require_inside(root: Path, *, name: str) -> None:
+    """Refuse a tree with a link that leads out of it.
+
+    Raises:
+        ToolError: there is one, or what is neither a file, a folder nor a link.
+    """
+    real = Path(os.path.realpath(root))
+    for path, status in _walk(root):
+        inner = path.relative_to(root).as_posix()
+        if stat.S_ISLNK(status.st_mode):
+            to = str(path.readlink())
+            if to.startswith("/") or not Path(os.path.realpath(path)).is_relative_to(real):
+                raise _refused(name, inner, f"is a link to {quoted(to)}, which is outside of the tree")
+        elif not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+            raise _refused(name, inner, "is neither a file, a folder nor a link")
+
+
+def digest(root: Path) -> str:
+    """Return the sha256 over the paths, the kinds and the contents of a tree; times and owners are left out."""
+    result = hashlib.sha256()
+    for path, status in _walk(root):
+        inner = path.relative_to(root).as_posix()
+        if stat.S_ISLNK(status.st_mode):
+            _add(result, "link", inner, os.fsencode(path.readlink()))
+        elif stat.S_ISREG(status.st_mode):
+            kind = "program" if status.st_mode & stat.S_IXUSR else "file"
+            _add(result, kind, inner, _sha256(path))
+        elif not stat.S_ISDIR(status.st_mode):
+            _add(result, "other", inner, b"")
+    return result.hexdigest()
+
+
+def _sha256(path: Path) -> bytes:
+    content = hashlib.sha256()
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK):
+            content.update(chunk)
+    return content.digest()
+
+
+def _add(result: "hashlib._Hash", kind: str, inner: str, content: bytes) -> None:
+    name = os.fsencode(inner)
+    result.update(f"{kind} {len(name)} {len(content)} ".encode() + name + content)
+
+
+def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield what is in a tree, always in the same order; nothing is looked for behind a link."""
+    folders = [root]
+    while folders:
+        for entry in sorted(os.scandir(folders.pop()), key=lambda entry: os.fsencode(entry.name)):
+            status = entry.stat(follow_symlinks=False)
+            yield Path(entry.path), status
+            if stat.S_ISDIR(status.st_mode):
+                folders.append(Path(entry.path))
+
+
+def _refused(name: str, member: str, why: str) -> ToolError:
+    return ToolError(
+        f"{name} is refused: {quoted(member)} {why}",
+        help="nothing of it is used; ask who publishes it, or take another",
+    )

@@ -1,0 +1,205 @@
+"""The foreign sources of a kernel: each tree is fetched once into the store, and verified each time it is used."""
+
+import json
+import os
+import re
+import shutil
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from builder.build import source_trees
+from builder.config.foreign import ForeignSource
+from builder.errors import BuilderError, ToolError, WrongHashError
+from builder.files import sha256_of, write_atomic
+from builder.kernel.git_fetch import Fetcher
+from builder.run import Processes
+from builder.store import SOURCES, Store, StoreError
+from builder.wording import quoted
+
+MIRRORS = "BUILDER_MIRRORS"
+"""Variable with the places that URLs are fetched from instead, as `PREFIX=PLACE`, with spaces between them."""
+_ENTRY = "source.json"
+_TREE = "tree"
+_PLACE = re.compile(r"(?:https?|ssh|file)://\S+|/\S*")
+_SECONDS = 60
+"""How long a server may be silent."""
+_LARGEST = 4 << 30
+"""Bytes that an archive may have."""
+_CHUNK = 1 << 18
+_PROXIES = ("http", "https", "no")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trees:
+    """What fetches trees into a store; several threads may ask."""
+
+    store: Store
+    environ: Mapping[str, str]
+    progress: Callable[[str], None]
+    processes: Processes = field(default_factory=Processes)
+
+    def tree(self, name: str, source: ForeignSource) -> Path:
+        """Return the folder of a foreign source, fetched if it is not there, and verified.
+
+        Raises:
+            ToolError: it cannot be fetched, or is not what its hash says.
+            StoreError: the store cannot be written.
+        """
+        folder = self.store.root / SOURCES / identity(source)
+        if self._verified(folder):
+            return folder / _TREE
+        with self.store.lock(f"{SOURCES}-{folder.name}", give_up=lambda: self.processes.cancelled):
+            if not self._verified(folder):
+                self._fetch(name, source, folder)
+        return folder / _TREE
+
+    def _verified(self, folder: Path) -> bool:
+        """Whether a tree is there as it was fetched; a damaged one counts as none."""
+        try:
+            stranger = self.store.stranger(folder)
+            if stranger is not None:
+                raise StoreError(
+                    f"the foreign source at '{folder}' is not used: {stranger}", help="remove it, or name another store"
+                )
+            expected = json.loads((folder / _ENTRY).read_text(encoding="utf-8"))["digest"]
+            found = source_trees.digest(folder / _TREE)
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        if found == expected:
+            os.utime(folder)  # when it was last used
+        return bool(found == expected)
+
+    def _fetch(self, name: str, source: ForeignSource, folder: Path) -> None:
+        self.progress(f"fetching the foreign source '{name}'")
+        try:
+            folder.parent.mkdir(exist_ok=True)
+            with self.store.scratch() as scratch:
+                fresh = scratch / "fresh"
+                fresh.mkdir()
+                self._bring(name, source, fresh / _TREE, scratch)
+                digest = source_trees.digest(fresh / _TREE)
+                write_atomic(fresh / _ENTRY, json.dumps({"digest": digest, **_said(source)}, sort_keys=True).encode())
+                fresh.chmod(0o775 if self.store.shared else 0o755)
+                shutil.rmtree(folder, ignore_errors=True)  # a damaged one
+                fresh.rename(folder)
+        except OSError as error:
+            raise StoreError(
+                f"cannot keep the foreign source '{name}' in '{folder.parent}': {error.strerror}",
+                help="free the disk, or name a store that you may write to with --store or BUILDER_STORE",
+            ) from error
+
+    def _bring(self, name: str, source: ForeignSource, target: Path, scratch: Path) -> None:
+        mirrors = read_mirrors(self.environ)
+        if source.git is not None and source.rev is not None:
+            fetcher = Fetcher(
+                environ=self.environ, resolve=lambda url: _resolved(url, mirrors), processes=self.processes
+            )
+            fetcher.fetch(source.git, source.rev, target, submodules=source.submodules)
+            source_trees.require_inside(target, name=f"the commit {source.rev} of {source.git}")
+            return
+        archive = scratch / "archive"
+        place = _resolved(str(source.url), mirrors)
+        self._download(place, archive)
+        found = sha256_of(archive)
+        if found != source.sha256:
+            raise WrongHashError(
+                f"the archive of the foreign source '{name}' is not the one that build.toml names\n"
+                f"  --> {place}\n      expected sha256 {source.sha256}\n      found sha256    {found}",
+                help="ask its publisher why it changed; if it is right, write the sha256 that was found",
+            )
+        source_trees.unpack(archive, target, name=str(source.url))
+
+    def _download(self, place: str, target: Path) -> None:
+        if place.startswith("/"):
+            shutil.copyfile(_there(Path(place)), target)
+            return
+        opener = _opener(self.environ)
+        try:
+            with opener.open(place, timeout=_SECONDS) as answer, target.open("wb") as file:
+                size = 0
+                while chunk := answer.read(_CHUNK):
+                    size += len(chunk)
+                    if self.processes.cancelled:
+                        raise ToolError(f"stopped while {place} was fetched")
+                    if size > _LARGEST:
+                        raise ToolError(f"{place} is larger than {_LARGEST >> 30} GiB", help="name another archive")
+                    file.write(chunk)
+        except urllib.error.HTTPError as error:
+            raise _unreachable(place, f"the server answers {error.code} {error.reason}") from error
+        except (urllib.error.URLError, OSError, ValueError) as error:
+            reason = error.reason if isinstance(error, urllib.error.URLError) else error
+            raise _unreachable(place, str(reason)) from error
+
+
+def identity(source: ForeignSource) -> str:
+    """Return what names a tree in the store: its hash and its submodules, not the place that it comes from."""
+    return sha256(json.dumps(_said(source), sort_keys=True).encode()).hexdigest()[:40]
+
+
+def _said(source: ForeignSource) -> dict[str, object]:
+    if source.git is None:
+        return {"sha256": source.sha256}
+    return {"commit": source.rev, "submodules": source.submodules or []}
+
+
+def read_mirrors(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the places that stand in for URLs, by the start of those URLs.
+
+    Raises:
+        BuilderError: the variable has something else.
+    """
+    found = {}
+    for entry in environ.get(MIRRORS, "").split():
+        prefix, _, place = entry.partition("=")
+        if not prefix or _PLACE.fullmatch(place) is None:
+            raise BuilderError(
+                f"{MIRRORS} has {quoted(entry)}, which is not PREFIX=PLACE",
+                help="write it as https://github.com/=https://mirror.example.org/git/, with spaces between several; "
+                "a place is a URL or an absolute path",
+            )
+        found[prefix] = place
+    return found
+
+
+def _resolved(url: str, mirrors: Mapping[str, str]) -> str:
+    """Return where a URL is fetched from: the longest prefix counts."""
+    prefix = max((prefix for prefix in mirrors if url.startswith(prefix)), key=len, default=None)
+    place = url if prefix is None else mirrors[prefix] + url.removeprefix(prefix)
+    return urllib.parse.unquote(place.removeprefix("file://")) if place.startswith("file:///") else place
+
+
+def _opener(environ: Mapping[str, str]) -> urllib.request.OpenerDirector:
+    """Return what fetches by http and https alone, through the proxies of the user."""
+    named = {name: environ.get(f"{name}_proxy") or environ.get(f"{name}_proxy".upper()) for name in _PROXIES}
+    proxies = {name: value for name, value in named.items() if value}
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(proxies),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPRedirectHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.UnknownHandler(),
+    ):
+        opener.add_handler(handler)
+    opener.addheaders = [("User-Agent", "kernel-wheel-builder")]
+    return opener
+
+
+def _there(path: Path) -> Path:
+    if not path.is_file():
+        raise _unreachable(str(path), "there is no such file")
+    return path
+
+
+def _unreachable(place: str, reason: str) -> ToolError:
+    return ToolError(
+        f"cannot fetch {place}: {reason}",
+        help=f"look whether it can be reached from here; {MIRRORS} names another place, HTTPS_PROXY a proxy",
+    )
