@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from builder import terminal
+from builder.errors import DifferenceError
 
 
 @click.command()
@@ -13,6 +14,7 @@ from builder import terminal
 @click.option(
     "--env", "variables", metavar="NAME=VALUE", multiple=True, help="A variable for setup.py; may be repeated."
 )
+@click.option("--verify", "verifying", is_flag=True, help="Write nothing; compare the compile lines of both.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @click.option("--print", "printed", is_flag=True, help="Write nothing; show the build.toml.")
 @click.option("--no-sandbox", is_flag=True, help="Run setup.py as 'pip install' would: it can do what you can.")
@@ -23,6 +25,7 @@ def command(
     *,
     directory: Path,
     variables: tuple[str, ...],
+    verifying: bool,
     force: bool,
     printed: bool,
     no_sandbox: bool,
@@ -35,14 +38,11 @@ def command(
     """
     from builder.port import record, write  # noqa: PLC0415  `--help` needs none of it
 
-    home = os.environ.get("HOME")
-    recording = record.record(
-        directory,
-        home=None if home is None else Path(home),
-        variables=_variables(variables),
-        sandboxed=not no_sandbox,
-        seconds=time_limit,
-    )
+    given = _variables(variables)
+    if verifying:
+        _verify(directory, given, sandboxed=not no_sandbox)
+        return
+    recording = record.record(directory, home=_home(), variables=given, sandboxed=not no_sandbox, seconds=time_limit)
     ported = write.port(recording, directory)
     if printed:
         terminal.document(ported.files["build.toml"])
@@ -55,6 +55,29 @@ def command(
         for item in ported.remaining:
             terminal.err(f"  {item}")
     terminal.err(f"\nnext: builder check {directory} && builder port --verify {directory}")
+
+
+def _verify(directory: Path, given: dict[str, str], *, sandboxed: bool) -> None:
+    from builder.port import verify  # noqa: PLC0415
+
+    different = 0
+    for compared in verify.verify(directory, home=_home(), variables=given, environ=os.environ, sandboxed=sandboxed):
+        different += len(compared.differences)
+        terminal.out(
+            f"{compared.setting.name}: {compared.sources} sources equal, {len(compared.differences)} different"
+        )
+        for line in verify.in_groups(compared.differences):
+            terminal.out(f"  {line}")
+    if different:
+        raise DifferenceError(
+            "build.toml and setup.py compile differently",
+            help="missing is what only setup.py has, extra what only build.toml has",
+        )
+
+
+def _home() -> Path | None:
+    home = os.environ.get("HOME")
+    return None if home is None else Path(home)
 
 
 def _variables(texts: tuple[str, ...]) -> dict[str, str]:

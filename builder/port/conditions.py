@@ -72,6 +72,17 @@ def differences(
     return missing, tuple(name for name in compiled if name.removesuffix("+PTX") not in plain)
 
 
+def known(names: tuple[str, ...], toolkit: str) -> tuple[str, ...]:
+    """Return the capabilities that a toolkit can compile at all: nvcc refuses others."""
+    generation = next((each for each in architectures.generations() if each.since <= Version(toolkit)), None)
+    plain = set() if generation is None else {_plain(each) for each in generation.capabilities}
+    return tuple(name for name in names if _plain(name) in plain)
+
+
+def _plain(capability: str) -> str:
+    return capability.removesuffix("+PTX").rstrip("af")
+
+
 def covered(capability: str, compiled: Sequence[str]) -> bool:
     """Whether GPUs of a capability run code that is compiled for a lower one of the same major version."""
     if capability[-1] in "af" or capability.endswith("+PTX"):

@@ -149,7 +149,7 @@ def _components(part: Part, backend: Backend, runs: tuple[Run, ...], recording: 
         of_toolkit[run.setting.cuda or ""] = {
             path: line for path, line in lines.items() if path in part.sources and path not in part.binding
         }
-    wanted = {toolkit: _capabilities(lines) for toolkit, lines in of_toolkit.items()}
+    wanted = {toolkit: _wanted(lines, toolkit) for toolkit, lines in of_toolkit.items()}
     if backend is not Backend.CUDA or _follow_machine(part, recording):
         wanted = {toolkit: _archs(lines) if backend is Backend.ROCM else () for toolkit, lines in of_toolkit.items()}
     shared = conditions.union(wanted) if backend is Backend.CUDA else next(iter(wanted.values()), ())
@@ -205,6 +205,11 @@ def _archs(lines: Lines) -> tuple[str, ...]:
     """Return the ROCm architectures that are named; `native` names none."""
     named = next((line.flags.unread for line in lines.values() if line.language == GPU), ())
     return tuple(name for name in named if name.startswith("gfx"))
+
+
+def _wanted(lines: Lines, toolkit: str) -> tuple[str, ...]:
+    """Return the capabilities that a toolkit compiles, of those that are asked for."""
+    return conditions.known(_capabilities(lines), toolkit) if toolkit else ()
 
 
 def _follow_machine(part: Part, recording: Recording) -> bool:

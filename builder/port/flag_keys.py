@@ -15,6 +15,8 @@ from builder.render import compiler_flags, unsafe_flags
 Macro = str | int | bool
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
+_SHELL = set('\\$`",')
+"""Characters that nvcc reads anew: `defines` would pass such a value as it stands, and setup.py does not."""
 _RELEASE = {("NDEBUG", None)}
 """What a release build defines."""
 GIVEN = {"USE_ROCM", "__HIP_PLATFORM_AMD__", "HIPBLAS_V2"}
@@ -58,7 +60,11 @@ def keys_of(cxx: Flags | None, gpu: Flags | None, *, backend: Backend, table: st
         if flags is not None
     ]
     shared = {name: value for name, value in each[0].items() if all((name, value) in other.items() for other in each)}
-    shared = {name: value for name, value in shared.items() if words.has(table, "defines") and name != _STABLE}
+    shared = {
+        name: value
+        for name, value in shared.items()
+        if words.has(table, "defines") and name != _STABLE and (gpu is None or not _SHELL & set(value or ""))
+    }
     defines = tuple(sorted((name, _value(value)) for name, value in shared.items()))
     return FlagKeys(
         defines=defines,

@@ -43,8 +43,8 @@ def make(
     if setting.cuda is not None:
         number = "".join(f"{int(part):0{2 if index else 1}}" for index, part in enumerate(setting.cuda.split(".")))
         _program(scratch / "cuda/bin/nvcc", _NVCC.format(version=setting.cuda))
-        _text(scratch / "cuda/include/cuda.h", f"#define CUDA_VERSION {number}0\n")
-        _text(scratch / "cuda/version.json", json.dumps({"cuda": {"version": f"{setting.cuda}.0"}}))
+        text(scratch / "cuda/include/cuda.h", f"#define CUDA_VERSION {number}0\n")
+        text(scratch / "cuda/version.json", json.dumps({"cuda": {"version": f"{setting.cuda}.0"}}))
     if setting.hip is not None:
         _program(scratch / "rocm/bin/hipcc", _HIPCC.format(version=setting.hip))
         (scratch / "rocm/include").mkdir(exist_ok=True)
@@ -56,7 +56,7 @@ def make(
         "believed": list(believed),
         "facts": _facts(setting, inside, home),
     }
-    _text(scratch / SPEC, json.dumps(spec))
+    text(scratch / SPEC, json.dumps(spec))
     return _variables(setting, inside, home)
 
 
@@ -91,14 +91,15 @@ def _variables(setting: Setting, inside: Path, home: str | None) -> dict[str, st
     return {**found, "PATH": ":".join(path)}
 
 
-def _program(path: Path, text: str) -> None:
-    _text(path, text)
+def _program(path: Path, content: str) -> None:
+    text(path, content)
     path.chmod(0o755)
 
 
-def _text(path: Path, text: str) -> None:
+def text(path: Path, content: str) -> None:
+    """Write a file, and the folders that it is in."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(content, encoding="utf-8")
 
 
 def state(tree: Path) -> dict[str, tuple[int, int]]:

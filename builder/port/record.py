@@ -21,7 +21,7 @@ from builder.run import Limits, kill_group
 
 _RECORDER = Path(__file__).with_name("recorder")
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from _recorder.script import main; main(sys.argv[2])"
-_LEFT_OUT = shutil.ignore_patterns(".git", ".hg", ".venv", "venv", "__pycache__", "*.egg-info", "node_modules")
+LEFT_OUT = shutil.ignore_patterns(".git", ".hg", ".venv", "venv", "__pycache__", "*.egg-info", "node_modules")
 _LARGEST = 1 << 30
 """Bytes of a tree that is copied for the runs."""
 _MEMORY, _FILE = 4 << 30, 256 << 20
@@ -91,7 +91,7 @@ def _refuse_large(directory: Path) -> None:
 def _files(directory: Path) -> Iterator[Path]:
     """Yield the files that are copied."""
     names = [path.name for path in directory.iterdir()]
-    left_out = _LEFT_OUT(str(directory), names)
+    left_out = LEFT_OUT(str(directory), names)
     for name in sorted(set(names) - left_out):
         path = directory / name
         if path.is_dir() and not path.is_symlink():
@@ -118,8 +118,8 @@ class _Recorder:
         self._pretended: list[str] = []
         self._absent = submodules.absent(directory)
         lib = scratch / "lib"
-        shutil.copytree(_RECORDER, lib / "_recorder", ignore=_LEFT_OUT)
-        shutil.copytree(_packaging(), lib / "packaging", ignore=_LEFT_OUT)
+        shutil.copytree(_RECORDER, lib / "_recorder", ignore=LEFT_OUT)
+        shutil.copytree(_packaging(), lib / "packaging", ignore=LEFT_OUT)
         self._fresh = False
 
     def all(self, among: tuple[Setting, ...]) -> Recording:
@@ -144,7 +144,7 @@ class _Recorder:
         tree = self._scratch / "tree"
         if not self._fresh:
             shutil.rmtree(tree, ignore_errors=True)
-            shutil.copytree(self._directory, tree, symlinks=True, ignore=_LEFT_OUT)
+            shutil.copytree(self._directory, tree, symlinks=True, ignore=LEFT_OUT)
             self._before = machine.state(tree)
         inside = CANONICAL if self._sandboxed else self._scratch
         environment = machine.make(setting, self._scratch, inside, pretended=self._pretended, believed=self._absent)
