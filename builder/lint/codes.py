@@ -72,6 +72,7 @@ CODES = {
     "B126": "a [build] table, which the public kernel-builder refuses",
     "B127": "a call to a function that is newer than glibc 2.28",
     "B128": "a table of foreign sources, which the public kernel-builder refuses",
+    "B129": "a C++ standard that is older than that of torch's headers",
     "B130": "a key that the public kernel-builder refuses",
     "B140": "a key 'python-abi', which the public kernel-builder refuses",
     "B141": "a module of Python without 'python-abi'",

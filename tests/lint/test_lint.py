@@ -2,8 +2,9 @@
 
 import pytest
 
-from builder import lint
+from builder import lint, resources
 from builder.errors import Problem
+from builder.lint.cxx_standard import CXX20_SINCE
 
 GENERAL = '[general]\nname = "relu"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = {backends}\n{more}\n'
 CUDA = '\n[kernel.{name}]\nbackend = "cuda"\ndepends = {depends}\nsrc = ["relu.cu"]\n{more}\n'
@@ -52,6 +53,18 @@ CASES = {
     "noarch-only backend": (general('["cuda", "tpu", "cann"]') + TORCH + cuda(), "B103", ['"tpu"', '"cann"']),
     "file twice": (general() + '[torch]\nsrc = ["relu.cpp", "./relu.cpp"]\n' + cuda(), "B104", ['"./relu.cpp"']),
     "include": (general() + TORCH + cuda(more='include = [".", "inc"]'), "B105", ['"inc"']),
+    "old C++ for the binding": (
+        general() + '[torch]\ncxx-flags = ["-O2", "-std=c++17"]\n' + cuda(), "B129", ['"-std=c++17"'],
+    ),
+    "old C++ for a component": (
+        general() + TORCH + cuda(more='cuda-flags = ["--std=c++17", "-std=c++20"]'), "B129", ['"--std=c++17"'],
+    ),
+    "old C++ of the stable ABI": (
+        general() + '[torch]\nstable-abi = "2.11"\n' + cuda(more='cuda-flags = ["-std=c++17"]'), "B129", [],
+    ),
+    "old C++ for an old torch": (
+        general() + '[torch]\nmaxver = "2.11"\n' + cuda(more='cuda-flags = ["-std=c++17"]'), "B129", [],
+    ),
     "crossed torch": (general() + '[torch]\nminver = "2.13"\nmaxver = "2.12"\n' + cuda(), "B106", ['"2.13"']),
     "crossed as numbers": (general() + '[torch]\nminver = "2.9"\nmaxver = "2.13"\n' + cuda(), "B106", []),
     "crossed cuda": (
@@ -220,3 +233,8 @@ def test_a_file_that_cannot_be_read_is_a_report_like_any_other(tmp_path, content
     assert report.refused
     assert report.edition == edition
     assert [located.problem.code for located in report.found] == codes
+
+
+def test_the_project_sets_the_standard_from_the_same_torch_on():
+    cmake = (resources.CMAKE / "torch/extension.cmake").read_text(encoding="utf-8")
+    assert f"version VERSION_LESS {CXX20_SINCE})" in cmake
