@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from builder import toml
 from builder.config.values import Backend
-from builder.port import words
 from builder.port.draft import Binding, Compiled, ComponentDraft
 from builder.port.flag_keys import FlagKeys, Macro
 from builder.port.metadata import Found, Metadata
@@ -60,6 +59,7 @@ def _binding(table: str, binding: Binding, *, own: bool) -> str:
     lines = [
         f"[{table}]",
         *_list("src", binding.src),
+        *_list("exclude", binding.exclude),
         *_list("include", binding.include),
         *_flags(binding.keys, None),
         *_list("libraries", binding.libraries),
@@ -77,12 +77,11 @@ def _component(draft: ComponentDraft) -> str:
         lines.append(f"extension = {toml.spelled(draft.extension)}")
     if draft.when is not None:
         lines.append(f"when = {{ cuda = {toml.spelled(draft.when)} }}")
-    lines += [*_list("src", draft.src), *_list("include", draft.include)]
+    lines += [*_list("src", draft.src), *_list("exclude", draft.exclude), *_list("include", draft.include)]
     if draft.backend in _ARCHS:
         lines += _list(_ARCHS[draft.backend], draft.capabilities or ())
     lines += [*_flags(draft.keys, _GPU_FLAGS.get(draft.backend))]
-    if words.has("kernel", "libraries"):
-        lines += _list("libraries", draft.libraries)
+    lines += _list("libraries", draft.libraries)
     return _table(lines)
 
 

@@ -18,6 +18,7 @@ class Binding:
     """The sources that bind to torch: `[torch]`, or `[extension.<name>]` for one more library."""
 
     src: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     keys: FlagKeys = field(default_factory=FlagKeys)
     libraries: tuple[str, ...] = ()
@@ -32,6 +33,7 @@ class ComponentDraft:
     name: str
     backend: Backend
     src: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
     extension: str | None = None
     include: tuple[str, ...] = ()
     keys: FlagKeys = field(default_factory=FlagKeys)
@@ -114,7 +116,7 @@ def _binding(part: Part, runs: Mapping[Backend, tuple[Run, ...]], *, drafted: bo
     found = {backend: _line_of(part, each[-1], part.binding) for backend, each in runs.items()}
     known = {backend: line for backend, line in found.items() if line is not None}
     if not known:
-        return Binding(python_abi=part.needs_python, libraries=part.libraries)
+        return Binding(python_abi=part.needs_python)
     backend = Backend.CUDA if Backend.CUDA in known else next(iter(known))
     line = known[backend]
     include = part.include(line.include)
@@ -122,11 +124,13 @@ def _binding(part: Part, runs: Mapping[Backend, tuple[Run, ...]], *, drafted: bo
     if len({_plain(each) for each in known.values()}) > 1:
         names = listed(str(each) for each in known)
         part.say(f"the flags of the binding differ between {names}: those of {backend} are written")
+    src, exclude = (part.binding, ()) if drafted else part.src(part.binding, include)
     return Binding(
-        src=part.binding if drafted else part.src(part.binding, include),
+        src=src,
+        exclude=exclude,
         include=include,
         keys=flag_keys.keys_of(line.flags, None, backend=backend, table=table, place=part.place),
-        libraries=part.libraries,
+        libraries=() if drafted else part.libraries,
         stable_abi=None if part.needs_python else flag_keys.stable_abi(line.flags),
         python_abi=part.needs_python,
     )
@@ -159,20 +163,22 @@ def _components(part: Part, backend: Backend, runs: tuple[Run, ...], recording: 
         if lines
     }
     found = list(_grouped(of_toolkit, ways))
-    drafts = [
-        ComponentDraft(
+    drafts = []
+    for condition, sources, (keys, include, capabilities) in found:
+        src, exclude = part.src(sources, include, more=part.binding)
+        draft = ComponentDraft(
             name="",
             backend=backend,
-            src=part.src(sources, way[1], more=part.binding),
+            src=src,
+            exclude=exclude,
             extension=part.own,
-            include=way[1],
-            keys=way[0],
-            libraries=part.libraries,
-            capabilities=way[2] if shared is None else shared or None,
+            include=include,
+            keys=keys,
+            libraries=_libraries(part, backend),
+            capabilities=capabilities if shared is None else shared or None,
             when=condition or None,
         )
-        for condition, sources, way in found
-    ]
+        drafts.append(draft)
     return _named(part, backend, _possible(part, drafts))
 
 
@@ -231,6 +237,14 @@ def _follow_machine(part: Part, recording: Recording) -> bool:
 def _of_run(run: Run, part: Part) -> tuple[str, ...]:
     extension = next((each for each in run.extensions if each.name == part.extension.name), None)
     return () if extension is None else _capabilities(of_extension(extension))
+
+
+def _libraries(part: Part, backend: Backend) -> tuple[str, ...]:
+    """Return the libraries that a backend has; those of another are told to a person."""
+    others = [name for name in part.libraries if not name.facts.is_for(backend)]
+    if others:
+        part.say(f"{listed(others)} is linked, which {backend} does not have by that name")
+    return tuple(name for name in part.libraries if name not in others)
 
 
 def _possible(part: Part, drafts: list[ComponentDraft]) -> list[ComponentDraft]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.config.libraries import LibraryName
 from builder.config.values import InvalidValueError, ProjectPath
 from builder.port import source_facts, submodules, words
 from builder.port.flag_keys import Place, table_name
@@ -33,7 +34,7 @@ class Part:
     binding: tuple[str, ...]
     """Those of C++ that register ops or make a Python module."""
     needs_python: bool
-    libraries: tuple[str, ...]
+    libraries: tuple[LibraryName, ...]
     absent: tuple[str, ...]
     """Folders of submodules that were not fetched."""
 
@@ -46,8 +47,10 @@ class Part:
         """Tell a person something about the whole extension."""
         self.todo.add(text, at=self.extension.at)
 
-    def src(self, sources: Iterable[str], include: tuple[str, ...], *, more: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the entries of `src`: the sources, and what these and `more` include from no include folder."""
+    def src(
+        self, sources: Iterable[str], include: tuple[str, ...], *, more: Iterable[str] = ()
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the entries of `src`, and of `exclude`: sources, and what they and `more` include beside folders."""
         listed = tuple(sources)
         own = [folder for folder in include if ":" not in folder]
         headers = source_facts.headers(self.root, [*listed, *more], own)
@@ -58,10 +61,8 @@ class Part:
                 f"'{path}' is included by another source, and in 'src' it would be compiled by itself: "
                 "rename it to end with '.inc'"
             )
-        return (
-            *source_facts.with_globs(self.root, listed),
-            *source_facts.header_globs(sorted(known - compiled)),
-        )
+        entries, others = source_facts.with_globs(self.root, listed)
+        return (*entries, *source_facts.header_globs(sorted(known - compiled))), others
 
     def include(self, folders: Iterable[str]) -> tuple[str, ...]:
         """Return the entries of `include`; folders outside of the project are told to a person."""
@@ -114,7 +115,7 @@ def _part(recording: Recording, extension: Extension, root: Path, todo: Todo, *,
         own=own,
         sources=sources,
         binding=binding,
-        needs_python=bool(pybind) and words.has("torch", "python-abi"),
+        needs_python=bool(pybind),
         libraries=tuple(_libraries(extension, root, todo)),
         absent=recording.absent,
     )
@@ -146,17 +147,13 @@ def _say_binding(
     extension: Extension, sources: frozenset[str], binding: tuple[str, ...], pybind: Mapping[str, int], todo: Todo
 ) -> None:
     """Tell a person what has to be done about the binding."""
-    for path, line in pybind.items():
-        if not words.has("torch", "python-abi"):
-            text = "PYBIND11_MODULE binds the library to one Python: register its functions with TORCH_LIBRARY"
-            todo.add(text, at=f"{path}:{line}")
     if sources and not binding and not pybind:
         todo.add("no source registers ops or makes a Python module: write a binding", at=extension.at)
     elif sources and not binding:
         todo.add("the binding is in a source for the GPU: it stays in the component", at=extension.at)
 
 
-def _libraries(extension: Extension, root: Path, todo: Todo) -> Iterator[str]:
+def _libraries(extension: Extension, root: Path, todo: Todo) -> Iterator[LibraryName]:
     linked = [*extension.libraries]
     for flag in extension.link_flags:
         if flag.startswith(_LINKED):
@@ -167,8 +164,8 @@ def _libraries(extension: Extension, root: Path, todo: Todo) -> Iterator[str]:
         if name in _OF_TORCH:
             continue
         known = _RENAMED.get(name, name)
-        if words.has("kernel", "libraries") and words.is_library(known):
-            yield known
+        if known in LibraryName.names():
+            yield LibraryName(known)
         else:
             place = source_facts.line_of(root, extension.at, name)
             todo.add(f"library '{name}' is linked, and no key says so", at=place)

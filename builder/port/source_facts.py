@@ -70,10 +70,11 @@ def _included(root: Path, path: str, folders: tuple[str, ...]) -> Iterator[str]:
                 break
 
 
-def with_globs(root: Path, paths: Iterable[str]) -> tuple[str, ...]:
-    """Return a list of files with a glob for each folder and extension of which it has all files."""
+def with_globs(root: Path, paths: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return a list of files with a glob for each folder and extension of which it has nearly all, and the others."""
     left = set(paths)
     entries: list[str] = []
+    others: list[str] = []
     groups: dict[tuple[str, str], set[str]] = {}
     for path in left:
         groups.setdefault((posixpath.dirname(path), PurePosixPath(path).suffix), set()).add(path)
@@ -81,11 +82,14 @@ def with_globs(root: Path, paths: Iterable[str]) -> tuple[str, ...]:
         pattern = f"{folder}/*{suffix}" if folder else f"*{suffix}"
         there = {path.relative_to(root).as_posix() for path in (root / folder).glob(f"*{suffix}") if path.is_file()}
         hidden = any(PurePosixPath(path).name.startswith(".") for path in there)
-        if len(files) >= _FEWEST and files == there and not hidden and not set("[]*?") & set(folder):
+        more = there - files
+        few = len(files) >= _FEWEST and len(more) * _FEWEST <= len(files) and files <= there
+        if few and not hidden and not set("[]*?") & set("".join((folder, *more))):
             entries.append(pattern)
+            others += more
         else:
             entries += sorted(files)
-    return tuple(sorted(entries))
+    return tuple(sorted(entries)), tuple(sorted(others))
 
 
 def header_globs(paths: Iterable[str]) -> tuple[str, ...]:

@@ -30,15 +30,3 @@ def _record(kind: object) -> type | None:
             return variants[0][1]
         case _:
             return None
-
-
-def is_library(name: str) -> bool:
-    """Whether `libraries` takes a name."""
-    kind = next((item.kind for item in shape.fields(CudaComponent) if item.key == "libraries"), None)
-    if not isinstance(kind, Array) or not isinstance(kind.item, shape.Scalar):
-        return False
-    try:
-        kind.item.type(name)
-    except ValueError:  # what the values of a config raise
-        return False
-    return True

@@ -222,3 +222,29 @@ def test_a_setup_that_compiles_nothing_is_told_of_its_variables(tmp_path):
     with pytest.raises(BuilderError, match=r"setup.py:4: setup\(\) is given no extension") as error:
         ported(tmp_path, text)
     assert "WITH_CUDA (setup.py:3)" in str(error.value)
+
+
+def test_a_folder_of_which_nearly_all_is_compiled_is_a_glob_and_what_is_not(tmp_path):
+    made = {f"lib/k/{name}.cu": "" for name in "abcde"}
+    text = SIMPLE.replace('"csrc/scale.cu"', ", ".join(map(repr, sorted(made)[:4])))
+    (component,) = ported(tmp_path, text, files=made).config.kernel.values()
+    assert (component.src, component.exclude) == (("lib/k/*.cu",), ("lib/k/e.cu",))
+
+
+def test_libraries_have_the_names_of_cmake_and_unknown_ones_remain(tmp_path):
+    options = 'libraries=["cublas", "cuda", "c10", "tbb"], extra_link_args=["-lnvrtc", "-s", "-Wl,--wrap=x"],\n'
+    found = ported(tmp_path, SIMPLE.replace("define_macros", options + "            define_macros"))
+    (component,) = found.config.kernel.values()
+    assert component.libraries == ("cublas", "cuda_driver", "nvrtc")
+    assert "setup.py:14: library 'tbb' is linked, and no key says so" in said(found)
+    assert "setup.py:14: linker flag '-Wl,--wrap=x' is left out" in said(found)
+
+
+def test_macros_of_both_compilers_are_defines_and_others_stay_flags(tmp_path):
+    text = SIMPLE.replace('"--use_fast_math"', '"-DONLY_GPU=a\\\\,b"').replace(
+        '"csrc/scale.cu"', '"csrc/scale.cu", "csrc/x.cpp"'
+    )
+    found = ported(tmp_path, text, files={"csrc/x.cpp": ""})
+    (component,) = found.config.kernel.values()
+    assert component.defines == {"WIDTH": 4, "WITH_X": True}
+    assert "-DONLY_GPU=a\\,b" in component.cuda_flags
