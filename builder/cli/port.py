@@ -14,6 +14,13 @@ from builder.errors import DifferenceError
 @click.option(
     "--env", "variables", metavar="NAME=VALUE", multiple=True, help="A variable for setup.py; may be repeated."
 )
+@click.option(
+    "--compile-commands",
+    "lines",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Start from the compile_commands.json of a CMake project, and run no setup.py.",
+)
 @click.option("--verify", "verifying", is_flag=True, help="Write nothing; compare the compile lines of both.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @click.option("--print", "printed", is_flag=True, help="Write nothing; show the build.toml.")
@@ -25,6 +32,7 @@ def command(
     *,
     directory: Path,
     variables: tuple[str, ...],
+    lines: Path | None,
     verifying: bool,
     force: bool,
     printed: bool,
@@ -36,13 +44,20 @@ def command(
     setup.py runs in a sandbox without a network, among stand-ins for torch and the toolkits: nothing is compiled, and
     nothing in DIR changes but what this command writes.
     """
-    from builder.port import record, write  # noqa: PLC0415  `--help` needs none of it
+    from builder.port import from_commands, record, write  # noqa: PLC0415  `--help` needs none of it
 
     given = _variables(variables)
     if verifying:
+        if lines is not None:
+            raise click.UsageError("--verify compares with a setup.py: leave --compile-commands out")
         _verify(directory, given, sandboxed=not no_sandbox)
         return
-    recording = record.record(directory, home=_home(), variables=given, sandboxed=not no_sandbox, seconds=time_limit)
+    if lines is not None:
+        recording = from_commands.recording(lines, directory)
+    else:
+        recording = record.record(
+            directory, home=_home(), variables=given, sandboxed=not no_sandbox, seconds=time_limit
+        )
     ported = write.port(recording, directory)
     if printed:
         terminal.document(ported.files["build.toml"])

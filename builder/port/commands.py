@@ -1,5 +1,6 @@
 """The compile lines in a `compile_commands.json`, as CMake, ninja and other tools write it."""
 
+import itertools
 import json
 import os.path
 import shlex
@@ -24,11 +25,13 @@ class Command:
     source: str
     """Absolute path."""
     words: tuple[str, ...]
+    output: str | None = None
+    """Its object."""
 
     @property
     def language(self) -> str | None:
         """What compiles it: `-x cu` says so as well as a name."""
-        pairs = zip(self.words, self.words[1:], strict=False)
+        pairs = itertools.pairwise(self.words)
         return GPU if any(pair in {("-x", "cu"), ("-x", "hip")} for pair in pairs) else language(self.source)
 
 
@@ -68,7 +71,14 @@ def _command(entry: object, path: Path) -> Command | None:
         case _:
             raise _unreadable(path, "an entry has no 'directory', 'file' and 'command'")
     source = os.path.normpath(os.path.join(directory, file))  # noqa: PTH118  text, of a machine that may be another
-    return Command(directory=directory, source=source, words=tuple(_without_files(arguments[1:], file)))
+    named = entry.get("output") if isinstance(entry, dict) else None
+    output = named or next((after for word, after in itertools.pairwise(arguments) if word == "-o"), None)
+    return Command(
+        directory=directory,
+        source=source,
+        words=tuple(_without_files(arguments[1:], file)),
+        output=output if isinstance(output, str) else None,
+    )
 
 
 def _without_files(words: list[str], file: str) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """The parts of a `build.toml` that a recording asks for."""
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -153,8 +154,38 @@ def _components(part: Part, backend: Backend, runs: tuple[Run, ...], recording: 
         of_toolkit[run.setting.cuda or ""] = {
             path: line for path, line in lines.items() if path in part.sources and path not in part.binding
         }
+    follows = backend is not Backend.CUDA or _follow_machine(part, recording)
+    drafts: list[ComponentDraft] = []
+    for bundle in _bundles(part, of_toolkit):
+        own = {
+            toolkit: {path: lines[path] for path in bundle if path in lines} for toolkit, lines in of_toolkit.items()
+        }
+        drafts += _of_bundle(part, backend, own, follows=follows)
+    return _named(part, backend, _possible(part, drafts))
+
+
+def _bundles(part: Part, of_toolkit: Mapping[str, Lines]) -> Iterable[list[str]]:
+    """Return the sources in groups of which each language is compiled in one way.
+
+    An extension of `setup.py` is one such group; a target of CMake may be several, and the largest ones stand together.
+    """
+    if part.extension.lines is None:
+        return [sorted({path for lines in of_toolkit.values() for path in lines})]
+    groups: dict[str, dict[object, list[str]]] = {CXX: {}, GPU: {}}
+    for lines in of_toolkit.values():
+        for path, line in sorted(lines.items()):
+            groups[line.language].setdefault(_way_of(line), []).append(path)
+    cxx, gpu = (sorted(each.values(), key=len, reverse=True) for each in groups.values())
+    return [each for each in ([path for group in (*cxx[:1], *gpu[:1]) for path in group], *cxx[1:], *gpu[1:]) if each]
+
+
+def _way_of(line: Line) -> tuple[object, ...]:
+    return (*_plain(line), line.flags.undefined, line.flags.capabilities, line.flags.standard)
+
+
+def _of_bundle(part: Part, backend: Backend, of_toolkit: Mapping[str, Lines], *, follows: bool) -> list[ComponentDraft]:
     wanted = {toolkit: _wanted(lines, toolkit) for toolkit, lines in of_toolkit.items()}
-    if backend is not Backend.CUDA or _follow_machine(part, recording):
+    if follows:
         wanted = {toolkit: _archs(lines) if backend is Backend.ROCM else () for toolkit, lines in of_toolkit.items()}
     shared = conditions.union(wanted) if backend is Backend.CUDA else next(iter(wanted.values()), ())
     ways = {
@@ -179,7 +210,7 @@ def _components(part: Part, backend: Backend, runs: tuple[Run, ...], recording: 
             when=condition or None,
         )
         drafts.append(draft)
-    return _named(part, backend, _possible(part, drafts))
+    return drafts
 
 
 def _grouped(of_toolkit: Mapping[str, Lines], ways: Mapping[str, _Way]) -> Iterable[tuple[str, tuple[str, ...], _Way]]:
@@ -258,15 +289,11 @@ def _possible(part: Part, drafts: list[ComponentDraft]) -> list[ComponentDraft]:
 
 def _named(part: Part, backend: Backend, drafts: list[ComponentDraft]) -> list[ComponentDraft]:
     """Return the components with names that no other one of the kernel has."""
-    base = flag_keys.table_name(part.extension.name)
-    named: list[ComponentDraft] = []
+    base = flag_keys.table_name(part.extension.name) + ("" if backend is Backend.CUDA else f"_{backend}")
+    named: dict[str, ComponentDraft] = {}
     for draft in drafts:
-        suffix = "" if backend is Backend.CUDA else f"_{backend}"
-        if len(drafts) > 1:
-            suffix += f"_{flag_keys.table_name(draft.when or 'all')}" if draft.when else "_all"
-        name = base + suffix
-        taken = {each.name for each in named}
-        while name in taken:
-            name += "_more"
-        named.append(replace(draft, name=name))
-    return named
+        start = base if draft.when is None else f"{base}_{flag_keys.table_name(f'cuda{draft.when}')}"
+        numbers = (f"{start}_{number}" for number in itertools.count(2))
+        name = next(each for each in (start, *itertools.islice(numbers, len(drafts))) if each not in named)
+        named[name] = replace(draft, name=name)
+    return list(named.values())

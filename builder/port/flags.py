@@ -98,6 +98,16 @@ class Flags:
         return tuple(word for flag in self.rest for word in flag)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """How one source is compiled."""
+
+    language: str
+    flags: Flags
+    include: tuple[str, ...] = ()
+    """Folders of the project, relative to it, and others as they are."""
+
+
 def group(words: Iterable[str]) -> Iterator[Flag]:
     """Yield the flags of a list of words, with their values."""
     source = iter(words)

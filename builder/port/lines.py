@@ -1,27 +1,18 @@
 """The compile line of each source that an extension asks for, as torch's `BuildExtension` would make it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from builder.port import flags
-from builder.port.flags import Flags
+from builder.port.flags import Flags, Line
 from builder.port.recording import Extension, Run
 from builder.port.settings import facts
+
+__all__ = ["CXX", "GPU", "Line", "language", "normal", "of_extension", "of_run"]
 
 CXX, GPU = "cxx", "gpu"
 _SUFFIXES = {".cu": GPU, ".hip": GPU, ".cpp": CXX, ".cc": CXX, ".cxx": CXX, ".c": CXX, ".c++": CXX, ".C": CXX}
 _TOOLKITS = ("<cuda>", "<rocm>", "<torch>")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """How one source is compiled."""
-
-    language: str
-    flags: Flags
-    include: tuple[str, ...] = ()
-    """Folders of the project, relative to it, and others as they are."""
 
 
 def language(source: str) -> str | None:
@@ -36,6 +27,8 @@ def of_run(run: Run) -> Mapping[str, Mapping[str, Line]]:
 
 def of_extension(extension: Extension, *, hip: bool = False) -> Mapping[str, Line]:
     """Return the line of each source of an extension."""
+    if extension.lines is not None:
+        return extension.lines
     macros = [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in extension.define_macros]
     macros += [f"-U{name}" for name in extension.undef_macros]
     own = facts()["hip" if hip else "nvcc"]["flags"]

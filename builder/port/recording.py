@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from builder.errors import ToolError
+from builder.port.flags import Line
 from builder.port.settings import Setting
 
 Text = dict[str, object]
@@ -28,6 +29,8 @@ class Extension:
     extra_objects: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
     py_limited_api: bool = False
+    lines: Mapping[str, Line] | None = None
+    """The lines themselves, where they are known without the arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
