@@ -161,6 +161,8 @@ class Torch:
     defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
     """Macros of the binding sources: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""
+    file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict, metadata={"ours": True})
+    """Flags of single sources, after all others: a table from a file or a glob to the flags of those that it names."""
     libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
     """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; on each
     backend those that it has."""
@@ -204,6 +206,8 @@ class TvmFfi:
     defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
     """Macros of the binding sources: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""
+    file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict, metadata={"ours": True})
+    """Flags of single sources, after all others: a table from a file or a glob to the flags of those that it names."""
     libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
     """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; on each
     backend those that it has."""
@@ -227,6 +231,8 @@ class Component:
     defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
     """Macros of every source, whatever its language: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""
+    file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict, metadata={"ours": True})
+    """Flags of single sources, after all others: a table from a file or a glob to the flags of those that it names."""
     libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
     """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`."""
 

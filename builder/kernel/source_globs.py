@@ -1,4 +1,4 @@
-"""What the globs of `exclude` name among the sources of one table of a config."""
+"""What the globs of `exclude` and `file-flags` name among the sources of one table of a config."""
 
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +11,7 @@ from builder.kernel.tree import Matcher
 from builder.wording import quoted
 
 SourceTable = Torch | TvmFfi | Component
+HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh", ".hip.h", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".def")
 
 
 def named(pattern: str, files: Iterable[str]) -> tuple[str, ...]:
@@ -27,7 +28,7 @@ def without(files: Sequence[str], exclude: Iterable[str]) -> tuple[str, ...]:
 
 
 def problems(kernel: Kernel, path: KeyPath, table: SourceTable, files: Sequence[str]) -> Iterator[Problem]:
-    """Yield the entries that name no source, and an `exclude` that leaves none."""
+    """Yield the entries that name no source, and an `exclude` that leaves none; headers take no flags."""
     idle = [number for number, entry in enumerate(table.exclude) if not named(entry, files)]
     for number in idle:
         message = f"no source matches {quoted(table.exclude[number])}"
@@ -35,6 +36,13 @@ def problems(kernel: Kernel, path: KeyPath, table: SourceTable, files: Sequence[
     if files and table.exclude and not without(files, table.exclude):
         message = "no source is left: 'exclude' names every file of 'src'"
         yield kernel.source.problem("B041", message, path=(*path, "exclude"), help="leave out the table, or narrow it")
+
+    left = [file for file in without(files, table.exclude) if not file.endswith(HEADERS)]
+    for entry in table.file_flags:
+        if not named(entry, left):
+            message = f"no source matches {quoted(entry)}"
+            where = (*path, "file-flags", entry)
+            yield kernel.source.problem("B041", message, path=where, key=True, help=_remedy(left))
 
 
 def _remedy(files: Sequence[str]) -> str:

@@ -12,11 +12,10 @@ from builder.config.text import KeyPath
 from builder.config.v5 import Component
 from builder.errors import Problem
 from builder.kernel import Kernel, source_globs
-from builder.kernel.source_globs import SourceTable
+from builder.kernel.source_globs import HEADERS, SourceTable
 from builder.kernel.tree import TooManyFilesError, Tree, is_glob
 from builder.wording import nearest, quoted
 
-HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh", ".hip.h", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".def")
 _OUTPUTS = ("build", "dist")
 """Directories of the root that hold what was built."""
 _NEVER_SHIPPED = (".pyc", ".pyo", ".so", ".dylib", ".pyd")

@@ -44,6 +44,7 @@ CODES = {
     "B061": "a compiler flag that is not safe",
     "B062": "a source of another backend",
     "B063": "a library of another backend",
+    "B064": "flags of a single Metal shader",
     "B101": "a component whose backend is not enabled",
     "B102": "a component in a pure-Python kernel",
     "B103": "a backend without compiled code, in a kernel that has components",

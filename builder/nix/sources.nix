@@ -34,7 +34,7 @@ let
 
   inherit (glob) isGlob literal matches;
 
-  # Of HEADERS in builder/kernel/source_set.py; a test compares the two.
+  # Of HEADERS in builder/kernel/source_globs.py; a test compares the two.
   headers = [
     ".h"
     ".hh"

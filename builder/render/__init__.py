@@ -11,7 +11,8 @@ from builder.config.v5 import Component, Torch, TvmFfi
 from builder.config.values import ProjectPath
 from builder.errors import BuilderError
 from builder.kernel import Kernel, source_globs
-from builder.kernel.source_set import HEADERS, SourceSet, expand, package_directory, source_set
+from builder.kernel.source_globs import HEADERS
+from builder.kernel.source_set import SourceSet, expand, package_directory, source_set
 from builder.kernel.tree import Tree
 from builder.matrix import is_noarch, quick, require_backends
 from builder.render import foreign, ops_name, python_api, refusals, values

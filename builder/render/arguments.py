@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from builder.config import Backend
 from builder.config.libraries import LibraryName
-from builder.config.v5 import Component, CudaComponent, RocmComponent, XpuComponent
-from builder.kernel import Kernel
+from builder.config.v5 import Component, CudaComponent, RocmComponent, Torch, TvmFfi, XpuComponent
+from builder.kernel import Kernel, source_globs
 from builder.matrix import architectures
 from builder.render import compiler_flags, definitions
 
@@ -35,6 +35,15 @@ def component(part: Component, only: tuple[str, ...] = ()) -> Arguments:
         "CXX_FLAGS": _lines((*definitions.options(part.defines), *part.cxx_flags)),
         **_own(part, only),
     }
+
+
+def file_flags(table: Torch | TvmFfi | Component) -> tuple[Arguments, ...]:
+    """Return the arguments of each call of `kernel_file_flags`: one for each entry of the table."""
+    return tuple(
+        {"SOURCES": _lines(source_globs.named(entry, table.src)), "FLAGS": _lines(flags)}
+        for entry, flags in table.file_flags.items()
+        if flags
+    )
 
 
 def libraries(names: tuple[LibraryName, ...], backend: Backend) -> Arguments:

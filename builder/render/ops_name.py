@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from builder.config import Framework
-from builder.kernel.source_set import HEADERS
+from builder.kernel.source_globs import HEADERS
 
 _MACROS = {Framework.TORCH: b"TORCH_EXTENSION_NAME", Framework.TVM_FFI: b"TVM_FFI_EXTENSION_NAME"}
 _LINKED = re.compile(

@@ -8,7 +8,7 @@ from functools import cache
 
 from builder import resources, toml
 from builder.config import Backend, Config
-from builder.kernel.source_set import HEADERS
+from builder.kernel.source_globs import HEADERS
 from builder.render.project import Project
 
 INSTALL = (

@@ -43,6 +43,7 @@ KEYWORDS = frozenset(
         "NAME_IN",
         "OBJCXX_FLAGS",
         "OBJC_FLAGS",
+        "OBJECTS",
         "OPS",
         "PACKAGE",
         "PACKAGES",

@@ -35,6 +35,7 @@ def check(kernel: Kernel, tree: Tree, backend: Backend, *, allow_unsafe_flags: b
     problems = [
         *_unrepresentable(kernel, backend, files),
         *_foreign(kernel, backend, files),
+        *_shaders(kernel, backend, files),
         *_libraries(kernel, backend),
     ]
     if not allow_unsafe_flags:
@@ -81,6 +82,8 @@ def _flags(path: KeyPath, table: Torch | TvmFfi | Component) -> Iterator[tuple[K
     for key in _FLAGS:
         entries = getattr(table, key.replace("-", "_"), ())
         yield from (((*path, key, number), entry) for number, entry in enumerate(entries))
+    for glob, flags in table.file_flags.items():
+        yield from (((*path, "file-flags", glob, number), flag) for number, flag in enumerate(flags))
 
 
 def _unrepresentable(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem]:
@@ -105,6 +108,18 @@ def _foreign(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem
                     message = f"{quoted(file)} is of a foreign source, and only the kernel's own files become HIP"
                     remedy = "copy it into the kernel, or leave it out for ROCm"
                     yield kernel.source.problem("B062", message, path=(*path, "src", number), help=remedy)
+
+
+def _shaders(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem]:
+    """Find flags of single Metal shaders, which are compiled together."""
+    for path, table in _tables(kernel, backend):
+        shaders = [file for entry in table.src for file in files(entry) if file.endswith(".metal")]
+        for glob in table.file_flags:
+            for file in source_globs.named(glob, source_globs.without(shaders, table.exclude)):
+                message = f"{quoted(file)} is a Metal shader, which takes no flags of its own"
+                where = (*path, "file-flags", glob)
+                remedy = "write a narrower glob; 'defines' holds for shaders, too"
+                yield kernel.source.problem("B064", message, path=where, key=True, help=remedy)
 
 
 def _libraries(kernel: Kernel, backend: Backend) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from builder.config.text import KeyPath
 
 _LOADS_CODE = "makes the compiler run code of its own choice"
 _READS_FLAGS = "reads more flags from a file, which nobody checks"
+_RUNS_COMMANDS = "makes nvcc's shell run a command"
 _OTHER_TOOLS = "makes the compiler run other programs than its own"
 
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -24,6 +25,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"--?(?:target-directory|nvvm|libdevice-directory).*|-ldir.*", _OTHER_TOOLS),
     )
 )
+_FOR_A_SHELL = re.compile(r".*(?:`|\$\()", re.DOTALL)
+"""nvcc hands its flags to a shell, which other compilers do not."""
 _FORWARDS = re.compile(
     r"(?:-Xcompiler|--compiler-options|-Xlinker|--linker-options|-Xclang|-Xptxas|-Wl|-Wa|-Wp|-Xarch_host)(?:[=,](.*))?"
 )
@@ -38,5 +41,7 @@ def find(flags: Mapping[KeyPath, str]) -> Iterator[tuple[KeyPath, str]]:
         forwarded = _FORWARDS.fullmatch(flag)
         parts = [flag] if forwarded is None else re.split(r"[,\s]+", forwarded[1] or "")
         reason = next((reason for part in parts for rule, reason in _RULES if rule.fullmatch(part.strip("'\""))), None)
+        if reason is None and {"cuda-flags", "file-flags"} & set(path) and _FOR_A_SHELL.match(flag):
+            reason = _RUNS_COMMANDS
         if reason is not None:
             yield path, reason

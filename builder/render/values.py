@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from builder.config import Backend, Config, Framework, Version, dependencies, libraries
-from builder.config.libraries import LibraryName
 from builder.kernel import Kernel
 from builder.kernel.source_set import package_directory
-from builder.render import arguments, foreign, header_libraries, package_metadata
+from builder.render import arguments, calls, foreign, header_libraries, package_metadata
 from builder.render.python_api import INSTALL, REMEDY, Use
 
 _BACKEND_TOOL = "scikit-build-core>=1.0"
@@ -43,11 +42,9 @@ def of(
     return {
         "at_least": dependencies.at_least("tvm-ffi") if config.framework is Framework.TVM_FFI else None,
         "backend": str(backend),
-        "binding": {} if noarch else arguments.binding(kernel, name_in=found.name_in or ()),
-        "binding_libraries": {} if noarch else arguments.libraries(_binding(config), backend),
         "build_requires": [_BACKEND_TOOL] if noarch else [_BACKEND_TOOL, _bounded(config, framework, stable_abi)],
         "built_with": framework if requirement is None else None,
-        "components": [] if noarch else _components(kernel, backend, only),
+        "calls": None if noarch else calls.of(kernel, backend, name_in=found.name_in or (), only=only),
         "config": config,
         "dependencies": [*filter(None, [requirement]), *package_metadata.python_depends(config, backend)],
         "each_python": {"HELP": INSTALL} if config.of_each_python(backend) else {},
@@ -58,7 +55,6 @@ def of(
         "id": unique_id,
         "languages": "" if noarch else _languages(kernel, backend),
         "library": f"{ops}.so" if python is None else f"{ops}.abi3.so",
-        "libraries": not noarch and bool(config.libraries(backend)),
         "license": package_metadata.license_field(config.general.license),
         "macos": backend.facts.macos,
         "module": module,
@@ -79,11 +75,6 @@ def of(
     }
 
 
-def _binding(config: Config) -> tuple[LibraryName, ...]:
-    table = config.torch or config.tvm_ffi
-    return () if table is None else table.libraries
-
-
 def metadata(given: Mapping[str, Any]) -> dict[str, bytes]:
     """Return the client's metadata.json, or what CMake makes it of."""
     text = package_metadata.client(
@@ -100,17 +91,6 @@ def source_lists(kernel: Kernel, backend: Backend) -> Iterator[tuple[str, ...]]:
         yield table.src
     for component in kernel.config.components(backend).values():
         yield component.src
-
-
-def _components(kernel: Kernel, backend: Backend, only: tuple[str, ...]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "arguments": arguments.component(component, only),
-            "libraries": arguments.libraries(component.libraries, backend),
-        }
-        for name, component in kernel.config.components(backend).items()
-    ]
 
 
 def _python(use: Use) -> arguments.Arguments:

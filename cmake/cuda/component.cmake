@@ -11,7 +11,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 #[=======================================================================[.rst:
 Add the sources of one ``[kernel.*]`` for CUDA.
 
-  kernel_cuda_component(<target> NAME <name>
+  kernel_cuda_component(<target> NAME <name> [OBJECTS <name>]
     SOURCES <file>... [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...] [CUDA_FLAGS <flag>...]
     [MINVER <version>]
     CAPABILITIES <table of kernel_cuda_capabilities>
@@ -26,7 +26,7 @@ function(kernel_cuda_component target)
     PARSE_ARGV 1
     arg
     ""
-    "NAME;MINVER"
+    "NAME;MINVER;OBJECTS"
     "SOURCES;INCLUDE_DIRS;CXX_FLAGS;CUDA_FLAGS;CAPABILITIES"
   )
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -63,8 +63,13 @@ function(kernel_cuda_component target)
 
   kernel_cuda_gencode(gencode ${nvcc_KNOWN})
   kernel_cuda_flags(flags ${arg_CUDA_FLAGS})
+  set(objects)
+  if(DEFINED arg_OBJECTS)
+    set(objects OBJECTS "${arg_OBJECTS}")
+  endif()
   kernel_sources(
     "${target}"
+    ${objects}
     SOURCES ${arg_SOURCES}
     INCLUDE_DIRS ${arg_INCLUDE_DIRS}
     C_FLAGS ${arg_CXX_FLAGS}

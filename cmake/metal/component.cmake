@@ -6,7 +6,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 #[=======================================================================[.rst:
 Add the sources of one ``[kernel.*]`` for Metal.
 
-  kernel_metal_component(<target> NAME <name>
+  kernel_metal_component(<target> NAME <name> [OBJECTS <name>]
     SOURCES <file>... [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...] [METAL_FLAGS <flag>...]
   )
 
@@ -14,7 +14,13 @@ Add the sources of one ``[kernel.*]`` for Metal.
 #]=======================================================================]
 function(kernel_metal_component target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_metal_component")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME" "SOURCES;INCLUDE_DIRS;CXX_FLAGS;METAL_FLAGS")
+  cmake_parse_arguments(
+    PARSE_ARGV 1
+    arg
+    ""
+    "NAME;OBJECTS"
+    "SOURCES;INCLUDE_DIRS;CXX_FLAGS;METAL_FLAGS"
+  )
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -34,8 +40,13 @@ function(kernel_metal_component target)
   target_compile_definitions("${target}" PRIVATE METAL_KERNEL)
   target_compile_options("${target}" PRIVATE $<$<COMPILE_LANGUAGE:OBJC,OBJCXX>:-fobjc-arc>)
   target_link_libraries("${target}" PRIVATE "-framework Metal" "-framework Foundation")
+  set(objects)
+  if(DEFINED arg_OBJECTS)
+    set(objects OBJECTS "${arg_OBJECTS}")
+  endif()
   kernel_sources(
     "${target}"
+    ${objects}
     SOURCES ${arg_SOURCES}
     INCLUDE_DIRS ${arg_INCLUDE_DIRS}
     C_FLAGS ${arg_CXX_FLAGS}

@@ -7,7 +7,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 #[=======================================================================[.rst:
 Add the sources of one ``[kernel.*]`` for ROCm.
 
-  kernel_rocm_component(<target> NAME <name>
+  kernel_rocm_component(<target> NAME <name> [OBJECTS <name>]
     SOURCES <file>... [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...] [HIP_FLAGS <flag>...]
     ARCHITECTURES <gfx>... [LOST <gfx>...]
   )
@@ -21,7 +21,7 @@ function(kernel_rocm_component target)
     PARSE_ARGV 1
     arg
     ""
-    "NAME"
+    "NAME;OBJECTS"
     "SOURCES;INCLUDE_DIRS;CXX_FLAGS;HIP_FLAGS;ARCHITECTURES;LOST"
   )
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -58,6 +58,11 @@ function(kernel_rocm_component target)
   endif()
 
   kernel_rocm_hipify(sources ${arg_SOURCES})
+  foreach(original source IN ZIP_LISTS arg_SOURCES sources)
+    if(NOT original STREQUAL source)
+      set_property(SOURCE "${original}" PROPERTY KERNEL_TRANSLATION "${source}")
+    endif()
+  endforeach()
   # A translation stands in another folder than its original, whose neighbours it still includes.
   set(neighbours)
   foreach(source IN LISTS arg_SOURCES)
@@ -72,8 +77,13 @@ function(kernel_rocm_component target)
     OUTPUT_VARIABLE translated
   )
   list(TRANSFORM arg_ARCHITECTURES PREPEND "--offload-arch=" OUTPUT_VARIABLE architectures)
+  set(objects)
+  if(DEFINED arg_OBJECTS)
+    set(objects OBJECTS "${arg_OBJECTS}")
+  endif()
   kernel_sources(
     "${target}"
+    ${objects}
     SOURCES ${sources}
     INCLUDE_DIRS ${arg_INCLUDE_DIRS}
     C_FLAGS ${arg_CXX_FLAGS}

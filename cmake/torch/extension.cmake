@@ -9,6 +9,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 Make the library of a kernel that registers operators with PyTorch.
 
   kernel_torch_extension(<target> OPS <ops> MODULE <module> [NAME_EVERYWHERE] [NAME_IN <file>...]
+    [OBJECTS <name>]
     [SOURCES <file>...] [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...]
   )
 
@@ -22,7 +23,7 @@ function(kernel_torch_extension target)
     PARSE_ARGV 1
     arg
     "NAME_EVERYWHERE"
-    "OPS;MODULE"
+    "OPS;MODULE;OBJECTS"
     "NAME_IN;SOURCES;INCLUDE_DIRS;CXX_FLAGS"
   )
   set(everywhere)
@@ -47,8 +48,13 @@ function(kernel_torch_extension target)
   target_include_directories("${target}" PRIVATE torch-ext) # registration.h
   target_link_libraries("${target}" PRIVATE kernel::torch)
   kernel_prefix_map("${target}" "${directory}" torch)
+  set(objects)
+  if(DEFINED arg_OBJECTS)
+    set(objects OBJECTS "${arg_OBJECTS}")
+  endif()
   kernel_sources(
     "${target}"
+    ${objects}
     SOURCES ${arg_SOURCES}
     INCLUDE_DIRS ${arg_INCLUDE_DIRS}
     C_FLAGS ${arg_CXX_FLAGS}

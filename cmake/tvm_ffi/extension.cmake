@@ -9,6 +9,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 Make the library of a kernel that exports functions by tvm-ffi.
 
   kernel_tvm_ffi_extension(<target> OPS <ops> MODULE <module> [NAME_EVERYWHERE] [NAME_IN <file>...]
+    [OBJECTS <name>]
     SOURCES <file>... [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...]
   )
 
@@ -21,7 +22,7 @@ function(kernel_tvm_ffi_extension target)
     PARSE_ARGV 1
     arg
     "NAME_EVERYWHERE"
-    "OPS;MODULE"
+    "OPS;MODULE;OBJECTS"
     "NAME_IN;SOURCES;INCLUDE_DIRS;CXX_FLAGS"
   )
   set(everywhere)
@@ -38,8 +39,13 @@ function(kernel_tvm_ffi_extension target)
   target_link_libraries("${target}" PRIVATE kernel::tvm_ffi)
   get_target_property(directory kernel::tvm_ffi KERNEL_DIR)
   kernel_prefix_map("${target}" "${directory}" tvm_ffi)
+  set(objects)
+  if(DEFINED arg_OBJECTS)
+    set(objects OBJECTS "${arg_OBJECTS}")
+  endif()
   kernel_sources(
     "${target}"
+    ${objects}
     SOURCES ${arg_SOURCES}
     INCLUDE_DIRS ${arg_INCLUDE_DIRS}
     C_FLAGS ${arg_CXX_FLAGS}

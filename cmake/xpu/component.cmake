@@ -5,7 +5,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 #[=======================================================================[.rst:
 Add the sources of one ``[kernel.*]`` for XPU.
 
-  kernel_xpu_component(<target> NAME <name>
+  kernel_xpu_component(<target> NAME <name> [OBJECTS <name>]
     SOURCES <file>... [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...] [SYCL_FLAGS <flag>...]
     TARGETS <SYCL target>... DEVICES <device>...
   )
@@ -18,7 +18,7 @@ function(kernel_xpu_component target)
     PARSE_ARGV 1
     arg
     ""
-    "NAME"
+    "NAME;OBJECTS"
     "SOURCES;INCLUDE_DIRS;CXX_FLAGS;SYCL_FLAGS;TARGETS;DEVICES"
   )
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -34,8 +34,13 @@ function(kernel_xpu_component target)
     PRIVATE ${sycl} "SHELL:-Xsycl-target-backend=spir64_gen \"-device ${devices}\""
   )
   target_link_libraries("${target}" PRIVATE DNNL::dnnl)
+  set(objects)
+  if(DEFINED arg_OBJECTS)
+    set(objects OBJECTS "${arg_OBJECTS}")
+  endif()
   kernel_sources(
     "${target}"
+    ${objects}
     SOURCES ${arg_SOURCES}
     INCLUDE_DIRS ${arg_INCLUDE_DIRS}
     C_FLAGS ${arg_CXX_FLAGS}

@@ -105,6 +105,11 @@ depends = ["torch", "cutlass_4_0"]
 src = ["rare.cu"]
 include = ["fmt:include"]
 libraries = ["nvrtc"]
+file-flags = { "rare.cu" = ["-O1"] }
+[kernel.other]
+backend = "cuda"
+depends = ["torch"]
+src = ["rare.cu"]
 [sources.fmt]
 git = "https://example.org/fmt"
 rev = "0123456789abcdef0123456789abcdef01234567"

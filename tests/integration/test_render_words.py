@@ -1,6 +1,7 @@
 """Keys that only this builder reads, in projects that real CMake and real compilers build."""
 
 import importlib.util
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -74,3 +75,96 @@ def test_a_library_that_the_toolkit_lacks_is_named_with_a_remedy(tmp_path):
     assert "the kernel is linked to CUDA::nvjpeg, and the toolkit found has no such library" in rendered.words(
         done.output
     )
+
+
+# --- single sources, and sources of two components ---
+
+SUM = """#include <cstdint>
+int64_t first();
+int64_t second();
+int64_t answer() { return first() + second(); }
+"""
+SHARED = """#include <cstdint>
+#ifndef BIG
+#define BIG 0
+#endif
+namespace { int64_t local() { return N + BIG; } }
+int64_t NAME() { return local(); }
+"""
+
+
+def commands(tmp_path):
+    """Return the compile commands of each file, by the name of the component whose object is made, or `_small_cpu`."""
+    entries = json.loads((tmp_path / "build/compile_commands.json").read_text(encoding="utf-8"))
+    return {(Path(entry["file"]).name, _target(entry["output"])): entry["command"] for entry in entries}
+
+
+def _target(output):
+    (folder,) = [part for part in Path(output).parts if part.endswith(".dir")]
+    return folder.removesuffix(".dir").rpartition(".")[2]
+
+
+def test_a_source_of_two_components_is_compiled_with_the_settings_of_each(tmp_path):
+    components = (
+        component("one")
+        + component(
+            "a",
+            'defines = { NAME = \'first\', N = 40 }\ncxx-flags = ["-O1"]\nfile-flags = { "*" = ["-fno-inline"] }',
+            source="shared.cpp",
+        )
+        + component(
+            "b", "defines = { NAME = 'second', N = 2, BIG = false }\ncxx-flags = [\"-O3\"]", source="shared.cpp"
+        )
+    )
+    library = built(tmp_path, components, {"one.cpp": SUM, "shared.cpp": SHARED})
+    found = commands(tmp_path)
+    first, second = found["shared.cpp", "a"], found["shared.cpp", "b"]
+    assert {"-DNAME=first", "-DN=40", "-O1", "-fno-inline"} <= set(first.split())
+    assert {"-DNAME=second", "-DN=2", "-O3"} <= set(second.split())
+    assert not {"-DNAME=second", "-fno-inline"} & set(second.split()) - {"-DNAME=second"}
+    assert seed(first) != seed(second)
+    # All else is as in the kernel itself.
+    plain = found["one.cpp", "_small_cpu"]
+    shared = {"-std=", "-f", "-D", "-I", "-isystem"}
+    own = {"-DNAME=first", "-DN=40", "-fno-inline", f"-frandom-seed={seed(first)}", "-D_small_cpu_EXPORTS"}
+    assert options(first, shared) - own == options(plain, shared) - {
+        f"-frandom-seed={seed(plain)}",
+        "-D_small_cpu_EXPORTS",
+    }
+    assert library.stat().st_size > 0
+
+
+def seed(command):
+    (found,) = [word.partition("=")[2] for word in command.split() if word.startswith("-frandom-seed=")]
+    return found
+
+
+def options(command, prefixes):
+    return {word for word in command.split() if word.startswith(tuple(prefixes))}
+
+
+def test_flags_of_a_file_come_last_and_reach_no_other(tmp_path):
+    lines = 'cxx-flags = ["-O3"]\nfile-flags = { "two*" = ["-O1"] }'
+    files = {"one.cpp": ANSWER, "two.cpp": "int two() { return 2; }\n"}
+    components = component("one", lines).replace('"one.cpp"', '"one.cpp", "two.cpp"')
+    done = configure(tmp_path, components, files)
+    assert done.returncode == 0, done.output
+    found = commands(tmp_path)
+    assert found["two.cpp", "_small_cpu"].split().index("-O1") > found["two.cpp", "_small_cpu"].split().index("-O3")
+    assert "-O1" not in found["one.cpp", "_small_cpu"].split()
+
+
+@pytest.mark.slow
+@pytest.mark.cuda
+@nvcc
+def test_a_cuda_source_of_two_components_becomes_two_objects(tmp_path):
+    source = "#include <cstdint>\n__global__ void KERNEL() {}\nint64_t NAME() { KERNEL<<<1, 1>>>(); return 1; }\n"
+    components = component("one", backend="cuda").replace("src", 'cuda-capabilities = ["9.0"]\nsrc')
+    for name, capability in (("first", "8.0"), ("second", "9.0a")):
+        macros = f"defines = {{ NAME = '{name}', KERNEL = 'k_{name}' }}\ncuda-capabilities = [\"{capability}\"]"
+        components += component(name, macros, backend="cuda", source="shared.cu")
+    built(tmp_path, components, {"one.cpp": SUM, "shared.cu": source}, backend="cuda")
+    found = commands(tmp_path)
+    assert "compute_80" in found["shared.cu", "first"]
+    assert "compute_90a" in found["shared.cu", "second"]
+    assert "compute_90a" not in found["shared.cu", "first"]

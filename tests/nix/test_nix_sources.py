@@ -10,7 +10,8 @@ import pytest
 from builder import kernel
 from builder.build import header_folders
 from builder.config import Backend, dependencies
-from builder.kernel.source_set import HEADERS, source_set
+from builder.kernel.source_globs import HEADERS
+from builder.kernel.source_set import source_set
 from tests import needs
 from tests.nix.evaluating import EXAMPLES, TINY, TINY_CELL, evaluate, library
 from tests.paths import ROOT

@@ -97,6 +97,15 @@ def test_a_flag_that_loads_code_is_refused_unless_it_is_allowed(tmp_path, backen
     assert quoting.cmake(flag) in render(loaded, Backend(backend), allow_unsafe_flags=True)["CMakeLists.txt"]
 
 
+@pytest.mark.parametrize("flag", ["-DX=`id`", "-DX=$(id)", "-Xcompiler=-DX=`id`"])
+@pytest.mark.parametrize("lines", ["cuda-flags = ['-O2', '{}']", "file-flags = {{ 'one.cpp' = ['-O2', '{}'] }}"])
+def test_a_flag_that_runs_a_command_in_the_shell_of_nvcc_is_refused(tmp_path, lines, flag):
+    loaded = kernel(tmp_path, backend="cuda", component=lines.format(flag))
+    with pytest.raises(ConfigError, match="makes nvcc's shell run a command") as caught:
+        render(loaded, Backend.CUDA)
+    assert caught.value.problems[0].key[-1] == 1
+
+
 @pytest.mark.parametrize(
     "flags", [["-Xcompiler", "-fplugin=evil.so"], ["-Xclang", "-load", "-Xclang", "evil.so"], ["-Xlinker", "@x"]]
 )
