@@ -55,7 +55,7 @@ def command(
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
     places = parse(runners, gitlab=form == "gitlab")
     scope = Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled)
-    narrowing = Narrowing(changed_since=changed_since, store=store if skip_stored else None)
+    narrowing = Narrowing.by(changed_since=changed_since, store=store if skip_stored else None)
     if named.several:
         from builder.cli import plans  # noqa: PLC0415  start-up time
 

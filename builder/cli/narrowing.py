@@ -14,10 +14,15 @@ from builder.matrix import Cell
 class Narrowing:
     """Which cells need not be built."""
 
-    changed_since: str | None = None
-    """A revision; cells that did not change since are left out."""
+    since: Callable[[CiPlan], CiPlan] | None = None
+    """Leaves out cells that did not change since a revision."""
     store: Path | None = None
     """A store; cells whose wheel it has are left out."""
+
+    @classmethod
+    def by(cls, *, changed_since: str | None, store: Path | None) -> "Narrowing":
+        """Return what options say."""
+        return cls(since=None if changed_since is None else _since(changed_since), store=store)
 
     def of(self, plan: CiPlan) -> CiPlan:
         """Return a plan without them.
@@ -25,11 +30,16 @@ class Narrowing:
         Raises:
             BuilderError: git has no such revision.
         """
-        if self.changed_since is not None:
-            from builder.ci.plan.changes import changed_since  # noqa: PLC0415  start-up time
-
-            plan = changed_since(plan, self.changed_since, matrix.rows())
+        if self.since is not None:
+            plan = self.since(plan)
         return plan if self.store is None else without_stored(plan, _stored(plan, self.store))
+
+
+def _since(revision: str) -> Callable[[CiPlan], CiPlan]:
+    from builder.ci.plan.changes import Since  # noqa: PLC0415  start-up time
+
+    since = Since(revision=revision)
+    return lambda plan: since.left_of(plan, matrix.rows())
 
 
 def _stored(plan: CiPlan, store: Path) -> Callable[[Cell], bool]:

@@ -1,5 +1,6 @@
 """Ask git about a folder that may be hostile: here and in `git_fetch` alone git is started, and starts nothing."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ VARIABLES = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"
 _OWN_SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _FILTER = re.compile(r"filter\.(?P<name>[^=\n]+)\.(?:clean|smudge|process|required)")
 _REGULAR = ("100644", "100755")
+_SHA1_DIGITS = 40
 _SECONDS = 600
 _MOST_BYTES = 1 << 30
 """Bytes that the files of a commit may have together; a kernel's have a thousandth."""
@@ -126,6 +128,11 @@ class Checkout:
                 settings += ("-c", f"filter.{driver}.{key}={'false' if key == 'required' else ''}")
         return tuple(settings)
 
+    def regular_files(self, commit: str) -> Mapping[str, str] | None:
+        """Return the object of each regular file that the folder had in a commit, by path; None where it was not."""
+        tree = self.ask("ls-tree", "-r", "-l", "-z", f"{commit}:{self.inside}")
+        return {file.path: file.object for file in _regular_files(tree.output)} if tree.ok else None
+
     def write_tree(self, commit: str, target: Path) -> bool:
         """Write the regular files that the folder had in a commit, as they are stored; return whether it was there.
 
@@ -161,6 +168,14 @@ class _File:
     object: str
     size: int
     path: str
+
+
+def object_of(content: bytes, *, like: str) -> str:
+    """Return the name that git gives to a file with this content, by the hash function of another name."""
+    function = "sha1" if len(like) == _SHA1_DIGITS else "sha256"
+    found = hashlib.new(function, b"blob %d\0" % len(content), usedforsecurity=False)
+    found.update(content)
+    return found.hexdigest()
 
 
 def _regular_files(listing: str) -> Iterator[_File]:

@@ -3,15 +3,15 @@
 import hashlib
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from builder import kernel as kernels
 from builder.ci.plan import CiPlan, leave_out
 from builder.config import Backend, Config
 from builder.errors import BuilderError
-from builder.kernel import Kernel
-from builder.kernel.git import Checkout
+from builder.kernel import CONFIG, Kernel
+from builder.kernel.git import Checkout, object_of
 from builder.kernel.source_set import source_set
 from builder.matrix import Cell, Row, select
 from builder.matrix.selection import Scope
@@ -28,21 +28,63 @@ def changed_since(plan: CiPlan, revision: str, among: Iterable[Row]) -> CiPlan:
     Raises:
         RevisionError: there is no such commit here, or none in common with it.
     """
-    kernel = plan.kernel
-    checkout = Checkout.around(kernel.root)
-    if checkout is None:
-        raise RevisionError("--changed-since needs a git repository around the kernel", help="leave the option out")
-    base = _base(checkout, revision)
-    with tempfile.TemporaryDirectory(prefix="builder-changes-") as folder:
-        old = Path(folder) / "kernel"
-        before = old if checkout.write_tree(base, old) else None
-        unchanged = _Comparison.of(kernel, before, scope=plan.scope, among=tuple(among))
+    return Since(revision=revision).left_of(plan, among)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Since:
+    """A revision that several kernels are compared with; git looks for it once in each checkout."""
+
+    revision: str
+    _bases: dict[Path, str] = field(default_factory=dict)
+
+    def left_of(self, plan: CiPlan, among: Iterable[Row]) -> CiPlan:
+        """Return `plan` without the cells whose wheel is unchanged since the current branch left the revision.
+
+        Raises:
+            RevisionError: there is no such commit here, or none in common with it.
+        """
+        kernel = plan.kernel
+        checkout = Checkout.around(kernel.root)
+        if checkout is None:
+            raise RevisionError("--changed-since needs a git repository around the kernel", help="leave the option out")
+        base = self._base(checkout)
+        rows = tuple(among)
+        if _has_all(kernel, checkout.regular_files(base)):
+            unchanged = _Comparison.with_itself(kernel, scope=plan.scope, among=rows)
+        else:
+            with tempfile.TemporaryDirectory(prefix="builder-changes-") as folder:
+                old = Path(folder) / "kernel"
+                before = old if checkout.write_tree(base, old) else None
+                unchanged = _Comparison.of(kernel, before, scope=plan.scope, among=rows)
         return leave_out(
             plan,
             rule="unchanged",
             remedy="without --changed-since, it is built",
             why=lambda cell: f"nothing of {cell.variant} changed since {base[:12]}" if unchanged.has(cell) else None,
         )
+
+    def _base(self, checkout: Checkout) -> str:
+        if checkout.root not in self._bases:
+            self._bases[checkout.root] = _base(checkout, self.revision)
+        return self._bases[checkout.root]
+
+
+def _has_all(kernel: Kernel, before: Mapping[str, str] | None) -> bool:
+    """Whether every file of a commit is in the kernel as it was, and the kernel reads no other.
+
+    Then nothing changed, and no file of the commit has to be written to see it.
+    """
+    try:
+        used = source_set(kernel).paths
+    except BuilderError:
+        return False
+    if not before or CONFIG not in before or not before.keys() >= set(used):
+        return False
+    try:
+        return all(object_of((kernel.root / path).read_bytes(), like=known) == known for path, known in before.items())
+    except OSError:
+        return False  # one of them is not there any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +107,12 @@ class _Comparison:
         return cls(
             cells=frozenset(cells), same=frozenset(backend for backend in backends if _is_same(old, kernel, backend))
         )
+
+    @classmethod
+    def with_itself(cls, kernel: Kernel, *, scope: Scope, among: tuple[Row, ...]) -> "_Comparison":
+        """Return what a kernel of which nothing changed is."""
+        cells = select(kernel.config, scope.candidates(among), unbundled=scope.unbundled)
+        return cls(cells=frozenset(cells), same=frozenset(cell.backend for cell in cells))
 
     def has(self, cell: Cell) -> bool:
         return cell in self.cells and cell.backend in self.same
