@@ -32,9 +32,23 @@ def _entries(path: Path) -> list[dict[str, Any]]:
         found = json.loads(text)
     except ValueError as error:
         raise BuilderError(f"{quoted(str(path))} is not the report of `builder build --json`: {error}") from error
-    if not isinstance(found, list) or not all(isinstance(one, dict) and "variant" in one for one in found):
+    entries = _of_several(found) if isinstance(found, dict) else found
+    if not isinstance(entries, list) or not all(isinstance(one, dict) and "variant" in one for one in entries):
         raise BuilderError(f"{quoted(str(path))} is not the report of `builder build --json`")
-    return found
+    return entries
+
+
+def _of_several(found: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the entries of several kernels, each with the folder of its kernel, and one for each that was refused."""
+    kernels, errors = found.get("kernels"), found.get("errors")
+    if not isinstance(kernels, dict) or not isinstance(errors, dict):
+        return None
+    if not all(isinstance(cells, list) for cells in kernels.values()):
+        return None
+    if not all(isinstance(cell, dict) and "variant" in cell for cells in kernels.values() for cell in cells):
+        return None
+    cells = [{**cell, "variant": f"{folder}: {cell['variant']}"} for folder in kernels for cell in kernels[folder]]
+    return [*cells, *({"variant": folder, "status": "failed", "reason": why} for folder, why in errors.items())]
 
 
 def markdown(entries: Sequence[Mapping[str, Any]]) -> str:

@@ -1,14 +1,18 @@
 """`builder bundle`: hub layout."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from builder import terminal
-from builder.cli import completing
+from builder.cli import completing, several
 from builder.cli.arguments import allow_quick_option
+from builder.errors import BuilderError
 from builder.publish import bundle, card
 from builder.wheel import kernel_wheel, release
+from builder.wheel.kernel_wheel import KernelWheel
+from builder.wording import quoted
 
 
 @click.command()
@@ -20,7 +24,8 @@ from builder.wheel import kernel_wheel, release
     "--kernel",
     type=click.Path(path_type=Path),
     shell_complete=completing.kernels,
-    help="The kernel's directory: its commit and its CARD.md.",
+    help="The kernel's directory: its commit and its CARD.md. Of several kernels a pattern: their layouts are "
+    "OUTPUT/NAME/build.",
 )
 @click.option("--commit", metavar="SHA", help="Commit that the wheels were built from; all of its digits.")
 @click.option("--repo-id", metavar="OWNER/NAME", help="Repository on the hub, for the card.")
@@ -39,8 +44,48 @@ def command(
     """Lay wheels out for the hub: build/<variant>/..., which the `kernels` client loads."""
     read = kernel_wheel.read_all(wheels)
     release.require({str(each.wheel.path): each.not_for_release for each in read}, allowed=allow_quick)
-    origin = _origin(kernel, commit)
-    tree = bundle.lay_out(read, commit=origin)
+    if kernel is None or not several.is_pattern(kernel):
+        _write(read, output, kernel=kernel, commit=commit, repo_id=repo_id, force=force)
+        return
+    if repo_id is not None:
+        raise BuilderError("--repo-id is the repository of one kernel", help="leave it out, or bundle each on its own")
+    for folder, wheels_of in _by_kernel(read, kernel).items():
+        where = output / wheels_of[0].kernel / "build"
+        _write(wheels_of, where, kernel=folder, commit=commit, repo_id=None, force=force)
+
+
+def _by_kernel(read: Sequence[KernelWheel], pattern: Path) -> dict[Path, list[KernelWheel]]:
+    """Return the wheels by the folder of their kernel.
+
+    Raises:
+        BuilderError: a kernel cannot be read, or a wheel is of none of them.
+    """
+    loaded = several.load(several.find((pattern,)))
+    if loaded.refusals:
+        raise several.joined([refusal.error for refusal in loaded.refusals])
+    folders = {str(kernel.config.general.name): kernel.root for kernel in loaded.kernels}
+    found: dict[Path, list[KernelWheel]] = {}
+    for wheel in read:
+        if wheel.kernel not in folders:
+            raise BuilderError(
+                f"'{wheel.wheel.path}' is of '{wheel.kernel}', and {quoted(str(pattern))} has no such kernel",
+                help="name a pattern that picks its folder, or leave the wheel out",
+            )
+        found.setdefault(folders[wheel.kernel], []).append(wheel)
+    return found
+
+
+def _write(
+    read: Sequence[KernelWheel],
+    output: Path,
+    *,
+    kernel: Path | None,
+    commit: str | None,
+    repo_id: str | None,
+    force: bool,
+) -> None:
+    """Write the layout of one kernel, and name its variants."""
+    tree = bundle.lay_out(read, commit=_origin(kernel, commit))
     text = card.fill(card.read(kernel), read[0], variants=(*tree, *bundle.variants_in(output)), repo_id=repo_id)
     new = bundle.write(tree, output, card=text, overwrite=force)
     for variant in tree:

@@ -2,14 +2,16 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
 from builder import terminal
 from builder.cli.arguments import allow_quick_option
-from builder.errors import NothingToDoError
+from builder.cli.several import is_pattern, picked
+from builder.errors import BuilderError, NothingToDoError
+from builder.files import sha256_of
 from builder.publish import index
 from builder.wheel import kernel_wheel, release
 
@@ -18,18 +20,20 @@ _PORT = 8000
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--output", default="site", show_default=True, type=click.Path(path_type=Path), help="The site.")
 @click.option("--base-url", metavar="URL", help="Where the site will be served; shown in the commands of its pages.")
 @click.option("--variants", is_flag=True, help="Also as wheel variants (drafts of PEP 817 and 825), in variants/.")
 @allow_quick_option
-def command(directory: Path, output: Path, base_url: str | None, *, variants: bool, allow_quick: bool) -> None:
-    """Make a package index of the wheels in DIR, or add them to the one that is there.
+def command(
+    directories: tuple[Path, ...], output: Path, base_url: str | None, *, variants: bool, allow_quick: bool
+) -> None:
+    """Make a package index of the wheels in each DIR, or add them to the one that is there.
 
     The result is a directory of static files, for any web server: the simple API for pip and uv, and a page
     per kernel for people.
     """
-    wheels = _wheels(directory)
+    wheels = _once(path for directory in _folders(directories) for path in _wheels(directory))
     known = {path.name: path for path in index.existing_wheels(output)}
     read = kernel_wheel.read_all(
         [*wheels, *(path for name, path in known.items() if name not in {w.name for w in wheels})]
@@ -50,6 +54,37 @@ def _next(output: Path, site: Sequence[str], base_url: str | None, name: str) ->
     serve = f"serve it: python -m http.server --directory {shlex.quote(str(output))} {_PORT}\n"
     more = f"\n{output / 'index.html'} has the commands for every PyTorch and backend" if len(places) > 1 else ""
     return f"{serve if base_url is None else ''}install from it: pip install --index-url {url}/{mine} {name}{more}"
+
+
+def _folders(names: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the folders that names and patterns stand for."""
+    found = [
+        folder
+        for name in names
+        for folder in (picked(name, folder_of=_with_wheels, what="a wheel") if is_pattern(name) else (name,))
+    ]
+    return tuple({path.resolve(): path for path in reversed(found)}.values())[::-1]
+
+
+def _with_wheels(path: Path) -> Path | None:
+    return path if path.is_dir() and any(path.glob("*.whl")) else None
+
+
+def _once(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Return one wheel of each name.
+
+    Raises:
+        BuilderError: two of one name differ.
+    """
+    found: dict[str, Path] = {}
+    for path in paths:
+        first = found.setdefault(path.name, path)
+        if first is not path and sha256_of(first) != sha256_of(path):
+            raise BuilderError(
+                f"'{first}' and '{path}' have one name and different content",
+                help="a version is published once: give one of them another version",
+            )
+    return tuple(found.values())
 
 
 def _wheels(directory: Path) -> tuple[Path, ...]:

@@ -2,7 +2,7 @@
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ def find(names: Sequence[Path]) -> NamedKernels:
     folders: dict[str, Path] = {}
     for name in names:
         try:
-            found = _picked(str(name)) if _is_pattern(name) else (_folder(name),)
+            found = picked(name, folder_of=_kernel_in, what=f"a {CONFIG}") if is_pattern(name) else (_folder(name),)
         except BuilderError as error:
             problems.append(error)
             continue
@@ -87,7 +87,7 @@ def find(names: Sequence[Path]) -> NamedKernels:
             folders.setdefault(os.path.realpath(folder), folder)
     if problems:
         raise joined(problems)
-    return NamedKernels(folders=tuple(folders.values()), several=len(names) > 1 or any(map(_is_pattern, names)))
+    return NamedKernels(folders=tuple(folders.values()), several=len(names) > 1 or any(map(is_pattern, names)))
 
 
 def joined(errors: Sequence[BuilderError]) -> BuilderError:
@@ -99,7 +99,8 @@ def joined(errors: Sequence[BuilderError]) -> BuilderError:
     return kind("\nerror: ".join(map(str, errors)))
 
 
-def _is_pattern(name: Path) -> bool:
+def is_pattern(name: Path) -> bool:
+    """Whether a name stands for the folders that fit it; what is there by that name is that, whatever it looks like."""
     return glob.has_magic(str(name)) and not os.path.lexists(name)
 
 
@@ -124,20 +125,29 @@ def _folder(name: Path) -> Path:
     return name
 
 
-def _picked(pattern: str) -> tuple[Path, ...]:
-    """Return the folders that a pattern picks, by name.
+def _kernel_in(path: Path) -> Path | None:
+    """Return the folder of a kernel that a path names, if it does."""
+    if path.name == CONFIG and path.is_file():
+        return path.parent
+    return path if (path / CONFIG).is_file() else None
+
+
+def picked(pattern: Path, *, folder_of: Callable[[Path], Path | None], what: str) -> tuple[Path, ...]:
+    """Return the folders that a pattern picks, by name; `folder_of` says which folder a path that fits stands for.
 
     Raises:
         NothingToDoError: there is none.
         BuilderError: the pattern is one that this program has not, or a link leads out of the folder that it names.
     """
-    if "**" in pattern:
+    text = str(pattern)
+    if "**" in text:
         raise BuilderError(
-            f"'**' in {quoted(pattern)}: a pattern names each level of folders",
+            f"'**' in {quoted(text)}: a pattern names each level of folders",
             help="name several: 'kernels/*' 'kernels/*/*'",
         )
     base = os.path.realpath(_fixed(pattern))
-    found = tuple(_kernels_among(sorted(glob.glob(pattern))))  # noqa: PTH207  which leaves hidden folders out
+    paths = map(Path, sorted(glob.glob(text)))  # noqa: PTH207  which leaves hidden folders out
+    found = tuple(folder for path in paths if (folder := folder_of(path)) is not None)
     for folder in found:
         if not os.path.realpath(folder).startswith(base.rstrip(os.sep) + os.sep):
             raise BuilderError(
@@ -145,24 +155,14 @@ def _picked(pattern: str) -> tuple[Path, ...]:
                 help="name it by itself",
             )
     if not found:
-        raise NothingToDoError(
-            f"{quoted(pattern)} picks no folder with a {CONFIG}", help="look at where the kernels are"
-        )
+        raise NothingToDoError(f"{quoted(text)} picks no folder with {what}", help="look at where they are")
     return found
 
 
-def _kernels_among(paths: Iterable[str]) -> Iterator[Path]:
-    for path in map(Path, paths):
-        if path.name == CONFIG and path.is_file():
-            yield path.parent
-        elif (path / CONFIG).is_file():
-            yield path
-
-
-def _fixed(pattern: str) -> str:
+def _fixed(pattern: Path) -> Path:
     """Return the folder that a pattern names before its first wildcard."""
-    parts = Path(pattern).parts
-    return str(Path(*parts[: next(index for index, part in enumerate(parts) if glob.has_magic(part))]))
+    parts = pattern.parts
+    return Path(*parts[: next(index for index, part in enumerate(parts) if glob.has_magic(part))])
 
 
 def load(named: NamedKernels) -> LoadedKernels:

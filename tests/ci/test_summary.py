@@ -85,3 +85,18 @@ def test_what_is_no_report_is_refused(tmp_path, text, capsys):
 def test_a_missing_report_is_said(tmp_path):
     with pytest.raises(BuilderError, match="cannot read"):
         read([tmp_path / "nothing"])
+
+
+def test_the_report_of_several_kernels_says_whose_each_cell_is_and_what_was_refused(tmp_path):
+    report = {"kernels": {"kernels/one": [entry()], "kernels/two": []}, "left-out": {}, "errors": {"bad": "no key"}}
+    (tmp_path / "a").write_text(json.dumps(report), encoding="utf-8")
+    rows = markdown(read([tmp_path / "a"])).splitlines()[2:]
+    assert [row.split(" | ")[0] for row in rows] == ["| `kernels/one: torch-cpu`", "| `bad`"]
+    assert "**failed**: no key" in rows[1]
+
+
+@pytest.mark.parametrize("kernels", [1, {"a": 1}, {"a": [1]}, {"a": [{}]}])
+def test_what_only_looks_like_the_report_of_several_kernels_is_refused(kernels, tmp_path):
+    (tmp_path / "a").write_text(json.dumps({"kernels": kernels, "errors": {}}), encoding="utf-8")
+    with pytest.raises(BuilderError, match="is not the report of `builder build --json`"):
+        read([tmp_path / "a"])
