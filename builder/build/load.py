@@ -17,7 +17,7 @@ from builder.build.loadtest.imports import imported
 from builder.build.sandbox import contents
 from builder.config import Backend, Framework, LoadTestRule
 from builder.errors import BuilderError
-from builder.kernel.source_set import package_directory
+from builder.kernel.source_set import rendered_package
 from builder.wheel.archive import Wheel, unpack
 
 Listener = Callable[[str], None]
@@ -144,8 +144,8 @@ def check_imports(job: BuildJob, scratch: Path, listen: Listener, processes: run
     shutil.rmtree(folder, ignore_errors=True)
     package = folder / job.kernel.config.general.name.module
     for path, content in job.project.files.items():
-        if PurePosixPath(path).is_relative_to(package_directory(job.kernel.config)):
-            target = package / PurePosixPath(path).relative_to(package_directory(job.kernel.config))
+        if PurePosixPath(path).is_relative_to(rendered_package(job.kernel.config)):
+            target = package / PurePosixPath(path).relative_to(rendered_package(job.kernel.config))
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
     _stand_ins(job, package, scratch)
@@ -161,7 +161,7 @@ def _strangers(job: BuildJob) -> tuple[str, ...]:
     folders = (job.site_packages, *job.test_packages.folders)
     known |= {path.name.partition(".")[0] for folder in folders for path in folder.iterdir()}
     files = {path: text for path, text in job.project.files.items() if path.endswith(".py")}
-    own = (text for path, text in files.items() if path.startswith(f"{package_directory(job.kernel.config)}/"))
+    own = (text for path, text in files.items() if path.startswith(f"{rendered_package(job.kernel.config)}/"))
     return tuple(sorted({name for text in own for name in imported(text)} - known))
 
 

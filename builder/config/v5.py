@@ -25,6 +25,7 @@ from builder.config.values import (
     LoadTestRule,
     MacroName,
     MacroValue,
+    PackageRequirement,
     ProjectPath,
     PyExt,
     PythonAbi,
@@ -169,10 +170,9 @@ class Torch:
     stable_abi: Version | Mapping[Backend, Version] | None = None
     """Build against the LibTorch stable ABI of this version: one version for every backend, or a table with an
     entry for each backend that does."""
-    python_abi: PythonAbi | None = None
+    python_abi: PythonAbi | None = field(default=None, metadata={"ours": True})
     """`cpython`: the library may use all of Python's C API, as pybind11 does, and is built once for each Python that
-    torch has; when absent, one library serves every Python. An extension that the public kernel-builder does not
-    read."""
+    torch has; when absent, one library serves every Python."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,6 +321,21 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel:
+    """What the wheel contains and requires besides its library."""
+
+    package: ProjectPath | None = None
+    """Folder of the Python package, as in `"python/gsplat"`; when absent, `torch-ext/<module>` or
+    `tvm-ffi-ext/<module>`. The wheel has it under the name of the module."""
+    requires: tuple[PackageRequirement, ...] = ()
+    """Python packages that the kernel needs, as in `["tokenizers>=0.20"]`: any package of an index, in the form of
+    PEP 508. The wheel requires them, and its load test has them."""
+    data: tuple[ProjectPath, ...] = ()
+    """Files of the Python package that the wheel has besides Python, relative to the project root; an entry may be a
+    glob, as in `["python/gsplat/**/*.json"]`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """A kernel, as its `build.toml` describes it."""
 
@@ -338,6 +353,8 @@ class Config:
     """Compiled components, by name: sources of one backend that are compiled in the same way."""
     sources: Mapping[SourceName, ForeignSource] = field(default_factory=dict)
     """Source trees of other projects, by name; an extension that the public kernel-builder does not read."""
+    wheel: Wheel | None = field(default=None, metadata={"ours": True})
+    """What the wheel contains and requires besides its library."""
     matrix: Matrix | None = None
     """Which cells are built; an extension that the public kernel-builder does not read."""
     build: Build | None = None
@@ -373,6 +390,11 @@ class Config:
         """Return the names of the Python packages that `backend` needs."""
         own = getattr(self.general, backend.value, None)  # not every backend has a table
         return (*self.general.python_depends, *getattr(own, "python_depends", ()))
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Requirements of any Python package, in the order of the file."""
+        return () if self.wheel is None else self.wheel.requires
 
     def kernel_depends(self, backend: Backend) -> tuple[KernelDependency, ...]:
         """Return the kernels of the hub that `backend` needs."""

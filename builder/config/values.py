@@ -267,6 +267,47 @@ class ProjectPath(Text):
         return str.__new__(cls, text)
 
 
+class PackageRequirement(Text):
+    """A requirement of a Python package by name, in the form of PEP 508."""
+
+    __slots__ = ()
+
+    # Necessary, not sufficient: the grammar of PEP 508 is no regular expression to read.
+    pattern = r"[A-Za-z0-9][^\u0000-\u001f@]{0,299}"
+    code = "B054"
+    kind = "a requirement of a Python package"
+    rule = "write its name, and what PEP 508 has after it, as in 'tokenizers>=0.20'"
+
+    @classmethod
+    def matches(cls, text: str) -> bool:
+        """Whether it names a package of an index, and none that a kernel has anyway."""
+        from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  few configs have one
+
+        if not text.isprintable() or not super().matches(text):
+            return False
+        try:
+            return _normalized(Requirement(text).name) not in _REQUIRED_ANYWAY
+        except (InvalidRequirement, RecursionError):
+            return False
+
+    @classmethod
+    def remedy(cls, text: str) -> str | None:
+        """Return what to do about an address, and about what every kernel requires."""
+        if "@" in text or "://" in text:
+            return "name a package of an index, and not an address"
+        name = re.match(r"[A-Za-z0-9._-]*", text)
+        if name is not None and _normalized(name[0]) in _REQUIRED_ANYWAY:
+            return f"leave it out: the wheel requires the '{_normalized(name[0])}' that it was built with"
+        return None
+
+
+_REQUIRED_ANYWAY = frozenset({"torch", "apache-tvm-ffi"})
+
+
+def _normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 class CudaCapability(Text):
     """A CUDA compute capability, such as `9.0a+PTX`."""
 

@@ -29,6 +29,8 @@ class SourceSet:
     root: Path
     paths: tuple[str, ...]
     """POSIX paths, relative to the root, sorted."""
+    shipped: frozenset[str] = frozenset()
+    """Those of the Python package that the wheel has."""
 
     def read(self, path: str) -> bytes:
         """Return the content of a file of the set."""
@@ -38,7 +40,13 @@ class SourceSet:
 
 
 def package_directory(config: Config) -> str:
-    """Return the directory of the Python package, relative to the root."""
+    """Return the directory of the Python package in a kernel, relative to the root."""
+    named = None if config.wheel is None else config.wheel.package
+    return rendered_package(config) if named is None else posixpath.normpath(named)
+
+
+def rendered_package(config: Config) -> str:
+    """Return the directory of the Python package in a rendered project, whatever it is in the kernel."""
     parent = "tvm-ffi-ext" if config.framework is Framework.TVM_FFI else "torch-ext"
     return f"{parent}/{config.general.name.module}"
 
@@ -58,10 +66,11 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
         found.update(_sources(kernel, tree, path, table, problems))
     for path, directory in _include_directories(kernel.config, backend):
         found.update(_headers(kernel, tree, path, directory, problems))
-    found.update(_package(kernel, tree, problems))
+    shipped = frozenset(_package(kernel, tree, problems)) | frozenset(_data(kernel, tree, problems))
+    found.update(shipped)
     if problems:
         raise kernel.source.error(*_without_repeats(kernel, problems))
-    return SourceSet(root=tree.root, paths=tuple(sorted(found)))
+    return SourceSet(root=tree.root, paths=tuple(sorted(found)), shipped=shipped)
 
 
 def expand(
@@ -124,24 +133,26 @@ def _expand(
     kernel: Kernel, tree: Tree, path: KeyPath, entries: Sequence[str], problems: list[Problem]
 ) -> Iterator[str]:
     for number, entry in enumerate(entries):
-        if foreign_path(entry, kernel.config.sources) is not None:
-            continue  # a build fetches it
-        place = (*path, number) if path else ()
-        relative = posixpath.normpath(entry)
-        if not is_glob(relative) or tree.is_file(relative):
-            files: tuple[str, ...] = (relative,)
-        elif kernel.schema < _GLOBS_SINCE:
-            message = f"{quoted(entry)} is a glob, which needs edition {_GLOBS_SINCE}, and no file has that name"
-            problems.append(kernel.source.problem("B034", message, path=place, help="run 'builder update'"))
-            continue
+        if foreign_path(entry, kernel.config.sources) is None:  # else a build fetches it
+            yield from _expand_entry(kernel, tree, (*path, number) if path else (), entry, problems)
+
+
+def _expand_entry(kernel: Kernel, tree: Tree, place: KeyPath, entry: str, problems: list[Problem]) -> Iterator[str]:
+    relative = posixpath.normpath(entry)
+    if not is_glob(relative) or tree.is_file(relative):
+        files: tuple[str, ...] = (relative,)
+    elif kernel.schema < _GLOBS_SINCE:
+        message = f"{quoted(entry)} is a glob, which needs edition {_GLOBS_SINCE}, and no file has that name"
+        problems.append(kernel.source.problem("B034", message, path=place, help="run 'builder update'"))
+        return
+    else:
+        files = _glob(kernel, tree, place, entry, problems)
+    for file in files:
+        problem = _refusal(kernel, tree, place, file)
+        if problem is None:
+            yield file
         else:
-            files = _glob(kernel, tree, place, entry, problems)
-        for file in files:
-            problem = _refusal(kernel, tree, place, file)
-            if problem is None:
-                yield file
-            else:
-                problems.append(problem)
+            problems.append(problem)
 
 
 def _glob(kernel: Kernel, tree: Tree, place: KeyPath, entry: str, problems: list[Problem]) -> tuple[str, ...]:
@@ -217,15 +228,25 @@ def _headers(kernel: Kernel, tree: Tree, place: KeyPath, directory: str, problem
 
 
 def _package(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[str]:
-    place: KeyPath = ("general", "name")
     directory = package_directory(kernel.config)
     module = kernel.config.general.name.module
+    usual = rendered_package(kernel.config)
+    place: KeyPath = ("general", "name") if directory == usual else ("wheel", "package")
+    named = None if kernel.config.wheel is None else kernel.config.wheel.package
+    if directory == "." or ".." in (named or "").split("/"):
+        message = f"{quoted(named or directory)} is no folder below that of the config"
+        problems.append(kernel.source.problem("B032", message, path=place, help="write it as in 'python/relu'"))
+        return
+    if directory != usual and tree.is_directory(usual):
+        message = f"'{usual}' would be the Python package if {quoted(directory)} were not: a wheel has one"
+        problems.append(kernel.source.problem("B056", message, path=place, help=f"move what is in '{usual}'"))
+        return
     if not tree.contains(directory):
         message = f"the Python package {quoted(directory)} leaves the project through a symbolic link"
         problems.append(kernel.source.problem("B031", message, path=place, help="copy the package into the project"))
         return
     if not tree.is_file(f"{directory}/__init__.py"):
-        problems.append(_no_package(kernel, tree, directory))
+        problems.append(_no_package(kernel, tree, directory, place))
         return
     if tree.is_directory(f"{directory}/{module}"):
         message = f"the Python package is nested in itself: '{directory}/{module}'"
@@ -246,19 +267,45 @@ def _package(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[st
         problems.append(_too_many(kernel, place, directory))
 
 
-def _no_package(kernel: Kernel, tree: Tree, directory: str) -> Problem:
+_GENERATED = ("_ops.py", "metadata.json")
+"""Files that every build writes into the package."""
+
+
+def _data(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[str]:
+    wheel = kernel.config.wheel
+    package = f"{package_directory(kernel.config)}/"
+    for number, entry in enumerate(() if wheel is None else wheel.data):
+        place: KeyPath = ("wheel", "data", number)
+        for file in _expand_entry(kernel, tree, place, entry, problems):
+            reason = _why_no_data(file, package)
+            if reason is None:
+                yield file
+            else:
+                message = f"the wheel cannot have {quoted(file)}: {reason}"
+                problems.append(kernel.source.problem("B055", message, path=place, help="leave it out"))
+
+
+def _why_no_data(file: str, package: str) -> str | None:
+    if not file.startswith(package):
+        return f"it is not in the Python package {quoted(package.rstrip('/'))}"
+    if file.endswith(_NEVER_SHIPPED) or "/__pycache__/" in file:
+        return "libraries and bytecode come from the build"
+    return "the build writes a file of this name" if file.removeprefix(package) in _GENERATED else None
+
+
+def _no_package(kernel: Kernel, tree: Tree, directory: str, place: KeyPath) -> Problem:
     parent, module = posixpath.split(directory)
     nested = tree.is_file(f"{directory}/{module}/__init__.py")
     if nested:
         message = f"the Python package is nested in itself: '{directory}/{module}'"
         remedy = f"move the files of '{directory}/{module}' to '{directory}'"
-        return kernel.source.problem("B033", message, path=("general", "name"), help=remedy)
+        return kernel.source.problem("B033", message, path=place, help=remedy)
     message = f"the Python package '{directory}/__init__.py' does not exist"
     packages = [path.parent.name for path in sorted(tree.path(parent).glob("*/__init__.py"))]
     remedy = f"create '{directory}/__init__.py'"
     if packages:
         remedy = f"rename '{parent}/{packages[0]}' to '{directory}', or change the name of the kernel"
-    return kernel.source.problem("B032", message, path=("general", "name"), help=remedy)
+    return kernel.source.problem("B032", message, path=place, help=remedy)
 
 
 def _too_many(kernel: Kernel, place: KeyPath, directory: str) -> Problem:

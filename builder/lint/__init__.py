@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from builder.config import detect, read
+from builder.config import Framework, detect, read
 from builder.config.text import Source
 from builder.config.v5 import EDITION
 from builder.errors import ConfigError, Problem
@@ -55,7 +55,8 @@ def inspect(directory: Path) -> CheckReport:
         found += python_headers.check(kernel)
         found += glibc.check(kernel)
     for package in packages:
-        found += registration.check(package, str(package))
+        of_tvm_ffi = None if kernel is None else kernel.config.framework is Framework.TVM_FFI
+        found += registration.check(package, str(package), root=directory, tvm_ffi=of_tvm_ffi)
     return CheckReport.of(file, edition, found)
 
 

@@ -34,15 +34,6 @@ def check(kernel: Kernel) -> Iterator[Problem]:
             severity="note",
             help="give the option '--load-test' in its place, or keep it where only this builder builds the kernel",
         )
-    if kernel.config.torch is not None and kernel.config.torch.python_abi is not None:
-        yield source.problem(
-            "B140",
-            "the public kernel-builder refuses 'python-abi' in [torch]",
-            path=("torch", "python-abi"),
-            key=True,
-            severity="note",
-            help="register ops with TORCH_LIBRARY_EXPAND where the kernel is built elsewhere, too",
-        )
     if kernel.schema == EDITION:
         yield from _own_keys(kernel)
     for name in kernel.config.sources:

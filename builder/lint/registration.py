@@ -33,11 +33,14 @@ class PythonFile:
     module: Module
 
 
-def check(package: Path, file: str) -> Iterator[Located]:
-    """Read each Python file under `package`, which the user knows as `file`, and judge what it registers."""
+def check(package: Path, file: str, *, root: Path | None = None, tvm_ffi: bool | None = None) -> Iterator[Located]:
+    """Read each Python file under `package`, which the user knows as `file`, and judge what it registers.
+
+    Where the package is not in its usual place, `root` is the folder of the kernel and `tvm_ffi` its framework.
+    """
     parsed = []
     left = _LARGEST_PACKAGE
-    for inside in _python_files(package):
+    for inside in _python_files(package, root or package.parent.parent):
         left -= _size(package / inside)
         if left < 0:
             reason = f"the package has more than {_LARGEST_PACKAGE >> 20} MiB of Python"
@@ -48,12 +51,12 @@ def check(package: Path, file: str) -> Iterator[Located]:
             parsed.append(read)
         else:
             yield read
-    yield from judge(parsed, prefix=PREFIXES[package.parent.name == "tvm-ffi-ext"])
+    yield from judge(parsed, prefix=PREFIXES[package.parent.name == "tvm-ffi-ext" if tvm_ffi is None else tvm_ffi])
 
 
-def _python_files(package: Path) -> Iterator[str]:
+def _python_files(package: Path, root: Path) -> Iterator[str]:
     """Yield the files of a package, but none that a link brings from outside of the project: it is not ours to show."""
-    tree = Tree.of(package.parent.parent)
+    tree = Tree.of(root)
     directory = package.absolute().relative_to(tree.root).as_posix()
     try:
         found = tree.walk(directory)

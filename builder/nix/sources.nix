@@ -155,7 +155,13 @@ let
     ++ concatMap (part: part.include or [ ]) (attrValues (kernel.kernel or { }));
 
   package =
-    kernel: if kernel ? tvm-ffi then "tvm-ffi-ext/${config.module kernel}" else "torch-ext/${config.module kernel}";
+    kernel:
+    if (kernel.wheel or { }) ? package then
+      normal kernel.wheel.package
+    else if kernel ? tvm-ffi then
+      "tvm-ffi-ext/${config.module kernel}"
+    else
+      "torch-ext/${config.module kernel}";
 
   pyext =
     kernel:
@@ -182,6 +188,7 @@ let
     concatMap (sourcesOf root) (tables kernel (_: true))
     ++ concatMap (folder: headersOf (normal folder) ++ links (normal folder)) (includes kernel)
     ++ filter ships (walk root (package kernel))
+    ++ concatMap (expand root) (kernel.wheel.data or [ ])
     ++ links (package kernel)
     ++ [ (named root "build.toml") ];
 

@@ -12,7 +12,7 @@ from builder.config.values import ProjectPath
 from builder.errors import BuilderError
 from builder.kernel import Kernel, source_globs
 from builder.kernel.source_globs import HEADERS
-from builder.kernel.source_set import SourceSet, expand, package_directory, source_set
+from builder.kernel.source_set import SourceSet, expand, package_directory, rendered_package, source_set
 from builder.kernel.tree import Tree
 from builder.matrix import is_noarch, quick, require_backends
 from builder.render import foreign, ops_name, python_api, refusals, values
@@ -94,7 +94,7 @@ def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping
     """Return the kernel with its globs expanded, and the files that its build for a backend reads."""
     files = source_set(kernel, tree=tree)
     kernel = _expanded(kernel, tree, backend)
-    return kernel, {path: files.read(path) for path in _copied(kernel, backend, files)}
+    return kernel, {target: files.read(path) for target, path in _copied(kernel, backend, files)}
 
 
 def _python(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> python_api.Use | None:
@@ -178,7 +178,7 @@ def _project(
 
 def _templates(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
     """Return the rendered files, path -> template."""
-    package = package_directory(kernel.config)
+    package = rendered_package(kernel.config)
     shared = {"pyproject.toml": "_shared/pyproject.toml.j2"}
     if is_noarch(kernel.config, backend):
         return {**shared, f"{package}/_ops.py": "noarch/_ops.py.j2"}
@@ -194,14 +194,18 @@ def _templates(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
     return {**shared, **own}
 
 
-def _copied(kernel: Kernel, backend: Backend, files: SourceSet) -> Iterator[str]:
-    """Return the files of the kernel that its build for one backend reads.
+def _copied(kernel: Kernel, backend: Backend, files: SourceSet) -> Iterator[tuple[str, str]]:
+    """Yield the files of the kernel that its build for one backend reads, each with its path in the project.
 
-    Headers may be anyone's, since sources include what is not listed; other sources are those of the backend.
+    Headers may be anyone's, since sources include what is not listed; other sources are those of the backend. The
+    Python package has one place in all projects.
     """
-    package = f"{package_directory(kernel.config)}/"
+    package, inside = package_directory(kernel.config), rendered_package(kernel.config)
     noarch = is_noarch(kernel.config, backend)
     compiled = set() if noarch else {path for entries in values.source_lists(kernel, backend) for path in entries}
     for path in files.paths:
-        if path.startswith(package) or (not noarch and (path in compiled or path.endswith(HEADERS))):
-            yield path
+        in_place = package == inside and path.startswith(f"{package}/")
+        if package != inside and path in files.shipped:
+            yield f"{inside}{path.removeprefix(package)}", path
+        if in_place or (not noarch and (path in compiled or path.endswith(HEADERS))):
+            yield path, path

@@ -60,8 +60,9 @@ def urls(config: Config) -> tuple[tuple[str, str], ...]:
 
 
 def python_depends(config: Config, backend: Backend) -> tuple[str, ...]:
-    """Return the distributions that the kernel imports on `backend`."""
-    return tuple(dict.fromkeys(dependencies.requirement(name) for name in config.python_depends(backend)))
+    """Return the requirements of what the kernel imports on `backend`."""
+    named = (dependencies.requirement(name) for name in config.python_depends(backend))
+    return tuple(dict.fromkeys((*named, *config.requires)))
 
 
 def _kernel(kernel: KernelDependency) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from builder.config import Backend, Config, Framework, Version, dependencies, libraries
 from builder.kernel import Kernel
-from builder.kernel.source_set import package_directory
+from builder.kernel.source_set import rendered_package
 from builder.render import arguments, calls, foreign, header_libraries, package_metadata
 from builder.render.python_api import INSTALL, REMEDY, Use
 
@@ -62,7 +62,7 @@ def of(
         "name_everywhere": found.name_in is None,
         "noarch": noarch,
         "ops": ops,
-        "package": package_directory(config),
+        "package": rendered_package(config),
         "py_api": "py3" if python is None else "cp39",
         "python": {} if python is None else _python(python),
         "python_module": found.module and config.of_each_python(backend),

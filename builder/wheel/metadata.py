@@ -10,7 +10,7 @@ from packaging.version import Version
 from builder import __version__
 from builder.config import Config, dependencies, libraries
 from builder.matrix import Cell
-from builder.render.package_metadata import framework_requirement, urls
+from builder.render.package_metadata import framework_requirement, python_depends, urls
 from builder.wheel.archive import Bytes
 from builder.wheel.digest import digests
 
@@ -39,8 +39,8 @@ def _license(text: str) -> tuple[str, str]:
 
 
 def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[str, ...]:
-    """Return what must be installed with the wheel: the framework its ABI fits, and `python-depends`."""
-    packages = [dependencies.requirement(name) for name in config.python_depends(cell.backend)]
+    """Return what must be installed with the wheel: the framework its ABI fits, and what build.toml names."""
+    packages = [*python_depends(config, cell.backend)]
     if not cell.noarch:
         packages += libraries.requirements(config.libraries(cell.backend), config.framework, cell.toolkit)
     return (_framework_requirement(cell, framework_version), *dict.fromkeys(packages))

@@ -94,4 +94,4 @@ def test_sources_that_are_missing_say_nothing_of_the_key(check, tmp_path):
 def test_the_public_kernel_builder_reads_no_such_key(check, tmp_path, capsys):
     check(MODULE, key=KEY)
     assert run(["check", str(tmp_path), "--format", "json"]) == 0
-    assert "B140" in capsys.readouterr().out
+    assert "B130" in capsys.readouterr().out
