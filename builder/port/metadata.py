@@ -1,7 +1,7 @@
 """The name, version and license of a project, each with where it was found."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,12 +47,15 @@ class Metadata:
     data: tuple[str, ...] = ()
 
 
-def of(setup: SetupCall | None, root: Path, extensions: Iterable[str], todo: Todo) -> Metadata:
-    """Return what a project says of itself, by `setup()` and by `pyproject.toml`."""
+def of(setup: SetupCall | None, root: Path, extensions: Mapping[str, bool], todo: Todo) -> Metadata:
+    """Return what a project says of itself, by `setup()` and by `pyproject.toml`.
+
+    `extensions` says of each whether it makes a Python module.
+    """
     call = setup or SetupCall(at="")
     project = _project(root)
     name = _name(call, project, root, todo)
-    package = _package(call, root, name.value, tuple(extensions), todo)
+    package = _package(call, root, name.value, extensions, todo)
     depends, requires = _requirements(call, project, todo)
     return Metadata(
         name=name,
@@ -157,7 +160,7 @@ def _requirements(call: SetupCall, project: Mapping[str, Any], todo: Todo) -> tu
     return tuple(depends), tuple(requires)
 
 
-def _package(call: SetupCall, root: Path, name: str, extensions: tuple[str, ...], todo: Todo) -> str | None:
+def _package(call: SetupCall, root: Path, name: str, extensions: Mapping[str, bool], todo: Todo) -> str | None:
     """Return the folder of the Python package, and tell a person what else there is."""
     tops = dict.fromkeys(package.partition(".")[0] for package in call.lists.get("packages", ()))
     folders = {top: _folder(call, top) for top in tops}
@@ -172,10 +175,11 @@ def _package(call: SetupCall, root: Path, name: str, extensions: tuple[str, ...]
         todo.add(f"a wheel has one Python package: {', '.join(others)} is left out", at=call.at)
     if not words.has("wheel", "package"):
         todo.add(f"move the Python package {there[wanted]}/ to torch-ext/{module}/", at=call.at)
-    for extension in extensions:
+    for extension, is_module in extensions.items():
+        what = "module" if is_module else "ops"
         last = extension.rpartition(".")[2] if extension.startswith(f"{wanted}.") else extension
         for file, line in source_facts.imports_of(root, last, _below(call, root, wanted)):
-            todo.add(f"import what '{extension}' was from '._ops'", at=f"{file}:{line}")
+            todo.add(f"in place of '{extension}', import '{what}' from the package's '_ops'", at=f"{file}:{line}")
     return there[wanted]
 
 

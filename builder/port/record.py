@@ -1,6 +1,10 @@
 """Run a `setup.py` in a sandbox for each machine that it might see, and return what was recorded."""
 
+import contextlib
+import os
 import shutil
+import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -17,14 +21,16 @@ from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.port import machine, submodules
 from builder.port.recording import Recording, Run, decode
 from builder.port.settings import Setting, settings
-from builder.run import Limits, kill_group
+from builder.run import Limits
 
 _RECORDER = Path(__file__).with_name("recorder")
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from _recorder.script import main; main(sys.argv[2])"
-LEFT_OUT = shutil.ignore_patterns(".git", ".hg", ".venv", "venv", "__pycache__", "*.egg-info", "node_modules")
+_OUTPUTS = shutil.ignore_patterns(".git", ".hg", ".venv", "venv", "__pycache__", "*.egg-info", "node_modules")
 _LARGEST = 1 << 30
 """Bytes of a tree that is copied for the runs."""
 _MEMORY, _FILE = 4 << 30, 256 << 20
+_PATIENCE = 1.0
+"""Seconds to wait for the last output of what was ended."""
 _OUTPUT = 16 << 10
 """Bytes of the output of a run that are kept."""
 _MOST_PRETENDED = 12
@@ -91,7 +97,7 @@ def _refuse_large(directory: Path) -> None:
 def _files(directory: Path) -> Iterator[Path]:
     """Yield the files that are copied."""
     names = [path.name for path in directory.iterdir()]
-    left_out = LEFT_OUT(str(directory), names)
+    left_out = _left_out(str(directory), names)
     for name in sorted(set(names) - left_out):
         path = directory / name
         if path.is_dir() and not path.is_symlink():
@@ -118,13 +124,13 @@ class _Recorder:
         self._pretended: list[str] = []
         self._absent = submodules.absent(directory)
         lib = scratch / "lib"
-        shutil.copytree(_RECORDER, lib / "_recorder", ignore=LEFT_OUT)
-        shutil.copytree(_packaging(), lib / "packaging", ignore=LEFT_OUT)
+        shutil.copytree(_RECORDER, lib / "_recorder", ignore=_OUTPUTS)
+        shutil.copytree(_packaging(), lib / "packaging", ignore=_OUTPUTS)
         self._fresh = False
 
     def all(self, among: tuple[Setting, ...]) -> Recording:
         runs = tuple(self._run(setting) for setting in among)
-        return Recording(runs=runs, pretended=tuple(self._pretended), absent=self._absent)
+        return Recording(runs=runs, pretended=tuple(self._pretended), absent=self._absent, given=tuple(self._variables))
 
     def _run(self, setting: Setting) -> Run:
         """Run once, and again with a stand-in for each module that is not here."""
@@ -144,7 +150,7 @@ class _Recorder:
         tree = self._scratch / "tree"
         if not self._fresh:
             shutil.rmtree(tree, ignore_errors=True)
-            shutil.copytree(self._directory, tree, symlinks=True, ignore=LEFT_OUT)
+            copy(self._directory, tree)
             self._before = machine.state(tree)
         inside = CANONICAL if self._sandboxed else self._scratch
         environment = machine.make(setting, self._scratch, inside, pretended=self._pretended, believed=self._absent)
@@ -189,40 +195,58 @@ class _Recorder:
 
 
 def _follow(argv: list[str], environment: Mapping[str, str], seconds: float) -> tuple[str, bool]:
-    """Run a command, keep the end of its output, and end it after some time."""
-    with subprocess.Popen(
-        argv,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:
-        Limits(seconds=seconds, memory=_MEMORY, file=_FILE).hold(process.pid)
-        kept = bytearray()
-        reader = threading.Thread(target=_keep_end, args=(process, kept), daemon=True)
-        reader.start()
-        try:
-            process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            return "", True
-        finally:
-            _end(process)
-            reader.join(timeout=1)
+    """Run a command, keep the end of its output, and end it after some time, with what it started."""
+    output, end = os.pipe()
+    kept = bytearray()
+    process = subprocess.Popen(
+        argv, env=dict(environment), stdin=subprocess.DEVNULL, stdout=end, stderr=end, start_new_session=True
+    )
+    os.close(end)
+    Limits(seconds=seconds, memory=_MEMORY, file=_FILE).hold(process.pid)
+    # It is left behind where something that got away still holds the other end.
+    reader = threading.Thread(target=_keep_end, args=(output, kept), daemon=True)
+    reader.start()
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return "", True
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        reader.join(timeout=_PATIENCE)
     return kept.decode(errors="replace"), False
 
 
-def _keep_end(process: subprocess.Popen[bytes], kept: bytearray) -> None:
-    while process.stdout is not None and (chunk := process.stdout.read1(1 << 16)):  # type: ignore[attr-defined]
+def _keep_end(output: int, kept: bytearray) -> None:
+    while chunk := os.read(output, 1 << 16):
         kept += chunk
         del kept[:-_OUTPUT]
+    os.close(output)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command and what it started."""
-    if process.poll() is None:
-        kill_group(process)  # type: ignore[arg-type]
-        process.wait()
+def copy(directory: Path, target: Path) -> None:
+    """Copy a project without what was built, downloaded or is no file.
+
+    Raises:
+        BuilderError: something of it cannot be read.
+    """
+    try:
+        shutil.copytree(directory, target, symlinks=True, ignore=_left_out)
+    except OSError as error:
+        first = error.args[0][0] if isinstance(error, shutil.Error) else (error.filename, None, error.strerror)
+        raise BuilderError(
+            f"'{first[0]}' cannot be copied: {first[2]}", help="port a clean checkout that you can read"
+        ) from None
+
+
+def _left_out(folder: str, names: list[str]) -> set[str]:
+    found = _OUTPUTS(folder, names)
+    for name in names:
+        mode = os.lstat(os.path.join(folder, name)).st_mode  # noqa: PTH118  what copytree passes
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
+            found.add(name)
+    return found
 
 
 def _packaging() -> Path:

@@ -82,6 +82,8 @@ class Recording:
     """Modules that are not here and were answered by stand-ins."""
     absent: tuple[str, ...] = ()
     """Folders of submodules that were not fetched."""
+    given: tuple[str, ...] = ()
+    """Names of the variables that `setup.py` was given."""
 
     @property
     def main(self) -> tuple[Run, ...]:

@@ -9,7 +9,9 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MUL
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PYBIND = re.compile(r"^[ \t]*(PYBIND11_MODULE|NB_MODULE|PyMODINIT_FUNC)\b", re.MULTILINE)
 _LIBRARY = re.compile(r"^[ \t]*(TORCH_LIBRARY|STABLE_TORCH_LIBRARY|TORCH_LIBRARY_EXPAND)\b", re.MULTILINE)
-_IMPORT = "^[ \t]*(?:import|from)[ \t]+{name}\\b"
+_IMPORT = (
+    r"^[ \t]*(?:(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+[^#\n]*\b{name}\b|from[ \t]+(?:[\w.]*\.)?{name}[ \t]+import\b)"
+)
 _MOST = 20_000
 _FEWEST = 4
 """Files that are named one by one; more of them by a glob that names no other."""

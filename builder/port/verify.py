@@ -1,7 +1,6 @@
 """Compare the compile lines of a config with those of its `setup.py`, file by file."""
 
 import re
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from builder.kernel.source_set import package_directory
 from builder.matrix import rows
 from builder.port import commands, conditions, configure, submodules
 from builder.port.lines import GPU, Line, normal, of_run
-from builder.port.record import LEFT_OUT, record
+from builder.port.record import copy, record
 from builder.port.recording import Recording, Run
 from builder.port.settings import Setting, facts, settings, standard
 
@@ -96,7 +95,7 @@ def machines(backends: Iterable[Backend]) -> Iterator[tuple[Backend, Setting]]:
 
 def _copy(directory: Path, target: Path) -> Kernel:
     """Return a copy of a kernel; a Python package that is not there yet is an empty one."""
-    shutil.copytree(directory, target, symlinks=True, ignore=LEFT_OUT)
+    copy(directory, target)
     package = target / package_directory(load(target).config)
     if not package.is_dir():
         package.mkdir(parents=True)

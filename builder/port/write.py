@@ -25,6 +25,8 @@ TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {
 
 REGISTER_EXTENSION(TORCH_EXTENSION_NAME)
 """
+_LONGEST = 160
+"""Characters of what a failure says that are shown in a list."""
 _BINDING = "torch-ext/torch_binding.cpp"
 
 
@@ -51,7 +53,7 @@ def port(recording: Recording, root: Path) -> Ported:
     todo = Todo()
     parts = tuple(part.parts(recording, root, todo))
     compiled = draft.compiled(recording, parts)
-    said = metadata.of(best.setup, root, [extension.name for extension in best.extensions], todo)
+    said = metadata.of(best.setup, root, {each.extension.name: each.needs_python for each in parts}, todo)
     entries = (entry for include in compiled.include for entry in include)
     included = frozenset(entry.partition(":")[0] for entry in entries if ":" in entry)
     sources = tuple(submodules.sources(root, included, todo))
@@ -107,7 +109,8 @@ def _remedy(recording: Recording) -> str:
 
 def _variables(recording: Recording) -> list[str]:
     found = {name: place for run in recording.runs for name, place in run.variables.items()}
-    return [f"{name} ({place})" for name, place in sorted(found.items()) if not name.startswith(_USUAL)]
+    usual = (*_USUAL, *recording.given)
+    return [f"{name} ({place})" for name, place in sorted(found.items()) if not name.startswith(usual)]
 
 
 _USUAL = (
@@ -136,7 +139,8 @@ def _say_runs(recording: Recording, todo: Todo) -> None:
     for run in recording.runs:
         without = run.setting.cuda is None and run.setting.hip is None
         if run.failure is not None and not (without and recording.main):  # a kernel for GPUs alone
-            todo.add(f"with {run.setting.name}, {run.failure}", at=run.at)
+            shown = run.failure if len(run.failure) <= _LONGEST else f"{run.failure[:_LONGEST]}…"
+            todo.add(f"with {run.setting.name}, {shown}", at=run.at)
         for event in run.events:
             if not event.text.startswith(("/tmp/builder/", "<", "nvcc", "hipcc")) and "nvcc" not in event.text:  # noqa: S108
                 todo.add(f"{_said(event.kind)} {event.text}", at=event.at)

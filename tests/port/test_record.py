@@ -1,5 +1,8 @@
 """What a setup.py asks for is recorded, whatever it does besides."""
 
+import os
+import time
+
 import pytest
 
 from builder.build import sandbox
@@ -189,6 +192,20 @@ def test_what_it_writes_stays_in_a_copy_that_the_next_run_does_not_see(tmp_path)
     assert runs[0].written == ("made.cu",)
     assert not (tmp_path / "made.cu").exists()
     assert (tmp_path / "csrc/scale.h").exists()
+
+
+def test_a_process_that_gets_away_does_not_hold_the_command(tmp_path):
+    text = "import subprocess\nsubprocess.Popen(['sleep', '20'], start_new_session=True)\n" + SIMPLE
+    start = time.monotonic()
+    (run,) = recorded(tmp_path, text).runs
+    assert run.failure is None
+    assert time.monotonic() - start < 15
+
+
+def test_what_is_no_file_is_not_copied(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "gone").symlink_to("/nowhere")
+    assert recorded(tmp_path, SIMPLE).runs[0].failure is None
 
 
 def test_a_result_that_was_forged_is_refused(tmp_path):

@@ -155,8 +155,9 @@ def test_what_no_key_says_remains_with_its_line(tmp_path, change, line):
 
 
 def test_python_files_that_import_the_extension_are_named(tmp_path):
-    files = {"scale_it/__init__.py": "import torch\nfrom _C import scale\n"}
-    assert any(line.startswith("scale_it/__init__.py:2: ") for line in said(ported(tmp_path, SIMPLE, files=files)))
+    files = {"scale_it/__init__.py": "import torch\nfrom scale_it import _C\n"}
+    line = "scale_it/__init__.py:2: in place of 'scale_it._C', import 'ops' from the package's '_ops'"
+    assert line in said(ported(tmp_path, SIMPLE, files=files))
 
 
 def test_headers_beside_sources_are_listed_and_many_sources_are_a_glob(tmp_path):
@@ -248,3 +249,9 @@ def test_macros_of_both_compilers_are_defines_and_others_stay_flags(tmp_path):
     (component,) = found.config.kernel.values()
     assert component.defines == {"WIDTH": 4, "WITH_X": True}
     assert "-DONLY_GPU=a\\,b" in component.cuda_flags
+
+
+def test_a_variable_that_was_given_is_not_said_to_be_missing(tmp_path):
+    text = "import os\nos.getenv('GIVEN'), os.getenv('OTHER')\n" + SIMPLE
+    found = port(recorded(tmp_path, text, variables={"GIVEN": "1"}), tmp_path)
+    assert "setup.py reads variables; it was run without them: OTHER (setup.py:2)" in said(found)

@@ -70,7 +70,7 @@ def _message(error: BaseException) -> str:
 
 
 def _ended(how: str, notes: Notes, error: BaseException, message: str) -> dict[str, Any]:
-    lines = message.splitlines()
+    lines = message.replace(sys.executable, "python").splitlines()
     return {"ended": how, "message": (lines[0] if lines else "")[:_LONGEST], "at": notes.place_of(error)}
 
 
