@@ -82,7 +82,7 @@ def _rocm(kernel: Kernel, path: KeyPath, archs: tuple[str, ...] | None) -> Itera
     lost = architectures.rocm(archs).lost
     for index, arch in enumerate(archs):
         if arch in lost:
-            guess = nearest(arch, supported)
+            guess = nearest(arch, architectures.facts()["rocm"]["targets"])
             yield kernel.source.problem(
                 "B112",
                 f"no supported ROCm compiles for '{arch}': it is left out",

@@ -88,15 +88,15 @@ def rocm(requested: tuple[str, ...] | None, only: tuple[str, ...] = ()) -> Archi
 
     With `only`, the GPUs of a quick build, those of them alone.
     """
-    supported = tuple(facts()["rocm"]["archs"])
+    supported, targets = facts()["rocm"]["archs"], facts()["rocm"]["targets"]
     if only:
         full = rocm(requested).compiled
         return _quick({gpu: gpu if gpu in full else None for gpu in only})
     if requested is None:
         return Architectures(compiled=_sorted(supported))
     return Architectures(
-        compiled=_sorted(arch for arch in requested if arch in supported),
-        lost=_sorted(arch for arch in requested if arch not in supported),
+        compiled=_sorted(arch for arch in requested if arch in targets),
+        lost=_sorted(arch for arch in requested if arch not in targets),
     )
 
 

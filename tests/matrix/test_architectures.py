@@ -86,6 +86,11 @@ def test_rocm_takes_the_plain_intersection_in_natural_order():
     assert selection == architectures.Architectures(compiled=("gfx90a", "gfx1100"), lost=("gfx9999",))
 
 
+def test_a_gpu_of_amd_that_no_kernel_gets_by_itself_is_compiled_where_it_is_named():
+    assert "gfx1151" not in architectures.rocm(None).compiled
+    assert architectures.rocm(("gfx1151",)) == architectures.Architectures(compiled=("gfx1151",))
+
+
 def test_rocm_without_a_request_compiles_all():
     assert set(architectures.rocm(None).compiled) == set(architectures.facts()["rocm"]["archs"])
 
