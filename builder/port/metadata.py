@@ -13,8 +13,8 @@ from builder import toml
 from builder.config import dependencies
 from builder.config.dependency_names import PythonDependency
 from builder.config.license import problem_of
-from builder.config.values import GitUrl, InvalidValueError, KernelName
-from builder.port import source_facts, words
+from builder.config.values import GitUrl, InvalidValueError, KernelName, PackageRequirement, ProjectPath
+from builder.port import source_facts
 from builder.port.recording import SetupCall
 from builder.port.todo import Todo
 from builder.wording import listed
@@ -63,7 +63,7 @@ def of(setup: SetupCall | None, root: Path, extensions: Mapping[str, bool], todo
         license=_license(call, project, root, todo),
         upstream=_upstream(call, project),
         python_depends=depends,
-        package=package if words.has("wheel", "package") else None,
+        package=package,
         requires=requires,
         data=tuple(_data(call, root, package, todo)),
     )
@@ -151,7 +151,7 @@ def _requirements(call: SetupCall, project: Mapping[str, Any], todo: Todo) -> tu
             continue
         if name in PythonDependency.names() and not requirement.specifier:
             depends.append(str(name))
-        elif words.has("wheel", "requires"):
+        elif PackageRequirement.matches(str(requirement)):
             requires.append(str(requirement))
         else:
             unsaid.append(text)
@@ -164,7 +164,7 @@ def _package(call: SetupCall, root: Path, name: str, extensions: Mapping[str, bo
     """Return the folder of the Python package, and tell a person what else there is."""
     tops = dict.fromkeys(package.partition(".")[0] for package in call.lists.get("packages", ()))
     folders = {top: _folder(call, top) for top in tops}
-    there = {top: folder for top, folder in folders.items() if (root / folder).is_dir()}
+    there = {top: folder for top, folder in folders.items() if (root / folder / "__init__.py").is_file()}
     module = name.replace("-", "_")
     wanted = module if module in there else next(iter(there), None)
     if wanted is None:
@@ -173,12 +173,9 @@ def _package(call: SetupCall, root: Path, name: str, extensions: Mapping[str, bo
     others = [top for top in there if top != wanted]
     if others:
         todo.add(f"a wheel has one Python package: {', '.join(others)} is left out", at=call.at)
-    if not words.has("wheel", "package"):
-        todo.add(f"move the Python package {there[wanted]}/ to torch-ext/{module}/", at=call.at)
     for extension, is_module in extensions.items():
         what = "module" if is_module else "ops"
-        last = extension.rpartition(".")[2] if extension.startswith(f"{wanted}.") else extension
-        for file, line in source_facts.imports_of(root, last, _below(call, root, wanted)):
+        for file, line in source_facts.imports_of(root, extension, _below(call, root, wanted)):
             todo.add(f"in place of '{extension}', import '{what}' from the package's '_ops'", at=f"{file}:{line}")
     return there[wanted]
 
@@ -199,20 +196,24 @@ def _folder(call: SetupCall, package: str) -> str:
 
 
 def _data(call: SetupCall, root: Path, package: str | None, todo: Todo) -> Iterator[str]:
+    """Yield the globs of files that the package has besides Python; those of other folders are told to a person."""
     unsaid: list[str] = []
     for name, globs in sorted(call.package_data.items()):
         for pattern in globs:
-            folder = _folder(call, name) if name else package or "."
-            path = f"{folder}/{pattern}"
-            if pattern.endswith((".py", ".pyi", "py.typed")) or not any(root.glob(path) if _is_plain(path) else ()):
+            path = f"{_folder(call, name) if name else package or '.'}/{pattern}"
+            if pattern.endswith((".py", ".pyi")) or not _names_files(root, path):
                 continue
-            if words.has("wheel", "data"):
+            if package is not None and path.startswith(f"{package}/"):
                 yield path
             else:
                 unsaid.append(path)
     if unsaid:
-        todo.add(f"the wheel has {listed(unsaid)}, which no key says", at=call.at)
+        todo.add(f"the wheel has {listed(unsaid)}, which is not in its package", at=call.at)
 
 
-def _is_plain(path: str) -> bool:
-    return not path.startswith("/") and ".." not in path.split("/")
+def _names_files(root: Path, path: str) -> bool:
+    try:
+        ProjectPath(path)
+    except InvalidValueError:
+        return False
+    return ".." not in path.split("/") and any(each.is_file() for each in root.glob(path))

@@ -9,9 +9,6 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MUL
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PYBIND = re.compile(r"^[ \t]*(PYBIND11_MODULE|NB_MODULE|PyMODINIT_FUNC)\b", re.MULTILINE)
 _LIBRARY = re.compile(r"^[ \t]*(TORCH_LIBRARY|STABLE_TORCH_LIBRARY|TORCH_LIBRARY_EXPAND)\b", re.MULTILINE)
-_IMPORT = (
-    r"^[ \t]*(?:(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+[^#\n]*\b{name}\b|from[ \t]+(?:[\w.]*\.)?{name}[ \t]+import\b)"
-)
 _MOST = 20_000
 _FEWEST = 4
 """Files that are named one by one; more of them by a glob that names no other."""
@@ -107,10 +104,14 @@ def header_globs(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def imports_of(root: Path, module: str, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield the lines of Python files, in the folders of packages, that import a module."""
-    pattern = re.compile(_IMPORT.format(name=re.escape(module)), re.MULTILINE)
-    for package in packages:
-        for path in sorted((root / package).glob("*.py")):
+    """Yield the lines of Python files, in the folders of packages, that import a module by its whole name."""
+    package, _, last = module.rpartition(".")
+    ways = [rf"import[ \t]+(?:[^#\n]*,[ \t]*)?{re.escape(module)}\b", rf"from[ \t]+{re.escape(module)}[ \t]+import\b"]
+    if package:
+        ways.append(rf"from[ \t]+(?:{re.escape(package)}|\.+)[ \t]+import[ \t]+[^#\n]*\b{re.escape(last)}\b")
+    pattern = re.compile(rf"^[ \t]*(?:{'|'.join(ways)})", re.MULTILINE)
+    for folder in packages:
+        for path in sorted((root / folder).glob("*.py")):
             text = read(root, path.relative_to(root).as_posix())
             for found in pattern.finditer(text):
                 yield path.relative_to(root).as_posix(), text.count("\n", 0, found.start()) + 1

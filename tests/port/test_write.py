@@ -205,9 +205,7 @@ def test_nothing_is_overwritten_unless_forced(tmp_path):
 def test_the_files_that_are_named_are_there(tmp_path):
     found = ported(tmp_path, SIMPLE)
     write(found, tmp_path, force=False)
-    (tmp_path / "torch-ext/scale_it").mkdir(parents=True)
-    (tmp_path / "torch-ext/scale_it/__init__.py").touch()
-    assert "csrc/scale.h" in source_set(load(tmp_path)).paths
+    assert {"csrc/scale.h", "scale_it/__init__.py"} <= set(source_set(load(tmp_path)).paths)
 
 
 def test_a_setup_that_always_fails_is_one_error_with_its_line_and_its_variables(tmp_path):
@@ -255,3 +253,22 @@ def test_a_variable_that_was_given_is_not_said_to_be_missing(tmp_path):
     text = "import os\nos.getenv('GIVEN'), os.getenv('OTHER')\n" + SIMPLE
     found = port(recorded(tmp_path, text, variables={"GIVEN": "1"}), tmp_path)
     assert "setup.py reads variables; it was run without them: OTHER (setup.py:2)" in said(found)
+
+
+def test_the_package_its_requirements_and_its_data_are_those_of_the_wheel(tmp_path):
+    wanted = ["torch>=2", "einops", "ninja", "rich>=12; python_version<'4'", "apache-tvm-ffi<1", "x @ https://x.org/x"]
+    data = {"scale_it": ["*.json", "py.typed", "none/*"]}
+    text = SIMPLE.replace("packages", f"package_data={data},\n    install_requires={wanted},\n    packages")
+    found = ported(tmp_path, text, files={"scale_it/a.json": "{}", "scale_it/py.typed": ""})
+    assert found.config.general.python_depends == ("einops",)
+    assert found.config.wheel.package == "scale_it"
+    assert found.config.wheel.requires == ('rich>=12; python_version < "4"',)
+    assert found.config.wheel.data == ("scale_it/*.json", "scale_it/py.typed")
+    line = "setup.py:5: the package requires 'apache-tvm-ffi<1', 'x @ https://x.org/x', which no key says"
+    assert line in said(found)
+
+
+def test_several_packages_are_told_to_a_person(tmp_path):
+    text = SIMPLE.replace('packages=["scale_it"]', 'packages=["scale_it", "scale_it.ops", "other"]')
+    files = {"scale_it/ops/__init__.py": "", "other/__init__.py": ""}
+    assert "setup.py:5: a wheel has one Python package: other is left out" in said(ported(tmp_path, text, files=files))
