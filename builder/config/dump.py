@@ -53,14 +53,15 @@ def _tables(header: tuple[str, ...], kind: Kind, value: Any) -> Iterator[tuple[t
                 yield header, [f"{_key(key)} = {_inline(kind.value, entry)}" for key, entry in value.items()]
         case Tagged():
             tag = f"{kind.tag} = {toml.spelled(str(getattr(value, kind.tag)))}"
-            ((_, lines),) = _tables(header, Record(type(value)), value)
+            (_, lines), *below = _tables(header, Record(type(value)), value)
             yield header, [tag, *lines]
+            yield from below
         case Record():
-            below = [item for item in shape.fields(kind.type) if _is_table(item.kind) and _given(item, value)]
+            inner = [item for item in shape.fields(kind.type) if _is_table(item.kind) and _given(item, value)]
             rest = [item for item in shape.fields(kind.type) if not _is_table(item.kind) and _given(item, value)]
             lines = [f"{item.key} = {_inline(item.kind, getattr(value, item.name))}" for item in rest]
             yield header, lines
-            for item in below:
+            for item in inner:
                 yield from _tables(header if item.rest else (*header, item.key), item.kind, getattr(value, item.name))
         case Array() | Choice() | Constant() | OneOf() | Scalar():
             raise TypeError(f"{kind} is not a table")

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from builder.config.conditions import When
 from builder.config.foreign import SourceName, foreign_path, require_path
 from builder.config.text import KeyPath
-from builder.config.v5 import Config
-from builder.config.values import InvalidValueError
+from builder.config.v5 import Component, Config
+from builder.config.values import Backend, CudaCapability, InvalidValueError, RocmArch
 from builder.wording import listed, nearest, quoted
 
 
@@ -13,6 +14,26 @@ def check(config: Config) -> Iterator[InvalidValueError]:
     """Yield what breaks a rule, each with its place."""
     if config.sources:
         yield from _foreign(config)
+    for name, part in config.kernel.items():
+        if part.when is not None:
+            yield from _condition(config, ("kernel", name, "when"), part, part.when)
+
+
+def _condition(config: Config, path: KeyPath, part: Component, when: When) -> Iterator[InvalidValueError]:
+    """Refuse entries that never hold, whatever a cell is."""
+    backend = part.backend
+    if when.cuda is not None and backend is not Backend.CUDA:
+        message = f"'cuda' never holds in a component of '{backend}'"
+        yield InvalidValueError(message, code="B042", path=(*path, "cuda"), help="remove it")
+    if when.torch is not None and config.torch is None:
+        message = "'torch' never holds in a kernel that is built without torch"
+        yield InvalidValueError(message, code="B042", path=(*path, "torch"), help="remove it")
+    kinds = {Backend.CUDA: CudaCapability, Backend.ROCM: RocmArch}
+    for arch in when.archs:
+        if backend not in kinds or not kinds[backend].matches(arch):
+            message = f"'{arch}' never holds in a component of '{backend}'"
+            remedy = "write one of its architectures" if backend in kinds else "remove it"
+            yield InvalidValueError(message, code="B042", path=(*path, "arch"), help=remedy)
 
 
 def entries(config: Config) -> Iterator[tuple[KeyPath, str]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar, Literal
 
+from builder.config.conditions import When
 from builder.config.dependency_names import (
     CudaPythonDependency,
     Dependency,
@@ -228,6 +229,8 @@ class Component:
     """Include directories, relative to the project root; the headers in them need not be listed in `src`."""
     cxx_flags: tuple[str, ...] = ()
     """Compiler flags for C++ sources only."""
+    when: When | None = field(default=None, metadata={"ours": True})
+    """In which cells the component is compiled: where every entry holds. Elsewhere it is left out."""
     defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
     """Macros of every source, whatever its language: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""

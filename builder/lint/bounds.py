@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 
 from builder.config import Backend, Version
+from builder.config.v5 import Component
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.matrix import rows
+from builder.matrix import Row, rows
+from builder.matrix.conditions import Place, unmet
+from builder.matrix.rules import minor
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:
@@ -16,6 +19,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
     if config.general.cuda is not None:
         yield from _crossed(kernel, ("general", "cuda"), config.general.cuda.minver, config.general.cuda.maxver)
     yield from _stable_abi(kernel)
+    yield from _conditions(kernel)
     toolkits = [Version(row.toolkit) for row in rows() if row.backend is Backend.CUDA and row.toolkit is not None]
     for name, component in config.components(Backend.CUDA).items():
         minver = getattr(component, "cuda_minver", None)
@@ -27,6 +31,26 @@ def check(kernel: Kernel) -> Iterator[Problem]:
                 severity="warning",
                 help=f"the newest is {max(toolkits)}",
             )
+
+
+def _conditions(kernel: Kernel) -> Iterator[Problem]:
+    """Find conditions that hold in no cell of the whole matrix."""
+    for name, part in kernel.config.kernel.items():
+        reasons = [_why_not(part, row) for row in rows() if row.backend is part.backend]
+        if part.when is not None and reasons and all(reasons):
+            yield kernel.source.problem(
+                "B131",
+                f"the 'when' of component '{name}' holds in no row of the build matrix: no cell has the component",
+                path=("kernel", name, "when"),
+                severity="warning",
+                help=f"for one row, {reasons[-1]}",
+            )
+
+
+def _why_not(part: Component, row: Row) -> str:
+    toolkit = None if row.toolkit is None else minor(row.toolkit)
+    why = unmet(part, Place(toolkit=toolkit, torch=row.torch, system=row.system))
+    return "" if why is None else why.message
 
 
 def _crossed(kernel: Kernel, table: tuple[str, ...], low: Version | None, high: Version | None) -> Iterator[Problem]:

@@ -4,17 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from builder.config import Backend, Config, Framework, Version
+from builder.config.v5 import Component
 from builder.errors import BuilderError
+from builder.matrix.conditions import Place, unmet
 from builder.matrix.rules import SETS, BackendRequest, Exclusion, KeyPath, Row, is_noarch, left_out, minor, rows
 from builder.matrix.variant import Variant
 from builder.wording import nearest
 
 __all__ = [
     "SETS",
+    "AbsentComponent",
     "Cell",
     "Decision",
     "KeyPath",
     "Row",
+    "absent",
     "absent_components",
     "decide",
     "is_noarch",
@@ -122,13 +126,42 @@ def decide(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> 
     return tuple(decisions)
 
 
-def absent_components(config: Config, cell: Cell) -> tuple[str, ...]:
-    """Return the components that `cell` leaves out, because its toolkit is below their `cuda-minver`."""
-    if cell.backend is not Backend.CUDA or cell.toolkit is None or cell.noarch:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbsentComponent:
+    """A component that a cell leaves out, and why."""
+
+    name: str
+    rule: str
+    """`cuda-minver` or `when`."""
+    message: str
+    key: KeyPath
+
+
+def absent(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> tuple[AbsentComponent, ...]:
+    """Return the components that `cell` leaves out; `only` are the GPUs of a quick build."""
+    if cell.noarch:
         return ()
-    toolkit = minor(cell.toolkit)
-    bounds = {name: getattr(part, "cuda_minver", None) for name, part in config.components(Backend.CUDA).items()}
-    return tuple(name for name, bound in bounds.items() if bound is not None and toolkit < bound)
+    toolkit = None if cell.toolkit is None else minor(cell.toolkit)
+    place = Place(toolkit=toolkit, torch=cell.torch, system=cell.system)
+    parts = config.components(cell.backend).items()
+    return tuple(one for name, part in parts if (one := _absent(name, part, cell, place, only)) is not None)
+
+
+def _absent(name: str, part: Component, cell: Cell, place: Place, only: tuple[str, ...]) -> AbsentComponent | None:
+    minver: Version | None = getattr(part, "cuda_minver", None)
+    if minver is not None and place.toolkit is not None and place.toolkit < minver:
+        message = f"component '{name}' is left out: CUDA {cell.toolkit} is below its cuda-minver"
+        return AbsentComponent(name=name, rule="cuda-minver", message=message, key=("kernel", name, "cuda-minver"))
+    why = unmet(part, place, only)
+    if why is None:
+        return None
+    message = f"component '{name}' is left out: {why.message}"
+    return AbsentComponent(name=name, rule="when", message=message, key=("kernel", name, "when", why.key))
+
+
+def absent_components(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the names of the components that `cell` leaves out."""
+    return tuple(one.name for one in absent(config, cell, only))
 
 
 def _refused(row: Row, why: Exclusion) -> Decision:

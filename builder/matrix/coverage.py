@@ -7,7 +7,7 @@ from functools import partial
 from builder.config import Backend, Config
 from builder.config.v5 import Component, CudaComponent, RocmComponent
 from builder.errors import BuilderError, NotHereError
-from builder.matrix import Cell, absent_components, architectures
+from builder.matrix import Cell, absent, absent_components, architectures
 from builder.matrix.architectures import Architectures
 from builder.matrix.rules import KeyPath, minor
 
@@ -59,9 +59,9 @@ def of(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> Iterator[Cover
     """
     if cell.noarch or cell.toolkit is None:
         return
-    absent = absent_components(config, cell)
+    left_out = absent_components(config, cell, only)
     for name, part in config.components(cell.backend).items():
-        covered = None if name in absent else _of_component(name, part, cell.toolkit, only)
+        covered = None if name in left_out else _of_component(name, part, cell.toolkit, only)
         if covered is not None:
             yield covered
 
@@ -97,6 +97,7 @@ def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:
             that a full build has.
         NotHereError: the toolkit does not know any of these GPUs, whatever the kernel asks for.
     """
+    _require_components(config, cell, only)
     empty = [covered for covered in of(config, cell, only) if not covered.selection.compiled]
     if not empty:
         return
@@ -115,6 +116,19 @@ def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:
         f"{cell.variant}: " + "; ".join(covered.message or "" for covered in empty),
         help=f"it has {', '.join(has)}: {remedy}",
     )
+
+
+def _require_components(config: Config, cell: Cell, only: tuple[str, ...]) -> None:
+    left = absent(config, cell, only)
+    if (
+        not cell.noarch
+        and len(left) == len(config.components(cell.backend))
+        and any(one.rule == "when" for one in left)
+    ):
+        raise BuilderError(
+            f"{cell.variant}: {'; '.join(one.message for one in left)}",
+            help="nothing is left to compile: widen the 'when' of a component, or build another cell",
+        )
 
 
 def _require_toolkit(cell: Cell, only: tuple[str, ...], toolkit: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from builder import resources, toml
 from builder.config import Backend, Config, Framework, Version
+from builder.matrix.conditions import Place, unmet
 from builder.matrix.variant import dotted
 
 SETS = ("release", "preview")
@@ -232,6 +233,32 @@ def _toolkits(request: BackendRequest, row: Row) -> Exclusion | None:
     )
 
 
+def _when(request: BackendRequest, row: Row) -> Exclusion | None:
+    """Leave out a row in which no component would be compiled; `cuda-minver` alone never does so."""
+    if request.noarch:
+        return None
+    toolkit = None if row.toolkit is None else minor(row.toolkit)
+    place = Place(toolkit=toolkit, torch=row.torch, system=row.system)
+    reasons = {}
+    for name, part in request.config.components(row.backend).items():
+        minver: Version | None = getattr(part, "cuda_minver", None)
+        why = unmet(part, place)
+        if why is not None:
+            reasons[name] = why
+        elif minver is None or toolkit is None or minver <= toolkit:
+            return None
+    if not reasons:
+        return None
+    first, why = next(iter(reasons.items()))
+    said = "; ".join(f"{name}: {each.message}" for name, each in reasons.items())
+    return Exclusion(
+        rule="when",
+        message=f"every component is left out: {said}",
+        key=("kernel", first, "when", why.key),
+        remedy="widen the 'when' of a component",
+    )
+
+
 _RULES: tuple[Callable[[BackendRequest, Row], Exclusion | None], ...] = (
     _backend,
     _noarch,
@@ -241,6 +268,7 @@ _RULES: tuple[Callable[[BackendRequest, Row], Exclusion | None], ...] = (
     _stable_abi,
     _systems,
     _toolkits,
+    _when,
 )
 
 

@@ -6,7 +6,7 @@ from builder.config import Backend
 from builder.config.libraries import LibraryName
 from builder.config.v5 import Component, CudaComponent, RocmComponent, Torch, TvmFfi, XpuComponent
 from builder.kernel import Kernel, source_globs
-from builder.matrix import architectures
+from builder.matrix import architectures, conditions
 from builder.render import compiler_flags, definitions
 
 Line = tuple[str, ...]
@@ -44,6 +44,30 @@ def file_flags(table: Torch | TvmFfi | Component) -> tuple[Arguments, ...]:
         for entry, flags in table.file_flags.items()
         if flags
     )
+
+
+def when(name: str, part: Component, only: tuple[str, ...] = ()) -> Arguments:
+    """Return the arguments of `kernel_when_holds`; empty for a component without a condition."""
+    given = part.when
+    if given is None:
+        return {}
+    arguments: dict[str, str | tuple[Line, ...]] = {
+        "NAME": name,
+        "CUDA_IS": _lines(() if given.cuda is None else given.cuda.clauses),
+        "TORCH_IS": _lines(() if given.torch is None else given.torch.clauses),
+        "SYSTEM_IS": _lines(given.systems),
+    }
+    if given.archs and isinstance(part, CudaComponent):
+        arguments["CAPABILITIES"] = _asked(capabilities(part.cuda_capabilities, only), given.archs)
+    elif given.archs:
+        arguments["COMPILED"] = "yes" if set(given.archs) & conditions.compiled(part, None, only) else "no"
+    return arguments
+
+
+def _asked(table: tuple[Line, ...], archs: tuple[str, ...]) -> tuple[Line, ...]:
+    """Return a table of capabilities with those alone that are asked for, where they are compiled."""
+    compiled = (line[: line.index("lost")] if "lost" in line else line for line in table)
+    return tuple((since, *(name for name in names if name.removesuffix("+PTX") in archs)) for since, *names in compiled)
 
 
 def libraries(names: tuple[LibraryName, ...], backend: Backend) -> Arguments:

@@ -1,9 +1,10 @@
 """The calls of a rendered CMakeLists.txt that compile: of the binding, and of each component."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from builder.config import Backend
+from builder.config.v5 import Component
 from builder.kernel import Kernel
 from builder.render import arguments, own_objects
 from builder.render.arguments import Arguments
@@ -18,6 +19,8 @@ class Call:
     arguments: Arguments
     file_flags: tuple[Arguments, ...] = ()
     libraries: Arguments
+    when: Arguments = field(default_factory=dict)
+    """The condition of a component."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,16 @@ class Calls:
     def has_file_flags(self) -> bool:
         """Whether any gives flags to single sources."""
         return any(call.file_flags for call in (self.binding, *self.components))
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether any component has a condition."""
+        return any(call.when for call in self.components)
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether every component has a condition."""
+        return all(call.when for call in self.components)
 
     @property
     def has_libraries(self) -> bool:
@@ -54,6 +67,7 @@ def of(kernel: Kernel, backend: Backend, *, name_in: tuple[str, ...], only: tupl
             arguments=_in(name, own, plain[name]),
             file_flags=tuple(_in(name, own, each) for each in arguments.file_flags(table)),
             libraries=arguments.libraries(table.libraries, backend),
+            when=arguments.when(name, table, only) if isinstance(table, Component) else {},
         )
         for name, table in tables.items()
         if table is not None

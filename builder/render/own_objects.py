@@ -45,7 +45,8 @@ def _sources(table: Table) -> frozenset[str]:
 
 
 def _has_own_keys(table: Table) -> bool:
-    return bool(table.defines or table.libraries or table.exclude or table.file_flags)
+    conditional = isinstance(table, Component) and table.when is not None
+    return bool(conditional or table.defines or table.libraries or table.exclude or table.file_flags)
 
 
 def _settings(table: Table, arguments: Arguments) -> object:

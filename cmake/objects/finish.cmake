@@ -27,7 +27,7 @@ function(kernel_objects_finish target)
       "${language}_EXTENSIONS"
     )
   endforeach()
-  get_target_property(targets "${target}" KERNEL_OBJECT_TARGETS)
+  get_property(targets TARGET "${target}" PROPERTY KERNEL_OBJECT_TARGETS)
   foreach(objects IN LISTS targets)
     foreach(property IN LISTS properties)
       get_property(is_set TARGET "${target}" PROPERTY "${property}" SET)

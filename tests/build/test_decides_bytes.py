@@ -106,10 +106,12 @@ src = ["rare.cu"]
 include = ["fmt:include"]
 libraries = ["nvrtc"]
 file-flags = { "rare.cu" = ["-O1"] }
+when = { torch = ">=2.10" }
 [kernel.other]
 backend = "cuda"
 depends = ["torch"]
 src = ["rare.cu"]
+when = { torch = ">=2.11" }
 [sources.fmt]
 git = "https://example.org/fmt"
 rev = "0123456789abcdef0123456789abcdef01234567"

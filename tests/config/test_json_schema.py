@@ -109,8 +109,8 @@ def test_what_the_parser_refuses_does_not_validate_where_a_schema_can_say_so():
     assert len(passed) < len(CASES) / 10
 
 
-INEXPRESSIBLE = ("upstream", "source", "src", "include", "exclude")
-"""Keys whose rules no regular expression has: what a URL is, and that a path stays inside the project."""
+INEXPRESSIBLE = ("upstream", "source", "src", "include", "exclude", "when")
+"""Keys whose rules no regular expression has: what a URL is, that a path stays inside the project, when a condition holds."""
 
 
 def is_json(name):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -168,3 +169,23 @@ def test_a_cuda_source_of_two_components_becomes_two_objects(tmp_path):
     assert "compute_80" in found["shared.cu", "first"]
     assert "compute_90a" in found["shared.cu", "second"]
     assert "compute_90a" not in found["shared.cu", "first"]
+
+
+# --- conditions ---
+
+
+def test_a_project_decides_by_the_torch_that_it_finds(tmp_path):
+    components = component("one", "when = { torch = '>=2.0' }") + component(
+        "two", "when = { torch = '<2.0' }", source="2.cpp"
+    )
+    done = configure(tmp_path, components, {"one.cpp": ANSWER, "2.cpp": "#error never compiled\n"})
+    assert done.returncode == 0, done.output
+    assert re.search(r"kernel 'two' is left out: torch [0-9.]+ is not <2\.0", rendered.words(done.output))
+    assert {name for name, _ in commands(tmp_path)} >= {"one.cpp"}
+    assert ("2.cpp", "_small_cpu") not in commands(tmp_path)
+
+
+def test_a_project_of_which_everything_is_left_out_is_refused(tmp_path):
+    done = configure(tmp_path, component("one", "when = { system = 'aarch64-windows' }"), {"one.cpp": ANSWER})
+    assert done.returncode != 0
+    assert "every component of this kernel is left out here" in rendered.words(done.output)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from builder.config import Backend
 from builder.kernel import Kernel
-from builder.matrix import Cell, Decision, KeyPath, Row, absent_components, coverage
+from builder.matrix import Cell, Decision, KeyPath, Row, absent, coverage
 from builder.matrix.selection import Scope, Selection, ask
 
 
@@ -106,7 +106,7 @@ def _left(decision: Decision, *, rule: str, remedy: str, why: Callable[[Cell], s
 def _notes(kernel: Kernel, cells: Iterable[Cell]) -> Iterator[Note]:
     found: dict[tuple[object, ...], list[tuple[str, str, KeyPath]]] = {}
     for cell in cells:
-        same = (cell.backend, cell.toolkit, cell.framework)
+        same = (cell.backend, cell.toolkit, cell.framework, cell.torch, cell.system)
         if same not in found:
             found[same] = list(_remarks(kernel, cell))
         for rule, message, key in found[same]:
@@ -115,9 +115,8 @@ def _notes(kernel: Kernel, cells: Iterable[Cell]) -> Iterator[Note]:
 
 def _remarks(kernel: Kernel, cell: Cell) -> Iterator[tuple[str, str, KeyPath]]:
     """Yield rule, message and key of what cells of one toolkit leave out."""
-    for name in absent_components(kernel.config, cell):
-        message = f"component '{name}' is left out: CUDA {cell.toolkit} is below its cuda-minver"
-        yield "cuda-minver", message, ("kernel", name, "cuda-minver")
+    for one in absent(kernel.config, cell):
+        yield one.rule, one.message, one.key
     for covered in coverage.of(kernel.config, cell):
         if covered.message is not None:
             yield covered.rule, covered.message, covered.key

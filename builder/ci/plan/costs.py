@@ -29,14 +29,14 @@ class Costs:
 
     def compile_seconds(self, cell: Cell) -> float:
         """Return how long its compilers run, one after the other."""
-        kind = (cell.compute, cell.noarch, cell.stable_abi is None)
+        absent = absent_components(self.config, cell)
+        kind = (cell.compute, cell.noarch, cell.stable_abi is None, absent)
         found = self._compile.get(kind)
         if found is None:
-            found = self._compile[kind] = 0.0 if cell.noarch else self._estimate(cell)
+            found = self._compile[kind] = 0.0 if cell.noarch else self._estimate(cell, absent)
         return found
 
-    def _estimate(self, cell: Cell) -> float:
-        absent = absent_components(self.config, cell)
+    def _estimate(self, cell: Cell, absent: tuple[str, ...]) -> float:
         table = data()["cost"][_interface(cell)]
         binding = self.config.torch or self.config.tvm_ffi
         parts = self.config.components(cell.backend).items()

@@ -1,0 +1,104 @@
+"""Components with a condition: which cells have them, and what is said of the others."""
+
+import pytest
+
+from builder.ci.plan import make, text
+from builder.config import Backend, Version
+from builder.config.v5 import component
+from builder.errors import BuilderError
+from builder.kernel import load
+from builder.lint import bounds
+from builder.matrix import absent_components, conditions, coverage, rows, select
+from builder.matrix.conditions import Place
+from builder.matrix.selection import Scope
+from tests.config.texts import five
+
+CUDA = '\n[kernel.{name}]\nbackend = "cuda"\ndepends = []\nsrc = ["a.cu"]\n{lines}\n'
+
+
+def config(*parts):
+    return five("[torch]\n" + "".join(CUDA.format(name=name, lines=lines) for name, lines in parts))
+
+
+def cells(found):
+    return {cell.variant: cell for cell in select(found, [row for row in rows() if row.backend is Backend.CUDA])}
+
+
+def test_a_component_is_left_out_where_its_condition_does_not_hold():
+    found = config(("all", ""), ("new", 'when = { cuda = ">=13.0" }'), ("old", 'when = { cuda = "<13.0" }'))
+    absent = {cell.toolkit: absent_components(found, cell) for cell in cells(found).values()}
+    assert absent["12.6"] == ("new",)
+    assert absent["13.0"] == ("old",)
+
+
+@pytest.mark.parametrize(
+    ("when", "message"),
+    [
+        ('cuda = ">=13.0"', "CUDA 12.8 is not >=13.0"),
+        ('torch = "<2.12"', "torch 2.12 is not <2.12"),
+        ('system = ["aarch64-linux"]', "x86_64-linux is not aarch64-linux"),
+        ('arch = ["10.0", "9.0a"]', "it is not compiled for 10.0 or 9.0a"),
+        ('cuda = ">=12.8", torch = "==2.12", system = "x86_64-linux", arch = "9.0"', None),
+    ],
+)
+def test_the_first_entry_that_does_not_hold_is_the_reason(when, message):
+    part = config(("one", f'cuda-capabilities = ["8.0", "9.0+PTX"]\nwhen = {{ {when} }}')).kernel["one"]
+    why = conditions.unmet(part, Place(toolkit=Version("12.8"), torch=Version("2.12"), system="x86_64-linux"))
+    assert (None if why is None else why.message) == message
+
+
+def test_an_architecture_holds_in_a_quick_build_for_it_alone():
+    part = config(("one", 'when = { arch = "9.0" }')).kernel["one"]
+    place = Place(toolkit=Version("13.0"), torch=Version("2.12"), system="x86_64-linux")
+    assert conditions.unmet(part, place) is None
+    assert conditions.unmet(part, place, ("9.0",)) is None
+    assert conditions.unmet(part, place, ("8.0",)) is not None
+
+
+def test_an_architecture_of_rocm_is_one_that_the_component_compiles():
+    make_part = component(Backend.ROCM)
+    assert "gfx942" in conditions.compiled(make_part(depends=(), src=()), None)
+    assert conditions.compiled(make_part(depends=(), src=(), rocm_archs=("gfx90a",)), None) == {"gfx90a"}
+
+
+def test_a_row_in_which_every_component_is_left_out_gives_no_cell_and_says_why(tmp_path):
+    write(tmp_path, ("a", 'when = { cuda = ">=13.0" }'), ("b", 'cuda-minver = "13.0"'))
+    said = explained(tmp_path)
+    assert "cuda 12.6, x86_64-linux: left out [when]" in said
+    assert "every component is left out: a: CUDA 12.6 is not >=13.0" in said
+    assert "decided by build.toml:13 (kernel.a.when.cuda)" in said
+    assert "cu130" in said
+
+
+def test_a_toolkit_below_cuda_minver_alone_leaves_no_row_out():
+    assert len(cells(config(("a", 'cuda-minver = "99.0"')))) == len(cells(config(("a", ""))))
+
+
+def test_the_plan_says_which_component_is_left_out_of_a_cell_and_why(tmp_path):
+    write(tmp_path, ("a", ""), ("b", 'when = { torch = ">=2.13" }'))
+    assert "component 'b' is left out: torch 2.12 is not >=2.13" in explained(tmp_path)
+
+
+def test_a_quick_build_that_leaves_nothing_to_compile_is_refused():
+    found = config(("a", 'when = { arch = "9.0" }'))
+    cell = next(cell for cell in cells(found).values() if cell.toolkit == "13.0")
+    coverage.require(found, cell, ("9.0",))
+    with pytest.raises(BuilderError, match=r"it is not compiled for 9\.0"):
+        coverage.require(found, cell, ("8.0",))
+
+
+def test_check_warns_of_a_condition_that_holds_in_no_row(tmp_path):
+    write(tmp_path, ("a", ""), ("b", 'when = { torch = ">=99.0" }'))
+    (problem,) = [found for found in bounds.check(load(tmp_path)) if found.code == "B131"]
+    assert (problem.severity, problem.key) == ("warning", ("kernel", "b", "when"))
+    assert problem.help.endswith("is not >=99.0")
+
+
+def write(root, *parts):
+    general = '[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cuda"]\n[torch]\n'
+    body = "".join(CUDA.format(name=name, lines=lines) for name, lines in parts)
+    (root / "build.toml").write_text(general + body, encoding="utf-8")
+
+
+def explained(root):
+    return text.explain(make(load(root), rows(), Scope()))
