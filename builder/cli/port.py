@@ -69,7 +69,8 @@ def command(
         terminal.err("\nremains for a person:")
         for item in ported.remaining:
             terminal.err(f"  {item}")
-    terminal.err(f"\nnext: builder check {directory} && builder port --verify {directory}")
+    verifying_too = "" if lines is not None else f" && builder port --verify {directory}"
+    terminal.err(f"\nnext: builder check {directory}{verifying_too}")
 
 
 def _verify(directory: Path, given: dict[str, str], *, sandboxed: bool) -> None:

@@ -9,6 +9,7 @@ from builder.errors import BuilderError, NothingToDoError
 from builder.port import commands
 from builder.port.commands import Command
 from builder.port.flags import Line
+from builder.port.lines import GPU
 from builder.port.recording import Extension, Recording, Run
 from builder.port.settings import Setting, facts, toolkits
 from builder.port.submodules import absent
@@ -41,8 +42,8 @@ def recording(path: Path, directory: Path) -> Recording:
     extensions = tuple(
         Extension(kind="CMake", name=name, at=path.name, sources=tuple(lines), lines=lines) for name, lines in ordered
     )
-    newest = toolkits()[-1]
-    setting = Setting(name=path.name, cuda=newest, gpu=(9, 0))
+    on_gpu = any(line.language == GPU for lines in known.values() for line in lines.values())
+    setting = Setting(name=path.name, cuda=toolkits()[-1], gpu=(9, 0)) if on_gpu else Setting(name=path.name)
     return Recording(runs=(Run(setting=setting, extensions=extensions),), absent=absent(directory))
 
 

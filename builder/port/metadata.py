@@ -21,6 +21,8 @@ from builder.wording import listed
 
 _BUILT_WITH = frozenset({"torch", "ninja", "setuptools", "wheel", "packaging", "pybind11", "cmake"})
 """Requirements of a build, and torch, which every kernel requires by itself."""
+_BASES = ("", "src/", "python/")
+"""Where a Python package is, if `setup` names none."""
 _UNKNOWN = "LicenseRef-unknown"
 _LICENSE_FILES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "COPYING")
 
@@ -162,10 +164,10 @@ def _requirements(call: SetupCall, project: Mapping[str, Any], todo: Todo) -> tu
 
 def _package(call: SetupCall, root: Path, name: str, extensions: Mapping[str, bool], todo: Todo) -> str | None:
     """Return the folder of the Python package, and tell a person what else there is."""
-    tops = dict.fromkeys(package.partition(".")[0] for package in call.lists.get("packages", ()))
-    folders = {top: _folder(call, top) for top in tops}
-    there = {top: folder for top, folder in folders.items() if (root / folder / "__init__.py").is_file()}
     module = name.replace("-", "_")
+    tops = dict.fromkeys(package.partition(".")[0] for package in call.lists.get("packages", ()))
+    folders = {top: _folder(call, top) for top in tops} or {f"{base}{module}": f"{base}{module}" for base in _BASES}
+    there = {top: folder for top, folder in folders.items() if (root / folder / "__init__.py").is_file()}
     wanted = module if module in there else next(iter(there), None)
     if wanted is None:
         todo.add(f"no Python package was found: write torch-ext/{module}/__init__.py", at=call.at)

@@ -49,7 +49,7 @@ def port(recording: Recording, root: Path) -> Ported:
     if best is None:
         raise _failed(recording)
     if not best.extensions:
-        raise _nothing(recording, best)
+        raise _nothing(recording, best, root)
     todo = Todo()
     parts = tuple(part.parts(recording, root, todo))
     compiled = draft.compiled(recording, parts)
@@ -127,10 +127,12 @@ _USUAL = (
 )
 
 
-def _nothing(recording: Recording, best: Run) -> BuilderError:
+def _nothing(recording: Recording, best: Run, root: Path) -> BuilderError:
     at = "" if best.setup is None else f"{best.setup.at}: "
     variables = _variables(recording)
     remedy = f"it reads variables, which --env NAME=VALUE gives it: {', '.join(variables)}" if variables else None
+    if (root / "CMakeLists.txt").is_file():
+        remedy = "if CMake compiles it, pass --compile-commands FILE: the compile_commands.json of its build folder"
     return BuilderError(f"{at}setup() is given no extension, so that nothing is compiled", help=remedy)
 
 

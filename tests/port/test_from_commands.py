@@ -103,3 +103,20 @@ def test_the_command_takes_the_file(tmp_path, capsys):
     assert run(["port", str(tmp_path), "--compile-commands", str(path), "--print"]) == 0
     assert "[kernel.ops]\n" in capsys.readouterr().out
     assert run(["port", str(tmp_path), "--compile-commands", str(path), "--verify"]) == 2
+
+
+def test_a_project_without_gpu_code_is_for_the_cpu_and_its_package_is_found(tmp_path):
+    path = project(tmp_path, entry(tmp_path, "csrc/binding.cpp"), entry(tmp_path, "csrc/x.cpp"))
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x-y"\nversion = "3.1"\nlicense = "MIT"\n')
+    (tmp_path / "src/x_y").mkdir(parents=True)
+    (tmp_path / "src/x_y/__init__.py").touch()
+    found = port(recording(path, tmp_path), tmp_path).config
+    assert found.general.backends == (Backend.CPU,)
+    assert (found.general.name, found.general.version, found.general.license) == ("x-y", 3, "MIT")
+    assert found.wheel.package == "src/x_y"
+
+
+def test_a_setup_that_leaves_it_to_cmake_is_told_of_the_option(tmp_path, capsys):
+    write(tmp_path, "from setuptools import setup\nsetup(name='x')\n", {"CMakeLists.txt": ""})
+    assert run(["port", str(tmp_path), "--no-sandbox"]) == 2
+    assert "--compile-commands FILE" in capsys.readouterr().err
