@@ -37,6 +37,8 @@ class LoadTestPackages:
     """Their names, such as `triton 3.7.1`."""
     absent: Mapping[str, str] = field(default_factory=dict)
     """Modules that a user would have and this machine lacks, each with the reason."""
+    unmet: Mapping[str, str] = field(default_factory=dict)
+    """Packages that the wheel requires and this machine lacks, each with the reason; their modules are not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -222,17 +222,37 @@ class Preparer:
             return None
         requirement = replace(_requirement(cell), python=environment.pins.python)
         names = wanted(self.kernel, cell)
-        pinned = self.known.additional(parts(names), requirement, base=environment.pins)
+        declared = self.known.additional(parts(names), requirement, base=environment.pins)
+        pinned = self._with_required(request, environment.pins, declared)
         if not pinned.wheels:
             return None
         try:
             self._make(request, pinned)
         except NotHereError as error:
             raise NotHereError(
-                f"the load test needs {', '.join(names)}: {error.message}",
+                f"the load test needs {', '.join((*names, *self.kernel.config.requires))}: {error.message}",
                 help=f"{error.help}; or build without the load test, with '--load-test skip'",
             ) from error
         return self._packages(pinned)
+
+    def _with_required(self, request: BuildRequest, base: pins.PinSet, declared: pins.PinSet) -> pins.PinSet:
+        """Add what [wheel] requires; a test that may fail goes on without it."""
+        requires = self.kernel.config.requires
+        if not requires:
+            return declared
+        from builder.environment import required  # noqa: PLC0415  few kernels need it
+
+        try:
+            found = required.wheels(
+                requires, base=base, store=self.options.store, env=indexes.read(self.options.environ).env
+            )
+        except ToolError as error:
+            if self.rule is not LoadTestRule.TRY:
+                raise
+            self.step(request.cell, error.message.splitlines()[0])
+            return declared
+        wheels = {wheel.name: wheel for wheel in (*found, *declared.wheels)}
+        return replace(declared, wheels=tuple(wheels[name] for name in sorted(wheels)))
 
     def _kernels(self, cell: Cell) -> Mapping[str, Path]:
         if self.rule is LoadTestRule.SKIP or not depended(self.kernel, cell.backend):

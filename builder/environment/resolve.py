@@ -1,6 +1,6 @@
 """Write the pin file anew: uv resolves each part, for each Python and system, to files and hashes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -111,8 +111,27 @@ def resolve(part: Part, *, system: str, python: str, uv: str, env: Mapping[str, 
     return tuple(wheel for wheel in wheels if not part.only or wheel.name in part.only)
 
 
+def of_requirements(
+    requires: tuple[str, ...], *, without: Iterable[str], system: str, python: str, env: Mapping[str, str]
+) -> tuple[PinnedWheel, ...]:
+    """Return the wheels uv chooses for requirements, but those of the packages `without` and what only they need.
+
+    Raises:
+        UnresolvedError: no index has them, or none can be reached.
+    """
+    target = ("--python-version", dotted(python), "--python-platform", systems.built()[system].uv)
+    never = tuple(f"{name}; python_version < '0'" for name in without)
+    packages = _lock(requires, *target, index=None, uv=uv_binary(), env=env, overrides=never)
+    return tuple(_wheel(*_files(package)[0], index=None) for package in packages)
+
+
 def _lock(
-    requires: tuple[str, ...], *options: str, index: str | None, uv: str, env: Mapping[str, str]
+    requires: tuple[str, ...],
+    *options: str,
+    index: str | None,
+    uv: str,
+    env: Mapping[str, str],
+    overrides: tuple[str, ...] = (),
 ) -> list[dict[str, Any]]:
     """Return the packages of the lock file that uv writes for `requires`."""
     env = {**env, "MACOSX_DEPLOYMENT_TARGET": DEPLOYMENT_TARGET}
@@ -121,6 +140,9 @@ def _lock(
     with TemporaryDirectory(prefix="builder-pins-") as scratch:
         wanted, locked = Path(scratch, "requires.txt"), Path(scratch, "pylock.toml")
         wanted.write_text("\n".join(requires) + "\n", encoding="utf-8")
+        if overrides:
+            Path(scratch, "overrides.txt").write_text("\n".join(overrides) + "\n", encoding="utf-8")
+            options += ("--override", str(Path(scratch, "overrides.txt")))
         argv = (
             *(uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"),
             *("--no-config", *options, "--output-file", str(locked), str(wanted)),

@@ -15,6 +15,7 @@ from builder.build.loadtest import devices, imports, packages, record, symbols
 from builder.build.loadtest.outcome import SKIPPED, LoadState, LoadTest
 from builder.build.report import BuildReport
 from builder.config import LoadTestRule
+from builder.pins import PinnedWheel
 from tests.paths import TESTS
 
 DATA = TESTS / "data/kernels"
@@ -92,7 +93,10 @@ def test_a_module_of_one_backend_is_declared_in_its_table(judge):
 
 
 def test_what_no_line_can_declare_is_said(judge):
-    assert "no line of build.toml can declare 'no_such_module'" in judge("import no_such_module.part\n").help
+    assert (
+        "name the package that has 'no_such_module' in 'requires' of [wheel]"
+        in judge("import no_such_module.part\n").help
+    )
 
 
 def test_triton_is_nothing_to_declare_where_torch_brings_none(judge):
@@ -293,6 +297,20 @@ def test_a_library_that_a_driver_brings_is_a_missing_device():
 def test_what_the_load_test_has_is_declared_or_brought(make):
     loaded, cell = make("import triton\n", general='python-depends = ["einops"]\n')
     assert packages.wanted(loaded, cell) == ("einops", "triton")
+
+
+def test_a_module_of_a_required_package_that_is_not_here_refuses_nothing(make):
+    general = '[wheel]\nrequires = ["Some.Thing[x]>=1", "einops"]\n'
+    loaded, cell = make("import thing\n", general="")
+    (loaded.root / "build.toml").write_text(CONFIG.format(general="") + general)
+    loaded = kernel.load(loaded.root)
+    here = PinnedWheel(file="", name="einops", version="0.8.1", sha256="")
+    has = packages.found(loaded, cell, wheels=(here,), why="is not pinned")
+    assert has.unmet == {"some-thing": "'Some.Thing[x]>=1' is not pinned"}
+    assert has.names == ("einops 0.8.1",)
+    found = loadtest.load(setup(loaded.root / "torch-ext/package", cell, packages=has), ops="ops")
+    assert found.outcome is LoadState.NOT_TESTED
+    assert "nor is a package that may have it: 'Some.Thing[x]>=1' is not pinned" in found.reason
 
 
 def test_triton_is_left_out_where_nobody_imports_it(make):

@@ -151,6 +151,10 @@ def _judge_missing(asked: _Asked, found: Found, missing: str) -> LoadTest:
     if missing in asked.packages.absent:
         reason = f"the module '{missing}' is not here: {asked.packages.absent[missing]}"
         return LoadTest(outcome=LoadState.NOT_TESTED, ops=found.ops, reason=reason, module=missing)
+    if asked.packages.unmet:
+        reason = f"the module '{missing}' is not here, nor is a package that may have it: "
+        reason += "; ".join(asked.packages.unmet.values())
+        return LoadTest(outcome=LoadState.NOT_TESTED, ops=found.ops, reason=reason, module=missing)
     remedy = remedy_for(missing, package=asked.package, backend=asked.cell.backend)
     return LoadTest(
         outcome=LoadState.NOT_IMPORTABLE,

@@ -1,5 +1,6 @@
 """The packages of a load test: what a user's environment has besides torch, by torch, build.toml and other kernels."""
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from builder.kernel import Kernel
 from builder.kernel.source_set import package_directory
 from builder.matrix import Cell
 from builder.pins import PinnedWheel
+from builder.pins.pin_file import normalized
 
 _CLIENT = "kernels"
 """The module that loads other kernels by their name on the hub."""
@@ -65,6 +67,7 @@ def found(
         if package not in versions
         for module in dependencies.modules(name)
     }
+    required = {_name(requirement): requirement for requirement in kernel.config.requires}
     others, depends = kernels or {}, depended(kernel, cell.backend)
     missing = [repository for repository in depends if repository not in others]
     absent |= {module_of(each): f"the kernel '{each}' of kernel-depends is not at hand" for each in missing}
@@ -75,10 +78,17 @@ def found(
         kernels=tuple(others[repository] for repository in depends if repository in others),
         names=(
             *(f"{package} {versions[package]}" for package in packages.values() if package in versions),
+            *(f"{name} {versions[name]}" for name in required if name in versions and name not in packages.values()),
             *(repository for repository in depends if repository in others),
         ),
         absent=absent,
+        unmet={name: f"'{requirement}' {why}" for name, requirement in required.items() if name not in versions},
     )
+
+
+def _name(requirement: str) -> str:
+    """Return the name of the package that a requirement is of, as indexes compare it."""
+    return normalized(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
 
 
 def depended(kernel: Kernel, backend: Backend) -> tuple[str, ...]:
@@ -112,6 +122,6 @@ def remedy(module: str, *, package: Path, backend: Backend) -> str:
             f"or leave '{backend}' out of general.backends"
         )
     return (
-        f"no line of build.toml can declare '{module}', so no installer brings it: import it where it is used, "
-        "with the ImportError handled, or put it into the package"
+        f"name the package that has '{module}' in 'requires' of [wheel], or import it where it is used, with the "
+        "ImportError handled, or put it into the package"
     )

@@ -1,0 +1,83 @@
+"""The wheels of what [wheel] requires: chosen once, and without what the environment of the build has."""
+
+import hashlib
+import os
+import shutil
+
+import pytest
+
+from builder.environment import required
+from builder.errors import ToolError
+from builder.pins import PinnedWheel, PinSet
+from builder.store import Store
+from builder.wheel.archive import Bytes, pack
+
+BASE = PinSet(
+    "cp311", "x86_64-linux", (PinnedWheel(file="torch-2.13.0-x.whl", name="torch", version="2.13.0", sha256=""),)
+)
+
+
+def publish(folder, name, version, *requires):
+    """Write a wheel of a pure package, as an index would have it."""
+    info = f"{name}-{version}.dist-info"
+    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    lines += [f"Requires-Dist: {requirement}" for requirement in requires]
+    wheel = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    members = {
+        f"{name}.py": Bytes(b""),
+        f"{info}/METADATA": Bytes("".join(f"{line}\n" for line in lines).encode()),
+        f"{info}/WHEEL": Bytes(wheel.encode()),
+    }
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    path.write_bytes(pack(members, dist_info=info))
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Return the wheels of requirements, from a folder in place of an index."""
+    store, folder = Store(tmp_path / "store"), tmp_path / "index"
+    store.prepare()
+    folder.mkdir()
+    env = {"PATH": os.defpath, "HOME": str(tmp_path), "UV_OFFLINE": "1", "UV_FIND_LINKS": str(folder)}
+
+    def run(*requires, base=BASE):
+        return required.wheels(requires, base=base, store=store, env=env)
+
+    run.folder = folder
+    return run
+
+
+def test_what_is_required_comes_with_what_it_needs_and_its_hashes(ask):
+    deep = publish(ask.folder, "deep", "1.0")
+    wide = publish(ask.folder, "wide", "2.1", "deep>=1")
+    publish(ask.folder, "wide", "3.0")
+    found = {wheel.name: (wheel.version, wheel.sha256) for wheel in ask("wide<3")}
+    assert found == {"deep": ("1.0", deep), "wide": ("2.1", wide)}
+
+
+def test_what_the_build_has_is_taken_as_it_is_with_all_that_it_needs(ask):
+    publish(ask.folder, "wide", "2.1", "torch>=99")
+    assert [wheel.name for wheel in ask("wide")] == ["wide"]
+
+
+def test_it_is_chosen_once_and_the_store_remembers_it(ask):
+    publish(ask.folder, "wide", "2.1")
+    first = ask("wide")
+    publish(ask.folder, "wide", "2.2")
+    assert ask("wide") == first
+    assert ask("wide>2")[0].version == "2.2"
+    shutil.rmtree(ask.folder)
+    assert ask("wide") == first
+
+
+def test_nothing_required_asks_nobody(ask):
+    shutil.rmtree(ask.folder)
+    assert ask() == ()
+
+
+def test_a_package_that_no_index_has_is_said_with_the_key(ask):
+    with pytest.raises(ToolError) as raised:
+        ask("no-such-package")
+    assert "no-such-package" in raised.value.message
+    assert "'requires' in [wheel]" in raised.value.help
