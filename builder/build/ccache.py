@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from builder.build.job import BuildJob
+from builder.config.generated import outputs
 
 SOCKET = "ccache.sock"
 """Where entries are asked for, in the scratch directory; without an answer there, ccache compiles."""
@@ -67,7 +68,11 @@ def _inputs(job: BuildJob, include: Iterable[Path]) -> Iterator[tuple[str, objec
         trees = sorted(job.sources.items())
         yield "sources", {name: str(tree) if job.enclosed else tree.parent.name for name, tree in trees}
     # In Nix another environment is another build in any case, and a file is compiled without the content of the others.
-    included = None if job.enclosed else _included(files)
+    # What foreign and generated sources include is not known here.
+    steps = job.kernel.config.generate
+    included = None if job.enclosed or job.sources or steps else _included(files)
+    if steps:
+        yield "generated", sorted(outputs(steps))
     yield "folders", [_names(folder, included) for folder in include]
     if _any(files, _READS_FILES):
         yield "project", job.project.digest

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from builder.config import generated
 from builder.config.conditions import When
 from builder.config.foreign import SourceName, foreign_path, require_path
 from builder.config.text import KeyPath
@@ -14,6 +15,8 @@ def check(config: Config) -> Iterator[InvalidValueError]:
     """Yield what breaks a rule, each with its place."""
     if config.sources:
         yield from _foreign(config)
+    if config.generate:
+        yield from _generated(config)
     for name, part in config.kernel.items():
         if part.when is not None:
             yield from _condition(config, ("kernel", name, "when"), part, part.when)
@@ -47,6 +50,21 @@ def entries(config: Config) -> Iterator[tuple[KeyPath, str]]:
     for path, src, include in tables:
         yield from (((*path, "src", number), entry) for number, entry in enumerate(src))
         yield from (((*path, "include", number), entry) for number, entry in enumerate(include))
+
+
+def _generated(config: Config) -> Iterator[InvalidValueError]:
+    """Refuse steps that cannot be run, or for nothing; a step has files of the kernel alone."""
+    found = tuple(entries(config))
+    src = [entry for path, entry in found if path[-2] == "src"]
+    include = [entry for path, entry in found if path[-2] == "include"]
+    yield from generated.check(config.generate, src=src, include=include)
+    for number, step in enumerate(config.generate):
+        for key, paths in (("script", (step.script,)), ("inputs", step.inputs), ("outputs", step.outputs)):
+            for index, entry in enumerate(paths):
+                if foreign_path(entry, config.sources) is not None:
+                    place = ("generate", number, key) if key == "script" else ("generate", number, key, index)
+                    message = f"{quoted(entry)} is of a foreign source, and a step has files of the kernel alone"
+                    yield InvalidValueError(message, code="B058", path=place, help="copy it into the kernel")
 
 
 def _foreign(config: Config) -> Iterator[InvalidValueError]:

@@ -15,6 +15,7 @@ from builder.config.dependency_names import (
     XpuPythonDependency,
 )
 from builder.config.foreign import ForeignSource, SourceName
+from builder.config.generated import GenerateStep
 from builder.config.libraries import LibraryName
 from builder.config.values import (
     Backend,
@@ -356,6 +357,8 @@ class Config:
     """Compiled components, by name: sources of one backend that are compiled in the same way."""
     sources: Mapping[SourceName, ForeignSource] = field(default_factory=dict)
     """Source trees of other projects, by name; an extension that the public kernel-builder does not read."""
+    generate: tuple[GenerateStep, ...] = field(default=(), metadata={"ours": True})
+    """Scripts that write sources before the compile."""
     wheel: Wheel | None = field(default=None, metadata={"ours": True})
     """What the wheel contains and requires besides its library."""
     matrix: Matrix | None = None

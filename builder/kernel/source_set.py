@@ -8,6 +8,7 @@ from pathlib import Path
 
 from builder.config import Backend, Config, Framework
 from builder.config.foreign import foreign_path
+from builder.config.generated import is_output
 from builder.config.text import KeyPath
 from builder.config.v5 import Component
 from builder.errors import Problem
@@ -64,6 +65,7 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
     found: set[str] = set()
     for path, table in _tables(kernel.config, backend):
         found.update(_sources(kernel, tree, path, table, problems))
+    found.update(_of_steps(kernel, tree, problems))
     for path, directory in _include_directories(kernel.config, backend):
         found.update(_headers(kernel, tree, path, directory, problems))
     shipped = frozenset(_package(kernel, tree, problems)) | frozenset(_data(kernel, tree, problems))
@@ -78,7 +80,7 @@ def expand(
 ) -> tuple[str, ...]:
     """Return the files that the entries of a `src` name: globs expanded, each file once, in the order of the entries.
 
-    Those of foreign sources are left out: they are not in the kernel's tree.
+    Those of foreign sources, and those that a build generates, are left out: they are not in the kernel's tree.
 
     Raises:
         ConfigError: an entry names no file, or one outside the project; every such entry of the kernel is reported.
@@ -109,6 +111,22 @@ def _sources(kernel: Kernel, tree: Tree, path: KeyPath, table: SourceTable, prob
     return source_globs.without(files, table.exclude)
 
 
+def _of_steps(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[str]:
+    """Yield the scripts and the inputs of steps that generate sources; refuse outputs that are files of the kernel."""
+    for number, step in enumerate(kernel.config.generate):
+        path: KeyPath = ("generate", number)
+        script = posixpath.normpath(step.script)
+        problem = _refusal(kernel, tree, (*path, "script"), script)
+        problems.extend(filter(None, [problem]))
+        yield from () if problem is not None else (script,)
+        yield from _expand(kernel, tree, (*path, "inputs"), step.inputs, problems)
+        for index, entry in enumerate(step.outputs):
+            if os.path.lexists(tree.path(posixpath.normpath(entry))):
+                message = f"{quoted(entry)} is an output of a step, and there is a file of that name"
+                place, remedy = (*path, "outputs", index), "remove the file, or name another output"
+                problems.append(kernel.source.problem("B058", message, path=place, help=remedy))
+
+
 def _include_directories(config: Config, backend: Backend | None) -> Iterator[tuple[KeyPath, str]]:
     if config.framework is not Framework.TORCH_NOARCH:
         yield (), "csrc"
@@ -133,7 +151,8 @@ def _expand(
     kernel: Kernel, tree: Tree, path: KeyPath, entries: Sequence[str], problems: list[Problem]
 ) -> Iterator[str]:
     for number, entry in enumerate(entries):
-        if foreign_path(entry, kernel.config.sources) is None:  # else a build fetches it
+        # Else a build fetches or makes it.
+        if foreign_path(entry, kernel.config.sources) is None and not is_output(entry, kernel.config.generate):
             yield from _expand_entry(kernel, tree, (*path, number) if path else (), entry, problems)
 
 

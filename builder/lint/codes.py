@@ -44,6 +44,8 @@ CODES = {
     "B054": "invalid requirement of a Python package",
     "B055": "a data file that the wheel cannot have",
     "B056": "a second Python package",
+    "B058": "a step of [[generate]] that cannot be run, or for nothing",
+    "B059": "an argument of a step that names no value",
     "B060": "a text that CMake cannot hold",
     "B061": "a compiler flag that is not safe",
     "B062": "a source of another backend",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from builder.config import Config
 from builder.config.foreign import foreign_path
+from builder.config.generated import below
 from builder.config.text import KeyPath
 from builder.errors import ConfigError, Problem
 from builder.kernel import Kernel
@@ -22,7 +23,8 @@ def check(kernel: Kernel) -> Iterator[Problem]:
     yield from _twice(kernel)
     tree = Tree.of(kernel.root)
     for path, entry in _entries(kernel.config, "include"):
-        if foreign_path(entry, kernel.config.sources) is None and not tree.is_directory(entry):
+        elsewhere = foreign_path(entry, kernel.config.sources) is not None or below(entry, kernel.config.generate)
+        if not elsewhere and not tree.is_directory(entry):
             yield kernel.source.problem(
                 "B105",
                 f"include directory {quoted(entry)} does not exist",

@@ -36,14 +36,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
         )
     if kernel.schema == EDITION:
         yield from _own_keys(kernel)
-    for name in kernel.config.sources:
-        yield source.problem(
-            "B128",
-            "the public kernel-builder refuses a config with [sources]",
-            path=("sources", name),
-            severity="note",
-            help="copy the files into the kernel where it is built elsewhere, too",
-        )
+    yield from _elsewhere(kernel)
     for path, entry in listed(kernel.config):
         if is_glob(entry):
             yield source.problem(
@@ -93,3 +86,16 @@ def _ours(kind: Kind, value: Any, path: KeyPath) -> Iterator[KeyPath]:
                 yield from _ours(below, entry, (*path, key))
         case _:
             return
+
+
+def _elsewhere(kernel: Kernel) -> Iterator[Problem]:
+    """Yield the tables of sources that are not in the kernel's tree."""
+    source = kernel.source
+    for name in kernel.config.sources:
+        yield source.problem(
+            "B128",
+            "the public kernel-builder refuses a config with [sources]",
+            path=("sources", name),
+            severity="note",
+            help="copy the files into the kernel where it is built elsewhere, too",
+        )

@@ -108,7 +108,7 @@ in
 
   /**
     The sources of a cell, each with what its derivation is given: files by their paths in the kernel, and texts.
-    None where links make the source set the whole folder, where sources are of other projects, or where every object depends on the whole project.
+    None where links make the source set the whole folder, where sources are of other projects or generated, or where every object depends on the whole project.
 
     # Type
     of :: Path -> Config -> Cell -> [ { source :: String, kernel :: { files, texts } } ]
@@ -139,6 +139,7 @@ in
       generated = "torch-ext/registration.h";
       together =
         kernel ? sources
+        || kernel ? generate
         || any (path: needsProject text.${path}) code
         || any (path: !(elem path compiled) && path != generated && hasOpsName text.${path}) code;
       # Computed once for all sources: texts, outlines and store paths.

@@ -186,6 +186,7 @@ let
       links = folder: filter (file: file.link) (walk root folder);
     in
     concatMap (sourcesOf root) (tables kernel (_: true))
+    ++ concatMap (step: concatMap (expand root) ([ step.script ] ++ (step.inputs or [ ]))) (kernel.generate or [ ])
     ++ concatMap (folder: headersOf (normal folder) ++ links (normal folder)) (includes kernel)
     ++ filter ships (walk root (package kernel))
     ++ concatMap (expand root) (kernel.wheel.data or [ ])

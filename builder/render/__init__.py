@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from builder.config import Backend, Framework
-from builder.config.foreign import foreign_path
 from builder.config.v5 import Component, Torch, TvmFfi
 from builder.config.values import ProjectPath
 from builder.errors import BuilderError
@@ -15,8 +14,9 @@ from builder.kernel.source_globs import HEADERS
 from builder.kernel.source_set import SourceSet, expand, package_directory, rendered_package, source_set
 from builder.kernel.tree import Tree
 from builder.matrix import is_noarch, quick, require_backends
-from builder.render import foreign, ops_name, python_api, refusals, values
+from builder.render import generated, ops_name, python_api, refusals, values
 from builder.render.modules import modules
+from builder.render.placed import PlacedEntry
 from builder.render.project import Project
 from builder.render.template import environment
 from builder.wording import quoted
@@ -60,8 +60,9 @@ def render(
     kernel, copied = _read(kernel, tree, backend)
     found = values.SourceFacts(
         python=_python(kernel, copied, backend),
-        # What a binding of a foreign source defines cannot be seen; a library for one Python is a module as a rule.
-        module=bool(_foreign_binding(kernel, backend)) or python_api.defines_module(_sources(kernel, backend), copied),
+        # What a binding outside of the project defines cannot be seen; a library for one Python is a module as a rule.
+        module=bool(_binding_elsewhere(kernel, backend))
+        or python_api.defines_module(_sources(kernel, backend), copied),
         name_in=_name_in(kernel, copied, backend),
     )
     if unique_id is None:
@@ -94,7 +95,8 @@ def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping
     """Return the kernel with its globs expanded, and the files that its build for a backend reads."""
     files = source_set(kernel, tree=tree)
     kernel = _expanded(kernel, tree, backend)
-    return kernel, {target: files.read(path) for target, path in _copied(kernel, backend, files)}
+    run = frozenset[str]() if is_noarch(kernel.config, backend) else generated.files(kernel, tree, backend)
+    return kernel, {target: files.read(path) for target, path in _copied(kernel, backend, files, run)}
 
 
 def _python(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> python_api.Use | None:
@@ -111,8 +113,8 @@ def _name_in(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> t
         return ()
     found = ops_name.compiled_into(_sources(kernel, backend), copied, framework=kernel.config.framework)
     if found is not None:
-        # What a binding of a foreign source does with the name cannot be seen.
-        found = (*found, *_foreign_binding(kernel, backend))
+        # What a binding that is not in the project does with the name cannot be seen.
+        found = (*found, *_binding_elsewhere(kernel, backend))
     # What is compiled for ROCm is a translation of the file, under another name.
     return None if found and backend is Backend.ROCM else found
 
@@ -122,10 +124,10 @@ def _sources(kernel: Kernel, backend: Backend) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for entries in values.source_lists(kernel, backend) for path in entries))
 
 
-def _foreign_binding(kernel: Kernel, backend: Backend) -> tuple[str, ...]:
-    """Return the sources of the binding that are of foreign trees."""
+def _binding_elsewhere(kernel: Kernel, backend: Backend) -> tuple[str, ...]:
+    """Return the sources of the binding that are of foreign trees, or generated."""
     binding = next(values.source_lists(kernel, backend), ())
-    return tuple(path for path in binding if isinstance(path, foreign.ForeignEntry))
+    return tuple(path for path in binding if isinstance(path, PlacedEntry))
 
 
 def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
@@ -141,18 +143,17 @@ def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
 
 
 def _table(kernel: Kernel, tree: Tree, table: Listing) -> Listing:
-    include = foreign.placed(kernel.config, table.include)
+    include = generated.folders(kernel.config, table.include)
     src = source_globs.without(_files(kernel, tree, table.src), table.exclude)
     return replace(table, src=cast("tuple[ProjectPath, ...]", src), include=include)
 
 
 def _files(kernel: Kernel, tree: Tree, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
-    sources = kernel.config.sources
-    if not any(foreign_path(entry, sources) for entry in entries):
+    found = generated.sources(kernel.config, entries)
+    if not any(isinstance(entry, PlacedEntry) for entry in found):
         # A file that a glob finds is in the project, whatever characters its name has.
         return cast("tuple[ProjectPath, ...]", expand(kernel, entries, tree=tree))
-    found = foreign.placed(kernel.config, entries)
-    expanded = (expand(kernel, (entry,), tree=tree) if entry in entries else (entry,) for entry in found)
+    expanded = ((entry,) if isinstance(entry, PlacedEntry) else expand(kernel, (entry,), tree=tree) for entry in found)
     return cast("tuple[ProjectPath, ...]", tuple(dict.fromkeys(path for paths in expanded for path in paths)))
 
 
@@ -194,15 +195,15 @@ def _templates(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
     return {**shared, **own}
 
 
-def _copied(kernel: Kernel, backend: Backend, files: SourceSet) -> Iterator[tuple[str, str]]:
+def _copied(kernel: Kernel, backend: Backend, files: SourceSet, run: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Yield the files of the kernel that its build for one backend reads, each with its path in the project.
 
-    Headers may be anyone's, since sources include what is not listed; other sources are those of the backend. The
-    Python package has one place in all projects.
+    `run` are those of its steps. Headers may be anyone's, since sources include what is not listed; other sources are
+    those of the backend. The Python package has one place in all projects.
     """
     package, inside = package_directory(kernel.config), rendered_package(kernel.config)
     noarch = is_noarch(kernel.config, backend)
-    compiled = set() if noarch else {path for entries in values.source_lists(kernel, backend) for path in entries}
+    compiled = set() if noarch else run | {path for entries in values.source_lists(kernel, backend) for path in entries}
     for path in files.paths:
         in_place = package == inside and path.startswith(f"{package}/")
         if package != inside and path in files.shipped:

@@ -1,26 +1,11 @@
 """The foreign sources of a rendered project: fetched by CMake, or found in the folder that a variable names."""
 
-import posixpath
 from collections.abc import Iterator
-from typing import Any
 
 from builder.config import Backend, Config
 from builder.config.foreign import ForeignSource, foreign_path
-from builder.config.values import ProjectPath
-from builder.render import quoting
 from builder.render.arguments import Arguments
-
-
-class ForeignEntry(ProjectPath):
-    """An entry in a foreign source, as CMake has it: below the variable of its folder, quoted."""
-
-    source: str
-
-    def __new__(cls, source: str, path: str) -> "Any":
-        """Spell a path that is inside the tree."""
-        spelled = str.__new__(cls, f'"${{{source}_SOURCE_DIR}}/{quoting.escaped(path)}"')
-        spelled.source = source
-        return spelled
+from builder.render.placed import PlacedEntry
 
 
 def variable(name: str) -> str:
@@ -35,7 +20,7 @@ def used(config: Config, backend: Backend) -> tuple[str, ...]:
 
 
 def _source(config: Config, entry: str) -> str | None:
-    if isinstance(entry, ForeignEntry):
+    if isinstance(entry, PlacedEntry):
         return entry.source
     found = foreign_path(entry, config.sources)
     return None if found is None else found.source
@@ -53,16 +38,6 @@ def _arguments(source: ForeignSource) -> Arguments:
     submodules = source.submodules
     given = "ALL" if submodules is True else tuple((path,) for path in submodules or ())
     return {"GIT": source.git, "REV": str(source.rev), "SUBMODULES": given}
-
-
-def placed(config: Config, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
-    """Return entries as CMake finds them: those of a foreign source below the variable of its folder."""
-    return tuple(_placed(config, entry) for entry in entries)
-
-
-def _placed(config: Config, entry: ProjectPath) -> ProjectPath:
-    found = foreign_path(entry, config.sources)
-    return entry if found is None else ForeignEntry(found.source, posixpath.normpath(found.path))
 
 
 def _entries(config: Config, backend: Backend) -> Iterator[str]:

@@ -5,13 +5,14 @@ from functools import cache, partial
 
 from builder.config import Backend, libraries
 from builder.config.foreign import SourceName, foreign_path
+from builder.config.generated import is_output
 from builder.config.text import KeyPath
 from builder.config.v5 import Component, Torch, TvmFfi
 from builder.errors import Problem
 from builder.kernel import Kernel, source_globs
 from builder.kernel.source_set import expand
 from builder.kernel.tree import Tree, is_glob
-from builder.render import definitions, foreign, quoting, unsafe_flags
+from builder.render import definitions, foreign, generated, quoting, unsafe_flags
 from builder.wording import quoted
 
 Files = Callable[[str], tuple[str, ...]]
@@ -70,6 +71,17 @@ def _strings(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[K
         submodules = kernel.config.sources[SourceName(name)].submodules
         listed = submodules if isinstance(submodules, tuple) else ()
         yield from ((("sources", name, "submodules", number), entry) for number, entry in enumerate(listed))
+    yield from _of_steps(kernel, backend, files)
+
+
+def _of_steps(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[KeyPath, str]]:
+    for step in generated.used(kernel.config, backend):
+        place: KeyPath = ("generate", kernel.config.generate.index(step))
+        yield (*place, "script"), step.script
+        yield from (((*place, "args", number), entry) for number, entry in enumerate(step.args))
+        yield from (((*place, "outputs", number), entry) for number, entry in enumerate(step.outputs))
+        for number, entry in enumerate(step.inputs):
+            yield from (((*place, "inputs", number), file) for file in files(entry))
 
 
 def _files(kernel: Kernel, tree: Tree, entry: str) -> tuple[str, ...]:
@@ -104,8 +116,8 @@ def _foreign(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem
                     message = f"{quoted(file)} cannot be compiled for '{backend}'"
                     remedy = f"move it to a component with the backend {' or '.join(repr(str(b)) for b in allowed)}"
                     yield kernel.source.problem("B062", message, path=(*path, "src", number), help=remedy)
-                elif backend is Backend.ROCM and file.endswith(".cu") and foreign_path(file, kernel.config.sources):
-                    message = f"{quoted(file)} is of a foreign source, and only the kernel's own files become HIP"
+                elif backend is Backend.ROCM and file.endswith(".cu") and _is_elsewhere(kernel, file):
+                    message = f"{quoted(file)} is foreign or generated, and only the kernel's own files become HIP"
                     remedy = "copy it into the kernel, or leave it out for ROCm"
                     yield kernel.source.problem("B062", message, path=(*path, "src", number), help=remedy)
 
@@ -132,6 +144,11 @@ def _libraries(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
                 message = f"there is no library '{name}' for {' or '.join(map(repr, map(str, backends)))}"
                 where = (*path, "libraries", number)
                 yield kernel.source.problem("B063", message, path=where, help=f"{backend} has: {', '.join(has)}")
+
+
+def _is_elsewhere(kernel: Kernel, entry: str) -> bool:
+    config = kernel.config
+    return foreign_path(entry, config.sources) is not None or is_output(entry, config.generate)
 
 
 def _unsafe(kernel: Kernel, backend: Backend) -> Iterator[Problem]:

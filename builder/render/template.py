@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from builder import resources, toml
 from builder.render import quoting
 from builder.render.arguments import Arguments
-from builder.render.foreign import ForeignEntry
+from builder.render.placed import PlacedEntry
 
 
 @lru_cache
@@ -42,4 +42,4 @@ def cmake_arguments(arguments: Arguments) -> str:
 
 
 def _argument(text: str) -> str:
-    return str(text) if isinstance(text, ForeignEntry) else quoting.cmake(text)
+    return str(text) if isinstance(text, PlacedEntry) else quoting.cmake(text)

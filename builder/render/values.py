@@ -8,7 +8,7 @@ from typing import Any
 from builder.config import Backend, Config, Framework, Version, dependencies, libraries
 from builder.kernel import Kernel
 from builder.kernel.source_set import rendered_package
-from builder.render import arguments, calls, foreign, header_libraries, package_metadata
+from builder.render import arguments, calls, foreign, generated, header_libraries, package_metadata
 from builder.render.python_api import INSTALL, REMEDY, Use
 
 _BACKEND_TOOL = "scikit-build-core>=1.0"
@@ -51,6 +51,7 @@ def of(
         "devices": {str(each): each.facts.torch_device for each in Backend if each.facts.torch_device is not None},
         "device_code": not noarch and backend.facts.device_code,
         "foreign": () if noarch else foreign.calls(config, backend),
+        "generate": () if noarch else generated.calls(kernel, backend),
         "headers": () if noarch else header_libraries.of(config, backend),
         "id": unique_id,
         "languages": "" if noarch else _languages(kernel, backend),

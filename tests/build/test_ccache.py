@@ -19,6 +19,7 @@ class Job:
     framework_version: str = "2.13.0"
     pins: str = "ab" * 32
     enclosed: bool = False
+    kernel: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(config=SimpleNamespace(generate=())))
     sources: dict = field(default_factory=dict)
 
 

@@ -102,7 +102,7 @@ backends = ["cuda"]
 [kernel.rare]
 backend = "cuda"
 depends = ["torch", "cutlass_4_0"]
-src = ["rare.cu"]
+src = ["rare.cu", "made.cu"]
 include = ["fmt:include"]
 libraries = ["nvrtc"]
 file-flags = { "rare.cu" = ["-O1"] }
@@ -115,6 +115,9 @@ when = { torch = ">=2.11" }
 [sources.fmt]
 git = "https://example.org/fmt"
 rev = "0123456789abcdef0123456789abcdef01234567"
+[[generate]]
+script = "make.py"
+outputs = ["made.cu"]
 """
 
 
@@ -123,6 +126,7 @@ def test_rendering_opens_exactly_the_templates_and_the_cmake_of_the_list(tmp_pat
     for name, config in rare.items():
         package = tmp_path / name / "torch-ext/rare"
         package.mkdir(parents=True)
+        (tmp_path / name / "make.py").touch()
         (package / "__init__.py").touch()
         (tmp_path / name / "build.toml").write_text(config, encoding="utf-8")
         (tmp_path / name / "rare.cu").write_text("#include <Python.h>\n", encoding="utf-8")
