@@ -110,7 +110,8 @@ def test_what_the_parser_refuses_does_not_validate_where_a_schema_can_say_so():
 
 
 INEXPRESSIBLE = ("upstream", "source", "src", "include", "exclude", "when")
-"""Keys whose rules no regular expression has: what a URL is, that a path stays inside the project, when a condition holds."""
+"""Keys whose rules no regular expression has: what a URL is, that a path stays inside the project, that a condition can
+hold."""
 
 
 def is_json(name):
