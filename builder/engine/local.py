@@ -42,6 +42,10 @@ def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen:
 
     Ctrl-C ends every compiler, leaves nothing half-written, and is raised again. So does the time limit, but what the
     compilers have finished stays for the next build.
+
+    Raises:
+        StoppedError: the time limit has passed.
+        BuilderError: something that all cells share cannot be had, such as the store.
     """
     build = KernelBuild(kernel=kernel, cells=tuple(cells), options=options)
     return _build(((build, listen),))
@@ -51,6 +55,10 @@ def build_several(builds: Sequence[KernelBuild], listen: Listen) -> tuple[CellOu
     """Build cells of several kernels under one budget, as `build_cells` does; events and outcomes say whose they are.
 
     The kernels share what their options say of the machine: the store, its limits, the cache and the time limit.
+
+    Raises:
+        StoppedError: the time limit has passed.
+        BuilderError: something that all cells share cannot be had, such as the store.
     """
     outcomes = _build([(build, for_kernel(listen, build.name)) for build in builds])
     whose = [build.name for build in builds for _ in build.cells]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from builder.config.foreign import SourceName, SourceUrl
 from builder.config.values import InvalidValueError
-from builder.errors import ToolError
+from builder.kernel import git
+from builder.kernel.git import Checkout
 from builder.port.todo import Todo
-from builder.run import run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +68,9 @@ def source_name(path: str) -> str:
 
 def _commit(root: Path, path: str) -> str | None:
     """Return the commit of a submodule that the repository records."""
-    if not (root / ".git").exists():
+    checkout = Checkout.around(root) if git.is_here() else None
+    if checkout is None:
         return None
-    try:
-        done = run(["git", "-C", root, "-c", "core.fsmonitor=false", "ls-tree", "HEAD", "--", path])
-    except ToolError:
-        return None
-    words_ = done.output.split()
-    is_submodule = done.returncode == 0 and len(words_) >= 3 and words_[1] == "commit"  # noqa: PLR2004
-    return words_[2] if is_submodule else None
+    listed = checkout.ask("ls-tree", "HEAD", "--", f"{checkout.inside}/{path}".lstrip("/"))
+    found = re.match(r"160000 commit ([0-9a-f]{40})\t", listed.output)
+    return found[1] if found else None

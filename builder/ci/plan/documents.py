@@ -20,7 +20,11 @@ _SAFE = re.compile(r"[A-Za-z0-9_./:@ -]*", re.ASCII)
 
 
 def document(plan: CiPlan, runners: Runners, jobs: Sequence[CiJob] | None) -> str:
-    """Return the JSON document that `data/matrix.schema.json` describes; one cell or row on a line."""
+    """Return the JSON document that `data/matrix.schema.json` describes; one cell or row on a line.
+
+    Raises:
+        BuilderError: no runner is known for the system of a cell.
+    """
     cells = [_cell(cell, runners.place(cell)) for cell in plan.cells]
     parts: dict[str, Sequence[Mapping[str, Any]]] = {"cells": cells, "skipped": list(_skipped(plan))}
     if jobs is not None:
@@ -38,7 +42,11 @@ def several(
     left_out: Mapping[str, str],
     errors: Mapping[str, str],
 ) -> str:
-    """Return the JSON document of several plans: that of each by its folder, and what keeps others out of it."""
+    """Return the JSON document of several plans: that of each by its folder, and what keeps others out of it.
+
+    Raises:
+        BuilderError: no runner is known for the system of a cell.
+    """
     inner = ",\n".join(
         f"{json.dumps(folder)}: {document(plan, runners, None).rstrip()}" for folder, plan in plans.items()
     )
