@@ -41,6 +41,7 @@ NAMES = st.sampled_from(
     [
         "general", "torch", "kernel", "matrix", "torch-noarch", "name", "version", "edition", "backends", "src", "cuda",
         "stable-abi", "backend", "depends", "kernel-depends", "systems", "universal", "language", "", "x", "\ud800",
+        "defines", "libraries", "exclude", "file-flags", "when", "arch", "system", "-Dx", "../x",
     ]
 )  # fmt: skip
 ANY = st.recursive(
@@ -95,6 +96,11 @@ LONG = 1_000_000
         pytest.param('[torch]\nminver = "' + "1" * LONG + '.1"\n', id="a version"),
         pytest.param('[torch-noarch]\ncuda_capabilities = ["sm_' + "9" * LONG + '"]\n', id="a capability"),
         pytest.param('[torch]\nsrc = ["' + "x/" * (LONG // 2) + '/../../../y\\u0000"]\n', id="a path"),
+        pytest.param('[torch]\ndefines = { "-D' + "X" * LONG + '=" = 1.5 }\n', id="a macro"),
+        pytest.param('[torch]\nlibraries = ["-l' + "x" * LONG + '"]\n', id="a library"),
+        pytest.param('[torch]\nexclude = ["' + "*/" * (LONG // 2) + '\\n"]\n', id="a glob"),
+        pytest.param('[torch]\n[kernel.k]\nwhen.cuda = "' + ">=1.0," * (LONG // 6) + '"\n', id="a condition"),
+        pytest.param('[torch]\n[kernel.k]\nwhen.arch = "sm_' + "9" * LONG + '"\n', id="an architecture"),
         pytest.param("[torch]\n[kernel." + "k" * LONG + "]\nsrc = 1\n", id="a component"),
     ],
 )

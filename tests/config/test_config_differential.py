@@ -193,6 +193,7 @@ KEYS = [
     "src", "include", "minver", "maxver", "pyext", "cxx-flags", "stable-abi", "backend", "depends",
     "cuda-capabilities", "cuda-flags", "cuda-minver", "rocm-archs", "hip-flags", "sycl-flags", "repo-id", "branch",
     "universal", "language", "x", '"quoted key"', "''", "é", "a.b", "general.hub.branch", "torch.src", "cuda.minver",
+    "defines", "libraries", "exclude", "file-flags", "when", "defines.X", "when.torch", "when.cuda", "file-flags.a",
 ]  # fmt: skip
 HEADERS = [
     "[general]", "[torch]", "[torch-noarch]", "[tvm-ffi]", "[kernel]", "[kernel.new]", '[kernel."a.b"]', "[[kernel]]",

@@ -38,6 +38,22 @@ HOSTILE = st.one_of(
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=HOSTILE, flag=HOSTILE)
+def test_no_string_of_a_key_of_ours_becomes_syntax(tmp_path, value, flag):
+    lines = f"defines = {{ X = {toml.spelled(value)} }}\nfile-flags = {{ 'one.cpp' = [{toml.spelled(flag)}] }}\n"
+    try:
+        project = render(kernel(tmp_path, component=lines), Backend.CPU, unique_id="x", allow_unsafe_flags=True)
+    except ConfigError as error:
+        assert all(problem.span is not None for problem in error.problems)  # noqa: PT017  not every example is refused
+        return
+    plain = kernel(tmp_path / "plain", component="defines = { X = 'V' }\nfile-flags = { 'one.cpp' = ['F'] }")
+    expected = render(plain, Backend.CPU, unique_id="x")["CMakeLists.txt"]
+    values = {"-DX=V": quoting.cmake(f"-DX={value}"), "F": quoting.cmake(flag)}
+    found = re.sub(r"(?<=^    )(?:-DX=V|F)$", lambda one: values[one[0]], expected, flags=re.MULTILINE)
+    assert project["CMakeLists.txt"] == found
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(license_=HOSTILE, flag=HOSTILE, include=HOSTILE, hub=HOSTILE, revision=HOSTILE)
 def test_no_string_of_a_config_becomes_syntax(tmp_path, license_, flag, include, hub, revision):  # noqa: PLR0917
     general = f"kernel-depends = [{{ repo-id = {toml.spelled(hub)}, revision = {toml.spelled(revision)} }}]\n"
