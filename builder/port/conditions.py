@@ -59,6 +59,18 @@ def union(wanted: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
     return listed
 
 
+def by_range(wanted: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return the capabilities to list for each toolkit, where neighbours share a list if one serves them all."""
+    ranges: list[dict[str, tuple[str, ...]]] = []
+    for toolkit, names in wanted.items():
+        longer = {**ranges[-1], toolkit: names} if ranges else {}
+        if longer and union(longer) is not None:
+            ranges[-1] = longer
+        else:
+            ranges.append({toolkit: names})
+    return {toolkit: union(each) or names for each in ranges for toolkit, names in each.items()}
+
+
 def differences(
     listed: tuple[str, ...], wanted: tuple[str, ...], toolkit: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -75,12 +87,8 @@ def differences(
 def known(names: tuple[str, ...], toolkit: str) -> tuple[str, ...]:
     """Return the capabilities that a toolkit can compile at all: nvcc refuses others."""
     generation = next((each for each in architectures.generations() if each.since <= Version(toolkit)), None)
-    plain = set() if generation is None else {_plain(each) for each in generation.capabilities}
-    return tuple(name for name in names if _plain(name) in plain)
-
-
-def _plain(capability: str) -> str:
-    return capability.removesuffix("+PTX").rstrip("af")
+    targets = () if generation is None else generation.targets
+    return tuple(name for name in names if name.removesuffix("+PTX") in targets)
 
 
 def covered(capability: str, compiled: Sequence[str]) -> bool:

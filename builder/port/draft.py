@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from builder.config.values import Backend, Version
-from builder.port import conditions, flag_keys, words
+from builder.port import conditions, flag_keys
 from builder.port.flag_keys import FlagKeys
 from builder.port.flags import Flags
 from builder.port.lines import CXX, GPU, Line, of_extension, of_run
@@ -161,7 +161,7 @@ def _components(part: Part, backend: Backend, runs: tuple[Run, ...], recording: 
             toolkit: {path: lines[path] for path in bundle if path in lines} for toolkit, lines in of_toolkit.items()
         }
         drafts += _of_bundle(part, backend, own, follows=follows)
-    return _named(part, backend, _possible(part, drafts))
+    return _named(part, backend, drafts)
 
 
 def _bundles(part: Part, of_toolkit: Mapping[str, Lines]) -> Iterable[list[str]]:
@@ -188,6 +188,7 @@ def _of_bundle(part: Part, backend: Backend, of_toolkit: Mapping[str, Lines], *,
     if follows:
         wanted = {toolkit: _archs(lines) if backend is Backend.ROCM else () for toolkit, lines in of_toolkit.items()}
     shared = conditions.union(wanted) if backend is Backend.CUDA else next(iter(wanted.values()), ())
+    wanted = conditions.by_range(wanted) if shared is None else wanted
     ways = {
         toolkit: _way(part, backend, lines, wanted[toolkit] if shared is None else None)
         for toolkit, lines in of_toolkit.items()
@@ -278,21 +279,13 @@ def _libraries(part: Part, backend: Backend) -> tuple[str, ...]:
     return tuple(name for name in part.libraries if name not in others)
 
 
-def _possible(part: Part, drafts: list[ComponentDraft]) -> list[ComponentDraft]:
-    """Return the components that the config has a word for: without conditions, those of the newest toolkit."""
-    ranges = sorted({draft.when for draft in drafts if draft.when is not None})
-    if not ranges or words.has("kernel", "when"):
-        return drafts
-    part.say(f"CUDA toolkits compile differently ({listed(ranges)}): what the newest compiles is written")
-    return [replace(draft, when=None) for draft in drafts if draft.when is None or "<" not in draft.when]
-
-
 def _named(part: Part, backend: Backend, drafts: list[ComponentDraft]) -> list[ComponentDraft]:
     """Return the components with names that no other one of the kernel has."""
     base = flag_keys.table_name(part.extension.name) + ("" if backend is Backend.CUDA else f"_{backend}")
     named: dict[str, ComponentDraft] = {}
     for draft in drafts:
-        start = base if draft.when is None else f"{base}_{flag_keys.table_name(f'cuda{draft.when}')}"
+        said = "" if draft.when is None else draft.when.replace(">=", "_from_").replace("<", "_before_")
+        start = flag_keys.table_name(base + said)
         numbers = (f"{start}_{number}" for number in itertools.count(2))
         name = next(each for each in (start, *itertools.islice(numbers, len(drafts))) if each not in named)
         named[name] = replace(draft, name=name)

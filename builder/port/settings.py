@@ -7,10 +7,8 @@ from typing import Any
 from builder import toml
 from builder.config.values import Backend, Version
 from builder.matrix import rows
-from builder.matrix.architectures import generations
 from builder.resources import DATA
 
-_OLDEST = Version("12.0")
 _GPU = (9, 0)
 _OTHER_GPU = (8, 0)
 _ARCH_LIST = "8.0;9.0a"
@@ -42,10 +40,10 @@ def facts() -> dict[str, Any]:
 
 
 def toolkits() -> tuple[str, ...]:
-    """Return the CUDA toolkits of the build matrix and those that brought new architectures, oldest first."""
+    """Return the CUDA toolkits of the build matrix, and those that files of projects ask about, oldest first."""
     found = {Version(row.toolkit) for row in rows() if row.backend is Backend.CUDA and row.toolkit is not None}
-    found |= {generation.since for generation in generations()}
-    return tuple(str(version) for version in sorted(found) if version >= _OLDEST)
+    found |= set(map(Version, facts()["toolkits"]))
+    return tuple(map(str, sorted(found)))
 
 
 def torch_version() -> str:

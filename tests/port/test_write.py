@@ -6,7 +6,6 @@ from builder.config.values import Backend
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import load
 from builder.kernel.source_set import source_set
-from builder.port import words
 from builder.port.settings import settings
 from builder.port.write import port, write
 from tests.port.projects import BINDING, CUDA, OLD, PLAIN, ROCM, SIMPLE, recorded
@@ -86,23 +85,22 @@ def test_architectures_of_the_machine_are_left_to_the_toolkit(tmp_path):
     assert any("follow the GPU of the machine" in line for line in said(found))
 
 
-def test_flags_that_differ_by_toolkit_get_a_condition_or_remain(tmp_path):
+def test_flags_that_differ_by_toolkit_get_a_condition(tmp_path):
     lines = 'flags += ["-lineinfo"] if cuda >= 13 else []'
     found = ported(tmp_path, CALL.format(lines=lines), OLD, CUDA)
-    text = found.files["build.toml"]
-    if words.has("kernel", "when"):
-        assert 'when = { cuda = ">=13.0" }' in text
-        assert 'when = { cuda = "<13.0" }' in text
-    else:
-        assert any("CUDA toolkits compile differently" in line for line in said(found))
-        assert "-lineinfo" in text
+    parts = found.config.kernel
+    assert list(parts) == ["scale_C_before_13_0", "scale_C_from_13_0"]
+    assert ["-lineinfo" in part.cuda_flags for part in parts.values()] == [False, True]
+    assert 'when = { cuda = ">=13.0" }' in found.files["build.toml"]
 
 
 def test_sources_of_a_new_toolkit_alone_are_a_component_of_their_own(tmp_path):
     lines = 'sources += ["csrc/new.cu"] if cuda >= 13 else []'
     found = ported(tmp_path, CALL.format(lines=lines), OLD, CUDA, files={"csrc/new.cu": ""})
-    parts = list(found.config.kernel.values())
-    assert sorted(part.src for part in parts) == [("csrc/new.cu",), ("csrc/scale.cu",)]
+    parts = {part.src: part.when for part in found.config.kernel.values()}
+    assert parts.keys() == {("csrc/new.cu",), ("csrc/scale.cu",)}
+    assert parts["csrc/scale.cu",] is None
+    assert parts["csrc/new.cu",] is not None
 
 
 def test_rocm_is_a_backend_where_setup_py_knows_of_it(tmp_path):
