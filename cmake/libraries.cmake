@@ -5,22 +5,22 @@ include("${CMAKE_CURRENT_LIST_DIR}/cuda/driver.cmake")
 #[=======================================================================[.rst:
 Link a kernel to libraries of a toolkit or of the system.
 
-  kernel_libraries(<target> [PACKAGES <package>...] [TARGETS <target>...] [SYSTEM <name>...] [LINUX <name>...])
+  kernel_libraries(<target> [FIND_PACKAGES <package>...] [TARGETS <target>...] [LINK_NAMES <name>...] [LINK_EXCEPT_MACOS <name>...])
 
-PACKAGES are found first. SYSTEM is what the linker is told, and LINUX what it is told but on macOS.
+FIND_PACKAGES are found first. LINK_NAMES is what the linker is told, and LINK_EXCEPT_MACOS what it is told but on macOS.
 #]=======================================================================]
 function(kernel_libraries target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_libraries")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PACKAGES;TARGETS;SYSTEM;LINUX")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FIND_PACKAGES;TARGETS;LINK_NAMES;LINK_EXCEPT_MACOS")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
 
-  set(libraries ${arg_SYSTEM})
+  set(libraries ${arg_LINK_NAMES})
   if(NOT APPLE)
-    list(APPEND libraries ${arg_LINUX})
+    list(APPEND libraries ${arg_LINK_EXCEPT_MACOS})
   endif()
-  foreach(package IN LISTS arg_PACKAGES)
+  foreach(package IN LISTS arg_FIND_PACKAGES)
     find_package("${package}" REQUIRED CONFIG HINTS "$ENV{ROCM_PATH}")
   endforeach()
   foreach(library IN LISTS arg_TARGETS)

@@ -7,14 +7,14 @@ include("${CMAKE_CURRENT_LIST_DIR}/random_seed.cmake")
 Add sources to a target, with include directories and flags that hold for these sources alone.
 
   kernel_sources(<target>
-    [OBJECTS <name>]
+    [OBJECTS_OF <name>]
     SOURCES <file>...
     [INCLUDE_DIRS <directory>...]
     [<LANGUAGE>_FLAGS <flag>...]
   )
 
 ``<LANGUAGE>`` is C, CXX, CUDA, HIP, OBJC or OBJCXX; a source takes the flags of its own language. Headers are only listed.
-A source that is added twice is compiled once, with the include directories and flags of both; with OBJECTS, once for each name.
+A source that is added twice is compiled once, with the include directories and flags of both; with OBJECTS_OF, once for each name.
 #]=======================================================================]
 function(kernel_sources target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_sources")
@@ -27,7 +27,7 @@ function(kernel_sources target)
     OBJC_FLAGS
     OBJCXX_FLAGS
   )
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OBJECTS" "SOURCES;INCLUDE_DIRS;${flags}")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OBJECTS_OF" "SOURCES;INCLUDE_DIRS;${flags}")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -36,11 +36,11 @@ function(kernel_sources target)
     cmake_path(ABSOLUTE_PATH directory NORMALIZE)
     list(APPEND directories "${directory}")
   endforeach()
-  if(DEFINED arg_OBJECTS)
-    kernel_objects_add(target "${target}" "${arg_OBJECTS}")
-    kernel_objects_only(directories "${arg_OBJECTS}" ${directories})
+  if(DEFINED arg_OBJECTS_OF)
+    kernel_objects_add(target "${target}" "${arg_OBJECTS_OF}")
+    kernel_objects_only(directories "${arg_OBJECTS_OF}" ${directories})
     foreach(list IN LISTS flags)
-      kernel_objects_only(arg_${list} "${arg_OBJECTS}" ${arg_${list}})
+      kernel_objects_only(arg_${list} "${arg_OBJECTS_OF}" ${arg_${list}})
     endforeach()
   endif()
   get_target_property(known "${target}" SOURCES)
@@ -49,7 +49,7 @@ function(kernel_sources target)
     if(NOT source IN_LIST known)
       target_sources("${target}" PRIVATE "${source}")
       if(language)
-        kernel_random_seed("${source}" "${language}" ${arg_OBJECTS})
+        kernel_random_seed("${source}" "${language}" ${arg_OBJECTS_OF})
       endif()
     endif()
     if(language)

@@ -40,7 +40,7 @@ def component(part: Component, only: tuple[str, ...] = ()) -> Arguments:
 def file_flags(table: Torch | TvmFfi | Component) -> tuple[Arguments, ...]:
     """Return the arguments of each call of `kernel_file_flags`: one for each entry of the table."""
     return tuple(
-        {"SOURCES": _lines(source_globs.named(entry, table.src)), "FLAGS": _lines(flags)}
+        {"SOURCES": _lines(source_globs.named(entry, table.src)), "FILE_FLAGS": _lines(flags)}
         for entry, flags in table.file_flags.items()
         if flags
     )
@@ -74,10 +74,10 @@ def libraries(names: tuple[LibraryName, ...], backend: Backend) -> Arguments:
     """Return the arguments of `kernel_libraries`, of those that a backend has; empty if it has none."""
     found = [name.facts for name in names if name.facts.is_for(backend)]
     given = {
-        "PACKAGES": [facts.package for facts in found],
+        "FIND_PACKAGES": [facts.package for facts in found],
         "TARGETS": [facts.target for facts in found],
-        "SYSTEM": [facts.link for facts in found if facts.macos],
-        "LINUX": [facts.link for facts in found if not facts.macos],
+        "LINK_NAMES": [facts.link for facts in found if facts.macos],
+        "LINK_EXCEPT_MACOS": [facts.link for facts in found if not facts.macos],
     }
     texts = {keyword: _lines(tuple(dict.fromkeys(filter(None, values)))) for keyword, values in given.items()}
     return {keyword: lines for keyword, lines in texts.items() if lines}

@@ -79,4 +79,4 @@ def of(kernel: Kernel, backend: Backend, *, name_in: tuple[str, ...], only: tupl
 
 def _in(name: str, own: frozenset[str], given: Arguments) -> Mapping[str, str | tuple[arguments.Line, ...]]:
     """Name the objects that a call makes, where they are its own."""
-    return {"OBJECTS": name, **given} if name in own else given
+    return {"OBJECTS_OF": name, **given} if name in own else given

@@ -11,7 +11,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 #[=======================================================================[.rst:
 Add the sources of one ``[kernel.*]`` for CUDA.
 
-  kernel_cuda_component(<target> NAME <name> [OBJECTS <name>]
+  kernel_cuda_component(<target> NAME <name> [OBJECTS_OF <name>]
     SOURCES <file>... [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...] [CUDA_FLAGS <flag>...]
     [MINVER <version>]
     CAPABILITIES <table of kernel_cuda_capabilities>
@@ -26,7 +26,7 @@ function(kernel_cuda_component target)
     PARSE_ARGV 1
     arg
     ""
-    "NAME;MINVER;OBJECTS"
+    "NAME;MINVER;OBJECTS_OF"
     "SOURCES;INCLUDE_DIRS;CXX_FLAGS;CUDA_FLAGS;CAPABILITIES"
   )
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -64,8 +64,8 @@ function(kernel_cuda_component target)
   kernel_cuda_gencode(gencode ${nvcc_KNOWN})
   kernel_cuda_flags(flags ${arg_CUDA_FLAGS})
   set(objects)
-  if(DEFINED arg_OBJECTS)
-    set(objects OBJECTS "${arg_OBJECTS}")
+  if(DEFINED arg_OBJECTS_OF)
+    set(objects OBJECTS_OF "${arg_OBJECTS_OF}")
   endif()
   kernel_sources(
     "${target}"

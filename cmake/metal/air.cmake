@@ -3,12 +3,12 @@ include_guard(GLOBAL)
 #[=======================================================================[.rst:
 Compile one Metal shader for the Metal library of a target.
 
-  kernel_metal_air(<target> <file> [INCLUDE_DIRS <directory>...] [FLAGS <flag>...])
+  kernel_metal_air(<target> <file> [INCLUDE_DIRS <directory>...] [FILE_FLAGS <flag>...])
 
 The object is named after the whole path: shaders of one name in different folders do not meet.
 #]=======================================================================]
 function(kernel_metal_air target shader)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "INCLUDE_DIRS;FLAGS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "INCLUDE_DIRS;FILE_FLAGS")
   cmake_path(ABSOLUTE_PATH shader OUTPUT_VARIABLE source)
   set(air "${CMAKE_CURRENT_BINARY_DIR}/metal/${shader}.air")
   cmake_path(GET air PARENT_PATH folder)
@@ -22,7 +22,7 @@ function(kernel_metal_air target shader)
     OUTPUT "${air}"
     COMMAND
       xcrun -sdk macosx metal "-mmacosx-version-min=${CMAKE_OSX_DEPLOYMENT_TARGET}" -O3
-      ${include_flags} ${arg_FLAGS} -MMD -MF "${air}.d" -c "${source}" -o "${air}"
+      ${include_flags} ${arg_FILE_FLAGS} -MMD -MF "${air}.d" -c "${source}" -o "${air}"
     DEPENDS "${source}"
     DEPFILE "${air}.d"
     COMMENT "Compiling ${shader}"

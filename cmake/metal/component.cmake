@@ -6,7 +6,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 #[=======================================================================[.rst:
 Add the sources of one ``[kernel.*]`` for Metal.
 
-  kernel_metal_component(<target> NAME <name> [OBJECTS <name>]
+  kernel_metal_component(<target> NAME <name> [OBJECTS_OF <name>]
     SOURCES <file>... [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...] [METAL_FLAGS <flag>...]
   )
 
@@ -18,7 +18,7 @@ function(kernel_metal_component target)
     PARSE_ARGV 1
     arg
     ""
-    "NAME;OBJECTS"
+    "NAME;OBJECTS_OF"
     "SOURCES;INCLUDE_DIRS;CXX_FLAGS;METAL_FLAGS"
   )
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -33,7 +33,7 @@ function(kernel_metal_component target)
       "${target}"
       "${shader}"
       INCLUDE_DIRS ${arg_INCLUDE_DIRS}
-      FLAGS ${arg_METAL_FLAGS}
+      FILE_FLAGS ${arg_METAL_FLAGS}
     )
   endforeach()
 
@@ -41,8 +41,8 @@ function(kernel_metal_component target)
   target_compile_options("${target}" PRIVATE $<$<COMPILE_LANGUAGE:OBJC,OBJCXX>:-fobjc-arc>)
   target_link_libraries("${target}" PRIVATE "-framework Metal" "-framework Foundation")
   set(objects)
-  if(DEFINED arg_OBJECTS)
-    set(objects OBJECTS "${arg_OBJECTS}")
+  if(DEFINED arg_OBJECTS_OF)
+    set(objects OBJECTS_OF "${arg_OBJECTS_OF}")
   endif()
   kernel_sources(
     "${target}"

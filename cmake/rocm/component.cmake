@@ -7,7 +7,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 #[=======================================================================[.rst:
 Add the sources of one ``[kernel.*]`` for ROCm.
 
-  kernel_rocm_component(<target> NAME <name> [OBJECTS <name>]
+  kernel_rocm_component(<target> NAME <name> [OBJECTS_OF <name>]
     SOURCES <file>... [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...] [HIP_FLAGS <flag>...]
     ARCHITECTURES <gfx>... [LOST <gfx>...]
   )
@@ -21,7 +21,7 @@ function(kernel_rocm_component target)
     PARSE_ARGV 1
     arg
     ""
-    "NAME;OBJECTS"
+    "NAME;OBJECTS_OF"
     "SOURCES;INCLUDE_DIRS;CXX_FLAGS;HIP_FLAGS;ARCHITECTURES;LOST"
   )
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -78,8 +78,8 @@ function(kernel_rocm_component target)
   )
   list(TRANSFORM arg_ARCHITECTURES PREPEND "--offload-arch=" OUTPUT_VARIABLE architectures)
   set(objects)
-  if(DEFINED arg_OBJECTS)
-    set(objects OBJECTS "${arg_OBJECTS}")
+  if(DEFINED arg_OBJECTS_OF)
+    set(objects OBJECTS_OF "${arg_OBJECTS_OF}")
   endif()
   kernel_sources(
     "${target}"

@@ -9,7 +9,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 Make the library of a kernel that registers operators with PyTorch.
 
   kernel_torch_extension(<target> OPS <ops> MODULE <module> [NAME_EVERYWHERE] [NAME_IN <file>...]
-    [OBJECTS <name>]
+    [OBJECTS_OF <name>]
     [SOURCES <file>...] [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...]
   )
 
@@ -23,7 +23,7 @@ function(kernel_torch_extension target)
     PARSE_ARGV 1
     arg
     "NAME_EVERYWHERE"
-    "OPS;MODULE;OBJECTS"
+    "OPS;MODULE;OBJECTS_OF"
     "NAME_IN;SOURCES;INCLUDE_DIRS;CXX_FLAGS"
   )
   set(everywhere)
@@ -49,8 +49,8 @@ function(kernel_torch_extension target)
   target_link_libraries("${target}" PRIVATE kernel::torch)
   kernel_prefix_map("${target}" "${directory}" torch)
   set(objects)
-  if(DEFINED arg_OBJECTS)
-    set(objects OBJECTS "${arg_OBJECTS}")
+  if(DEFINED arg_OBJECTS_OF)
+    set(objects OBJECTS_OF "${arg_OBJECTS_OF}")
   endif()
   kernel_sources(
     "${target}"

@@ -9,7 +9,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 Make the library of a kernel that exports functions by tvm-ffi.
 
   kernel_tvm_ffi_extension(<target> OPS <ops> MODULE <module> [NAME_EVERYWHERE] [NAME_IN <file>...]
-    [OBJECTS <name>]
+    [OBJECTS_OF <name>]
     SOURCES <file>... [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...]
   )
 
@@ -22,7 +22,7 @@ function(kernel_tvm_ffi_extension target)
     PARSE_ARGV 1
     arg
     "NAME_EVERYWHERE"
-    "OPS;MODULE;OBJECTS"
+    "OPS;MODULE;OBJECTS_OF"
     "NAME_IN;SOURCES;INCLUDE_DIRS;CXX_FLAGS"
   )
   set(everywhere)
@@ -40,8 +40,8 @@ function(kernel_tvm_ffi_extension target)
   get_target_property(directory kernel::tvm_ffi KERNEL_DIR)
   kernel_prefix_map("${target}" "${directory}" tvm_ffi)
   set(objects)
-  if(DEFINED arg_OBJECTS)
-    set(objects OBJECTS "${arg_OBJECTS}")
+  if(DEFINED arg_OBJECTS_OF)
+    set(objects OBJECTS_OF "${arg_OBJECTS_OF}")
   endif()
   kernel_sources(
     "${target}"

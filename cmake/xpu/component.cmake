@@ -5,7 +5,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 #[=======================================================================[.rst:
 Add the sources of one ``[kernel.*]`` for XPU.
 
-  kernel_xpu_component(<target> NAME <name> [OBJECTS <name>]
+  kernel_xpu_component(<target> NAME <name> [OBJECTS_OF <name>]
     SOURCES <file>... [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...] [SYCL_FLAGS <flag>...]
     TARGETS <SYCL target>... DEVICES <device>...
   )
@@ -18,7 +18,7 @@ function(kernel_xpu_component target)
     PARSE_ARGV 1
     arg
     ""
-    "NAME;OBJECTS"
+    "NAME;OBJECTS_OF"
     "SOURCES;INCLUDE_DIRS;CXX_FLAGS;SYCL_FLAGS;TARGETS;DEVICES"
   )
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -35,8 +35,8 @@ function(kernel_xpu_component target)
   )
   target_link_libraries("${target}" PRIVATE DNNL::dnnl)
   set(objects)
-  if(DEFINED arg_OBJECTS)
-    set(objects OBJECTS "${arg_OBJECTS}")
+  if(DEFINED arg_OBJECTS_OF)
+    set(objects OBJECTS_OF "${arg_OBJECTS_OF}")
   endif()
   kernel_sources(
     "${target}"

@@ -23,7 +23,7 @@ def lists(tmp_path, lines, *, backend="cpu", **tables):
 
 def flags(*sources, given):
     lines = "".join(f"    {source}\n" for source in sources)
-    return f"kernel_file_flags(\n  SOURCES\n{lines}  FLAGS\n" + "".join(f"    {flag}\n" for flag in given) + ")\n"
+    return f"kernel_file_flags(\n  SOURCES\n{lines}  FILE_FLAGS\n" + "".join(f"    {flag}\n" for flag in given) + ")\n"
 
 
 @pytest.mark.parametrize("backend", ["cpu", "cuda", "rocm", "xpu", "metal"])
@@ -87,16 +87,16 @@ AGAIN = '\n[kernel.three]\nbackend = "cpu"\ndepends = []\nsrc = ["csrc/b.cpp"]\n
 
 def test_components_that_share_a_source_have_objects_of_their_own(tmp_path):
     text = lists(tmp_path, f"defines = {{ N = 1 }}\n{AGAIN}defines = {{ N = 2 }}\n")
-    assert "  NAME two\n  OBJECTS two\n" in text
-    assert "  NAME three\n  OBJECTS three\n" in text
-    assert "OBJECTS one" not in text
+    assert "  NAME two\n  OBJECTS_OF two\n" in text
+    assert "  NAME three\n  OBJECTS_OF three\n" in text
+    assert "OBJECTS_OF one" not in text
     assert text.count("kernel_objects_finish(_tiny_cpu)\n") == 1
 
 
 def test_one_of_them_with_a_key_of_ours_is_enough(tmp_path):
     text = lists(tmp_path, f'cxx-flags = ["-O1"]\n{AGAIN}file-flags = {{ "**/*" = ["-O2"] }}\n')
-    assert text.count("  OBJECTS two\n") == 1
-    assert "kernel_file_flags(\n  OBJECTS three\n  SOURCES\n    csrc/b.cpp\n" in text
+    assert text.count("  OBJECTS_OF two\n") == 1
+    assert "kernel_file_flags(\n  OBJECTS_OF three\n  SOURCES\n    csrc/b.cpp\n" in text
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,13 @@ def test_one_of_them_with_a_key_of_ours_is_enough(tmp_path):
     ],
 )
 def test_others_are_compiled_once_as_by_the_public_builder(tmp_path, lines):
-    assert "OBJECTS" not in lists(tmp_path, lines, files={**FILES, "more/c.cpp": ""})
+    assert "OBJECTS_OF" not in lists(tmp_path, lines, files={**FILES, "more/c.cpp": ""})
 
 
 def test_what_shares_with_one_that_shares_is_apart_too(tmp_path):
     more = AGAIN.replace("three", "four").replace('"csrc/b.cpp"', '"csrc/b.cpp", "one.cpp"')
     text = lists(tmp_path, f"defines = {{ N = 1 }}\n{more}")
-    assert [name for name in ("one", "two", "four") if f"  OBJECTS {name}\n" in text] == ["one", "two", "four"]
+    assert [name for name in ("one", "two", "four") if f"  OBJECTS_OF {name}\n" in text] == ["one", "two", "four"]
 
 
 def test_a_binding_that_shares_a_source_has_objects_of_its_own(tmp_path):
@@ -123,4 +123,4 @@ def test_a_binding_that_shares_a_source_has_objects_of_its_own(tmp_path):
     config = tmp_path / "build.toml"
     text = config.read_text(encoding="utf-8").replace('binding.cpp"]', 'binding.cpp", "csrc/b.cpp"]')
     config.write_text(text, encoding="utf-8")
-    assert "  OBJECTS +binding\n" in render(load(tmp_path), Backend.CPU)["CMakeLists.txt"]
+    assert "  OBJECTS_OF +binding\n" in render(load(tmp_path), Backend.CPU)["CMakeLists.txt"]

@@ -20,15 +20,15 @@ def project(tmp_path, backend, component="", **tables):
 @pytest.mark.parametrize(
     ("backend", "names", "arguments"),
     [
-        ("cpu", '"dl", "m", "rt"', "  SYSTEM\n    dl\n    m\n  LINUX\n    rt"),
+        ("cpu", '"dl", "m", "rt"', "  LINK_NAMES\n    dl\n    m\n  LINK_EXCEPT_MACOS\n    rt"),
         (
             "cuda",
             '"cublas", "cuda_driver", "dl"',
-            "  TARGETS\n    CUDA::cublas\n    CUDA::cuda_driver\n  SYSTEM\n    dl",
+            "  TARGETS\n    CUDA::cublas\n    CUDA::cuda_driver\n  LINK_NAMES\n    dl",
         ),
-        ("rocm", '"hipblas"', "  PACKAGES\n    hipblas\n  TARGETS\n    roc::hipblas"),
-        ("xpu", '"dl", "dl"', "  SYSTEM\n    dl"),
-        ("metal", '"m"', "  SYSTEM\n    m"),
+        ("rocm", '"hipblas"', "  FIND_PACKAGES\n    hipblas\n  TARGETS\n    roc::hipblas"),
+        ("xpu", '"dl", "dl"', "  LINK_NAMES\n    dl"),
+        ("metal", '"m"', "  LINK_NAMES\n    m"),
     ],
 )
 def test_a_component_is_linked_to_its_libraries(tmp_path, backend, names, arguments):
@@ -43,10 +43,10 @@ def test_a_binding_is_linked_on_each_backend_to_what_that_has(tmp_path):
     config = tmp_path / "build.toml"
     config.write_text(config.read_text(encoding="utf-8").replace('["cpu"]', '["cpu", "cuda"]'), encoding="utf-8")
     lists = render(load(tmp_path), Backend.CPU)["CMakeLists.txt"]
-    assert CALL.format(backend="cpu", arguments="  SYSTEM\n    dl") in lists
+    assert CALL.format(backend="cpu", arguments="  LINK_NAMES\n    dl") in lists
     assert "CUDA::" not in lists
     everywhere = project(tmp_path / "cuda", "cuda", torch='libraries = ["cublas", "dl"]')["CMakeLists.txt"]
-    arguments = "  TARGETS\n    CUDA::cublas\n  SYSTEM\n    dl"
+    arguments = "  TARGETS\n    CUDA::cublas\n  LINK_NAMES\n    dl"
     assert CALL.format(backend="cuda", arguments=arguments) in everywhere
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from builder.config import Backend
+from builder.kernel import load
 from builder.render import render
 from tests.render.small import kernel
 
@@ -59,3 +60,27 @@ def test_a_project_without_conditions_has_none_of_their_modules(tmp_path):
     assert not [
         path for path in project.files if path.startswith(("cmake/when/", "cmake/objects/", "cmake/file_flags"))
     ]
+
+
+@pytest.mark.parametrize(
+    ("used", "empty"),
+    [
+        ("defines = { X = 1 }", "defines = { X = false }"),
+        ('libraries = ["dl"]', "libraries = []"),
+        ("file-flags = { 'one.cpp' = ['-O1'] }", "file-flags = { 'one.cpp' = [] }"),
+        ('src = ["one.cpp", "two.cpp"]', 'src = ["one.cpp", "two.cpp"]\nexclude = ["two.cpp"]'),
+        ('when = { torch = ">=2.10" }', ""),
+    ],
+)
+def test_a_key_of_ours_changes_the_project_only_where_it_says_something(tmp_path, used, empty):
+    found = {}
+    for name, lines in (("used", used), ("empty", empty), ("plain", "")):
+        kernel(tmp_path / name, files={"two.cpp": ""})
+        config = tmp_path / name / "build.toml"
+        text = config.read_text(encoding="utf-8")
+        part = text.partition("[kernel.one]")
+        body = part[2].replace('src = ["one.cpp"]', lines if "src" in lines else 'src = ["one.cpp"]\n' + lines)
+        config.write_text("".join((*part[:2], body)), encoding="utf-8")
+        found[name] = render(load(tmp_path / name), Backend.CPU).digest
+    assert found["empty"] == found["plain"]
+    assert found["used"] != found["plain"]
