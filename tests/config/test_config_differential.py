@@ -32,14 +32,15 @@ BASE = {
     "torch": {},
     "torch-noarch": {},
     "tvm-ffi": {"src": "[]"},
+    "wheel": {},
 }
 FRAMEWORKS = ("torch", "torch-noarch", "tvm-ffi")
 
 LOOSER = (  # what the public parser says of what only this one accepts
     r"unsupported legacy format",  # schemas 1 to 3 are read
     r"did not match v4 .* or v3",
-    r"unknown field `(matrix|build)`",  # extensions
-    r"Unknown field (defines|libraries|exclude|file-flags|when)\. Expected one of",  # extensions within a table
+    r"unknown field `(matrix|build|wheel)`",  # extensions
+    r"Unknown field (defines|libraries|exclude|file-flags|when|python-abi)\. Expected one of",  # those within a table
     r"Unknown field (cuda-capabilities|rocm-archs)\. Expected one of pyext",  # as its own documentation spells them
 )
 STRICTER = {
@@ -57,7 +58,7 @@ ACCIDENT = re.compile(r"must be a table, found an array|must be a string, found 
 def document(edition, table, key, value):
     """Return a config in which `key` of `table` is `value`."""
     framework = table if table in FRAMEWORKS else "torch"
-    needed = dict.fromkeys(["", "general", framework, *([table] if table.startswith("kernel.") else [])])
+    needed = dict.fromkeys(["", "general", framework, *([table] if table not in FRAMEWORKS else [])])
     tables = {name: dict(BASE[name]) for name in needed}
     if edition == "edition-4":
         del tables["general"]["edition"]

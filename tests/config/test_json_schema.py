@@ -109,7 +109,7 @@ def test_what_the_parser_refuses_does_not_validate_where_a_schema_can_say_so():
     assert len(passed) < len(CASES) / 10
 
 
-INEXPRESSIBLE = ("upstream", "source", "src", "include", "exclude", "when")
+INEXPRESSIBLE = ("upstream", "source", "src", "include", "exclude", "when", "package", "requires", "data")
 """Keys whose rules no regular expression has: what a URL is, that a path stays inside the project, that a condition can
 hold."""
 

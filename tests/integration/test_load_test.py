@@ -100,6 +100,23 @@ def test_what_build_toml_declares_is_there_when_the_wheel_is_loaded(build, pytho
     assert record["sha256"] == result["sha256"]
 
 
+@pytest.mark.network
+def test_what_the_wheel_requires_is_there_with_its_data_when_it_is_loaded(build, python_only, tmp_path):
+    init = "import json, pathlib, humanize\njson.loads((pathlib.Path(__file__).parent / 'tuned.json').read_text())\n"
+    table = '[wheel]\npackage = "python"\nrequires = ["humanize>=4"]\ndata = ["python/*.json"]\n'
+    kernel = python_only(init, more=table)
+    (kernel / "torch-ext/stranger").rename(kernel / "python")
+    (kernel / "python/tuned.json").write_text("{}")
+    result, _ = build(kernel)
+    found = result["report"]["load-test"]
+    assert found["outcome"] == "loaded"
+    assert [each.partition(" ")[0] for each in found["packages"]] == ["humanize"]
+    (path,) = (tmp_path / "dist").glob("*.whl")
+    with zipfile.ZipFile(path) as wheel:
+        record = next(name for name in wheel.namelist() if name.endswith("RECORD"))
+        assert "stranger/tuned.json,sha256=" in wheel.read(record).decode()
+
+
 def test_a_wheel_without_code_for_another_system_is_built_and_loaded_here(build, python_only):
     kernel = python_only("import torch\n")
     config = (kernel / "build.toml").read_text().replace('backends = ["cpu"]', 'backends = ["metal"]')

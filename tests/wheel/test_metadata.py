@@ -128,3 +128,13 @@ def test_packaging_reads_the_metadata_as_it_was_meant():
     assert list(read_back.project_urls.values()) == ["https://example.com/up"]
     assert str(read_back.requires_python) == ">=3.9"
     assert [requirement.name for requirement in read_back.requires_dist] == ["torch", "einops"]
+
+
+def test_what_the_wheel_requires_by_name_stands_last_each_once():
+    table = "[wheel]\nrequires = ['tokenizers>=0.20 ; python_version < \"3.13\"', 'einops']"
+    config, found = cells(framework=f'[torch]\nsrc = ["b.cpp"]\n{table}', general='python-depends = ["einops"]')
+    for variant in ("torch213-cxx11-cpu-x86_64-linux", "torch213-cxx11-cu130-x86_64-linux"):
+        text = metadata.core_metadata(config, found[variant], version="1.0.0", framework_version="2.13.0")
+        required = Metadata.from_email(text, validate=True).requires_dist
+        assert [requirement.name for requirement in required] == ["torch", "einops", "tokenizers"]
+        assert str(required[-1].marker) == 'python_version < "3.13"'
