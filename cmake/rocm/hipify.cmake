@@ -27,10 +27,17 @@ function(kernel_rocm_hipify out_var)
   set(directory "${CMAKE_CURRENT_BINARY_DIR}/hipified")
   get_target_property(torch kernel::torch KERNEL_DIR)
   set(script "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/hipify.py")
+  # The translations of components before this one stay, but not those of an earlier configuration.
+  get_property(translated_before GLOBAL PROPERTY KERNEL_HIPIFIED)
+  set(keep)
+  if(translated_before)
+    set(keep --keep)
+  endif()
+  set_property(GLOBAL PROPERTY KERNEL_HIPIFIED TRUE)
   execute_process(
     COMMAND
       "${Python_EXECUTABLE}" "${script}" --torch "${torch}" --source "${CMAKE_CURRENT_SOURCE_DIR}"
-      --output "${directory}" --build "${CMAKE_BINARY_DIR}" -- ${cuda}
+      --output "${directory}" --build "${CMAKE_BINARY_DIR}" ${keep} -- ${cuda}
     OUTPUT_VARIABLE translated
     OUTPUT_STRIP_TRAILING_WHITESPACE
     COMMAND_ERROR_IS_FATAL ANY

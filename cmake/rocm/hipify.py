@@ -18,10 +18,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for option in ("--torch", "--source", "--output", "--build"):
         parser.add_argument(option, type=Path, required=True)
+    parser.add_argument("--keep", action="store_true", help="what is in the output folder is of another component")
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
 
-    shutil.rmtree(arguments.output, ignore_errors=True)
+    if not arguments.keep:
+        shutil.rmtree(arguments.output, ignore_errors=True)
     files = {*arguments.files, *headers(arguments.source, arguments.build)}
     copies = [arguments.output / file for file in sorted(files)]
     for copy in copies:
