@@ -85,4 +85,5 @@ CODES = {
     "B141": "a module of Python without 'python-abi'",
     "B142": "a line that keeps a kernel from one wheel for every Python",
     "B143": "a 'python-abi' that no source needs",
+    "B144": "a module of Python with a name of its own",
 }

@@ -8,7 +8,7 @@ from builder.errors import BuilderError, Problem, Severity, Span
 from builder.kernel import CONFIG, Kernel
 from builder.lint.report import Located, locate
 from builder.matrix import is_noarch
-from builder.render import needs_python, python_api, python_obstacles
+from builder.render import misnamed_modules, needs_python, python_api, python_obstacles
 
 _KEY = 'python-abi = "cpython"'
 _OPS = "register ops with TORCH_LIBRARY_EXPAND in place of the module"
@@ -40,6 +40,7 @@ def _of_backend(kernel: Kernel, backend: Backend) -> Iterator[Located]:
     obstacles = python_obstacles(kernel, backend)
     if kernel.config.of_each_python(backend):
         yield from (_obstacle(use, kernel.root) for use in obstacles)
+        yield from (_misnamed(use, kernel.root) for use in misnamed_modules(kernel, backend))
         return
     module = next((use for use in obstacles if not use.name.startswith("<") and not use.limited), None)
     if module is not None:
@@ -77,6 +78,17 @@ def _obstacle(use: python_api.Use, root: Path) -> Located:
     remedy = "include <torch/all.h> or <torch/library.h> if nothing of Python is used" if header else _OPS
     message = f"{use.name} {brings}: without it, one wheel could serve every Python"
     return _located(use, root, code="B142", message=message, help=remedy)
+
+
+def _misnamed(use: python_api.Use, root: Path) -> Located:
+    return _located(
+        use,
+        root,
+        code="B144",
+        message=f"the module is called '{use.name}', and its library has a name that is made for each build",
+        help="write TORCH_EXTENSION_NAME in its place, and import it with 'from ._ops import module'",
+        severity="warning",
+    )
 
 
 def _unneeded(kernel: Kernel) -> Located:

@@ -21,7 +21,7 @@ from builder.render.project import Project
 from builder.render.template import environment
 from builder.wording import quoted
 
-__all__ = ["backends", "needs_python", "python_obstacles", "render"]
+__all__ = ["backends", "misnamed_modules", "needs_python", "python_obstacles", "render"]
 
 Listing = TypeVar("Listing", Torch, TvmFfi, Component)
 
@@ -89,6 +89,17 @@ def python_obstacles(kernel: Kernel, backend: Backend) -> tuple[python_api.Use, 
     kernel, copied = _read(kernel, Tree.of(kernel.root), backend)
     folders = python_api.directories(kernel.config, backend)
     return python_api.obstacles(_sources(kernel, backend), copied, directories=folders)
+
+
+def misnamed_modules(kernel: Kernel, backend: Backend) -> tuple[python_api.Use, ...]:
+    """Return the modules of Python whose names are not those of the library of a backend.
+
+    Raises:
+        ConfigError: a file is missing.
+    """
+    kernel, copied = _read(kernel, Tree.of(kernel.root), backend)
+    folders = python_api.directories(kernel.config, backend)
+    return python_api.misnamed(_sources(kernel, backend), copied, directories=folders)
 
 
 def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping[str, bytes]]:

@@ -23,6 +23,7 @@ _WORD = re.compile(rb"\b(PyMODINIT_FUNC|PyObject|PyModuleDef|Py_ssize_t)\b")
 """Names of Python's C API in sources that include it through another header, as the public `registration.h` does."""
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DEFINES_MODULE = re.compile(rb"\b(?:PYBIND11_MODULE|NB_MODULE|PyInit_\w+)\b")
+_NAMED_MODULE = re.compile(rb"^[ \t]*(?:PYBIND11|NB)_MODULE\s*\(\s*(\w+)", re.MULTILINE)
 _LIMITED = frozenset({"Python.h", "torch/csrc/python_headers.h"})
 """Headers that keep to the limited API where they are told to."""
 
@@ -57,6 +58,17 @@ def obstacles(sources: Iterable[str], files: Mapping[str, bytes], *, directories
     found = [use for path, content in _reached(sources, files, tuple(directories)) for use in _of_module(path, content)]
     found += [use for use in _uses(sources, files, tuple(directories)) if not use.limited]
     return tuple(sorted(found, key=lambda use: (use.file, use.line)))
+
+
+def misnamed(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Iterable[str]) -> tuple[Use, ...]:
+    """Return the modules whose names are written out: the library has the name that the build gives it."""
+    return tuple(
+        _use(path, code, match.start(1), match[1].decode(), limited=False)
+        for path, content in _reached(sources, files, tuple(directories))
+        for code in (_code(content),)
+        for match in _NAMED_MODULE.finditer(code)
+        if match[1] != b"TORCH_EXTENSION_NAME"
+    )
 
 
 def _of_module(path: str, content: bytes) -> Iterator[Use]:

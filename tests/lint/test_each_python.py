@@ -45,7 +45,7 @@ def check(tmp_path):
         for path, text in {**files, "binding.cpp": binding, "build.toml": CONFIG.format(key=key)}.items():
             (tmp_path / path).write_text(text, encoding="utf-8")
         every = [(one.file.rpartition("/")[2], one.problem) for one in lint.inspect(tmp_path).found]
-        mine = [(file, one) for file, one in every if one.code in {"B125", "B141", "B142", "B143"}]
+        mine = [(file, one) for file, one in every if one.code in {"B125", "B141", "B142", "B143", "B144"}]
         return [(one.code, one.severity, file, one.span.line) for file, one in mine]
 
     return inspected
@@ -65,6 +65,20 @@ def test_with_the_key_every_line_that_stands_in_the_way_is_named_once(check):
         ("B142", "note", "binding.cpp", 3),
         ("B142", "note", "h.h", 2),
     ]
+
+
+@pytest.mark.parametrize(
+    ("binding", "line"),
+    [
+        pytest.param("PYBIND11_MODULE(_C, m) {}\n", 1, id="a name"),
+        pytest.param("\n  PYBIND11_MODULE(\n    _C, m) {}\n", 3, id="a name on a line of its own"),
+        pytest.param("#define MODULE PYBIND11_MODULE(_C, m)\n", None, id="in a macro"),
+        pytest.param("PYBIND11_MODULE ( TORCH_EXTENSION_NAME , m) {}\n", None, id="the name of the build"),
+    ],
+)
+def test_a_module_with_a_name_of_its_own_is_said_at_the_name(check, binding, line):
+    found = [place for code, _, _, place in check(binding, key=KEY) if code == "B144"]
+    assert found == ([] if line is None else [line])
 
 
 def test_a_key_that_nothing_needs_is_said(check):
