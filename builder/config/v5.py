@@ -1,6 +1,6 @@
 """Edition 5 of the config: the current schema; every other one is upgraded to it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar, Literal
@@ -407,9 +407,10 @@ class Config:
         own = getattr(self.general, backend.value, None)
         return (*self.general.kernel_depends, *getattr(own, "kernel_depends", ()))
 
-    def libraries(self, backend: Backend) -> tuple[LibraryName, ...]:
-        """Return the libraries that the kernel is linked to on `backend`."""
-        tables = (self.torch, self.tvm_ffi, *self.components(backend).values())
+    def libraries(self, backend: Backend, *, without: Collection[str] = ()) -> tuple[LibraryName, ...]:
+        """Return the libraries that the kernel is linked to on `backend`, `without` the components of these names."""
+        parts = (part for name, part in self.components(backend).items() if name not in without)
+        tables = (self.torch, self.tvm_ffi, *parts)
         named = (name for table in tables if table is not None for name in table.libraries)
         return tuple(dict.fromkeys(name for name in named if name.facts.is_for(backend)))
 

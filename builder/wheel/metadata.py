@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from builder import __version__
 from builder.config import Config, dependencies, libraries
-from builder.matrix import Cell
+from builder.matrix import Cell, absent_components
 from builder.render.package_metadata import framework_requirement, python_depends, urls
 from builder.wheel.archive import Bytes
 from builder.wheel.digest import digests
@@ -42,7 +42,8 @@ def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[st
     """Return what must be installed with the wheel: the framework its ABI fits, and what build.toml names."""
     packages = [*python_depends(config, cell.backend)]
     if not cell.noarch:
-        packages += libraries.requirements(config.libraries(cell.backend), config.framework, cell.toolkit)
+        linked = config.libraries(cell.backend, without=absent_components(config, cell))
+        packages += libraries.requirements(linked, config.framework, cell.toolkit)
     return (_framework_requirement(cell, framework_version), *dict.fromkeys(packages))
 
 

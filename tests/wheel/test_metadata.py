@@ -42,6 +42,15 @@ def test_a_wheel_asks_for_the_packages_of_libraries_that_torch_does_not_install(
     assert metadata.requirements(config, found[variant], "2.13.0")[1:] == asked
 
 
+def test_a_component_that_a_cell_leaves_out_brings_no_requirement():
+    part = '[kernel.three]\nbackend = "cuda"\ndepends = []\nsrc = ["a.cu"]\n'
+    part += 'libraries = ["nvjpeg"]\nwhen = { cuda = ">=13.0" }'
+    config, found = cells(framework=f'[torch]\nsrc = ["b.cpp"]\n{part}')
+    asked = {name: metadata.requirements(config, cell, "2.13.0")[1:] for name, cell in found.items()}
+    assert asked["torch213-cxx11-cu130-x86_64-linux"] == ("nvidia-nvjpeg>=13,<14",)
+    assert asked["torch213-cxx11-cu126-x86_64-linux"] == ()
+
+
 @pytest.mark.parametrize("built_with", ["0.1.15.post2", "0.1.13", "0.1.10"])
 def test_a_tvm_ffi_that_confuses_builds_of_torch_is_never_accepted(built_with):
     config, found = cells(framework='[tvm-ffi]\nsrc = ["b.cpp"]')
