@@ -5,7 +5,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from builder.environment.indexes import Finders, uv_binary
@@ -82,9 +82,11 @@ def interpreter_for(
         MissingPinsError: there are no pins for any Python.
         NoPythonError: there are, and none of these Pythons is on this machine.
     """
+    pinned = pins.pinned_pythons(requirement)
     if only is not None:
-        pins.environment(replace(requirement, python=only))
-    pinned = pins.pinned_pythons(requirement) if only is None else (only,)
+        if only not in pinned:
+            raise _no_pins(requirement, only)
+        pinned = (only,)
     for at_hand in (None if preferred is None else named(preferred), running()):
         if at_hand is not None and at_hand.tag in pinned:
             return at_hand
@@ -95,6 +97,15 @@ def interpreter_for(
         if path is not None:
             return Interpreter(path=path, tag=tag)
     raise NoPythonError(requirement, versions=tuple(map(dotted, pinned)))
+
+
+def _no_pins(requirement: Requirement, only: str) -> MissingPinsError:
+    return MissingPinsError(
+        f"no wheels are pinned for {requirement} with Python {dotted(only)}, the one that this cell is for",
+        pythons=(),
+        help="add them with `builder pins update` where the index of these wheels can be reached, "
+        "or build against an installed torch with --no-isolation",
+    )
 
 
 def find(tag: str, *, finders: Finders, processes: Processes | None = None) -> Path | None:

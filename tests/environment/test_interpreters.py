@@ -9,7 +9,7 @@ from builder import matrix, toolchain
 from builder.config import Framework
 from builder.engine import doctor
 from builder.environment import indexes, interpreters
-from builder.errors import ToolError
+from builder.errors import NotHereError, ToolError
 from builder.pins import MissingPinsError, Part, PinnedWheel, Pins, Requirement
 
 HERE = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -56,6 +56,21 @@ def test_a_python_that_is_named_is_preferred_where_it_has_pins(requirement, sett
     assert found == interpreters.Interpreter(path=another, tag="cp398")
     found = interpreters.interpreter_for(pinned_for(HERE), requirement, finders=settings, preferred=another)
     assert found.path == Path(sys.executable)
+
+
+def test_a_cell_for_one_python_takes_that_or_says_what_is_missing(requirement, settings, tmp_path):
+    known = pinned_for(HERE, "cp398")
+    found = interpreters.interpreter_for(known, requirement, finders=settings, only=HERE)
+    assert found.tag == HERE
+    other = tmp_path / "other"
+    found = interpreters.interpreter_for(
+        known, requirement, finders=settings, only="cp398", preferred=Path(sys.executable), search=lambda _: other
+    )
+    assert found == interpreters.Interpreter(path=other, tag="cp398")
+    with pytest.raises(NotHereError, match=r"needs 3\.98"):
+        interpreters.interpreter_for(known, requirement, finders=settings, only="cp398", search=lambda _: None)
+    with pytest.raises(MissingPinsError, match=r"with Python 3\.99, the one that this cell is for"):
+        interpreters.interpreter_for(known, requirement, finders=settings, only="cp399")
 
 
 def test_a_python_may_be_named_from_the_current_folder(requirement, settings, tmp_path, monkeypatch):
