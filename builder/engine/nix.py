@@ -21,9 +21,11 @@ from builder.errors import AuditError, BuilderError, NotHereError, ToolError
 from builder.files import sha256_of, write_atomic
 from builder.kernel import Kernel
 from builder.matrix import Cell, coverage
-from builder.run import Processes
+from builder.run import Completed, Processes
 
 _SHOWN = 20
+_ATTEMPTS = 3
+"""Times that a build is begun which loses its builders."""
 
 
 class BuildError(ToolError):
@@ -150,6 +152,21 @@ class _Run:
             self.nix.add_file(good)
 
     def _build(self, plans: Sequence[_CellDerivation]) -> NixLog:
+        """Build; where a remote builder is lost, again on those that are left: what was built is kept."""
+        for _ in range(_ATTEMPTS - 1):
+            log, done = self._attempt(plans)
+            if done.returncode == 0 or not log.lost:
+                break
+            for plan in plans:
+                text = "a builder of Nix was lost: what it had not finished is built again"
+                self.listen(Event(variant=plan.cell.variant, kind="note", text=text))
+        else:
+            log, done = self._attempt(plans)
+        if done.returncode != 0 and not log.errors:
+            raise self.nix.explain(done.output)
+        return log
+
+    def _attempt(self, plans: Sequence[_CellDerivation]) -> tuple[NixLog, Completed]:
         cells = {plan.drv: plan.cell for plan in plans}
         log = NixLog()
 
@@ -163,9 +180,7 @@ class _Run:
         for drv, cell in cells.items():
             if drv in self.lines:
                 self._log(cell).write_text("".join(f"{line}\n" for line in self.lines[drv]), encoding="utf-8")
-        if done.returncode != 0 and not log.errors:
-            raise self.nix.explain(done.output)
-        return log
+        return log, done
 
     def _hear(self, line: LogLine, cells: Mapping[str, Cell]) -> None:
         cell = None if line.drv is None else cells.get(line.drv)

@@ -12,6 +12,7 @@ _LINE, _PHASE = 101, 104
 """Types of results: a line of a build's log, the phase that it is in."""
 _ERROR = 0
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+_LOST = re.compile(r"unexpected end-of-file|Broken pipe|Connection (reset|closed)|cannot connect to", re.IGNORECASE)
 _CODE = re.compile(r"'(?P<drv>/[^']+\.drv)'[^\n]* failed with exit code (?P<code>\d+)")
 
 
@@ -35,11 +36,14 @@ class NixLog:
     """Derivations whose build began."""
     codes: dict[str, int] = field(default_factory=dict)
     """Exit codes of the builders that failed."""
+    lost: bool = False
+    """Whether the connection to a remote builder ended before its build did."""
     _running: dict[int, str] = field(default_factory=dict)
 
     def take(self, line: str) -> LogLine | None:
         """Take a line in; return what it says of a build."""
         if not line.startswith(_PREFIX):
+            self.lost = self.lost or _LOST.search(line) is not None
             return LogLine(drv=None, text=plain(line)) if line.strip() else None
         try:
             event = json.loads(line.removeprefix(_PREFIX))
@@ -78,6 +82,7 @@ class NixLog:
             self.codes[failed["drv"]] = int(failed["code"])
         if event.get("level") == _ERROR:
             self.errors.append(text)
+            self.lost = self.lost or _LOST.search(text) is not None
         return None
 
 

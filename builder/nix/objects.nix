@@ -108,7 +108,8 @@ in
 
   /**
     The sources of a cell, each with what its derivation is given: files by their paths in the kernel, and texts.
-    None where links make the source set the whole folder, where sources are of other projects or generated, or where every object depends on the whole project.
+    None where links make the source set the whole folder, where sources are generated or of other projects, or where
+    every object depends on the whole project.
 
     # Type
     of :: Path -> Config -> Cell -> [ { source :: String, kernel :: { files, texts } } ]

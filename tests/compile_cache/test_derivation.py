@@ -4,25 +4,17 @@ import json
 
 import pytest
 
+from builder import kernel, matrix
 from builder.build.job import CompileError, OutOfMemoryError
+from builder.build.spec import BuildSpec, PinnedPackages
 from builder.compile_cache import derivation
 from builder.compile_cache.entry import Entry
 from builder.compile_cache.folder import Folder
+from builder.pins import PinSet
+from tests.paths import ROOT
 
+CELL = matrix.select(kernel.load(ROOT / "tests/data/kernels/tiny").config, matrix.rows())[0]
 ONE, TWO = "ab" * 20, "ac" * 20
-CELL = {
-    "variant": "torch213-cxx11-cpu-x86_64-linux",
-    "framework": "torch",
-    "backend": "cpu",
-    "system": "x86_64-linux",
-    "torch": "2.13",
-    "toolkit": None,
-    "compute": "cpu",
-    "stable-abi": None,
-    "tvm-ffi": None,
-    "bundle": True,
-    "set": "release",
-}
 
 
 @pytest.fixture
@@ -54,19 +46,13 @@ def test_only_want_of_memory_fails_the_derivation_of_a_file(place, monkeypatch, 
         raise error
 
     monkeypatch.setattr(derivation.derivation, "enclosed", refuse)
-    spec = {
-        "kernel": "",
-        "cell": CELL,
-        "environment": {"path": "/env", "pins": {"python": "cp311", "system": "x86_64-linux", "wheels": []}},
-        "test-environment": None,
-        "headers": {},
-        "options": {},
-    }
+    pins = PinSet("cp311", "x86_64-linux", ())
+    spec = BuildSpec(kernel=place, cell=CELL, environment=PinnedPackages(path=place, pins=pins))
     (place / "given").write_text(json.dumps({"files": {}, "texts": {}}))
     environ = {
         "out": str(place / "out"),
         "kernelPath": str(place / "given"),
-        "spec": json.dumps(spec),
+        "spec": spec.to_json(),
         "source": "csrc/x.cpp",
     }
     assert derivation.main(environ) == code

@@ -50,6 +50,20 @@ def test_an_exit_code_is_kept_with_its_derivation():
 
 
 @pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("unexpected end-of-file", True),
+        ("writing to file: Broken pipe", True),
+        ("builder for '/nix/store/x.drv' failed with exit code 4", False),
+    ],
+)
+def test_a_builder_that_went_away_is_told_from_one_that_failed(text, lost):
+    log = NixLog()
+    said(log, action="msg", level=0, msg=f"error: {text}", raw_msg=text)
+    assert log.lost == lost
+
+
+@pytest.mark.parametrize(
     "line",
     [
         pytest.param("@nix {not json", id="not json"),

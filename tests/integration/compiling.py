@@ -2,13 +2,21 @@
 
 from pathlib import Path
 
-SLOW_TO_COMPILE = """
+_SPIN = """
 constexpr unsigned spin(unsigned sum) {
   for (unsigned i = 0; i < 1000; ++i)
     for (unsigned j = 0; j < 1000; ++j) sum = sum * 31 + j;
   return sum;
 }
-""" + "".join(f"static_assert(spin({seed}) != 1);\n" for seed in range(100))
+"""
+
+
+def busy(turns):
+    """Return a source that takes a compiler about half a second for each turn."""
+    return _SPIN + "".join(f"static_assert(spin({seed}) != 1);\n" for seed in range(turns))
+
+
+SLOW_TO_COMPILE = busy(100)
 
 
 def compilers_of(source):

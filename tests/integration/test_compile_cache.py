@@ -263,20 +263,35 @@ def test_a_full_disk_is_told_once_and_fails_nothing(machine, kernel):
 
 
 @pytest.mark.slow
-def test_what_is_finished_when_a_build_is_killed_is_not_compiled_again(machine, kernel):
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda sign: sign.name)
+def test_what_is_finished_when_a_build_is_stopped_is_not_compiled_again(machine, kernel, sign):
     (kernel / "csrc/slow.cpp").write_text(compiling.SLOW_TO_COMPILE)
     edit(kernel / "build.toml", '"csrc/twice.cpp", ', '"csrc/twice.cpp", "csrc/slow.cpp", ')
     process = subprocess.Popen(
-        machine.command(kernel, "--jobs", "2"), env=machine.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        machine.command(kernel, "--jobs", "2"),
+        env=machine.env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # What a shell starts in the background ignores Ctrl-C, and so do its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  no thread runs here
     )
     try:
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and len(list((machine.store / "compiled").glob("*/*"))) < 4:
             time.sleep(0.1)
-        process.send_signal(signal.SIGKILL)
+        process.send_signal(sign)
+        assert process.wait(timeout=30) != 0
     finally:
         process.kill()
         process.wait()
+    verified = subprocess.run(
+        [sys.executable, "-m", "builder", "store", "verify"],
+        env=machine.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert verified.returncode == 0, verified.stdout + verified.stderr
     edit(kernel / "build.toml", ' "csrc/slow.cpp",', "")
     built = machine.build(kernel)
     assert re.search(r"from caches: [1-9]\d* of the store", built.said)

@@ -70,11 +70,11 @@ def kernel(tmp_path):
     return path
 
 
-def build(group, kernel, store, *options):
+def build(group, kernel, store, *options, env=None):
     command = [sys.executable, "-m", "builder", "build", str(kernel), "--variant", VARIANT, "--json", *options]
     # The shell enters the group before it becomes the build, so that all of it counts.
     script = f'echo $$ > {group}/cgroup.procs && exec "$@"'
-    env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), "CCACHE_DISABLE": "1"}
+    env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), **(env or {})}
     return subprocess.run(
         ["/bin/sh", "-c", script, "sh", *command],
         env=env,
@@ -102,9 +102,10 @@ def test_admission_keeps_a_build_within_its_memory(group, kernel, tmp_path):
     assert json.loads(done.stdout)[0]["status"] == "built"
 
 
-def test_a_build_that_was_allowed_too_much_is_named_and_retried_alone(group, kernel, tmp_path):
+@pytest.mark.parametrize("env", [{}, {"CCACHE_DISABLE": "1"}], ids=["cached", "without a cache"])
+def test_a_build_that_was_allowed_too_much_is_named_and_retried_alone(group, kernel, tmp_path, env):
     warm(tmp_path / "store", kernel)
-    done = build(group, kernel, tmp_path / "store", "--jobs", "2", "--memory", "32G")
+    done = build(group, kernel, tmp_path / "store", "--jobs", "2", "--memory", "32G", env=env)
     assert done.returncode == 0, done.stderr
     assert "Killed signal terminated program" in done.stderr
     assert "built again, alone" in done.stderr

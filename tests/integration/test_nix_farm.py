@@ -1,35 +1,31 @@
 """Many machines: remote builders over ssh-ng, wheels from a signed binary cache; each store stands for a machine."""
 
-import contextlib
-import getpass
 import json
 import os
+import re
 import secrets
 import shutil
-import socket
+import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests import needs
-from tests.integration import nix_tools
+from tests.integration import compiling, farm, nix_tools
 
 VARIANT = "tvm-ffi01-cpu-x86_64-linux"
 SSHD = needs.find("sshd")
+
+builder, relu = nix_tools.builder, nix_tools.relu
 
 pytestmark = [
     *nix_tools.needs_nix,
     pytest.mark.skipif(bool(nix_tools.why_not()), reason=nix_tools.why_not() or "-"),
     pytest.mark.skipif(os.geteuid() != 0, reason="the stores of two machines need root"),
 ]
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 @pytest.fixture
@@ -46,53 +42,17 @@ def kernels(tmp_path):
 
 @pytest.fixture
 def ssh(tmp_path):
-    """A server on loopback; the options of a client."""
+    """The options of a client of a server on loopback."""
     if SSHD is None:
         pytest.skip(needs.why_not("sshd"))
-    folder = tmp_path / "ssh"
-    folder.mkdir()
-    for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
-    shutil.copy(folder / "user.pub", folder / "authorized")
-    port = free_port()
-    Path("/run/sshd").mkdir(exist_ok=True)
-    config = folder / "config"
-    config.write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
-        "StrictModes no\nUsePAM no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n"
-        f"PidFile {folder}/pid\n"
-    )
-    with (folder / "log").open("w") as log:
-        server = subprocess.Popen([SSHD, "-D", "-e", "-f", config], stderr=log)
-    for _ in range(100):
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-            break
-        time.sleep(0.1)
-    options = (
-        f"-p {port} -i {folder}/user -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
-    )
-    yield options
-    server.terminate()
-    server.wait()
+    with farm.ssh(SSHD, tmp_path / "ssh") as options:
+        yield options
 
 
 @pytest.fixture
 def machines(tmp_path):
-    """Two machines: a store each, and the nix-daemon that serves it, with the settings of a farm's machine."""
-    found = []
-    for name in ("a", "b"):
-        program = tmp_path / f"daemon-{name}"
-        settings = (
-            f"sandbox = true\nsandbox-fallback = false\nsubstitute = false\n"
-            f"extra-sandbox-paths = {' '.join(nix_tools.HOST['sandbox-paths'])}\n"
-            "build-users-group = \nexperimental-features = nix-command flakes\nrequire-sigs = false\n"
-        )
-        program.write_text(f"#!/bin/sh\nexport NIX_CONFIG='{settings}'\nexec nix-daemon \"$@\"\n")
-        program.chmod(0o755)
-        store = tmp_path / f"machine-{name}"
-        user = getpass.getuser()
-        found.append((store, f"ssh-ng://{user}@127.0.0.1?remote-program={program}&remote-store={store}"))
-    return found
+    """Two machines."""
+    return [farm.Machine.make(tmp_path, name) for name in ("a", "b")]
 
 
 @pytest.fixture
@@ -108,16 +68,15 @@ def built(kernels):
 
 
 def test_two_remote_machines_build_the_cells_and_this_one_builds_none(kernels, ssh, machines):
-    builders = " ; ".join(f"{uri} x86_64-linux - 1 1 - -" for _, uri in machines)
     done = nix_tools.nix(
         *("build", "--impure", "--no-link", "--json", "--expr", nix_tools.expression(kernels, VARIANT), "one", "two"),
-        *("--builders", builders, "--max-jobs", "0", "--option", "builders-use-substitutes", "false"),
+        *farm.spread_over(machines),
         env={"NIX_SSHOPTS": ssh},
     )
     assert done.returncode == 0, done.stderr
     outputs = [entry["outputs"]["out"] for entry in json.loads(done.stdout)]
     # The wheels came back, and each was built on a machine of its own.
-    places = [[name.name for name, _ in machines if Path(f"{name}{output}").is_dir()] for output in outputs]
+    places = [[machine.store.name for machine in machines if machine.has(output)] for output in outputs]
     assert sorted(len(place) for place in places) == [1, 1], done.stderr
     assert places[0] != places[1]
     for output in outputs:
@@ -173,3 +132,49 @@ def test_a_wheel_signed_by_another_key_is_not_taken(kernels, built, tmp_path):
     )
     assert done.returncode != 0
     assert not Path(f"{other}{built[1]}").exists()
+
+
+def parents(process):
+    """Return the ids of the processes that a process descends from."""
+    found = []
+    while process > 1:
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+        process = int(re.search(r"^PPid:\s*(\d+)", status, re.MULTILINE)[1])
+        found.append(process)
+    return found
+
+
+def machine_of(process, machines):
+    """Return the machine whose daemon runs a process, and the id of that daemon."""
+    for parent in parents(process):
+        line = Path(f"/proc/{parent}/cmdline").read_text(errors="replace")
+        for machine in machines:
+            if "--stdio" in line and str(machine.store) in line:
+                return machine, parent
+    raise AssertionError("no machine runs the compiler")
+
+
+def test_a_builder_that_dies_in_mid_build_costs_time_and_not_the_wheel(builder, relu, ssh, machines, tmp_path):
+    slow = relu / "relu_cpu/slow.cpp"
+    slow.write_text(compiling.busy(12))
+    config = relu / "build.toml"
+    config.write_text(config.read_text().replace('"relu_cpu/relu.cpp"', '"relu_cpu/relu.cpp", "relu_cpu/slow.cpp"'))
+    env = {"NIX_SSHOPTS": ssh, "NIX_CONFIG": farm.settings(machines)}
+    with ThreadPoolExecutor(1) as pool:
+        building = pool.submit(
+            builder, relu, "--variant", VARIANT, "--per-file", "--json", "--output", tmp_path / "spread", env=env
+        )
+        while not (compilers := compiling.compilers_of(slow.name)):
+            assert not building.done(), building.result().stderr
+            time.sleep(0.1)
+        machine, daemon = machine_of(compilers[0], machines)
+        machine.program.write_text("#!/bin/sh\nexit 1\n")
+        os.kill(daemon, signal.SIGKILL)
+        for compiler in compiling.compilers_of(slow.name):
+            os.kill(compiler, signal.SIGKILL)
+        done = building.result()
+    assert done.returncode == 0, done.stderr
+    assert "a builder of Nix was lost" in done.stderr
+    ours = Path(json.loads(done.stdout)[0]["wheel"])
+    builder(relu, "--variant", VARIANT, "--output", tmp_path / "local", engine=(), check=0)
+    assert ours.read_bytes() == (tmp_path / "local" / ours.name).read_bytes()

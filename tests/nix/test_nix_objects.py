@@ -115,9 +115,11 @@ def test_the_config_that_a_file_is_given_is_that_of_the_kernel_but_its_version(s
     assert toml.loads(text) == toml.loads(BUILD.replace("version = 7", "version = 1"))
 
 
-def test_a_kernel_with_sources_of_other_projects_is_compiled_in_one(several):
-    text = FILES["build.toml"].replace("[torch]", '[sources.other]\nurl = "https://example.org/x"\n\n[torch]')
-    (several / "build.toml").write_text(text, encoding="utf-8")
+@pytest.mark.parametrize(
+    "table", ['[sources.other]\nurl = "https://example.org/x"', '[[generate]]\nscript = "make.py"']
+)
+def test_a_kernel_with_generated_sources_or_those_of_other_projects_is_compiled_in_one(several, table):
+    (several / "build.toml").write_text(FILES["build.toml"].replace("[torch]", f"{table}\n\n[torch]"), encoding="utf-8")
     assert objects(several)["files"] == {}
 
 
