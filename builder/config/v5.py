@@ -398,7 +398,7 @@ class Config:
         return (*self.general.python_depends, *getattr(own, "python_depends", ()))
 
     @property
-    def requires(self) -> tuple[str, ...]:
+    def requires(self) -> tuple[PackageRequirement, ...]:
         """Requirements of any Python package, in the order of the file."""
         return () if self.wheel is None else self.wheel.requires
 

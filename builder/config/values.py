@@ -286,26 +286,33 @@ class PackageRequirement(Text):
         if not text.isprintable() or not super().matches(text):
             return False
         try:
-            return _normalized(Requirement(text).name) not in _REQUIRED_ANYWAY
+            Requirement(text)
         except (InvalidRequirement, RecursionError):
             return False
+        return _package_of(text) not in _REQUIRED_ANYWAY
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
         """Return what to do about an address, and about what every kernel requires."""
         if "@" in text or "://" in text:
             return "name a package of an index, and not an address"
-        name = re.match(r"[A-Za-z0-9._-]*", text)
-        if name is not None and _normalized(name[0]) in _REQUIRED_ANYWAY:
-            return f"leave it out: the wheel requires the '{_normalized(name[0])}' that it was built with"
+        if _package_of(text) in _REQUIRED_ANYWAY:
+            return f"leave it out: the wheel requires the '{_package_of(text)}' that it was built with"
         return None
+
+    @property
+    def package(self) -> str:
+        """Name of the package, as indexes compare it."""
+        return _package_of(self)
 
 
 _REQUIRED_ANYWAY = frozenset({"torch", "apache-tvm-ffi"})
 
 
-def _normalized(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+def _package_of(requirement: str) -> str:
+    from packaging.utils import canonicalize_name  # noqa: PLC0415  few configs have one
+
+    return canonicalize_name(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
 
 
 class CudaCapability(Text):

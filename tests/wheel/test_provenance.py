@@ -151,6 +151,15 @@ def test_a_cpu_bill_names_nothing_of_other_backends():
     assert {name for name, part in found.items() if part["type"] == "library"} == {"torch", "einops", "team/base"}
 
 
+def test_what_the_wheel_requires_by_name_is_in_the_bill_once():
+    text = TORCH + '[wheel]\nrequires = ["Some_Thing[x]>=1 ; python_version < \'3.13\'", "einops>=0.8"]\n'
+    found = parts(text, "torch213-cxx11-cpu-x86_64-linux")
+    assert found["some-thing"]["purl"] == "pkg:pypi/some-thing"
+    assert {name for name, part in found.items() if part["type"] == "library"} == {
+        "torch", "einops", "team/base", "some-thing",
+    }  # fmt: skip
+
+
 def test_foreign_sources_have_their_hashes_and_licenses():
     found = parts(FOREIGN, "torch213-cxx11-cpu-x86_64-linux")
     assert found["cut"]["version"] == REV

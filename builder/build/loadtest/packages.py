@@ -1,6 +1,5 @@
 """The packages of a load test: what a user's environment has besides torch, by torch, build.toml and other kernels."""
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from builder.kernel import Kernel
 from builder.kernel.source_set import package_directory
 from builder.matrix import Cell
 from builder.pins import PinnedWheel
-from builder.pins.pin_file import normalized
 
 _CLIENT = "kernels"
 """The module that loads other kernels by their name on the hub."""
@@ -67,7 +65,7 @@ def found(
         if package not in versions
         for module in dependencies.modules(name)
     }
-    required = {_name(requirement): requirement for requirement in kernel.config.requires}
+    required = {requirement.package: requirement for requirement in kernel.config.requires}
     others, depends = kernels or {}, depended(kernel, cell.backend)
     missing = [repository for repository in depends if repository not in others]
     absent |= {module_of(each): f"the kernel '{each}' of kernel-depends is not at hand" for each in missing}
@@ -84,11 +82,6 @@ def found(
         absent=absent,
         unmet={name: f"'{requirement}' {why}" for name, requirement in required.items() if name not in versions},
     )
-
-
-def _name(requirement: str) -> str:
-    """Return the name of the package that a requirement is of, as indexes compare it."""
-    return normalized(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
 
 
 def depended(kernel: Kernel, backend: Backend) -> tuple[str, ...]:

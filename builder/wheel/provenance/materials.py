@@ -119,8 +119,8 @@ def _by_toolkit(fact: dict[str, Any], cell: Cell) -> str | None:
 
 
 def _imports(config: Config, cell: Cell) -> Iterator[Material]:
-    for name in config.python_depends(cell.backend):
-        package = dependencies.package(name)
+    named = map(dependencies.package, config.python_depends(cell.backend))
+    for package in (*named, *(requirement.package for requirement in config.requires)):
         yield _material({"name": package, "purl": f"pkg:pypi/{package}", "description": "imported"}, version=None)
 
 
