@@ -1,9 +1,12 @@
 """The foreign sources of a kernel: each tree is fetched once into the store, and verified each time it is used."""
 
+import http.client
 import json
 import os
 import re
 import shutil
+import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -28,6 +31,9 @@ _TREE = "tree"
 _PLACE = re.compile(r"(?:https?|ssh|file)://\S+|/\S*")
 _SECONDS = 60
 """How long a server may be silent."""
+_LONGEST = 3600
+"""Seconds that an archive may take."""
+_TURN = 0.1
 _LARGEST = 4 << 30
 """Bytes that an archive may have."""
 _CHUNK = 1 << 18
@@ -118,22 +124,38 @@ class Trees:
         if place.startswith("/"):
             shutil.copyfile(_there(Path(place)), target)
             return
-        opener = _opener(self.environ)
-        try:
-            with opener.open(place, timeout=_SECONDS) as answer, target.open("wb") as file:
-                size = 0
-                while chunk := answer.read(_CHUNK):
-                    size += len(chunk)
-                    if self.processes.cancelled:
-                        raise ToolError(f"stopped while {place} was fetched")
-                    if size > _LARGEST:
-                        raise ToolError(f"{place} is larger than {_LARGEST >> 30} GiB", help="name another archive")
-                    file.write(chunk)
-        except urllib.error.HTTPError as error:
-            raise _unreachable(place, f"the server answers {error.code} {error.reason}") from error
-        except (urllib.error.URLError, OSError, ValueError) as error:
-            reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            raise _unreachable(place, str(reason)) from error
+        # A server may be silent for long, and a thread that waits for it does not notice that the command is stopped.
+        failed: list[BuilderError] = []
+        thread = threading.Thread(target=_fetch, args=(place, target, self.environ, failed), daemon=True)
+        thread.start()
+        deadline = time.monotonic() + _LONGEST
+        while thread.is_alive():
+            thread.join(_TURN)
+            if self.processes.cancelled:
+                raise ToolError(f"stopped while {place} was fetched")
+            if time.monotonic() > deadline:
+                raise _unreachable(place, f"it took longer than {_LONGEST // 60} minutes")
+        if failed:
+            raise failed[0]
+
+
+def _fetch(place: str, target: Path, environ: Mapping[str, str], failed: list[BuilderError]) -> None:
+    """Write what a server has into a file; what went wrong is added to `failed`."""
+    try:
+        with _opener(environ).open(place, timeout=_SECONDS) as answer, target.open("wb") as file:
+            size = 0
+            while chunk := answer.read(_CHUNK):
+                size += len(chunk)
+                if size > _LARGEST:
+                    failed.append(
+                        ToolError(f"{place} is larger than {_LARGEST >> 30} GiB", help="name another archive")
+                    )
+                    return
+                file.write(chunk)
+    except urllib.error.HTTPError as error:
+        failed.append(_unreachable(place, f"the server answers {error.code} {error.reason}"))
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
+        failed.append(_unreachable(place, str(error.reason if isinstance(error, urllib.error.URLError) else error)))
 
 
 def identity(source: ForeignSource) -> str:

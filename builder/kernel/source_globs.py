@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from builder.config.text import KeyPath
 from builder.config.v5 import Component, Torch, TvmFfi
+from builder.config.values import ProjectPath
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.kernel.tree import Matcher
@@ -14,11 +15,19 @@ SourceTable = Torch | TvmFfi | Component
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh", ".hip.h", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".def")
 
 
+class ListedPath(ProjectPath):
+    """A source that is elsewhere than its entry in `src` says: in a foreign tree, or where a build generates it."""
+
+    listed: str
+    """What globs are compared with."""
+
+
 def named(pattern: str, files: Iterable[str]) -> tuple[str, ...]:
     """Return the files that a path or a glob names."""
     normal = posixpath.normpath(pattern)
     matcher = Matcher.of(normal.split("/"))
-    return tuple(file for file in files if file == normal or matcher.matches(file))
+    texts = ((file, file.listed if isinstance(file, ListedPath) else file) for file in files)
+    return tuple(file for file, text in texts if text == normal or matcher.matches(text))
 
 
 def without(files: Sequence[str], exclude: Iterable[str]) -> tuple[str, ...]:

@@ -107,7 +107,8 @@ def _sources(kernel: Kernel, tree: Tree, path: KeyPath, table: SourceTable, prob
     before = len(problems)
     files = tuple(_expand(kernel, tree, (*path, "src"), table.src, problems))
     if len(problems) == before:
-        problems.extend(source_globs.problems(kernel, path, table, files))
+        elsewhere = tuple(_normal(entry) for entry in table.src if _is_elsewhere(kernel.config, entry))
+        problems.extend(source_globs.problems(kernel, path, table, (*files, *elsewhere)))
     return source_globs.without(files, table.exclude)
 
 
@@ -125,6 +126,17 @@ def _of_steps(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[s
                 message = f"{quoted(entry)} is an output of a step, and there is a file of that name"
                 place, remedy = (*path, "outputs", index), "remove the file, or name another output"
                 problems.append(kernel.source.problem("B058", message, path=place, help=remedy))
+
+
+def _is_elsewhere(config: Config, entry: str) -> bool:
+    """Whether a build fetches or makes what an entry names."""
+    return foreign_path(entry, config.sources) is not None or is_output(entry, config.generate)
+
+
+def _normal(entry: str) -> str:
+    """Return an entry as globs see it; the path in a foreign tree is behind its name."""
+    name, colon, path = entry.rpartition(":")
+    return f"{name}{colon}{posixpath.normpath(path)}"
 
 
 def _include_directories(config: Config, backend: Backend | None) -> Iterator[tuple[KeyPath, str]]:
@@ -151,8 +163,7 @@ def _expand(
     kernel: Kernel, tree: Tree, path: KeyPath, entries: Sequence[str], problems: list[Problem]
 ) -> Iterator[str]:
     for number, entry in enumerate(entries):
-        # Else a build fetches or makes it.
-        if foreign_path(entry, kernel.config.sources) is None and not is_output(entry, kernel.config.generate):
+        if not _is_elsewhere(kernel.config, entry):
             yield from _expand_entry(kernel, tree, (*path, number) if path else (), entry, problems)
 
 

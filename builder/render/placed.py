@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from builder.config.values import ProjectPath
+from builder.kernel.source_globs import ListedPath
 from builder.render import quoting
 
 GENERATED = "${CMAKE_CURRENT_BINARY_DIR}/generated"
 """Where a build has what the steps of `[[generate]]` write."""
 
 
-class PlacedEntry(ProjectPath):
-    """An entry as CMake has it: below a variable, quoted."""
+class PlacedEntry(ListedPath):
+    """An entry as CMake has it between quotes: below a variable."""
 
     path: str
     source: str | None
@@ -19,6 +19,7 @@ class PlacedEntry(ProjectPath):
     def __new__(cls, path: str, *, source: str | None = None) -> "Any":
         """Spell a path that is inside the tree."""
         folder = GENERATED if source is None else f"${{{source}_SOURCE_DIR}}"
-        spelled = str.__new__(cls, f'"{folder}/{quoting.escaped(path)}"')
+        spelled = str.__new__(cls, f"{folder}/{quoting.escaped(path)}")
         spelled.path, spelled.source = path, source
+        spelled.listed = path if source is None else f"{source}:{path}"
         return spelled

@@ -42,4 +42,4 @@ def cmake_arguments(arguments: Arguments) -> str:
 
 
 def _argument(text: str) -> str:
-    return str(text) if isinstance(text, PlacedEntry) else quoting.cmake(text)
+    return f'"{text}"' if isinstance(text, PlacedEntry) else quoting.cmake(text)

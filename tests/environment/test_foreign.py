@@ -5,9 +5,11 @@ import hashlib
 import http.server
 import io
 import multiprocessing
+import socket
 import subprocess
 import tarfile
 import threading
+import time
 
 import pytest
 
@@ -240,6 +242,28 @@ def test_a_stopped_command_fetches_nothing(trees, tmp_path):
     stopped.processes.cancel()
     with pytest.raises(BuilderError, match="stopped"):
         stopped.tree("cut", source)
+
+
+@pytest.fixture
+def silent():
+    """Give the address of a server that takes connections and answers nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/"
+
+
+@pytest.mark.parametrize("kind", ["git", "archive"])
+def test_a_command_that_is_stopped_waits_for_no_server(trees, store, silent, kind):
+    source = {
+        "git": ForeignSource(git=URL, rev="1" * 40),
+        "archive": ForeignSource(url=ARCHIVE, sha256="0" * 64),
+    }[kind]
+    waiting = trees(BUILDER_MIRRORS=f"https://example.org/={silent}")
+    threading.Timer(1, waiting.processes.cancel).start()
+    began = time.monotonic()
+    with pytest.raises(ToolError):
+        waiting.tree("x", source)
+    assert time.monotonic() - began < 5
+    assert list((store.root / "sources").iterdir()) == []
 
 
 def _fetch(root, environ, source):

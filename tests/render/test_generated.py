@@ -84,6 +84,18 @@ def test_a_generated_source_of_cuda_is_refused_for_rocm(tmp_path):
         render(small(tmp_path, backend="rocm", step=step, other=other), Backend.ROCM)
 
 
+def test_globs_of_file_flags_and_exclude_name_outputs_and_files_of_foreign_trees(tmp_path):
+    rev = "1" * 40
+    foreign = f'[sources.cut]\ngit = "https://example.org/cut"\nrev = "{rev}"\n'
+    other = OTHER.replace('a.cpp"]', 'a.cpp", "cut:x/b.c", "cut:x/c.cpp", "one.cpp"]')
+    flags = 'file-flags = { "made/*" = ["-O1"], "cut:x/*.c" = ["-O2"] }\nexclude = ["cut:x/c*"]\n'
+    lists = render(small(tmp_path, other=other + flags + foreign), Backend.CPU)["CMakeLists.txt"]
+    assert '    "${CMAKE_CURRENT_BINARY_DIR}/generated/made/a.cpp"\n  FLAGS\n    -O1\n' in lists
+    assert '    "${cut_SOURCE_DIR}/x/b.c"\n  FLAGS\n    -O2\n' in lists
+    assert "c.cpp" not in lists
+    assert "project(tiny LANGUAGES C CXX)" in lists
+
+
 HOSTILE = st.lists(
     st.sampled_from(
         ["{archs}", "{torch}", *"\"'$;)(@#\\<>%` x&|*~!é", "${HOME}", "$<1:x>", "--", "]]", "%PATH%", "$(id)"]
