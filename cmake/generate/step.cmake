@@ -1,7 +1,5 @@
 include_guard(GLOBAL)
 
-include("${CMAKE_CURRENT_LIST_DIR}/../language.cmake")
-
 #[=======================================================================[.rst:
 Write sources by a Python script of the project, when it is built: in a folder that has the inputs and nothing else.
 
@@ -51,11 +49,6 @@ function(kernel_generate_step target)
   endforeach()
   foreach(file IN LISTS arg_OUTPUTS)
     string(APPEND step "output=${file}\n")
-    # Objects wait for the headers, which no rule names.
-    kernel_language(language "${file}")
-    if(NOT language)
-      target_sources("${target}" PRIVATE "${made}/${file}")
-    endif()
   endforeach()
   list(GET arg_OUTPUTS 0 first)
   string(SHA256 id "${first}")
@@ -79,4 +72,10 @@ function(kernel_generate_step target)
     COMMENT "Generating sources"
     VERBATIM
   )
+  # Objects wait for the headers, which no rule names.
+  add_custom_target("${target}.generate-${id}" DEPENDS ${arg_OUTPUTS})
+  get_property(objects TARGET "${target}" PROPERTY KERNEL_OBJECT_TARGETS)
+  foreach(each IN LISTS objects ITEMS "${target}")
+    add_dependencies("${each}" "${target}.generate-${id}")
+  endforeach()
 endfunction()

@@ -90,8 +90,8 @@ def test_globs_of_file_flags_and_exclude_name_outputs_and_files_of_foreign_trees
     other = OTHER.replace('a.cpp"]', 'a.cpp", "cut:x/b.c", "cut:x/c.cpp", "one.cpp"]')
     flags = 'file-flags = { "made/*" = ["-O1"], "cut:x/*.c" = ["-O2"] }\nexclude = ["cut:x/c*"]\n'
     lists = render(small(tmp_path, other=other + flags + foreign), Backend.CPU)["CMakeLists.txt"]
-    assert '    "${CMAKE_CURRENT_BINARY_DIR}/generated/made/a.cpp"\n  FLAGS\n    -O1\n' in lists
-    assert '    "${cut_SOURCE_DIR}/x/b.c"\n  FLAGS\n    -O2\n' in lists
+    assert '    "${CMAKE_CURRENT_BINARY_DIR}/generated/made/a.cpp"\n  FILE_FLAGS\n    -O1\n' in lists
+    assert '    "${cut_SOURCE_DIR}/x/b.c"\n  FILE_FLAGS\n    -O2\n' in lists
     assert "c.cpp" not in lists
     assert "project(tiny LANGUAGES C CXX)" in lists
 
@@ -210,6 +210,50 @@ set_target_properties(kernel::torch PROPERTIES KERNEL_VERSION 2.10.1)
     done = build(tmp_path, WRITE.format("repr(sys.argv[1:])"), 'ARGS "--a={archs}" "{toolkit}/{torch}"', before=before)
     assert done.returncode == 0, done.stdout + done.stderr
     assert written(tmp_path) == "['--a=8.0,9.0a,10.0', '13.0/2.10']"
+
+
+@pytest.mark.cmake
+@pytest.mark.parametrize(
+    "generator",
+    [
+        "Ninja",
+        pytest.param(
+            "Unix Makefiles", marks=pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+        ),
+    ],
+)
+def test_all_objects_wait_for_generated_headers(tmp_path, generator):
+    script = "import time\ntime.sleep(1)\nopen('inc/a.h', 'w').write('const int a = 0;\\n')\n"
+    script += "open('made/a.cpp', 'w').write('#include <a.h>\\nint made() { return a; }\\n')\n"
+    lists = f"""
+cmake_minimum_required(VERSION 3.26...4.3)
+project(p LANGUAGES CXX)
+set(Python_EXECUTABLE "{sys.executable}")
+include("{CMAKE}/generate/step.cmake")
+include("{CMAKE}/objects/add.cmake")
+add_library(kernel MODULE one.cpp "${{CMAKE_CURRENT_BINARY_DIR}}/generated/made/a.cpp")
+kernel_objects_add(objects kernel two)
+target_sources("${{objects}}" PRIVATE two.cpp)
+kernel_generate_step(kernel SCRIPT make.py OUTPUTS made/a.cpp inc/a.h)
+foreach(target IN ITEMS kernel "${{objects}}")
+  target_include_directories("${{target}}" PRIVATE "${{CMAKE_CURRENT_BINARY_DIR}}/generated/inc")
+  set_target_properties("${{target}}" PROPERTIES POSITION_INDEPENDENT_CODE ON)
+endforeach()
+"""
+    (tmp_path / "p").mkdir()
+    source = "#include <a.h>\nint {}() {{ return a; }}\n"
+    files = {
+        "CMakeLists.txt": lists,
+        "make.py": script,
+        "one.cpp": source.format("one"),
+        "two.cpp": source.format("two"),
+    }
+    for name, text in files.items():
+        (tmp_path / "p" / name).write_text(text, encoding="utf-8")
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for command in (["-S", tmp_path / "p", "-B", tmp_path / "b", f"-G{generator}"], ["--build", tmp_path / "b", "-j4"]):
+        done = subprocess.run([cmake_program(), *command], capture_output=True, text=True, check=False, env=env)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.cmake
