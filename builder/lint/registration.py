@@ -5,8 +5,9 @@ Two versions of a kernel live in one process only because each registers its ops
 
 import ast
 import tokenize
+import unicodedata
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +34,42 @@ class PythonFile:
     module: Module
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plain:
+    """A file that registers nothing."""
+
+    name: str
+    text: str
+    package: bool
+
+
+class _Modules(Mapping[str, Module]):
+    """The modules of a package; a file that registers nothing is taken apart when another one uses its names."""
+
+    def __init__(self, files: Iterable[PythonFile], others: Mapping[str, Plain]) -> None:
+        self._known = {python.module.name: python.module for python in files}
+        self._others = others
+
+    def __getitem__(self, name: str) -> Module:
+        if name not in self._known:
+            plain = self._others[name]
+            self._known[name] = parse(plain.text, file=name, name=name, package=plain.package).module
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._known, **self._others})
+
+    def __len__(self) -> int:
+        return len({**self._known, **self._others})
+
+
 def check(package: Path, file: str, *, root: Path | None = None, tvm_ffi: bool | None = None) -> Iterator[Located]:
     """Read each Python file under `package`, which the user knows as `file`, and judge what it registers.
 
     Where the package is not in its usual place, `root` is the folder of the kernel and `tvm_ffi` its framework.
     """
-    parsed = []
+    parsed: list[PythonFile] = []
+    others: dict[str, Plain] = {}
     left = _LARGEST_PACKAGE
     for inside in _python_files(package, root or package.parent.parent):
         left -= _size(package / inside)
@@ -47,11 +78,15 @@ def check(package: Path, file: str, *, root: Path | None = None, tvm_ffi: bool |
             yield _unreadable(f"{file}/{inside}", reason, None, ())
             break
         read = _read(package / inside, package, f"{file}/{inside}")
-        if isinstance(read, PythonFile):
-            parsed.append(read)
-        else:
-            yield read
-    yield from judge(parsed, prefix=PREFIXES[package.parent.name == "tvm-ffi-ext" if tvm_ffi is None else tvm_ffi])
+        match read:
+            case PythonFile():
+                parsed.append(read)
+            case Plain():
+                others[read.name] = read
+            case _:
+                yield read
+    prefix = PREFIXES[package.parent.name == "tvm-ffi-ext" if tvm_ffi is None else tvm_ffi]
+    yield from judge(parsed, prefix=prefix, others=others)
 
 
 def _python_files(package: Path, root: Path) -> Iterator[str]:
@@ -74,9 +109,14 @@ def _size(path: Path) -> int:
         return 0
 
 
-def judge(files: list[PythonFile], *, prefix: str = PREFIXES[0]) -> Iterator[Located]:
-    """Yield the registrations of a package that are not in the namespace that `prefix` puts before a name."""
-    judge = NamespaceReader(modules={python.module.name: python.module for python in files})
+def judge(
+    files: list[PythonFile], *, prefix: str = PREFIXES[0], others: Mapping[str, Plain] | None = None
+) -> Iterator[Located]:
+    """Yield the registrations of a package that are not in the namespace that `prefix` puts before a name.
+
+    `others` are files that register nothing, by dotted name: what they define may be used.
+    """
+    judge = NamespaceReader(modules=_Modules(files, others or {}))
     for python in files:
         for call, scope in python.module.calls:
             problem = _judge(call, scope, judge, python.lines, prefix=prefix)
@@ -90,13 +130,21 @@ def parse(text: str, *, file: str, name: str, package: bool) -> PythonFile:
     Raises:
         SyntaxError, ValueError, RecursionError: it is no Python of this interpreter's version.
     """
+    return PythonFile(file=file, lines=_lines(text), module=Module.of(_tree(text), name, package=package))
+
+
+def _tree(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about strings of the file, such as '\d'
-        tree = ast.parse(text)
-    return PythonFile(file=file, lines=_lines(text), module=Module.of(tree, name, package=package))
+        return ast.parse(text)
 
 
-def _read(path: Path, package: Path, file: str) -> PythonFile | Located:
+def _may_register(text: str) -> bool:
+    """Whether a file may use `torch.library`, whose name it has to spell; names are compared as Python does."""
+    return "library" in (text if text.isascii() else unicodedata.normalize("NFKC", text))
+
+
+def _read(path: Path, package: Path, file: str) -> PythonFile | Plain | Located:
     relative = path.relative_to(package.parent).with_suffix("")
     is_package = relative.name == "__init__"
     parts = relative.parts[:-1] if is_package else relative.parts
@@ -106,6 +154,9 @@ def _read(path: Path, package: Path, file: str) -> PythonFile | Located:
             raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")  # noqa: TRY301  one place makes the finding
         with tokenize.open(path) as stream:
             text = stream.read()
+        if not _may_register(text):
+            _tree(text)
+            return Plain(name=".".join(parts), text=text, package=is_package)
         return parse(text, file=file, name=".".join(parts), package=is_package)
     except SyntaxError as error:
         return _unreadable(file, error.msg, _place(error), _lines(text))
