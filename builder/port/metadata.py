@@ -21,6 +21,7 @@ from builder.wording import listed
 
 _BUILT_WITH = frozenset({"torch", "ninja", "setuptools", "wheel", "packaging", "pybind11", "cmake"})
 """Requirements of a build, and torch, which every kernel requires by itself."""
+_LONGEST_NAME = 100
 _BASES = ("", "src/", "python/")
 """Where a Python package is, if `setup` names none."""
 _UNKNOWN = "LicenseRef-unknown"
@@ -88,7 +89,9 @@ def _texts(call: SetupCall, project: Mapping[str, Any], key: str) -> Found | Non
 
 def _name(call: SetupCall, project: Mapping[str, Any], root: Path, todo: Todo) -> Found:
     found = _texts(call, project, "name") or Found(root.resolve().name, "the folder")
-    guess = re.sub(r"[^a-z0-9]+", "-", found.value.lower()).lstrip("0123456789-").rstrip("-") or "kernel"
+    guess = (
+        re.sub(r"[^a-z0-9]+", "-", found.value[:_LONGEST_NAME].lower()).lstrip("0123456789-").rstrip("-") or "kernel"
+    )
     try:
         return Found(str(KernelName(guess)), found.origin)
     except InvalidValueError:
@@ -167,7 +170,7 @@ def _package(call: SetupCall, root: Path, name: str, extensions: Mapping[str, bo
     module = name.replace("-", "_")
     tops = dict.fromkeys(package.partition(".")[0] for package in call.lists.get("packages", ()))
     folders = {top: _folder(call, top) for top in tops} or {f"{base}{module}": f"{base}{module}" for base in _BASES}
-    there = {top: folder for top, folder in folders.items() if (root / folder / "__init__.py").is_file()}
+    there = {top: folder for top, folder in folders.items() if source_facts.is_file(root, f"{folder}/__init__.py")}
     wanted = module if module in there else next(iter(there), None)
     if wanted is None:
         todo.add(f"no Python package was found: write torch-ext/{module}/__init__.py", at=call.at)
@@ -184,7 +187,7 @@ def _package(call: SetupCall, root: Path, name: str, extensions: Mapping[str, bo
 
 def _below(call: SetupCall, root: Path, top: str) -> Iterator[str]:
     for package in call.lists.get("packages", ()):
-        if package.partition(".")[0] == top and (root / _folder(call, package)).is_dir():
+        if package.partition(".")[0] == top and source_facts.is_folder(root, _folder(call, package)):
             yield _folder(call, package)
 
 
@@ -218,4 +221,7 @@ def _names_files(root: Path, path: str) -> bool:
         ProjectPath(path)
     except InvalidValueError:
         return False
-    return ".." not in path.split("/") and any(each.is_file() for each in root.glob(path))
+    try:
+        return ".." not in path.split("/") and any(each.is_file() for each in root.glob(path))
+    except (OSError, ValueError):
+        return False

@@ -76,7 +76,7 @@ class Part:
             self.say(f"include folder '{folder}' is of a Python package: it has no key")
         elif folder.startswith(("/", "..")) or not _is_path(folder):
             self.say(f"include folder '{folder}' is outside of the project: it has no key")
-        elif not (self.root / folder).is_dir():
+        elif not source_facts.is_folder(self.root, folder):
             self.say(f"include folder '{folder}' is left out: it is not there")
         else:
             yield folder
@@ -104,6 +104,7 @@ def _part(recording: Recording, extension: Extension, root: Path, todo: Todo, *,
         for path in map(normal, each.sources)
     }
     sources = frozenset(path for path in sorted(everywhere) if _is_there(root, path, extension.at, todo))
+    _say_missing(root, sorted(path for path in everywhere - sources if _is_path(path)), extension.at, todo)
     pybind = {path: line for path in sorted(sources) if (line := source_facts.pybind_line(root, path)) is not None}
     registered = {path for path in sources if source_facts.library_line(root, path) is not None}
     binding = tuple(sorted(path for path in {*pybind, *registered} if language(path) == CXX))
@@ -125,14 +126,22 @@ def _is_there(root: Path, path: str, at: str, todo: Todo) -> bool:
     if path.startswith(("/", "<", "..")) or not _is_path(path):
         todo.add(f"source '{path}' is outside of the project", at=at)
         return False
-    if not (root / path).is_file():
-        text = f"source '{path}' is not there: it is generated or fetched before the build"
-        todo.add(text, at=source_facts.line_of(root, at, path))
+    if not source_facts.is_file(root, path):
         return False
     if language(path) is None:
         todo.add(f"source '{path}' is of no language that a component compiles", at=at)
         return False
     return True
+
+
+def _say_missing(root: Path, paths: list[str], at: str, todo: Todo) -> None:
+    """Tell a person of sources that are not there."""
+    missing = [path for path in paths if not source_facts.is_file(root, path)]
+    if not missing:
+        return
+    more = f" and {len(missing) - 1} more" if missing[1:] else ""
+    text = f"source '{missing[0]}'{more} is not there: it is generated or fetched before the build"
+    todo.add(text, at=source_facts.line_of(root, at, missing[0]))
 
 
 def _is_path(path: str) -> bool:

@@ -14,6 +14,22 @@ _FEWEST = 4
 """Files that are named one by one; more of them by a glob that names no other."""
 
 
+def is_file(root: Path, path: str) -> bool:
+    """Whether a project has a file; False for a name that no file system takes."""
+    try:
+        return (root / path).is_file()
+    except OSError:
+        return False
+
+
+def is_folder(root: Path, path: str) -> bool:
+    """Whether a project has a folder; False for a name that no file system takes."""
+    try:
+        return (root / path).is_dir()
+    except OSError:
+        return False
+
+
 def read(root: Path, path: str) -> str:
     """Return the text of a file of the project; empty where there is none."""
     try:
@@ -64,7 +80,7 @@ def _included(root: Path, path: str, folders: tuple[str, ...]) -> Iterator[str]:
         beside = (posixpath.dirname(path),) if bracket == '"' else ()
         for folder in (*beside, "csrc", *folders):
             candidate = posixpath.normpath(posixpath.join(folder, name))
-            if not candidate.startswith(("/", "..")) and (root / candidate).is_file():
+            if not candidate.startswith(("/", "..")) and is_file(root, candidate):
                 yield candidate
                 break
 

@@ -104,7 +104,7 @@ def _remedy(recording: Recording) -> str:
     variables = _variables(recording)
     if variables:
         return f"it reads variables, which --env NAME=VALUE gives it: {', '.join(variables)}"
-    return "make it call setup() without a GPU and without a network"
+    return "make it call setup() here, where there is neither a GPU nor a network"
 
 
 def _variables(recording: Recording) -> list[str]:

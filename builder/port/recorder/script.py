@@ -88,8 +88,7 @@ def _described(made: torch_module.Noted) -> dict[str, Any]:
     if not isinstance(flags, dict):
         flags = {"cxx": flags, "nvcc": flags}
     found: dict[str, Any] = {name: _texts(getattr(made, name)) for name in _LISTED if name != "define_macros"}
-    macros = [each if isinstance(each, tuple | list) else (each, None) for each in _list(made.define_macros)]
-    found["define_macros"] = [[str(each[0]), None if each[1] is None else str(each[1])] for each in macros]
+    found["define_macros"] = [_macro(each) for each in _list(made.define_macros)]
     flat = {str(name): _texts(value) for name, value in flags.items()}
     return {
         **found,
@@ -101,6 +100,12 @@ def _described(made: torch_module.Noted) -> dict[str, Any]:
         "link_flags": _texts(made.extra_link_args),
         "py_limited_api": made.py_limited_api,
     }
+
+
+def _macro(given: Any) -> list[str | None]:
+    """Return the name and the value of a macro; torch would refuse what has neither."""
+    name, *value = given if isinstance(given, tuple | list) and given else (given,)
+    return [str(name), None if not value or value[0] is None else str(value[0])]
 
 
 def _list(value: Any) -> list[Any]:
