@@ -40,6 +40,7 @@ class Given(Source):
 NAMES = st.sampled_from(
     [
         "general", "torch", "kernel", "matrix", "torch-noarch", "name", "version", "edition", "backends", "src", "cuda",
+        "sources", "git", "rev", "url", "sha256", "submodules", "generate", "script", "outputs", "inputs", "args",
         "stable-abi", "backend", "depends", "kernel-depends", "systems", "universal", "language", "", "x", "\ud800",
         "defines", "libraries", "exclude", "file-flags", "when", "arch", "system", "-Dx", "../x",
     ]
@@ -55,6 +56,36 @@ ANY = st.recursive(
 @given(document=st.dictionaries(NAMES, ANY, max_size=5))
 def test_any_document_is_decoded_or_refused(document):
     error = error_of(lambda: read(Given(document), license=LICENSE))
+    assert error is None or (error.problems and str(error).encode("utf-8"))
+
+
+ENTRIES = st.one_of(
+    SCALARS,
+    st.sampled_from(
+        ["cut:a.h", "cut:../a", "cuts:a", "made/a.cpp", "../a", "a.py", "{archs}", "{x}", "1" * 40, "1" * 64]
+    ),
+    st.sampled_from(["https://a.org/b", "https://a.org/b.zip", "ext::sh", "-u", "ssh://-o/x", "a\nb", "file:///etc"]),
+)
+PLACES = st.dictionaries(st.sampled_from(["git", "rev", "url", "sha256", "submodules", "license"]), ENTRIES, max_size=4)
+STEPS = st.fixed_dictionaries(
+    {},
+    optional={
+        "script": ENTRIES,
+        **{name: st.one_of(ENTRIES, st.lists(ENTRIES, max_size=3)) for name in ("args", "inputs", "outputs")},
+    },
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    sources=st.dictionaries(st.sampled_from(["cut", "fmt", "C", "a b", "../x", ""]), PLACES, max_size=3),
+    steps=st.lists(STEPS, max_size=4),
+    src=st.lists(ENTRIES, max_size=3),
+)
+def test_any_sources_and_steps_are_read_or_refused(sources, steps, src):
+    general = {"name": "relu", "version": 1, "edition": 5, "license": "MIT", "backends": ["cpu"]}
+    document = {"general": general, "torch": {"src": src}, "sources": sources, "generate": steps}
+    error = error_of(lambda: read(Given(document)))
     assert error is None or (error.problems and str(error).encode("utf-8"))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from builder import toml
 from builder.config import Backend
 from builder.render import render
 from builder.resources import CMAKE
@@ -72,6 +73,34 @@ def run_cmake(tmp_path, text, *options):
     program = str(beside) if beside.exists() else shutil.which("cmake")
     command = [program, "-S", str(tmp_path / "p"), "-B", str(tmp_path / "b"), "-GNinja", *options]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+HOSTILE = [
+    "a b.h",
+    "$HOME.h",
+    "${x}.h",
+    "$ENV{HOME}.h",
+    'a"b.h',
+    "a\\b.h",
+    "@x@.h",
+    "#[[x.h",
+    "(a).h",
+    "a'b.h",
+    "é.h",
+    "a:b.h",
+]
+"""Paths in a foreign tree that would be syntax, if they were not quoted."""
+
+
+@pytest.mark.cmake
+def test_no_path_in_a_foreign_tree_becomes_syntax(tmp_path):
+    entries = ", ".join(toml.spelled(f"cut:{path}") for path in HOSTILE)
+    written = lists(tmp_path / "kernel", component=f"include = [{entries}]", extra=GIT)
+    shown = written.partition("  INCLUDE_DIRS\n")[2].partition("\n)")[0]
+    text = f'set(cut_SOURCE_DIR "/tree")\nset(found\n{shown}\n)\nlist(JOIN found "|" found)\n'
+    done = run_cmake(tmp_path, text + f'file(WRITE "{tmp_path}/found" "${{found}}")\n')
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "found").read_text(encoding="utf-8").split("|") == [f"/tree/{path}" for path in HOSTILE]
 
 
 def git(folder, *arguments):
