@@ -1,4 +1,4 @@
-"""`builder build --part`: what nobody would get is refused before anything is made."""
+"""`builder build --part` and `--per-file`: what nobody would get is refused before anything is made."""
 
 import pytest
 
@@ -20,4 +20,10 @@ TINY = ROOT / "tests/data/kernels/tiny"
 def test_a_part_that_nobody_would_get_is_refused(options, message, tmp_path, capsys):
     assert run(["build", str(TINY), "--store", str(tmp_path), *options]) == 2
     assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_by_themselves_are_refused_without_nix(tmp_path, capsys):
+    assert run(["build", str(TINY), "--store", str(tmp_path), "--per-file"]) == 2
+    assert "--per-file is for derivations of Nix" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
