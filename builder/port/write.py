@@ -114,6 +114,7 @@ def _variables(recording: Recording) -> list[str]:
 
 
 _USUAL = (
+    "_PYTHON",
     "PATH",
     "HOME",
     "CUDA_HOME",

@@ -248,7 +248,7 @@ def test_macros_of_both_compilers_are_defines_and_others_stay_flags(tmp_path):
 
 
 def test_a_variable_that_was_given_is_not_said_to_be_missing(tmp_path):
-    text = "import os\nos.getenv('GIVEN'), os.getenv('OTHER')\n" + SIMPLE
+    text = "import os\nos.getenv('GIVEN'), os.getenv('_PYTHON_PROJECT_BASE'), os.getenv('OTHER')\n" + SIMPLE
     found = port(recorded(tmp_path, text, variables={"GIVEN": "1"}), tmp_path)
     assert "setup.py reads variables; it was run without them: OTHER (setup.py:2)" in said(found)
 
