@@ -27,6 +27,9 @@ _WORDS = {
 }
 
 
+_MORE = "  `builder doctor` says what installs what is missing, `builder matrix --explain` why there is each cell"
+
+
 class View(Protocol):
     """Something that shows events."""
 
@@ -156,14 +159,15 @@ def _is_skipped(event: Event) -> bool:
 
 
 def skipped(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
-    """Say what was skipped: a line for each reason, with the cell or how many there are."""
+    """Say what was skipped: a line for each reason, with the cell or how many there are, and what says more."""
     reasons: dict[str, list[CellOutcome]] = {}
     for outcome in outcomes:
         if outcome.status == "skipped":
             reasons.setdefault(_why(outcome), []).append(outcome)
-    return tuple(
+    lines = tuple(
         line_of(found[0]) if len(found) == 1 else f"{len(found)} cells skipped: {why}" for why, found in reasons.items()
     )
+    return (*lines, _MORE) if len(lines) > 1 else lines
 
 
 def compiled(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ def test_skipped_cells_are_a_line_for_each_reason_in_the_summary():
     assert view.summary(found).splitlines() == [
         "3 cells skipped: needs a Mac",
         f"{found[1].cell.variant}: skipped: needs nvcc",
+        "  `builder doctor` says what installs what is missing, `builder matrix --explain` why there is each cell",
         "4 skipped",
     ]
 
@@ -38,3 +39,7 @@ def test_a_build_says_nothing_of_a_skipped_cell_while_it_runs(capsys):
     (outcome,) = outcomes("needs a Mac")
     view.Plain().show(Event(variant=outcome.cell.variant, kind="done", outcome=outcome))
     assert capsys.readouterr().err == ""
+
+
+def test_one_reason_for_what_was_skipped_says_enough():
+    assert view.skipped(outcomes("needs a Mac", "needs a Mac")) == ("2 cells skipped: needs a Mac",)
