@@ -4,16 +4,20 @@
 { util, config }:
 let
   inherit (builtins)
+    all
     any
     attrValues
     concatMap
     elem
+    elemAt
     filter
     foldl'
     fromTOML
     isString
     map
+    match
     readFile
+    split
     ;
   inherit (util) digits minor older;
 
@@ -51,7 +55,7 @@ let
       stable = kernel.torch.stable-abi or { };
     in
     {
-      inherit noarch;
+      inherit noarch parts;
       each-python = !noarch && (kernel.torch or { }) ? python-abi;
       stable =
         if noarch then
@@ -65,6 +69,47 @@ let
   within =
     bounds: version:
     !(bounds ? minver && older version bounds.minver) && !(bounds ? maxver && older bounds.maxver version);
+
+  # Whether every clause of a range such as `>=12.8,<14.0` holds for a version.
+  inRange =
+    text: version:
+    all (
+      clause:
+      let
+        found = match " *(>=|<=|==|!=|>|<) *([0-9.]+) *" clause;
+        bound = elemAt found 1;
+        below = older version bound;
+        above = older bound version;
+      in
+      {
+        ">=" = !below;
+        "<=" = !above;
+        "==" = !below && !above;
+        "!=" = below || above;
+        ">" = above;
+        "<" = below;
+      }
+      .${elemAt found 0}
+    ) (filter isString (split "," text));
+
+  # Whether the `when` of a component can hold in a row; what it says of GPU architectures is left to the build.
+  holds =
+    row: part:
+    let
+      when = part.when or { };
+      systems = if isString when.system then [ when.system ] else when.system;
+    in
+    (!(when ? cuda) || row.toolkit != null && inRange when.cuda (minor row.toolkit))
+    && (!(when ? torch) || inRange when.torch row.torch)
+    && (!(when ? system) || elem row.system systems);
+
+  # Whether conditions leave no component of a row; `cuda-minver` alone never does so.
+  isEmpty =
+    row: parts:
+    let
+      tooOld = part: part ? cuda-minver && row.toolkit != null && older (minor row.toolkit) part.cuda-minver;
+    in
+    any (part: !(holds row part)) parts && all (part: tooOld part || !(holds row part)) parts;
 
   /**
     Whether a row can give the kernel a cell at all.
@@ -86,6 +131,7 @@ let
     && (!(matrix ? systems) || elem row.system matrix.systems)
     && (!(own ? systems) || elem row.system own.systems)
     && (!(own ? toolkits) || row.toolkit == null || elem (minor row.toolkit) (map minor own.toolkits))
+    && (wanted.noarch || !(isEmpty row wanted.parts))
     && (unbundled || row.bundle);
 
   /**
