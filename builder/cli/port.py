@@ -50,7 +50,9 @@ def command(
     if verifying:
         if lines is not None:
             raise click.UsageError("--verify compares with a setup.py: leave --compile-commands out")
-        _verify(directory, given, sandboxed=not no_sandbox)
+        if force or printed:
+            raise click.UsageError("--verify writes nothing: leave --force and --print out")
+        _verify(directory, given, sandboxed=not no_sandbox, seconds=time_limit)
         return
     if lines is not None:
         recording = from_commands.recording(lines, directory)
@@ -73,11 +75,14 @@ def command(
     terminal.err(f"\nnext: builder check {directory}{verifying_too}")
 
 
-def _verify(directory: Path, given: dict[str, str], *, sandboxed: bool) -> None:
+def _verify(directory: Path, given: dict[str, str], *, sandboxed: bool, seconds: float) -> None:
     from builder.port import verify  # noqa: PLC0415
 
     different = 0
-    for compared in verify.verify(directory, home=_home(), variables=given, environ=os.environ, sandboxed=sandboxed):
+    found = verify.verify(
+        directory, home=_home(), variables=given, environ=os.environ, sandboxed=sandboxed, seconds=seconds
+    )
+    for compared in found:
         different += len(compared.differences)
         terminal.out(
             f"{compared.setting.name}: {compared.sources} sources equal, {len(compared.differences)} different"

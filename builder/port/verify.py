@@ -53,7 +53,13 @@ class Comparison:
 
 
 def verify(
-    directory: Path, *, home: Path | None, variables: Mapping[str, str], environ: Mapping[str, str], sandboxed: bool
+    directory: Path,
+    *,
+    home: Path | None,
+    variables: Mapping[str, str],
+    environ: Mapping[str, str],
+    sandboxed: bool,
+    seconds: float,
 ) -> Iterator[Comparison]:
     """Yield the comparison for each machine that the config is for: each CUDA toolkit of the matrix, and none.
 
@@ -68,9 +74,8 @@ def verify(
             "nothing can be compared: the kernel is for neither CUDA nor the CPU",
             help="compile lines of other backends are not compared",
         )
-    recording = record(
-        directory, home=home, variables=variables, sandboxed=sandboxed, among=tuple(setting for _, setting in among)
-    )
+    seen = tuple(setting for _, setting in among)
+    recording = record(directory, home=home, variables=variables, sandboxed=sandboxed, seconds=seconds, among=seen)
     with tempfile.TemporaryDirectory(prefix="builder-port-") as scratch:
         kernel = _copy(directory, Path(scratch).resolve() / "kernel")
         for (backend, setting), run in zip(among, recording.runs, strict=True):

@@ -122,3 +122,8 @@ def test_a_folder_without_a_config_is_told_to_port_first(tmp_path, capsys):
     assert run(["port", str(tmp_path), "--verify"]) == 2
     assert "build.toml" in capsys.readouterr().err
     assert not (tmp_path / "build.toml").exists()
+
+
+def test_what_writes_goes_not_with_comparing(tmp_path, capsys):
+    assert run(["port", str(tmp_path), "--verify", "--force"]) == 2
+    assert "--verify writes nothing" in capsys.readouterr().err
