@@ -74,7 +74,9 @@ class Fetcher:
         self._require(folder, source, commit, "checkout", "--quiet", "--detach", commit)
         found = self._ask(folder, "rev-parse", "HEAD").output.strip()
         if found != commit:
-            raise _failure(source, commit, f"the checkout is at {found}")
+            raise ToolError(
+                f"{commit} of {source} is no commit: it leads to {found}", help=f"write the commit: rev = '{found}'"
+            )
         for path, rev, url in self._wanted(folder, source, submodules):
             if depth >= _DEEPEST:
                 raise _failure(source, commit, f"its submodules are in one another more than {_DEEPEST} times")

@@ -98,6 +98,13 @@ def test_a_commit_that_is_not_there_is_told_with_the_place(trees, tmp_path):
     assert "BUILDER_MIRRORS" in raised.value.help
 
 
+def test_the_hash_of_a_tag_is_told_with_its_commit(trees, tmp_path):
+    rev = commit(tmp_path / "cut.git", a="1")
+    git(tmp_path / "cut.git", "tag", "-a", "v1", "-m", "v1")
+    with pytest.raises(ToolError, match=f"is no commit: it leads to {rev}"):
+        trees().tree("cut", ForeignSource(git=URL, rev=git(tmp_path / "cut.git", "rev-parse", "v1")))
+
+
 def test_files_are_as_the_commit_has_them_whatever_its_attributes_say(trees, tmp_path):
     rev = commit(tmp_path / "cut.git", **{".gitattributes": "* text eol=crlf ident\n", "a": "$Id$\nb\n"})
     tree = trees().tree("cut", ForeignSource(git=URL, rev=rev))

@@ -48,6 +48,13 @@ def test_a_source_that_a_backend_does_not_use_is_not_fetched_for_it(tmp_path):
     assert "cut" not in lists(tmp_path, extra=GIT)
 
 
+def test_a_kernel_of_tvm_ffi_has_foreign_sources_too(tmp_path):
+    found = kernel(tmp_path, framework="tvm-ffi", component='include = ["cut:include"]', extra=GIT)
+    project = render(found, Backend.CPU)
+    assert 'kernel_prefix_map(_tiny_cpu "${cut_SOURCE_DIR}" sources/cut)' in project["CMakeLists.txt"]
+    assert {"cmake/prefix_map.cmake", "cmake/foreign/source.cmake"} <= set(project.files)
+
+
 def test_a_config_without_foreign_sources_renders_nothing_of_them(tmp_path):
     assert "foreign" not in lists(tmp_path)
 
