@@ -174,12 +174,23 @@ def load(named: NamedKernels) -> LoadedKernels:
         try:
             kernel = kernels.load(folder)
         except BuilderError as error:
-            unreadable.append(Refusal(folder=folder, error=error))
+            unreadable.append(Refusal(folder=folder, error=_no_kernel(folder) or error))
             continue
         first = found.setdefault(kernel.config.general.name, kernel)
         if first is not kernel:
             clashes.append(Refusal(folder=folder, error=_of_one_name(first, kernel)))
     return LoadedKernels(kernels=tuple(found.values()), unreadable=tuple(unreadable), clashes=tuple(clashes))
+
+
+def _no_kernel(folder: Path) -> BuilderError | None:
+    """Return what is wrong with a name that is that of no kernel: mostly, a shell has expanded a pattern."""
+    if os.path.lexists(folder / CONFIG):
+        return None
+    why = f"has no {CONFIG}" if folder.is_dir() else "is not a folder" if os.path.lexists(folder) else "is not there"
+    return BuilderError(
+        f"{quoted(str(folder))} {why}",
+        help="name folders of kernels, or a pattern in quotes, as 'kernels/*', which picks only these",
+    )
 
 
 def _of_one_name(first: Kernel, second: Kernel) -> BuilderError:

@@ -103,8 +103,20 @@ def test_loading_goes_on_after_a_config_that_is_wrong(root):
     loaded = several.load(several.find([Path("kernels/*"), Path("kernels/README.md"), Path("nowhere")]))
     assert [kernel.config.general.name for kernel in loaded.kernels] == ["two"]
     assert [str(refusal.folder) for refusal in loaded.refusals] == ["kernels/one", "kernels/README.md", "nowhere"]
-    assert "kernels/README.md" in str(loaded.refusals[1].error)
-    assert "nowhere" in str(loaded.refusals[2].error)
+    assert "kernels/one/build.toml" in str(loaded.refusals[0].error)
+
+
+@pytest.mark.usefixtures("root")
+def test_names_that_are_no_kernels_say_how_to_pick_only_kernels():
+    loaded = several.load(several.find([Path("kernels/README.md"), Path("kernels/scripts"), Path("nowhere")]))
+    assert [refusal.error.message for refusal in loaded.refusals] == [
+        "'kernels/README.md' is not a folder",
+        "'kernels/scripts' has no build.toml",
+        "'nowhere' is not there",
+    ]
+    assert {refusal.error.help for refusal in loaded.refusals} == {
+        "name folders of kernels, or a pattern in quotes, as 'kernels/*', which picks only these"
+    }
 
 
 def test_two_kernels_of_one_name_are_refused(root):
