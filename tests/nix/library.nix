@@ -129,6 +129,15 @@ in
           value = path drv;
         }) built.objects
       );
+      flake =
+        let
+          inherit (library.outputs.kernelFlake { builderPackageSet.x86_64-linux = plain; } {
+            self = { };
+            path = root;
+            perFile = true;
+          }) legacyPackages;
+        in
+        path legacyPackages.x86_64-linux.cells.x86_64-linux.${given.variant};
       given = map (file: file.kernel) (library.objects.of root kernel cell);
       inherit (library.objects) ofPython withoutPython neverIncluded;
     };

@@ -88,6 +88,11 @@ def test_an_edit_changes_the_derivations_of_what_is_compiled_from_it_and_the_cel
     assert changed(several, path, text) == (files, True)
 
 
+def test_a_flake_may_ask_for_it(several):
+    found = objects(several)
+    assert found["flake"] == found["cell"]
+
+
 def test_a_file_outside_of_the_source_set_changes_no_derivation(several):
     assert changed(several, "README.md", "# edited\n") == (set(), False)
 
