@@ -22,7 +22,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
         yield from error.problems
     yield from _twice(kernel)
     tree = Tree.of(kernel.root)
-    for path, entry in _entries(kernel.config, "include"):
+    for path, entry in included(kernel.config):
         elsewhere = foreign_path(entry, kernel.config.sources) is not None or below(entry, kernel.config.generate)
         if not elsewhere and not tree.is_directory(entry):
             yield kernel.source.problem(
@@ -37,6 +37,11 @@ def check(kernel: Kernel) -> Iterator[Problem]:
 def listed(config: Config) -> Iterator[tuple[KeyPath, str]]:
     """Yield each entry of a `src` list, with its place."""
     return _entries(config, "src")
+
+
+def included(config: Config) -> Iterator[tuple[KeyPath, str]]:
+    """Yield each entry of an `include` list, with its place."""
+    return _entries(config, "include")
 
 
 def _entries(config: Config, key: str) -> Iterator[tuple[KeyPath, str]]:
