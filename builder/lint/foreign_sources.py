@@ -20,5 +20,5 @@ def check(kernel: Kernel) -> Iterator[Problem]:
                 f"the foreign source '{name}' is fetched for every build, and nothing of it is compiled or included",
                 path=("sources", name),
                 severity="warning",
-                help=f'name a path of it in \'src\' or \'include\', such as "{name}:include", or remove the table',
+                help=f"name a path of it in 'src' or 'include', such as \"{name}:include\", or remove the table",
             )

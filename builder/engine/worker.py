@@ -1,0 +1,359 @@
+"""Build the cells of one kernel on this machine: from the store, or compiled, tested and delivered."""
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TypeGuard
+
+from builder.build.job import CompileError, OutOfMemoryError
+from builder.build.loadtest.outcome import LoadError
+from builder.build.part import Part
+from builder.build.prepare import Prepared
+from builder.build.record import BuildRecord
+from builder.build.report import BuildReport, Built
+from builder.engine import dry_run, why_object
+from builder.engine.budget import Budget, Jobserver
+from builder.engine.compiled_files import CachedObjectError, CompiledFiles, ServedJob
+from builder.engine.delivery import deliver
+from builder.engine.options import KernelBuild, Options
+from builder.engine.outcome import CellOutcome, Event, Listen, Status
+from builder.engine.prepare import Preparer
+from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
+from builder.kernel import Kernel
+from builder.matrix import Cell
+from builder.run import Processes
+from builder.store import HEADERS, SOURCES, Damaged, StoredWheel
+from builder.store.locks import StoppedError
+from builder.wheel.archive import Wheel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BuildPlace:
+    """What a build is given."""
+
+    served: ServedJob
+    scratch: Path
+    log: Path
+    shares: bool
+    """Whether its compilers share the cores with those of other cells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What all cells of a build share, whatever their kernel."""
+
+    budget: Budget
+    jobserver: Jobserver
+    processes: Processes
+    writable: bool
+    """Whether the store can be written; a wheel that cannot be kept is still delivered."""
+    cache: CompiledFiles
+
+    @classmethod
+    @contextlib.contextmanager
+    def of(cls, options: Options) -> Iterator["Shared"]:
+        """Give them, with a jobserver in a folder of the store."""
+        writable = options.store.prepare()
+        with options.store.scratch() as folder, contextlib.ExitStack() as stack:
+            shared = cls(
+                budget=Budget(options.limits),
+                jobserver=Jobserver(folder, cores=options.limits.cores),
+                processes=Processes(),
+                writable=writable,
+                cache=CompiledFiles.of(options, writable=writable),
+            )
+            stack.callback(shared.jobserver.close)
+            stack.callback(shared.cache.close)
+            yield shared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """What builds the cells of one kernel."""
+
+    kernel: Kernel
+    options: Options
+    listen: Listen
+    budget: Budget
+    jobserver: Jobserver
+    processes: Processes
+    preparer: Preparer
+    writable: bool
+    cache: CompiledFiles
+
+    @classmethod
+    def of(cls, build: KernelBuild, shared: Shared, listen: Listen) -> "Worker":
+        """Return a worker that shares with others."""
+
+        def step(cell: Cell, text: str) -> None:
+            listen(Event(variant=cell.variant, kind="step", text=text))
+
+        kernel, options = build.kernel, build.options
+        return cls(
+            kernel=kernel,
+            options=options,
+            listen=listen,
+            budget=shared.budget,
+            jobserver=shared.jobserver,
+            processes=shared.processes,
+            preparer=Preparer(kernel=kernel, options=options, step=step, processes=shared.processes),
+            writable=shared.writable,
+            cache=shared.cache,
+        )
+
+    def run(self, cell: Cell) -> CellOutcome:
+        """Build one cell, or take it from the store; an error becomes its outcome."""
+        began = time.monotonic()
+        log = self.options.store.log(self.kernel.config.general.name, cell.variant)
+        try:
+            outcome = self._run(cell)
+        except ConfigError:
+            raise
+        except OSError as error:
+            failure = _file_system(error)
+            outcome = CellOutcome(cell=cell, status="failed", reason=failure.message, error=failure)
+        except BuilderError as error:
+            outcome = self._refused(cell, error)
+        outcome = replace(outcome, seconds=time.monotonic() - began, log=log if log.is_file() else None)
+        self.listen(Event(variant=cell.variant, kind="done", outcome=outcome))
+        return outcome
+
+    def _refused(self, cell: Cell, error: BuilderError) -> CellOutcome:
+        """Return the outcome for an error: stopped, skipped because this machine lacks something, or failed."""
+        # What a tool says that was just ended is not its own failure; a wrong file is one all the same.
+        ended = self.processes.cancelled and isinstance(error, ToolError) and not isinstance(error, WrongHashError)
+        if isinstance(error, StoppedError) or ended:
+            stopped = error if isinstance(error, StoppedError) else _stopped(cell, self.options)
+            return CellOutcome(cell=cell, status="stopped", reason=stopped.message, error=stopped)
+        skipped = self.options.only_possible and isinstance(error, NotHereError)
+        return CellOutcome(cell=cell, status="skipped" if skipped else "failed", reason=error.message, error=error)
+
+    def _run(self, cell: Cell) -> CellOutcome:
+        if self.processes.cancelled:
+            raise _stopped(cell, self.options)
+        request = self.preparer.request(cell)
+        self.listen(Event(variant=cell.variant, kind="step", text="preparing"))
+        record = self.preparer.record(request)
+        if record is not None and not self.options.again:
+            hit = self._hit(cell, record)
+            if hit is not None:
+                return hit
+        while True:
+            prepared = self.preparer.prepare(request)
+            with contextlib.ExitStack() as held:
+                used = self._used(prepared)
+                for name in used:
+                    held.enter_context(self.options.store.use(name))
+                # What was removed as unused in between is made again.
+                if all(path.is_dir() for path in used.values()):
+                    part = self.options.part
+                    return self._finish(cell, prepared) if part is None else self._compile_part(cell, prepared, part)
+
+    def _used(self, prepared: Prepared) -> Mapping[str, Path]:
+        """Return the folders of the store that a build needs, each by the lock that keeps it from being removed."""
+        fetched = self.options.store.root / HEADERS
+        headers = [folder for folder in prepared.job.headers.values() if folder.parent == fetched]
+        sources = [tree.parent for tree in prepared.job.sources.values()]
+        return {
+            **{f"environment-{path.name}": path for path in prepared.environments},
+            **{f"{HEADERS}-{path.name}": path for path in headers},
+            **{f"{SOURCES}-{path.name}": path for path in sources},
+        }
+
+    def _hit(self, cell: Cell, record: BuildRecord) -> CellOutcome | None:
+        with self._lock(record.key):
+            found = dry_run.find(self.options.store, record.key)
+            return self._deliver_hit(cell, record, found) if self._serves(found) else None
+
+    def _serves(self, found: StoredWheel | Damaged | None) -> TypeGuard[StoredWheel]:
+        """Whether the store has an entry that passed the load test which is asked for."""
+        return isinstance(found, StoredWheel) and BuildReport.from_json(found.report).load_test.answers(
+            self.preparer.rule
+        )
+
+    def _deliver_hit(self, cell: Cell, record: BuildRecord, found: StoredWheel) -> CellOutcome:
+        self._remember(cell, record)
+        self.options.store.touch(record.key)
+        content = found.wheel.read_bytes()
+        return self._deliver(cell, found, content, status="hit", reason="nothing changed")
+
+    def _finish(self, cell: Cell, prepared: Prepared) -> CellOutcome:
+        store, record = self.options.store, prepared.record
+        with self._lock(record.key):
+            found = dry_run.find(store, record.key)
+            if isinstance(found, StoredWheel) and not self.options.again:
+                tested = found if self._serves(found) else self._test_again(cell, prepared, found)
+                return self._deliver_hit(cell, record, tested)
+            reason = dry_run.why(options=self.options, kernel=self.kernel, cell=cell, record=record, found=found)
+            self.listen(Event(variant=cell.variant, kind="note", text=reason))
+            entry, content = self._build(cell, prepared)
+            return self._deliver(cell, entry, content, status="built", reason=reason)
+
+    def _test_again(self, cell: Cell, prepared: Prepared, entry: StoredWheel) -> StoredWheel:
+        """Load-test a wheel that was stored without a passed load test.
+
+        Raises:
+            LoadError: it cannot be imported.
+        """
+        from builder.build import load  # noqa: PLC0415  half of what there is to import, and a hit needs none
+
+        with self.options.store.scratch() as scratch:
+
+            def listen(text: str) -> None:
+                self.listen(Event(variant=cell.variant, kind="step", text=text))
+
+            wheel = Wheel.read(entry.wheel)
+            job, processes = prepared.job, self.processes
+            tested = load.test(job, wheel, scratch=scratch, listen=listen, processes=processes, early=None)
+        if self.processes.cancelled:
+            raise _stopped(cell, self.options)
+        tested.require(self.preparer.rule)
+        report = replace(BuildReport.from_json(entry.report), load_test=tested).to_json()
+        if not self.writable:
+            return replace(entry, report=report)
+        content = (entry.wheel.name, entry.wheel.read_bytes())
+        return self.options.store.put(entry.key, content, record=entry.record, report=report)
+
+    @contextlib.contextmanager
+    def _lock(self, key: str) -> Iterator[None]:
+        with contextlib.ExitStack() as held:
+            if self.writable:  # else nothing in the store changes
+                held.enter_context(self.options.store.lock(key, give_up=lambda: self.processes.cancelled))
+            yield
+
+    def _build(self, cell: Cell, prepared: Prepared) -> tuple[StoredWheel, bytes]:
+        options = self.options
+        log = options.store.log(self.kernel.config.general.name, cell.variant)
+        try:
+            built = self._attempt(cell, prepared, log)
+        except OutOfMemoryError as error:
+            self.listen(
+                Event(variant=cell.variant, kind="note", text=f"{error.message.splitlines()[-1]}: built again, alone")
+            )
+            built = self._attempt(cell, prepared, log, alone=True)
+        except CachedObjectError:
+            text = "what the cache had cannot be linked: built again, without it"
+            self.listen(Event(variant=cell.variant, kind="note", text=text))
+            built = self._attempt(cell, prepared, log, cache=CompiledFiles())
+        record, report = asdict(prepared.record), replace(built.report, log=str(log)).to_json()
+        key = prepared.record.key
+        digest = hashlib.sha256(built.content).hexdigest()
+        entry = StoredWheel(key=key, wheel=Path(built.name), sha256=digest, record=record, report=report)
+        if self.writable:
+            with contextlib.suppress(PermissionError):  # another user's entry is in its place: delivered, and not kept
+                entry = options.store.put(key, (built.name, built.content), record=record, report=report)
+            self._remember(cell, prepared.record)
+            why_object.remember(options.store, self.kernel.config.general.name, cell.variant, built)
+        return entry, built.content
+
+    def _attempt(
+        self, cell: Cell, prepared: Prepared, log: Path, *, alone: bool = False, cache: CompiledFiles | None = None
+    ) -> Built:
+        """Build once; with `alone`, after memory ran out, with one compiler and no other cell."""
+        from builder.build import cell as building  # noqa: PLC0415  half of what there is to import, and a hit needs none
+
+        scratch = self._scratch(prepared.record.key)
+        with self._place(cell, prepared, scratch, log, alone=alone, cache=cache or self.cache) as place:
+            built = building.build(
+                place.served.job,
+                scratch=place.scratch,
+                log=place.log,
+                listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
+                processes=self.processes,
+                core=lambda: self.jobserver.beside(allowed=place.shares),
+                notes=self.options.store,
+            )
+            built = replace(built, report=place.served.explained(built.report))
+        if prepared.job.toolchain is not None and not built.report.cached:  # else its largest file was not compiled
+            name = self.kernel.config.general.name
+            self.options.store.set_peak(name, cell.variant, built.report.peak_memory or 0)
+        return built
+
+    def _compile_part(self, cell: Cell, prepared: Prepared, part: Part) -> CellOutcome:
+        """Compile a part of the objects, which other parts need not wait for."""
+        from builder.build import cell as building  # noqa: PLC0415
+
+        log = self.options.store.log(self.kernel.config.general.name, f"{cell.variant}-part{part.number}")
+        scratch = self.options.store.scratch()
+        with self._place(cell, prepared, scratch, log, alone=False, cache=self.cache) as place:
+            report, mine, of = building.compile_part(
+                place.served.job,
+                part,
+                scratch=place.scratch,
+                log=place.log,
+                listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
+                processes=self.processes,
+                notes=self.options.store,
+            )
+            report = place.served.explained(report)
+        reason = f"part {part}: {mine} of {of} files"
+        return CellOutcome(cell=cell, status="compiled", reason=reason, report=report)
+
+    @contextlib.contextmanager
+    def _place(
+        self,
+        cell: Cell,
+        prepared: Prepared,
+        scratch: contextlib.AbstractContextManager[Path],
+        log: Path,
+        *,
+        alone: bool,
+        cache: CompiledFiles,
+    ) -> Iterator[_BuildPlace]:
+        """Wait for memory and cores, and give what a build has; an error of it is looked at in view of the cache."""
+        options, name = self.options, self.kernel.config.general.name
+        admitted = self.budget.admit(cell, alone=alone, learned=options.store.peak(name, cell.variant))
+        self.listen(Event(variant=cell.variant, kind="step", text="waiting for memory and cores"))
+        with contextlib.ExitStack() as held:
+            jobs = held.enter_context(admitted)
+            folder = held.enter_context(scratch)
+            if self.writable:
+                log.unlink(missing_ok=True)
+            else:
+                log = folder / "log"
+            # Memory that limits a cell is a limit of its own, which a jobserver of all cells does not know.
+            shares = not alone and jobs == options.limits.cores
+            held.enter_context(self.jobserver.hold(1 if shares else jobs, give_up=lambda: self.processes.cancelled))
+            if self.processes.cancelled:
+                raise _stopped(cell, options)
+            self.listen(Event(variant=cell.variant, kind="step", text="compiling"))
+            job = replace(prepared.job, cores=jobs, jobserver=self.jobserver.variables if shares else {})
+            served = held.enter_context(cache.serve(job, scratch=folder))
+            try:
+                yield _BuildPlace(served=served, scratch=folder, log=log, shares=shares)
+            except (CompileError, AuditError, LoadError) as error:
+                if self.processes.cancelled:
+                    raise _stopped(cell, options) from None
+                raise served.judged(error) from None
+
+    def _scratch(self, key: str) -> contextlib.AbstractContextManager[Path]:
+        """Return a directory to build in; with a time limit, one that outlives this process."""
+        store = self.options.store
+        resumable = self.writable and (self.options.time_limit is not None or store.has_partial(key))
+        return store.partial(key) if resumable else store.scratch()
+
+    def _remember(self, cell: Cell, record: BuildRecord) -> None:
+        with contextlib.suppress(OSError):  # a read-only store remembers nothing
+            name = self.kernel.config.general.name
+            self.options.store.set_last(name, cell.variant, key=record.key, record=asdict(record))
+
+    def _deliver(self, cell: Cell, entry: StoredWheel, content: bytes, *, status: Status, reason: str) -> CellOutcome:
+        output = self.options.output
+        return deliver(cell, entry, content, output=output, locked=self.writable, status=status, reason=reason)
+
+
+def _stopped(cell: Cell, options: Options) -> StoppedError:
+    """Return the outcome of a cell that was stopped; its compiled files are kept only under a time limit."""
+    kept = "what was compiled is kept; the same command goes on from it" if options.time_limit is not None else None
+    return StoppedError(f"{cell.variant}: stopped before it was finished", help=kept)
+
+
+def _file_system(error: OSError) -> ToolError:
+    where = f"'{error.filename}'" if error.filename else "the store"
+    return ToolError(
+        f"cannot use {where}: {error.strerror or error}",
+        help="free the disk or look at its permissions, or name another place with --store or BUILDER_STORE",
+    )
