@@ -107,7 +107,7 @@ def test_torch_is_looked_at_once_in_a_build_with_isolation(tmp_path, reads):
     assert reads() == 1
 
 
-@pytest.fixture(params=[pytest.param("compiled", marks=needs.only_with("c++")), "noarch"])
+@pytest.fixture(params=[pytest.param("compiled", marks=needs.only_with("g++")), "noarch"])
 def both(request, tmp_path, _installed):
     """Prepare a cell as the local engine does, and of its spec as Nix does."""
     compiled = request.param == "compiled"

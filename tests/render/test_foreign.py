@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import shutil
 import subprocess
 import sys
@@ -79,7 +80,8 @@ def run_cmake(tmp_path, text, *options):
     beside = Path(sys.executable).with_name("cmake")
     program = str(beside) if beside.exists() else shutil.which("cmake")
     command = [program, "-S", str(tmp_path / "p"), "-B", str(tmp_path / "b"), "-GNinja", *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    env = {**os.environ, "PATH": f"{beside.parent}:{os.environ['PATH']}"}  # ninja is beside cmake
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
 
 
 HOSTILE = [
