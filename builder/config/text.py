@@ -85,7 +85,8 @@ class Source:
             span = self.span_of(at, at + 1)
             raise self.error(Problem(code="B003", severity="error", message=message, span=span, help=remedy))
         try:
-            return toml.loads(self.text)
+            # The parser takes CRLF for a line end once more: a second CR before it would be lost, and is an error.
+            return toml.loads(self.text.replace("\r\n", "\r\r\n"))
         except ValueError as error:  # TOMLDecodeError, and integers too long for Python
             raise self.error(*self._syntax(str(error))) from error
 

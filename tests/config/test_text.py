@@ -315,3 +315,13 @@ def test_a_folder_whose_name_has_lines_cannot_write_one(tmp_path):
     with pytest.raises(ConfigError) as caught:
         load(folder)
     assert not [line for line in str(caught.value).splitlines() if line.startswith("::")]
+
+
+@pytest.mark.parametrize("text", ["a = 1\n\r\r\n[b]\n", "a = 1\r\r\n", "a = '''\r\r\n'''\n"])
+def test_a_carriage_return_that_is_not_of_a_line_end_is_an_error(text):
+    with pytest.raises(ConfigError):
+        Source(name="build.toml", text=text).table()
+
+
+def test_line_ends_of_windows_are_line_ends():
+    assert Source(name="build.toml", text="a = 1\r\n\r\n[b]\r\nc = '''\r\nx'''\r\n").table() == {"a": 1, "b": {"c": "x"}}
