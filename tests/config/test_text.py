@@ -324,4 +324,7 @@ def test_a_carriage_return_that_is_not_of_a_line_end_is_an_error(text):
 
 
 def test_line_ends_of_windows_are_line_ends():
-    assert Source(name="build.toml", text="a = 1\r\n\r\n[b]\r\nc = '''\r\nx'''\r\n").table() == {"a": 1, "b": {"c": "x"}}
+    assert Source(name="build.toml", text="a = 1\r\n\r\n[b]\r\nc = '''\r\nx'''\r\n").table() == {
+        "a": 1,
+        "b": {"c": "x"},
+    }
