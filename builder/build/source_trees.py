@@ -28,7 +28,8 @@ _DAMAGED = (
     *(tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error),
     *(EOFError, OSError, ValueError, NotImplementedError, RuntimeError),
 )
-"""What the readers of archives raise at what is none; the last is for a method of ZIP that is not known."""
+"""What the readers of archives raise at what is none: `zipfile` says NotImplementedError of a method that is not known,
+and RuntimeError of a member that is encrypted though its entry does not say so."""
 
 
 @dataclass(frozen=True, slots=True)

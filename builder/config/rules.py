@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from builder.config import generated
+from builder.config.components import Component
 from builder.config.conditions import When
 from builder.config.foreign import SourceName, foreign_path, require_path
 from builder.config.text import KeyPath
-from builder.config.v5 import Component, Config
+from builder.config.v5 import Config
 from builder.config.values import Backend, CudaCapability, InvalidValueError, RocmArch
 from builder.wording import listed, nearest, quoted
 

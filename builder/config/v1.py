@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from builder.config import v2, v3, v5
+from builder.config import components, v2, v3
 from builder.config.dependency_names import Dependency
 from builder.config.values import (
     Backend,
@@ -54,19 +54,21 @@ class Component:
     src: tuple[ProjectPath, ...]
     include: tuple[ProjectPath, ...] = ()
 
-    def upgrade(self) -> Iterator[v5.Component]:
+    def upgrade(self) -> Iterator[components.Component]:
         """Yield the component of each backend that the language stands for."""
         if self.language is Language.METAL:
-            yield v5.component(Backend.METAL)(depends=self.depends, src=self.src, include=self.include)
+            yield components.component(Backend.METAL)(depends=self.depends, src=self.src, include=self.include)
             return
-        yield v5.CudaComponent(
+        yield components.CudaComponent(
             depends=self.depends,
             src=self.src,
             include=self.include,
             cuda_capabilities=self.cuda_capabilities,
         )
         if self.language is Language.CUDA_HIPIFY:
-            yield v5.RocmComponent(depends=self.depends, src=self.src, include=self.include, rocm_archs=self.rocm_archs)
+            yield components.RocmComponent(
+                depends=self.depends, src=self.src, include=self.include, rocm_archs=self.rocm_archs
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,16 +85,16 @@ class Config:
         Raises:
             InvalidValueError: two components get the same name.
         """
-        components: dict[ComponentName, v5.Component] = {}
+        upgraded: dict[ComponentName, components.Component] = {}
         for name, component in self.kernel.items():
-            for number, upgraded in enumerate(component.upgrade()):
+            for number, part in enumerate(component.upgrade()):
                 own = name if number == 0 else _rocm_name(name, self.kernel)
-                components[own] = upgraded
+                upgraded[own] = part
         torch = self.torch
         return v2.Config(
             general=v2.General(name=self.general.name, universal=torch is not None and torch.universal),
             torch=None if torch is None else v3.Torch(src=torch.src, include=torch.include, pyext=torch.pyext),
-            kernel=components,
+            kernel=upgraded,
         )
 
 

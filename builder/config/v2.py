@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from builder.config import v3, v4, v5
+from builder.config import components, v3, v4, v5
 from builder.config.dependency_names import CudaPythonDependency, OldPythonDependency, PythonDependency
 from builder.config.values import Backend, ComponentName, KernelName, Version
 
@@ -48,7 +48,7 @@ class Config:
 
     general: General
     torch: v3.Torch | None = None
-    kernel: Mapping[ComponentName, v5.Component] = field(default_factory=dict)
+    kernel: Mapping[ComponentName, components.Component] = field(default_factory=dict)
 
     @property
     def backends(self) -> tuple[Backend, ...]:

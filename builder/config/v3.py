@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from builder.config import v4, v5
+from builder.config import components, v4, v5
 from builder.config.dependency_names import PythonDependency
 from builder.config.values import (
     Backend,
@@ -99,7 +99,7 @@ class Config:
     general: General
     torch: Torch | None = None
     tvm_ffi: TvmFfi | None = None
-    kernel: Mapping[ComponentName, v5.Component] = field(default_factory=dict)
+    kernel: Mapping[ComponentName, components.Component] = field(default_factory=dict)
     noarch: v5.TorchNoarch | None = field(default=None, metadata={"internal": True})
     """What is kept of the framework of a universal kernel of schema 2; no key of a file."""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from builder.config import v5
+from builder.config import components, v5
 from builder.config.dependency_names import (
     CudaPythonDependency,
     NeuronPythonDependency,
@@ -109,7 +109,7 @@ class Config:
     torch: Torch | None = None
     torch_noarch: v5.TorchNoarch | None = None
     tvm_ffi: v5.TvmFfi | None = None
-    kernel: Mapping[ComponentName, v5.Component] = field(default_factory=dict)
+    kernel: Mapping[ComponentName, components.Component] = field(default_factory=dict)
 
     def upgrade(self) -> v5.Config:
         """Return the same kernel in edition 5."""

@@ -267,54 +267,6 @@ class ProjectPath(Text):
         return str.__new__(cls, text)
 
 
-class PackageRequirement(Text):
-    """A requirement of a Python package by name, in the form of PEP 508."""
-
-    __slots__ = ()
-
-    # Necessary, not sufficient: the grammar of PEP 508 is no regular expression to read.
-    pattern = r"[A-Za-z0-9][^\u0000-\u001f@]{0,299}"
-    code = "B054"
-    kind = "a requirement of a Python package"
-    rule = "write its name, and what PEP 508 has after it, as in 'tokenizers>=0.20'"
-
-    @classmethod
-    def matches(cls, text: str) -> bool:
-        """Whether it names a package of an index, and none that a kernel has anyway."""
-        from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  few configs have one
-
-        if not text.isprintable() or not super().matches(text):
-            return False
-        try:
-            Requirement(text)
-        except (InvalidRequirement, RecursionError):
-            return False
-        return _package_of(text) not in _REQUIRED_ANYWAY
-
-    @classmethod
-    def remedy(cls, text: str) -> str | None:
-        """Return what to do about an address, and about what every kernel requires."""
-        if "@" in text or "://" in text:
-            return "name a package of an index, and not an address"
-        if _package_of(text) in _REQUIRED_ANYWAY:
-            return f"leave it out: the wheel requires the '{_package_of(text)}' that it was built with"
-        return None
-
-    @property
-    def package(self) -> str:
-        """Name of the package, as indexes compare it."""
-        return _package_of(self)
-
-
-_REQUIRED_ANYWAY = frozenset({"torch", "apache-tvm-ffi"})
-
-
-def _package_of(requirement: str) -> str:
-    from packaging.utils import canonicalize_name  # noqa: PLC0415  few configs have one
-
-    return canonicalize_name(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
-
-
 class CudaCapability(Text):
     """A CUDA compute capability, such as `9.0a+PTX`."""
 

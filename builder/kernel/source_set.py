@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.config import Backend, Config, Framework
+from builder.config.components import Component
 from builder.config.foreign import foreign_path
 from builder.config.generated import is_output
 from builder.config.text import KeyPath
-from builder.config.v5 import Component
 from builder.errors import Problem
 from builder.kernel import Kernel, source_globs
 from builder.kernel.source_globs import HEADERS, SourceTable

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from builder.config import Backend, Version
-from builder.config.v5 import Component
+from builder.config.components import Component
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.matrix import Row, rows

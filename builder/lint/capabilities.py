@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from builder.config import Backend, Version
+from builder.config.components import CudaComponent, RocmComponent
 from builder.config.text import KeyPath
-from builder.config.v5 import CudaComponent, RocmComponent
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.matrix import architectures, rows, select

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from builder.config import Backend, Config, Framework, Version
-from builder.config.v5 import Component
+from builder.config.components import Component
 from builder.errors import BuilderError
 from builder.matrix.conditions import Place, unmet
 from builder.matrix.rules import SETS, BackendRequest, Exclusion, KeyPath, Row, is_noarch, left_out, minor, rows

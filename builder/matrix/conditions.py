@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from builder.config.v5 import Component, CudaComponent, RocmComponent
+from builder.config.components import Component, CudaComponent, RocmComponent
 from builder.config.values import Version
 from builder.matrix import architectures
 

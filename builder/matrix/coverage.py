@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from builder.config import Backend, Config
-from builder.config.v5 import Component, CudaComponent, RocmComponent
+from builder.config.components import Component, CudaComponent, RocmComponent
 from builder.errors import BuilderError, NotHereError
 from builder.matrix import Cell, absent, absent_components, architectures
 from builder.matrix.architectures import Architectures

@@ -13,7 +13,8 @@ from builder import toml
 from builder.config import dependencies
 from builder.config.dependency_names import PythonDependency
 from builder.config.license import problem_of
-from builder.config.values import GitUrl, InvalidValueError, KernelName, PackageRequirement, ProjectPath
+from builder.config.package_requirement import PackageRequirement
+from builder.config.values import GitUrl, InvalidValueError, KernelName, ProjectPath
 from builder.port import source_facts
 from builder.port.recording import SetupCall
 from builder.port.todo import Todo

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from builder.config import Backend, Framework
-from builder.config.v5 import Component, Torch, TvmFfi
+from builder.config.components import Component
+from builder.config.v5 import Torch, TvmFfi
 from builder.config.values import ProjectPath
 from builder.errors import BuilderError
 from builder.kernel import Kernel, source_globs

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from builder.config import Backend
+from builder.config.components import Component, CudaComponent, RocmComponent, XpuComponent
 from builder.config.libraries import LibraryName
-from builder.config.v5 import Component, CudaComponent, RocmComponent, Torch, TvmFfi, XpuComponent
+from builder.config.v5 import Torch, TvmFfi
 from builder.kernel import Kernel, source_globs
 from builder.matrix import architectures, conditions
 from builder.render import compiler_flags, definitions

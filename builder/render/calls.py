@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from builder.config import Backend
-from builder.config.v5 import Component
+from builder.config.components import Component
 from builder.kernel import Kernel
 from builder.render import arguments, own_objects
 from builder.render.arguments import Arguments

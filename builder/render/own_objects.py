@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from builder.config import Backend, Config
-from builder.config.v5 import Component, Torch, TvmFfi
+from builder.config.components import Component
+from builder.config.v5 import Torch, TvmFfi
 from builder.kernel.source_globs import HEADERS
 from builder.render.arguments import Arguments
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 from builder.config import Backend, libraries
+from builder.config.components import Component
 from builder.config.foreign import SourceName, foreign_path
 from builder.config.generated import is_output
 from builder.config.text import KeyPath
-from builder.config.v5 import Component, Torch, TvmFfi
+from builder.config.v5 import Torch, TvmFfi
 from builder.errors import Problem
 from builder.kernel import Kernel, source_globs
 from builder.kernel.source_set import expand

@@ -7,6 +7,7 @@ from builder.config import (
     Framework,
     KernelName,
     Version,
+    components,
     dump,
     parse,
     read,
@@ -94,8 +95,8 @@ def test_schema_1_makes_a_rocm_component_of_one_that_is_hipified():
     )
     shared = {"depends": ("torch",), "src": ("x.cu",), "include": (".",)}
     assert config.kernel == {
-        "x": v5.CudaComponent(**shared, cuda_capabilities=("8.0",)),
-        "x_rocm": v5.RocmComponent(**shared, rocm_archs=("gfx90a",)),
+        "x": components.CudaComponent(**shared, cuda_capabilities=("8.0",)),
+        "x_rocm": components.RocmComponent(**shared, rocm_archs=("gfx90a",)),
     }
     assert config.general == v5.General(name="ab", version=1, license="MIT", backends=(Backend.CUDA, Backend.ROCM))
     assert config.torch == v5.Torch(src=("b.cpp",), pyext=("py",))
@@ -111,7 +112,7 @@ def test_schema_1_refuses_two_components_of_one_name():
 
 def test_schema_1_metal_stays_metal():
     config = old('[general]\nname = "ab"\n[kernel.x]\nlanguage = "metal"\nsrc = ["x.mm"]\ndepends = []\n')
-    assert config.kernel == {"x": v5.component(Backend.METAL)(depends=(), src=("x.mm",))}
+    assert config.kernel == {"x": components.component(Backend.METAL)(depends=(), src=("x.mm",))}
     assert config.general.backends == (Backend.METAL,)
 
 

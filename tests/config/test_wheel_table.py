@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from builder import toml
 from builder.config import dump, parse
+from builder.config.package_requirement import PackageRequirement
 from builder.config.update import rewrite
-from builder.config.values import InvalidValueError, PackageRequirement
+from builder.config.values import InvalidValueError
 from tests.config.texts import GENERAL, five, problems_of, source
 
 WHEEL = """[torch]

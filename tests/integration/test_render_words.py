@@ -68,7 +68,7 @@ def test_a_kernel_is_linked_to_the_driver_on_a_machine_without_one(tmp_path):
 def test_a_library_that_the_toolkit_lacks_is_named_with_a_remedy(tmp_path):
     lines = 'libraries = ["nvjpeg"]\ncuda-capabilities = ["9.0"]'
     if (Path(shutil.which("nvcc")).resolve().parent.parent / "lib64/libnvjpeg.so").exists():
-        pytest.skip("this toolkit has libnvjpeg")
+        pytest.skip("the toolkit of the nvcc on PATH has libnvjpeg, and the test is of one that lacks it")
     done = configure(
         tmp_path, component("one", lines, backend="cuda", source="one.cu"), {"one.cu": ANSWER}, backend="cuda"
     )

@@ -4,7 +4,7 @@ import pytest
 
 from builder.ci.plan import make, text
 from builder.config import Backend, Version
-from builder.config.v5 import component
+from builder.config.components import component
 from builder.errors import BuilderError
 from builder.kernel import load
 from builder.lint import bounds

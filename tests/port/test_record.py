@@ -227,7 +227,7 @@ def test_a_cmake_project_is_told_of_its_option(tmp_path):
         record(tmp_path, home=None)
 
 
-@pytest.mark.skipif(sandbox.why_unavailable() is not None, reason="needs the namespaces of Linux")
+@pytest.mark.skipif(sandbox.why_unavailable() is not None, reason=sandbox.why_unavailable() or "-")
 def test_in_the_sandbox_neither_the_project_nor_the_network_nor_home_is_there(tmp_path):
     text = (
         HEAD

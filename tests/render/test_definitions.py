@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from builder import toml
 from builder.config import Backend
-from builder.config.v5 import component
+from builder.config.components import component
 from builder.errors import ConfigError
 from builder.render import arguments, definitions, quoting, render
 from builder.render.template import cmake_arguments
