@@ -18,6 +18,8 @@ _SETTINGS, _INPUTS = "ccache.conf", "ccache.inputs"
 _LANGUAGES = ("C", "CXX", "CUDA", "HIP")
 _NO_DECISION = ("--threads=*",)
 """Options that change no bit, and differ from machine to machine."""
+_SLOPPINESS = "include_file_ctime"
+"""A header's ctime changes with each environment that shares it by a hard link; its mtime still has to be older."""
 NO_HEADERS = frozenset(
     (*(".c", ".cc", ".cpp", ".cu", ".cxx", ".hip", ".m", ".metal", ".mm"), *(".cmake", ".md", ".py", ".pyi", ".toml"))
 )
@@ -48,6 +50,7 @@ def write(job: BuildJob, *, scratch: Path, base: Path, include: Iterable[Path]) 
         "ignore_options": " ".join(_NO_DECISION),
         "remote_only": "true",
         "remote_storage": f"crsh:{base / SOCKET}",
+        "sloppiness": _SLOPPINESS,
         "stats": "false",
         "temporary_dir": str(base / "tmp"),
     }

@@ -7,6 +7,8 @@ from typing import Any
 
 _LONGEST_HEADER = 4096
 """Bytes of the line before the value."""
+_MAGIC, _RESULT = b"\xcc\xac", 0
+"""How ccache's values begin, and their fourth byte where they hold what was compiled; else they list its headers."""
 
 
 class DamagedError(ValueError):
@@ -22,6 +24,11 @@ class Entry:
     """How long the compiler took."""
     writer: str = ""
     """The machine that compiled it."""
+
+    @property
+    def holds_object(self) -> bool:
+        """Whether this is what was compiled, and not the list of what it depends on."""
+        return self.value[:2] == _MAGIC and self.value[3:4] == bytes([_RESULT])
 
     def to_bytes(self, key: str) -> bytes:
         """Return the entry as it is kept under a key: a line of JSON, then the value."""

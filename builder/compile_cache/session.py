@@ -105,8 +105,11 @@ class _Compilation:
         self.session.caches.remove(key)
 
     def close(self) -> None:
-        """Note what became of the object: it is from a cache if the last answer was a value, and nothing was kept."""
-        if self.found is None or self.wrote:
+        """Note what became of the object: it is from a cache if the last answer was one, and nothing was kept.
+
+        ccache does not keep every object that it compiles: not one whose header changed meanwhile.
+        """
+        if self.found is None or not self.found.entry.holds_object or self.wrote:
             self.session.note(self.output, ObjectOrigin(cache=None))
         else:
             entry = self.found.entry

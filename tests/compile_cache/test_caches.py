@@ -126,12 +126,16 @@ def test_a_store_of_another_user_is_read_and_left_alone(tmp_path):
     assert found.local.get("cd" * 20) is None
 
 
+RESULT, LIST = b"\xcc\xac\x01\x00", b"\xcc\xac\x01\x01"
+"""How ccache's values begin: what was compiled, and the list of what it depends on."""
+
+
 def compiled(session, output, *, value):
     """Ask as ccache does for one object: what it depends on, then the object; compile where there is none."""
     client = session.client(("ccache", "c++", "-c", "a.cpp", "-o", output))
     if client.get("1" * 40) is None or client.get("2" * 40) is None:
-        client.put("2" * 40, value)
-        client.put("1" * 40, b"what it depends on")
+        client.put("2" * 40, RESULT + value)
+        client.put("1" * 40, LIST + b"what it depends on")
     client.close()
 
 

@@ -218,15 +218,8 @@ def foreign(tmp_path):
         )
     if done.returncode != 0:
         pytest.skip("the compiler has no -m32, and so no other architecture to make an object of")
-    values = [folder.get(path.name).value for path in (tmp_path / "foreign").glob("*/*")]
-    return next(value for value in values if is_object(value))
-
-
-def is_object(value):
-    """Whether ccache's value is an object, and not the list of what one depends on."""
-    magic, kind = value[:2], value[3]
-    assert magic == b"\xcc\xac"
-    return kind == 0
+    entries = [folder.get(path.name) for path in (tmp_path / "foreign").glob("*/*")]
+    return next(entry.value for entry in entries if entry.holds_object)
 
 
 @pytest.mark.slow
@@ -234,7 +227,7 @@ def test_objects_of_another_architecture_are_not_linked_but_compiled(machine, ke
     first = machine.build(kernel)
     cache = Folder(root=machine.store / "compiled")
     for path in (machine.store / "compiled").glob("*/*"):
-        if is_object(cache.get(path.name).value):
+        if cache.get(path.name).holds_object:
             cache.put(path.name, Entry(value=foreign))
     second = machine.build(kernel)
     assert (second.compiled, second.sha256) == ({BINDING, SOURCE}, first.sha256)
