@@ -1,7 +1,7 @@
-"""Show a user's text safely, and guess what was meant."""
+"""Show a user's text safely, guess what was meant, and lay out what is listed."""
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 _LONGEST_SHOWN = 80
@@ -106,3 +106,18 @@ def _distance(first: str, second: str) -> int:
             following.append(cost)
         before, row = row, following
     return row[-1]
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines, in columns as wide as their widest entry."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def reasons_left_out(left_out: Mapping[str, str]) -> Iterator[str]:
+    """Yield each reason once, with the kernels that it is about; `left_out` has it by their names."""
+    whose: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        whose.setdefault(reason, []).append(name)
+    for reason, names in whose.items():
+        yield f"left out, {reason}: {', '.join(names)}"

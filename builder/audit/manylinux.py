@@ -9,7 +9,8 @@ from builder.audit import facts as facts_of
 from builder.audit.report import Finding
 from builder.audit.subject import Library, Subject
 from builder.binary import manylinux as policies
-from builder.binary.manylinux import LowestPolicy, Policy, lowest_policy
+from builder.binary.lowest_policy import LowestPolicy, lowest_policy, obstacles
+from builder.binary.manylinux import Policy
 from builder.config import libraries
 
 __all__ = ["LowestPolicy", "Policy", "check", "lowest_policy"]
@@ -76,7 +77,7 @@ def _policy(library: Library, policy: Policy) -> Iterator[Finding]:
         )
         return
     lowest = lowest_policy((library.extension,), policy.machine)
-    for symbol, reason in policies.obstacles(library.extension, policy):
+    for symbol, reason in obstacles(library.extension, policy):
         remedy = (
             "build on the oldest system that the tag promises, or avoid the symbol"
             if lowest.policy is None

@@ -1,12 +1,11 @@
-"""The manylinux policies: the one that wheels are built for, and which of them a library meets."""
+"""The manylinux policies: what the oldest system of each has, and the one that wheels are built for."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
 from builder import resources, toml
-from builder.binary.extension import Extension
 
 MANYLINUX = "manylinux_2_28"
 """The lowest policy of a wheel's tag, that of torch's own wheels: an older system has no torch."""
@@ -62,53 +61,6 @@ def loaded(framework: str, backend: str, *, one_python: bool = False) -> tuple[s
 def loaders() -> frozenset[str]:
     """Return the names of the dynamic loader itself."""
     return _table().loaders
-
-
-def obstacles(extension: Extension, policy: Policy) -> Iterator[tuple[str, str]]:
-    """Yield what `policy` lacks: each symbol, or the bare version, with the reason."""
-    users: dict[tuple[str | None, str], list[str]] = {}
-    for symbol in extension.undefined:
-        if symbol.version is not None:
-            users.setdefault((symbol.library, symbol.version), []).append(symbol.name)
-    for library, version in extension.versions:
-        if policy.admits(version):
-            continue
-        for name in sorted(users.get((library, version), [""])):
-            wanted = f"{name}@{version}" if name else version
-            yield wanted, f"{policy.name} has no {version} in {library}"
-    for library in dict.fromkeys(extension.needed):
-        private = policy.private.get(library, frozenset())
-        for symbol in extension.undefined if private else ():
-            if symbol.name in private:
-                yield symbol.name, f"it is private to some versions of {library}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LowestPolicy:
-    """The lowest policy that libraries meet, and what keeps them from the one below."""
-
-    policy: Policy | None
-    """None when they meet not even the newest."""
-    below: Policy | None
-    """The next lower policy; None at the lowest there is."""
-    offending: tuple[str, ...] = ()
-    """Each symbol that `below` lacks, as `name@VERSION`."""
-
-    @property
-    def name(self) -> str:
-        """Name of the policy; `linux` if none is met."""
-        return "linux" if self.policy is None else self.policy.name
-
-
-def lowest_policy(extensions: Iterable[Extension], machine: str) -> LowestPolicy:
-    """Return the lowest policy that the symbols of all `extensions` allow."""
-    together, best = tuple(extensions), None
-    for policy in reversed(policies(machine)):
-        offending = tuple(sorted({symbol for extension in together for symbol, _ in obstacles(extension, policy)}))
-        if offending:
-            return LowestPolicy(policy=best, below=policy, offending=offending)
-        best = policy
-    return LowestPolicy(policy=best, below=None)
 
 
 @cache

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from builder import terminal
-from builder.ci.plan.several import about
 from builder.cli import selecting, several
 from builder.cli.several import LoadedKernels, Refusal
 from builder.errors import BuilderError, NothingToDoError
@@ -13,7 +12,7 @@ from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
-from builder.wording import nearest, quoted
+from builder.wording import nearest, quoted, reasons_left_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +55,7 @@ class ChosenKernels:
         Raises:
             NothingToDoError: there is no cell, and nothing is wrong.
         """
-        reasons = tuple(about(self.left_out))
+        reasons = tuple(reasons_left_out(self.left_out))
         if not self.chosen and not self.refusals:
             first = "no cell of any kernel is selected: there is nothing to build"
             raise NothingToDoError("\n".join((first, *(f"  {reason}" for reason in reasons))))

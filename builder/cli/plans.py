@@ -12,6 +12,7 @@ from builder.cli.narrowing import Narrowing
 from builder.cli.several import LoadedKernels, Refusal
 from builder.errors import BuilderError, NothingToDoError
 from builder.matrix.selection import Scope
+from builder.wording import reasons_left_out
 
 _LISTS = ("names", "github", "gitlab")
 """Formats that cannot say what is wrong with a kernel."""
@@ -44,7 +45,7 @@ def show(loaded: LoadedKernels, scope: Scope, narrowing: Narrowing, asked: Asked
     """
     found = _make(loaded, scope, narrowing)
     if not found.plans and not found.refusals:
-        reasons = [f"  {reason}" for reason in together.about(found.left_out)]
+        reasons = [f"  {reason}" for reason in reasons_left_out(found.left_out)]
         raise NothingToDoError(
             "\n".join(("no cell of any kernel is selected: there is nothing to build", *reasons)),
             help="`builder matrix --explain` of one kernel says what would change each row",

@@ -11,14 +11,13 @@ import click
 
 from builder import kernel as kernels
 from builder import terminal
-from builder.ci.plan.several import about
-from builder.ci.plan.text import columns
 from builder.cli import selecting, several, testing, view
 from builder.cli.several import LoadedKernels, NamedKernels, Refusal, kernels_argument
 from builder.engine import kernel_tests, local
 from builder.engine.options import KernelBuild
 from builder.engine.outcome import CellOutcome
 from builder.errors import BuilderError, NothingToDoError
+from builder.wording import columns, reasons_left_out
 
 
 @click.command(cls=testing.PytestCommand)
@@ -67,9 +66,9 @@ def _test_several(loaded: LoadedKernels, request: testing.TestRequest, *, quiet:
     """Build the cells of several kernels under one budget, run the tests of each, and return the worst exit code."""
     found = _prepare(loaded, request)
     if not found.builds and not found.refusals:
-        reasons = [f"  {reason}" for reason in about(found.left_out)]
+        reasons = [f"  {reason}" for reason in reasons_left_out(found.left_out)]
         raise NothingToDoError("\n".join(("no kernel has anything to test here", *reasons)))
-    for reason in about(found.left_out):
+    for reason in reasons_left_out(found.left_out):
         terminal.err(f"note: {reason}")
     code = several.say(found.refusals)
     if not found.builds:

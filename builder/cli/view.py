@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 from builder import terminal
 from builder.build.loadtest.outcome import LoadState
-from builder.ci.plan.text import columns
 from builder.compile_cache.options import LOCAL
 from builder.engine.outcome import CellOutcome, Event
 from builder.errors import WrongHashError
+from builder.wording import columns
 
 _WORDS = {
     "built": "built",

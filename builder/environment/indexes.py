@@ -2,7 +2,6 @@
 
 import configparser
 import os
-import ssl
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
@@ -145,6 +144,8 @@ def _folder(link: str) -> Path | None:
 
 
 def _has_system_certificates() -> bool:
+    import ssl  # noqa: PLC0415  start-up time
+
     paths = ssl.get_default_verify_paths()
     return sys.platform == "darwin" or paths.cafile is not None
 

@@ -10,6 +10,7 @@ from packaging.version import Version as PackageVersion
 
 from builder.binary import manylinux
 from builder.binary.extension import Extension
+from builder.binary.lowest_policy import lowest_policy
 from builder.binary.manylinux import MANYLINUX
 from builder.config import Config
 from builder.errors import AuditError, BuilderError
@@ -138,7 +139,7 @@ def _tag(cell: Cell, package: Mapping[str, Bytes], *, accepted: str) -> str:
 
 def _manylinux(extensions: list[Extension], machine: str, *, accepted: str) -> str:
     """Return the policy for the tag: the lowest that the symbols allow, but no lower than that of torch's wheels."""
-    lowest = manylinux.lowest_policy(extensions, machine)
+    lowest = lowest_policy(extensions, machine)
     order = [each.name for each in manylinux.policies(machine)]
     if accepted not in order:
         raise BuilderError(f"'{accepted}' is not a manylinux policy", help=f"there are {', '.join(order)}")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder.binary.extension import Extension
-from builder.binary.manylinux import lowest_policy
+from builder.binary.lowest_policy import lowest_policy
 from builder.wheel.archive import Bytes, pack
 
 from . import rendered

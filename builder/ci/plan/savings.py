@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from builder.ci.plan import CiPlan, make
 from builder.ci.plan.costs import Costs
-from builder.ci.plan.text import columns
 from builder.config import Backend
 from builder.matrix import Row
+from builder.wording import columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ from builder.ci.plan import CiJob, CiPlan
 from builder.ci.plan import shards as sharing
 from builder.ci.plan.costs import Costs
 from builder.ci.plan.runners import Runners
-from builder.ci.plan.text import columns, footnotes_of_rules
+from builder.ci.plan.text import footnotes_of_rules
+from builder.wording import columns, reasons_left_out
 
 Reasons = Mapping[str, str]
 """Why a kernel has no part in the plan, by its name or folder."""
@@ -40,17 +41,8 @@ def table(plans: Sequence[CiPlan], jobs: Sequence[CiJob] | None, left_out: Reaso
     lines = [_headline(plans), "", *_counts(plans)]
     if jobs is not None:
         lines += ["", *columns([("job", "cells", "minutes"), *map(_job, jobs)])]
-    notes = [*footnotes_of_rules([skipped for plan in plans for skipped in plan.skipped]), *about(left_out)]
+    notes = [*footnotes_of_rules([skipped for plan in plans for skipped in plan.skipped]), *reasons_left_out(left_out)]
     return "\n".join([*lines, *(("", *notes) if notes else ())]) + "\n"
-
-
-def about(left_out: Reasons) -> Iterator[str]:
-    """Yield each reason once, with the kernels that it is about."""
-    whose: dict[str, list[str]] = {}
-    for name, reason in left_out.items():
-        whose.setdefault(reason, []).append(name)
-    for reason, names_ in whose.items():
-        yield f"left out, {reason}: {', '.join(names_)}"
 
 
 def _headline(plans: Sequence[CiPlan]) -> str:

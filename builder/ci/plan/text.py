@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from builder.ci.plan import CiJob, CiPlan
 from builder.matrix import Decision
+from builder.wording import columns
 
 
 def names(plan: CiPlan, jobs: Sequence[CiJob] | None) -> str:
@@ -87,9 +88,3 @@ def _explained(plan: CiPlan, decision: Decision) -> Iterator[str]:
         yield f"      decided by {where}"
     if decision.remedy:
         yield f"      to change it: {decision.remedy}"
-
-
-def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines, in columns as wide as their widest entry."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
