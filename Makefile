@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 
-.PHONY: demo test test-all test-xpu mutants lint format docs nix nix-host nix-check nix-template clean
+.PHONY: demo test test-all test-xpu torch-day mutants lint format docs nix nix-host nix-check nix-template clean
 
 demo: $(SETUP)
 	$(BIN)/python examples/demo.py
@@ -22,6 +22,17 @@ test-all: $(SETUP)-test
 test-xpu: $(SETUP)-test
 	$(BIN)/python -m pip install --quiet --group xpu
 	$(BIN)/python -m pytest --durations=15 -m xpu
+
+# A new torch: its data is written, then tested and built with; VERSION names one, TORCH_DAY has more options.
+# What a person has to look at stands at the end, and in build/torch-day.txt.
+torch-day: $(SETUP)-test
+	mkdir -p build
+	$(BIN)/python -m builder torch-day $(VERSION) --write $(TORCH_DAY) 2>build/torch-day.txt >build/torch-day.diff \
+	  || { cat build/torch-day.txt >&2; exit 1; }
+	$(MAKE) test
+	$(BIN)/python -m builder build 'examples/*' --output build/torch-day
+	cat build/torch-day.diff
+	grep -E '^(look at|did not answer|wrote|nothing)' build/torch-day.txt
 
 # Small changes of the core that no test notices, tried in a checkout of the last commit that nothing else uses; an hour.
 mutants: $(SETUP)-test

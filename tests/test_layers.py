@@ -49,6 +49,7 @@ FLOW = (
     "init",
     "port",
     "repro",
+    "torch_day",
     "cli",
     "__main__",
 )

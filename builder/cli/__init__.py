@@ -25,6 +25,7 @@ COMMANDS = {
     "schema": "Print the JSON Schema of a build.toml.",
     "store": "List, verify and clean the store.",
     "test": "Run a kernel's tests against its wheel.",
+    "torch-day": "Propose the data of a new torch, read from its wheels.",
     "update": "Rewrite a build.toml to the current edition.",
     "watch": "Build and test a kernel at each save.",
     "why": "Say why a cell would be built again.",

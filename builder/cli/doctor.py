@@ -34,7 +34,7 @@ def command(store: Path, sets: tuple[str, ...], as_json: bool) -> None:
     for line in _cells_text(support):
         terminal.out(line)
     here = sum(row.missing is None for row in support)
-    terminal.err(f"\n{here} of {len(support)} cells of {' and '.join(sets)} can be built here")
+    terminal.err(f"\n{here} of {len(support)} cells of {_listed(sets)} can be built here")
 
 
 def _cells_text(support: Sequence[doctor.RowSupport]) -> Iterator[str]:
@@ -76,3 +76,8 @@ def _cells_json(support: list[doctor.RowSupport]) -> list[dict[str, object]]:
         }
         for row in support
     ]
+
+
+def _listed(sets: tuple[str, ...]) -> str:
+    *first, last = sets
+    return f"{', '.join(first)} and {last}" if first else last

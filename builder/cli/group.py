@@ -25,7 +25,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"builder.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"builder.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(

@@ -21,7 +21,9 @@ overwritten; 4 a tool failed; 5 the audit failed; 6 publishing failed; 130 inter
 
 def page() -> str:
     """Return the page as Markdown."""
-    commands = {name: importlib.import_module(f"builder.cli.{name}").command for name in sorted(COMMANDS)}
+    commands = {
+        name: importlib.import_module(f"builder.cli.{name.replace('-', '_')}").command for name in sorted(COMMANDS)
+    }
     sections = (section for name, command in commands.items() for section in _sections(f"builder {name}", command))
     return "\n".join((_HEAD, _block(help_text()), *sections))
 

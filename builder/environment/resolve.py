@@ -105,7 +105,7 @@ def resolve(part: Part, *, system: str, python: str, uv: str, env: Mapping[str, 
         UnresolvedError: no index has them, or none can be reached.
     """
     target = ("--python-version", dotted(python), "--python-platform", systems.built()[system].uv)
-    packages = _lock(part.requires, *target, index=part.index, uv=uv, env=env)
+    packages = lock(part.requires, *target, index=part.index, uv=uv, env=env)
     files = (_files(package)[0] for package in packages)
     wheels = tuple(_wheel(file, sha256, index=part.index) for file, sha256 in files)
     return tuple(wheel for wheel in wheels if not part.only or wheel.name in part.only)
@@ -121,11 +121,11 @@ def of_requirements(
     """
     target = ("--python-version", dotted(python), "--python-platform", systems.built()[system].uv)
     never = tuple(f"{name}; python_version < '0'" for name in without)
-    packages = _lock(requires, *target, index=None, uv=uv_binary(), env=env, overrides=never)
+    packages = lock(requires, *target, index=None, uv=uv_binary(), env=env, overrides=never)
     return tuple(_wheel(*_files(package)[0], index=None) for package in packages)
 
 
-def _lock(
+def lock(
     requires: tuple[str, ...],
     *options: str,
     index: str | None,
@@ -133,7 +133,11 @@ def _lock(
     env: Mapping[str, str],
     overrides: tuple[str, ...] = (),
 ) -> list[dict[str, Any]]:
-    """Return the packages of the lock file that uv writes for `requires`."""
+    """Return the packages of the lock file that uv writes for `requires`.
+
+    Raises:
+        UnresolvedError: no index has them, or none can be reached.
+    """
     env = {**env, "MACOSX_DEPLOYMENT_TARGET": DEPLOYMENT_TARGET}
     if index is not None:
         env = {name: value for name, value in env.items() if name not in _OTHER_INDEXES} | {"UV_DEFAULT_INDEX": index}
@@ -156,13 +160,12 @@ def _lock(
 
 def _files(package: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return name and hash of each wheel of a package in a lock file."""
-    return tuple(
-        (
-            wheel.get("name") or unquote(urlsplit(wheel.get("url") or wheel["path"]).path).rpartition("/")[2],
-            wheel["hashes"]["sha256"],
-        )
-        for wheel in package.get("wheels", ())
-    )
+    return tuple((name_of(wheel), wheel["hashes"]["sha256"]) for wheel in package.get("wheels", ()))
+
+
+def name_of(wheel: Mapping[str, Any]) -> str:
+    """Return the file name of a wheel in a lock file."""
+    return str(wheel.get("name") or unquote(urlsplit(wheel.get("url") or wheel["path"]).path).rpartition("/")[2])
 
 
 def _wheel(file: str, sha256: str, *, index: str | None) -> PinnedWheel:
@@ -216,7 +219,7 @@ def _published(
     system, python = target
     platform = ("--universal",) if universal else ("--python-platform", systems.built()[system].uv)
     options = (*platform, "--no-deps", "--python-version", dotted(python))
-    packages = _lock((f"{wheel.name}=={wheel.version}",), *options, index=wheel.index, uv=uv, env=env)
+    packages = lock((f"{wheel.name}=={wheel.version}",), *options, index=wheel.index, uv=uv, env=env)
     return dict(file for package in packages for file in _files(package))
 
 

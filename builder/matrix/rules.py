@@ -10,7 +10,7 @@ from builder.config import Backend, Config, Framework, Version
 from builder.matrix.conditions import Place, unmet
 from builder.matrix.variant import dotted
 
-SETS = ("release", "preview")
+SETS = ("release", "preview", "legacy")
 """The sets of rows; a set that is not named is not looked at."""
 
 KeyPath = tuple[str, ...]
@@ -56,7 +56,7 @@ def read(text: str) -> tuple[Row, ...]:
     """Return the rows of a matrix file."""
     table = toml.loads(text)
     pythons = table.get("pythons", {})
-    return tuple(_row(row, name, pythons) for name in SETS for row in table[name]["cell"])
+    return tuple(_row(row, name, pythons) for name in SETS for row in table.get(name, {}).get("cell", ()))
 
 
 def _row(row: dict[str, Any], name: str, pythons: Mapping[str, list[str]]) -> Row:

@@ -42,7 +42,7 @@ let
         pythons = table.pythons.${row.torch} or [ ];
       }
       // row
-    ) table.${set}.cell;
+    ) (table.${set}.cell or [ ]);
 
   /**
     What a config asks of the rows of one backend.
@@ -195,6 +195,7 @@ in
   sets = [
     "release"
     "preview"
+    "legacy"
   ];
 
   /**

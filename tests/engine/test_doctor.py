@@ -120,4 +120,4 @@ def test_a_store_that_cannot_be_written_is_said(bare, tmp_path):
 def test_it_looks_at_sets_of_rows_as_every_command_does(bare):
     release, every = (bare("doctor", "--json", "--set", name).stdout for name in ("release", "all"))
     assert len(json.loads(every)["cells"]) > len(json.loads(release)["cells"])
-    assert "of release and preview can be built here" in bare("doctor", "--set", "all").stderr
+    assert "of release, preview and legacy can be built here" in bare("doctor", "--set", "all").stderr

@@ -1,0 +1,1 @@
+"""A new torch: what its published wheels say becomes a proposal of data to review."""

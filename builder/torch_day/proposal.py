@@ -1,0 +1,136 @@
+"""A proposal: the new texts of data files, with a source for each line that is new; shown as a diff, or written."""
+
+import difflib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from builder.errors import NothingToDoError, ToolError
+from builder.kernel.git import Checkout, object_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of a new text."""
+
+    text: str
+    source: str | None = None
+    """Where it comes from; None for a line that was there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEdit:
+    """The new text of a data file."""
+
+    name: str
+    old: str
+    new: tuple[Line, ...]
+
+    @property
+    def text(self) -> str:
+        """The file as it would be."""
+        text = "\n".join(line.text for line in self.new)
+        return f"{text}\n" if self.old.endswith("\n") else text
+
+    def added(self) -> Iterator[tuple[int, Line]]:
+        """Yield the lines that the old text lacks, each with its number."""
+        matcher = difflib.SequenceMatcher(None, self.old.splitlines(), [line.text for line in self.new], autojunk=False)
+        for tag, _, _, start, end in matcher.get_opcodes():
+            if tag in ("insert", "replace"):
+                yield from ((number + 1, self.new[number]) for number in range(start, end))
+
+    def diff(self, folder: str) -> str:
+        """Show the sources of its new lines, then the difference as `git apply` takes it."""
+        path = f"{folder}/{self.name}" if folder else self.name
+        lines = difflib.unified_diff(
+            self.old.splitlines(keepends=True),
+            self.text.splitlines(keepends=True),
+            fromfile=f"a/{path}",
+            tofile=f"b/{path}",
+        )
+        marked = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        return "".join((*self._sources(path), *marked))
+
+    def _sources(self, path: str) -> Iterator[str]:
+        added = enumerate(self.added())
+        for (_, source), members in groupby(added, key=lambda each: (each[1][0] - each[0], each[1][1].source)):
+            numbers = [number for _, (number, _) in members]
+            where = f"{numbers[0]}" if numbers[0] == numbers[-1] else f"{numbers[0]}-{numbers[-1]}"
+            yield f"# {path}:{where}: {source or 'moved'}\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What a release changes."""
+
+    edits: tuple[FileEdit, ...]
+    notes: tuple[str, ...]
+    """What a person has to look at."""
+
+    def diff(self, folder: str) -> str:
+        """Show every change; empty where there is none."""
+        return "\n".join(edit.diff(folder) for edit in self.edits)
+
+
+def folder_in_checkout(data: Path) -> str:
+    """Return the folder of the data as a diff names it: from the root of its checkout."""
+    checkout = Checkout.around(data)
+    return "" if checkout is None else checkout.inside
+
+
+def require_unedited(data: Path, names: tuple[str, ...]) -> None:
+    """Refuse files that differ from the last commit.
+
+    Raises:
+        NothingToDoError: naming those that do, or why nobody can tell.
+    """
+    checkout = Checkout.around(data)
+    files = None if checkout is None else checkout.regular_files("HEAD")
+    if files is None:
+        raise NothingToDoError(
+            f"'{data}' is in no commit of git, so nobody can tell what was edited",
+            help="work in a checkout, or pass --over-edits",
+        )
+    edited = [name for name in names if _differs(data / name, files.get(name))]
+    if edited:
+        raise NothingToDoError(
+            f"files with local edits would be written over: {', '.join(edited)}",
+            help="commit or drop the edits, or pass --over-edits; nothing was written",
+        )
+
+
+def _differs(path: Path, object_name: str | None) -> bool:
+    return object_name is None or object_of(path.read_bytes(), like=object_name) != object_name
+
+
+def write(proposal: Proposal, data: Path) -> None:
+    """Write every file, or none.
+
+    Raises:
+        NothingToDoError: a file was changed since it was read.
+        ToolError: a file cannot be written; all are as they were.
+    """
+    changed = [edit.name for edit in proposal.edits if (data / edit.name).read_text(encoding="utf-8") != edit.old]
+    if changed:
+        raise NothingToDoError(
+            f"changed meanwhile: {', '.join(changed)}", help="run the command again; nothing was written"
+        )
+    aside = {data / edit.name: data / f".{edit.name}.{os.getpid()}.part" for edit in proposal.edits}
+    replaced: list[FileEdit] = []
+    try:
+        for edit in proposal.edits:
+            aside[data / edit.name].write_text(edit.text, encoding="utf-8", newline="\n")
+        for edit in proposal.edits:
+            aside[data / edit.name].replace(data / edit.name)
+            replaced.append(edit)
+    except OSError as error:
+        for edit in replaced:
+            (data / edit.name).write_text(edit.old, encoding="utf-8", newline="\n")
+        raise ToolError(
+            f"cannot write the data files: {error}", help="make room, or the folder writable; nothing was changed"
+        ) from error
+    finally:
+        for path in aside.values():
+            path.unlink(missing_ok=True)

@@ -1,0 +1,71 @@
+"""What a release changes: every row, pin and table, and what a person has to look at."""
+
+from collections.abc import Iterator, Mapping
+
+from builder import toml
+from builder.config import Backend
+from builder.pins import Pins
+from builder.torch_day import pinning, rows, tables
+from builder.torch_day.proposal import Proposal
+from builder.torch_day.release import Build, Release
+from builder.torch_day.rows import RowOptions
+
+FILES = (rows.NAME, pinning.NAME, tables.SHIM, tables.PYTHON_HEADERS, tables.STANDARDS)
+"""The files that a proposal may change."""
+RUNNERS = "runners.toml"
+ARCHITECTURES = "architectures.toml"
+READ = (*FILES, RUNNERS, ARCHITECTURES)
+"""The files that are read."""
+_FIRST_WITH_WHEELS = 13
+
+
+def propose(release: Release, texts: Mapping[str, str], pins: Pins, options: RowOptions) -> Proposal:
+    """Return what a release changes in the texts of the data files."""
+    edits = (
+        rows.edit(release, texts[rows.NAME], options),
+        pinning.edit(release, texts[pinning.NAME], pins),
+        tables.shim(release, texts[tables.SHIM]),
+        tables.python_headers(release, texts[tables.PYTHON_HEADERS]),
+        tables.standards(release, texts[tables.STANDARDS]),
+    )
+    return Proposal(
+        edits=tuple(edit for edit in edits if edit.text != edit.old),
+        notes=(*release.notes, *_notes(release, texts)),
+    )
+
+
+def _notes(release: Release, texts: Mapping[str, str]) -> Iterator[str]:
+    yield from rows.not_seen(release, texts[rows.NAME])
+    yield from tables.gone(release, texts[tables.SHIM])
+    if release.standard is None:
+        yield f"{release.file} does not say its C++ standard: look at TorchConfig.cmake"
+    if any(edit.text != edit.old for edit in (tables.standards(release, texts[tables.STANDARDS]),)):
+        yield "the C++ standard is another: cmake/torch/extension.cmake and builder/lint/cxx_standard.py name it, too"
+    pinned = {python for part in release.parts for table in part.wheels.values() for python in table}
+    unpinned = [python for python in release.pythons if python not in pinned]
+    if unpinned:
+        listed = ", ".join(unpinned)
+        yield f"no pins for {listed}: add it to `pythons` of {pinning.NAME} when all that torch imports has wheels"
+    yield from _without_container(release.builds, texts[RUNNERS])
+    yield from _unmeasured(release.builds, texts[ARCHITECTURES])
+    yield "torch-headeronly.toml is not read from wheels: run tests/audit/test_torch.py with this torch installed"
+
+
+def _without_container(builds: tuple[Build, ...], text: str) -> Iterator[str]:
+    """Name the toolkits that no image of CI has, and no wheel."""
+    have = {(entry["backend"], entry["toolkit"], entry["system"]) for entry in toml.loads(text).get("container", ())}
+    for build in builds:
+        if build.toolkit is None:
+            continue
+        minor = ".".join(build.toolkit.split(".")[:2])
+        as_wheels = build.backend is Backend.CUDA and int(minor.partition(".")[0]) >= _FIRST_WITH_WHEELS
+        if not as_wheels and (build.backend.value, minor, build.system) not in have:
+            yield f"{RUNNERS} has no image for {build.backend} {minor} on {build.system}"
+
+
+def _unmeasured(builds: tuple[Build, ...], text: str) -> Iterator[str]:
+    """Name the CUDA toolkits of which nobody has measured what they compile for."""
+    measured = " ".join(entry.get("measured", "") for entry in toml.loads(text)["cuda"]["toolkit"])
+    for toolkit in sorted({build.toolkit for build in builds if build.backend is Backend.CUDA and build.toolkit}):
+        if f"{toolkit}." not in measured:
+            yield f"compare `ptxas --help` of CUDA {toolkit} with {ARCHITECTURES}"

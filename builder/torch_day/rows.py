@@ -1,0 +1,184 @@
+"""The rows of `matrix.toml` for a release, as lines in the layout that the file has."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from builder import toml
+from builder.config import Backend, Framework, Version
+from builder.errors import BuilderError
+from builder.matrix.variant import Variant
+from builder.torch_day.proposal import FileEdit, Line
+from builder.torch_day.release import ORDER, Build, Release
+
+NAME = "matrix.toml"
+_ROW = re.compile(r'  \{ torch = "(?P<torch>[0-9.]+)", .* \},')
+_VARIANT = re.compile(r'(?<![-\w])variant = "(?P<variant>[^"]+)"')
+_TVM_FFI = re.compile(r', tvm-ffi = "[^"]+", tvm-ffi-variant = "(?P<variant>[^"]+)"')
+_PYTHONS = re.compile(r'"(?P<torch>[0-9.]+)" = \[')
+
+
+class LayoutError(BuilderError):
+    """The file does not have the layout that this program writes in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowOptions:
+    """What a person decides about rows."""
+
+    into: str = "release"
+    """The set of the new rows."""
+    drop: tuple[str, ...] = ()
+    """Versions whose rows go from the release set to the legacy set."""
+
+
+def row(build: Build, version: Version) -> str:
+    """Return the line of a build."""
+    toolkit = "" if build.toolkit is None else f'toolkit = "{build.toolkit}", '
+    return (
+        f'  {{ torch = "{version}", backend = "{build.backend}", {toolkit}compute = "{build.compute}", '
+        f'system = "{build.system}", variant = "{variant(build, version)}" }},'
+    )
+
+
+def variant(build: Build, version: Version) -> str:
+    """Return the name of the classic cell of a build."""
+    return str(
+        Variant(
+            framework=Framework.TORCH,
+            version=version,
+            stable=False,
+            backend=build.backend,
+            compute=build.compute,
+            system=build.system,
+        )
+    )
+
+
+def edit(release: Release, text: str, options: RowOptions) -> FileEdit:
+    """Return the file with the rows of a release.
+
+    Raises:
+        LayoutError: the file was laid out by hand in another way.
+    """
+    lines = _with_pythons(release, [Line(text=line) for line in text.splitlines()])
+    for build in release.builds:
+        new = Line(text=row(build, release.minor), source=build.source)
+        lines = _with_row(lines, new, options.into)
+    for version in options.drop:
+        lines = _dropped(lines, version)
+    return FileEdit(name=NAME, old=text, new=tuple(lines))
+
+
+def not_seen(release: Release, text: str) -> Iterator[str]:
+    """Name the rows of a release that no published wheel was found for; they stay."""
+    seen = {variant(build, release.minor) for build in release.builds}
+    for line in text.splitlines():
+        if _ROW.fullmatch(line) and _torch(line) == release.minor and _variant(line) not in seen:
+            yield f"row stays, although no wheel was seen for it: {_variant(line) or line.strip()}"
+
+
+def _with_pythons(release: Release, lines: Sequence[Line]) -> list[Line]:
+    """Return the lines with the Pythons of a release, in the order of versions."""
+    source = f"names of the wheels of torch {release.version} on the default index"
+    new = Line(text=f'"{release.minor}" = {toml.spelled(list(release.pythons))}', source=source)
+    if any(line.text == new.text for line in lines):
+        return list(lines)
+    kept = [line for line in lines if not line.text.startswith(f'"{release.minor}" = [')]
+    earlier = [number for number, line in enumerate(kept) if _is_earlier(line.text, release.minor)]
+    place = (earlier[-1] if earlier else _index(kept, "[pythons]")) + 1
+    return [*kept[:place], new, *kept[place:]]
+
+
+def _is_earlier(text: str, version: Version) -> bool:
+    match = _PYTHONS.match(text)
+    return match is not None and Version(match["torch"]) < version
+
+
+def _with_row(lines: list[Line], new: Line, into: str) -> list[Line]:
+    """Return the lines with a row; one with the same facts in that set stays, with what a person added to it."""
+    name = _variant(new.text)
+    for number in _block(lines, into):
+        if _variant(lines[number].text) == name:
+            same = _facts(lines[number].text) == _facts(new.text)
+            return lines if same else [*lines[:number], new, *lines[number + 1 :]]
+    lines = [line for line in lines if name is None or _variant(line.text) != name]
+    place = _start(lines, into)
+    for number in _block(lines, into):
+        if _key(lines[number].text) <= _key(new.text):
+            place = number + 1
+    return [*lines[:place], new, *lines[place:]]
+
+
+def _dropped(lines: list[Line], version: str) -> list[Line]:
+    """Return the lines with the rows of a version in the legacy set; its tvm-ffi cells stay, in rows of others."""
+    leaving = [lines[number] for number in _block(lines, "release") if _torch(lines[number].text) == Version(version)]
+    if not leaving:
+        raise BuilderError(f"no row of the release set has torch '{version}'", help="name a version that has rows")
+    lines = [line for line in lines if line not in leaving]
+    place = max(_block(lines, "legacy"), default=_start(lines, "legacy") - 1) + 1
+    lines = [*lines[:place], *leaving, *lines[place:]]
+    for line in leaving:
+        match = _TVM_FFI.search(line.text)
+        if match is not None:
+            _move_tvm_ffi(lines, match[0], line.text)
+    return lines
+
+
+def _move_tvm_ffi(lines: list[Line], keys: str, row_text: str) -> None:
+    """Give the keys of a tvm-ffi cell to the oldest row of the release set that is for the same toolkit and system."""
+    block = _block(lines, "release")
+    if any(keys in lines[number].text for number in block):
+        return
+    like = _facts(row_text)
+    for number in block:
+        facts = _facts(lines[number].text)
+        if all(facts[key] == like[key] for key in ("compute", "system")):
+            text = lines[number].text.replace(" },", f"{keys} }},")
+            lines[number] = Line(text=text, source=f"its tvm-ffi cell was that of torch {like['torch']}, which leaves")
+            return
+
+
+def _start(lines: Sequence[Line], name: str) -> int:
+    """Return the position of the first row of a set."""
+    return _index(lines, "cell = [", after=_index(lines, f"[{name}]")) + 1
+
+
+def _block(lines: Sequence[Line], name: str) -> list[int]:
+    """Return the positions of the rows of a set."""
+    start = _start(lines, name)
+    return [
+        number for number in range(start, _index(lines, "]", after=start - 1)) if _ROW.fullmatch(lines[number].text)
+    ]
+
+
+def _index(lines: Sequence[Line], text: str, *, after: int = -1) -> int:
+    for number in range(after + 1, len(lines)):
+        if lines[number].text == text:
+            return number
+    raise LayoutError(f"{NAME} has no line '{text}' where one is expected", help="lay the file out as it was")
+
+
+def _torch(text: str) -> Version:
+    match = _ROW.fullmatch(text)
+    return Version("0.0" if match is None else match["torch"])
+
+
+def _variant(text: str) -> str | None:
+    match = _VARIANT.search(text)
+    return None if match is None else match["variant"]
+
+
+def _facts(text: str) -> dict[str, Any]:
+    """Return what wheels say about a row; what a person decided, such as `bundle`, is left out."""
+    (table,) = toml.loads(f"row = [\n{text}\n]")["row"]
+    return {key: table.get(key) for key in ("torch", "backend", "toolkit", "compute", "system", "variant")}
+
+
+def _key(text: str) -> tuple[Version, tuple[int, tuple[int, ...], int]]:
+    facts = _facts(text)
+    if facts["backend"] not in {backend.value for backend in ORDER}:
+        return Version(facts["torch"]), (len(ORDER), (), 0)
+    build = Build(system=facts["system"], backend=Backend(facts["backend"]), toolkit=facts["toolkit"], source="")
+    return Version(facts["torch"]), build.place_in_file

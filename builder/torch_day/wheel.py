@@ -1,0 +1,109 @@
+"""What a wheel of torch says about itself: versions, the C++ standard, headers with Python's, C functions."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from email import message_from_bytes
+from posixpath import dirname, join, normpath
+from zipfile import BadZipFile, ZipFile
+
+from builder.binary.extension import Extension, ExtensionError
+from builder.errors import ToolError
+
+SHIM_PREFIXES = ("aoti_torch_", "torch_")
+"""How the C functions of the stable ABI begin."""
+_VERSION = re.compile(r"^(cuda|hip|xpu)\b[^=\n]*=\s*'([^']*)'", re.MULTILINE)
+_STANDARD = re.compile(r"\bCXX_STANDARD\s+(\d+)|\bcxx_std_(\d+)")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^">]+)[>"]', re.MULTILINE)
+_HEADERS = "torch/include/"
+_API = "torch/csrc/api/include/"
+"""A second include folder, inside the first."""
+_ONLY_IF_ASKED = "torch/torch.h"
+"""It includes Python's headers only where a macro asks for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelFacts:
+    """What one wheel says."""
+
+    file: str
+    toolkits: Mapping[str, str] = field(default_factory=dict)
+    """`cuda`, `hip` or `xpu` of `torch.version`, and what it is."""
+    requires: tuple[str, ...] = ()
+    standard: int | None = None
+    python_headers: tuple[str, ...] = ()
+    shim: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Library → C functions of the stable ABI that it defines."""
+
+
+def versions(archive: ZipFile, file: str) -> WheelFacts:
+    """Read the little that tells one build of torch from another.
+
+    Raises:
+        ToolError: the archive is not a wheel of torch.
+    """
+    text = _member(archive, file, "torch/version.py").decode(errors="replace")
+    metadata = next((name for name in archive.namelist() if name.endswith(".dist-info/METADATA")), "METADATA")
+    requires = message_from_bytes(_member(archive, file, metadata)).get_all("Requires-Dist", [])
+    return WheelFacts(file=file, toolkits=dict(_VERSION.findall(text)), requires=tuple(map(str, requires)))
+
+
+def everything(archive: ZipFile, file: str, libraries: tuple[str, ...]) -> WheelFacts:
+    """Read all that data is made of; the libraries alone are a few hundred megabytes.
+
+    Raises:
+        ToolError: the archive is not a wheel of torch.
+    """
+    few = versions(archive, file)
+    config = _member(archive, file, "torch/share/cmake/Torch/TorchConfig.cmake").decode(errors="replace")
+    standards = {int(first or second) for first, second in _STANDARD.findall(config)}
+    return WheelFacts(
+        file=file,
+        toolkits=few.toolkits,
+        requires=few.requires,
+        standard=max(standards, default=None),
+        python_headers=with_python(dict(_headers(archive, file))),
+        shim={library: _shim(archive, file, library) for library in libraries},
+    )
+
+
+def with_python(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the headers of torch that include Python's, by themselves or through others; `headers` has their texts."""
+    includes = {path: _INCLUDE.findall(text) for path, text in headers.items()}
+    found = {path for path, names in includes.items() if "Python.h" in names}
+    more = found
+    while more:
+        more = {path for path, names in includes.items() if path not in found and _reaches(path, names, found)}
+        found |= more
+    return tuple(sorted(path for path in found if path.startswith("torch/") and path != _ONLY_IF_ASKED))
+
+
+def _reaches(path: str, names: list[str], found: set[str]) -> bool:
+    return any(name in found or normpath(join(dirname(path), name)) in found for name in names)
+
+
+def _headers(archive: ZipFile, file: str) -> Iterator[tuple[str, str]]:
+    members = (info for info in archive.infolist() if info.filename.startswith(_HEADERS))
+    for info in sorted(members, key=lambda info: info.header_offset):  # as they lie: neighbours come in one answer
+        text = _member(archive, file, info.filename).decode(errors="replace")
+        yield info.filename.removeprefix(_HEADERS).removeprefix(_API), text
+
+
+def _shim(archive: ZipFile, file: str, library: str) -> tuple[str, ...]:
+    name = f"{library}.so"
+    try:
+        extension = Extension.read(name, _member(archive, file, f"torch/lib/{name}"))
+    except ExtensionError as error:
+        raise ToolError(f"'{file}' has a '{name}' that cannot be read: {error.message}") from error
+    return tuple(sorted({each.name for each in extension.defined if each.name.startswith(SHIM_PREFIXES)}))
+
+
+def _member(archive: ZipFile, file: str, name: str) -> bytes:
+    try:
+        return archive.read(name)
+    except KeyError as error:
+        raise ToolError(
+            f"'{file}' has no '{name}'", help="is it a wheel of torch? look at what changed in it"
+        ) from error
+    except (BadZipFile, OSError, NotImplementedError) as error:
+        raise ToolError(f"cannot read '{name}' of '{file}': {error}", help="try again") from error

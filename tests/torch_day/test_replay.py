@@ -1,0 +1,150 @@
+"""Torch day, replayed: from the wheels of a torch come the lines that the repository has for it."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builder import pins, resources, toml
+from builder.config.values import Version
+from builder.environment import indexes, resolve
+from builder.torch_day import pinning, read, rows, tables
+from builder.torch_day import propose as proposing
+from builder.torch_day.release import from_json
+from builder.torch_day.rows import RowOptions
+
+RECORDED = Path(__file__).parent.parent / "data" / "torch-day"
+"""What was read of each release; builds that are not on the default index are those of public lock files."""
+VERSIONS = ("2.11.0", "2.12.0", "2.13.0")
+MINORS = tuple(version.rpartition(".")[0] for version in VERSIONS)
+LAST = Version(MINORS[-1])
+
+
+def texts():
+    return {name: (resources.DATA / name).read_text(encoding="utf-8") for name in proposing.READ}
+
+
+def recorded(version):
+    return from_json((RECORDED / f"{version}.json").read_text(encoding="utf-8"))
+
+
+def without(known):
+    """Return the data files as they were before the first of the versions."""
+    before = dict(known)
+    lines = known[rows.NAME].splitlines(keepends=True)
+    before[rows.NAME] = "".join(line for line in lines if 'torch = "2.' not in line and not line.startswith('"2.'))
+    old = pins.load()
+    kept = tuple(part for part in old.parts if part.version not in MINORS)
+    before[pinning.NAME] = resolve.to_toml(pinning.merged(replace(old, parts=kept), (), {}))
+    shim = json.loads(known[tables.SHIM])
+    oldest = {library: {name: at for name, at in of.items() if at == "<=2.10"} for library, of in shim.items()}
+    before[tables.SHIM] = json.dumps(oldest, indent=0)
+    head, _, rest = known[tables.STANDARDS].partition('[[standard]]\ntorch = "2.12"\ncxx = 20\n\n')
+    before[tables.STANDARDS] = head + rest
+    return before
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory):
+    """Propose each version after the other, from before the first."""
+    now = without(texts())
+    folder = tmp_path_factory.mktemp("data")
+    for version in VERSIONS:
+        file = folder / "pins.toml"
+        file.write_text(now[pinning.NAME], encoding="utf-8")
+        proposal = proposing.propose(recorded(version), now, pins.load(file), RowOptions())
+        now |= {edit.name: edit.text for edit in proposal.edits}
+    (folder / "pins.toml").write_text(now[pinning.NAME], encoding="utf-8")
+    return now, pins.load(folder / "pins.toml")
+
+
+def rows_of(text, version):
+    """Return the rows that have a library, without what a person decides: bundle, and which torch tests tvm-ffi."""
+    table = toml.loads(text)
+    cells = [row for name in ("release", "preview", "legacy") for row in table.get(name, {}).get("cell", ())]
+    decided = {"tvm-ffi", "tvm-ffi-variant", "bundle"}
+    mine = (row for row in cells if row["torch"] == version and "variant" in row)
+    return [{key: value for key, value in row.items() if key not in decided} for row in mine]
+
+
+@pytest.mark.parametrize("version", MINORS[1:])
+def test_the_rows_of_a_version_come_from_its_wheels_in_their_order(replayed, version):
+    now, _ = replayed
+    assert rows_of(now[rows.NAME], version) == rows_of(texts()[rows.NAME], version)
+    assert len(rows_of(now[rows.NAME], version)) == 13
+
+
+def test_the_rows_of_the_first_version_are_among_those_of_its_wheels(replayed):
+    now, _ = replayed
+    mine = rows_of(texts()[rows.NAME], MINORS[0])
+    assert mine
+    assert all(row in rows_of(now[rows.NAME], MINORS[0]) for row in mine)
+
+
+def test_the_pythons_of_each_version_come_from_the_names_of_its_wheels(replayed):
+    now, _ = replayed
+    known = toml.loads(texts()[rows.NAME])["pythons"]
+    found = toml.loads(now[rows.NAME])["pythons"]
+    assert found == {version: known[version] for version in MINORS}
+
+
+def test_every_pin_of_torch_and_triton_comes_from_what_is_published(replayed):
+    _, now = replayed
+    known = pins.load()
+    for part in known.parts:
+        if part.name in ("torch", "triton") and part.version in MINORS[1:]:
+            assert part in now.parts
+    files = {file for file, wheel in known.wheels.items() if wheel.name == "torch" and wheel.version[:4] in MINORS}
+    assert len(files) > 50
+    assert all(now.wheels[file] == known.wheels[file] for file in files)
+
+
+def test_the_c_functions_of_each_version_come_from_its_libraries(replayed):
+    now, _ = replayed
+    known = json.loads(texts()[tables.SHIM])
+    until = {
+        library: {name: since for name, since in of.items() if Version(since.removeprefix("<=")) <= LAST}
+        for library, of in known.items()
+    }
+    assert json.loads(now[tables.SHIM]) == until
+
+
+def test_the_cpp_standard_comes_from_the_wheels(replayed):
+    now, _ = replayed
+    assert now[tables.STANDARDS] == texts()[tables.STANDARDS]
+
+
+def test_the_headers_that_include_python_s_come_from_the_wheel():
+    known = texts()[tables.PYTHON_HEADERS]
+    head = known.partition("torch = [\n")[0].replace("by torch 2.13's", "by torch 2.12's")
+    edit = tables.python_headers(recorded("2.13.0"), f"{head}torch = [\n]\n")
+    assert toml.loads(edit.text)["torch"] == sorted(toml.loads(known)["torch"])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_version_that_is_there_changes_no_row_or_table(version):
+    proposal = proposing.propose(recorded(version), texts(), pins.load(), RowOptions(into="release"))
+    changed = {edit.name for edit in proposal.edits}
+    assert not changed - {rows.NAME, pinning.NAME} if version == "2.11.0" else not changed
+
+
+@pytest.mark.network
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_published_wheels_say_what_was_recorded(version):
+    source = read.Source(
+        pins=replace(pins.load(), parts=tuple(part for part in pins.load().parts if part.index is None)),
+        env=indexes.read(os.environ).env,
+        libraries=tuple(json.loads(texts()[tables.SHIM])),
+        progress=lambda _: None,
+    )
+    found, known = read.read(version, source), recorded(version)
+    same = ("version", "pythons", "file", "standard", "python_headers", "shim")
+    assert [getattr(found, name) for name in same] == [getattr(known, name) for name in same]
+    assert set(found.builds) <= set(known.builds)
+    assert {build.compute for build in found.builds} == {"cpu", "metal", "cu130"}
+    torch = {file: wheel for file, wheel in found.wheels.items() if wheel.name == "torch"}
+    assert torch
+    assert all(known.wheels[file] == wheel for file, wheel in torch.items())

@@ -1,0 +1,328 @@
+"""`builder torch-day` where something is wrong: what it says, and that nothing is half-written."""
+
+import io
+import json
+import subprocess
+import threading
+import zipfile
+from dataclasses import replace
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from builder import pins, resources, toml
+from builder.config.values import Version
+from builder.environment.releases import IndexFile, NoReleaseError
+from builder.environment.resolve import UnresolvedError
+from builder.errors import BuilderError, NothingToDoError, ToolError
+from builder.torch_day import parts, proposal, read, rows, run, tables, wheel
+from builder.torch_day import propose as proposing
+from builder.torch_day.proposal import FileEdit, Line, Proposal
+from builder.torch_day.release import from_json, to_json
+from builder.torch_day.remote import RemoteError, open_wheel
+
+RECORDED = Path(__file__).parent.parent / "data" / "torch-day" / "2.13.0.json"
+
+
+@pytest.fixture
+def release():
+    return from_json(RECORDED.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def newer(release):
+    """A made-up next torch, with one more function and header, an older standard and a new CUDA."""
+    cuda = [build for build in release.builds if build.toolkit == "13.2"]
+    builds = tuple(replace(build, toolkit="13.9") for build in cuda)
+    shim = {library: (*names, "torch_new_function") for library, names in release.shim.items()}
+    headers = (*release.python_headers, "torch/zzz.h")
+    pinned = tuple(parts.toolkit_parts("13.9", ("x86_64-linux",)))
+    return replace(
+        release, version="2.99.0", builds=builds, parts=pinned, shim=shim, python_headers=headers, standard=23
+    )
+
+
+@pytest.fixture
+def texts():
+    return {name: (resources.DATA / name).read_text(encoding="utf-8") for name in proposing.READ}
+
+
+def proposed(release, texts, **options):
+    return proposing.propose(release, texts, pins.load(), rows.RowOptions(**options))
+
+
+def edit_of(found, name):
+    return next(edit for edit in found.edits if edit.name == name)
+
+
+def test_a_release_is_read_back_as_it_was_written(release):
+    assert from_json(to_json(release)) == release
+    assert "http" not in RECORDED.read_text(encoding="utf-8").replace("https://download.pytorch.org/whl/", "")
+
+
+def test_every_new_line_has_a_source(newer, texts):
+    found = proposed(newer, texts)
+    assert {edit.name for edit in found.edits} == set(proposing.FILES)
+    for edit in found.edits:
+        assert list(edit.added())
+        assert all(line.source for _, line in edit.added())
+
+
+def test_a_new_torch_gives_rows_functions_headers_and_a_standard(newer, texts):
+    found = proposed(newer, texts)
+    matrix = toml.loads(edit_of(found, rows.NAME).text)
+    variants = [row["variant"] for row in matrix["release"]["cell"] if row["torch"] == "2.99"]
+    assert variants == ["torch299-cxx11-cu139-x86_64-linux", "torch299-cxx11-cu139-aarch64-linux"]
+    assert matrix["pythons"]["2.99"] == list(newer.pythons)
+    shim = json.loads(edit_of(found, tables.SHIM).text)
+    assert {library: of["torch_new_function"] for library, of in shim.items()} == dict.fromkeys(shim, "2.99")
+    standards = toml.loads(edit_of(found, tables.STANDARDS).text)["standard"]
+    assert standards[0] == {"torch": "2.99", "cxx": 23}
+    assert "torch/zzz.h" in toml.loads(edit_of(found, tables.PYTHON_HEADERS).text)["torch"]
+    toolkits = [line.text for _, line in edit_of(found, "pins.toml").added() if line.text.startswith("requires")]
+    assert 'requires = ["cuda-toolkit[cccl,cudart,nvcc]==13.9.*"]' in toolkits
+
+
+def test_what_a_person_has_to_look_at_is_named(newer, texts):
+    lacking = replace(newer, shim={"libtorch_cpu": ("torch_new_function",)}, standard=None)
+    notes = "\n".join(proposed(lacking, texts).notes)
+    assert "compare `ptxas --help` of CUDA 13.9 with architectures.toml" in notes
+    assert "libtorch_cpu.so lacks aoti_torch_check" in notes
+    assert "does not say its C++ standard" in notes
+    assert "add it to `pythons`" in notes
+
+
+def test_a_diff_is_one_that_git_applies(newer, texts, tmp_path):
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found = proposed(newer, texts)
+    (tmp_path / "change.diff").write_text(found.diff(""), encoding="utf-8")
+    subprocess.run(["git", "apply", "change.diff"], cwd=tmp_path, check=True)
+    for edit in found.edits:
+        assert (tmp_path / edit.name).read_text(encoding="utf-8") == edit.text
+
+
+def test_a_dropped_torch_is_legacy_and_its_tvm_ffi_cells_stay(newer, texts):
+    matrix = toml.loads(edit_of(proposed(newer, texts, drop=("2.12",)), rows.NAME).text)
+    before = toml.loads(texts[rows.NAME])
+    assert not [row for row in matrix["release"]["cell"] if row["torch"] == "2.12"]
+    legacy = [row for row in before["release"]["cell"] if row["torch"] == "2.12"]
+    assert [row for row in matrix["legacy"]["cell"] if row["torch"] == "2.12"] == legacy
+    after = {row.get("tvm-ffi-variant") for row in matrix["release"]["cell"]}
+    assert {"tvm-ffi01-cpu-x86_64-linux", "tvm-ffi01-cu130-x86_64-linux", "tvm-ffi01-cu132-x86_64-linux"} <= after
+
+
+def test_a_torch_without_rows_cannot_be_dropped(newer, texts):
+    with pytest.raises(BuilderError, match=r"no row of the release set has torch '2\.0'"):
+        proposed(newer, texts, drop=("2.0",))
+
+
+def test_a_row_moves_from_the_preview_set(newer, texts):
+    first = edit_of(proposed(newer, texts, into="preview"), rows.NAME).text
+    second = edit_of(proposed(newer, {**texts, rows.NAME: first}), rows.NAME).text
+    moved = toml.loads(second)
+    assert not [row for row in moved["preview"]["cell"] if row["torch"] == "2.99"]
+    assert len([row for row in moved["release"]["cell"] if row["torch"] == "2.99"]) == 2
+
+
+def git(folder, *arguments):
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def data(tmp_path, texts):
+    git(tmp_path, "init", "--quiet")
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "data")
+    return tmp_path
+
+
+def test_files_without_edits_are_written(data, newer, texts):
+    proposal.require_unedited(data, proposing.FILES)
+    found = proposed(newer, texts)
+    proposal.write(found, data)
+    assert [(data / edit.name).read_text(encoding="utf-8") for edit in found.edits] == [e.text for e in found.edits]
+    assert not list(data.glob(".*.part"))
+
+
+def test_local_edits_are_not_written_over(data):
+    (data / "matrix.toml").write_text("# mine\n", encoding="utf-8")
+    with pytest.raises(NothingToDoError, match=r"files with local edits would be written over: matrix\.toml"):
+        proposal.require_unedited(data, proposing.FILES)
+
+
+def test_files_outside_of_git_are_not_written_over(tmp_path):
+    with pytest.raises(NothingToDoError, match="nobody can tell what was edited"):
+        proposal.require_unedited(tmp_path, ("matrix.toml",))
+
+
+def test_a_file_that_changed_meanwhile_leaves_all_as_they_were(data, newer, texts):
+    (data / "torch-shim.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(NothingToDoError, match=r"changed meanwhile: torch-shim\.json"):
+        proposal.write(proposed(newer, texts), data)
+    assert (data / "matrix.toml").read_text(encoding="utf-8") == texts["matrix.toml"]
+
+
+def test_a_file_that_cannot_be_written_leaves_all_as_they_were(tmp_path, monkeypatch):
+    (tmp_path / "a.toml").write_text("old\n", encoding="utf-8")
+    (tmp_path / "b.toml").write_text("old\n", encoding="utf-8")
+    edits = tuple(
+        FileEdit(name=name, old="old\n", new=(Line(text="new", source="x"),)) for name in ("a.toml", "b.toml")
+    )
+    rename = Path.replace
+
+    def full(self, target):
+        if target.name == "b.toml":
+            raise OSError(28, "no space left")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(ToolError, match="cannot write the data files"):
+        proposal.write(Proposal(edits=edits, notes=()), tmp_path)
+    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {
+        "a.toml": "old\n",
+        "b.toml": "old\n",
+    }
+
+
+def test_an_index_that_did_not_answer_is_an_error_of_writing(release):
+    away = replace(release, away=("https://example.org/cu126: no route to host",))
+    run.require_answers(away, partial=True)
+    with pytest.raises(ToolError, match=r"1 indexes did not answer.*\n  https://example.org/cu126: no route to host"):
+        run.require_answers(away, partial=False)
+
+
+def source_of(answer):
+    found = read.Source(pins=pins.load(), env={}, libraries=(), progress=lambda _: None)
+
+    class Fake(read.Source):
+        def files(self, requirement, **_):
+            return answer(requirement)
+
+    return Fake(pins=found.pins, env={}, libraries=(), progress=lambda _: None)
+
+
+def refuses(error):
+    def answer(_):
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("version", "answer", "message"),
+    [
+        pytest.param("2.x", refuses(AssertionError()), "'2.x' is not a version of torch", id="no version"),
+        pytest.param("2.99", refuses(NoReleaseError("no")), "torch 2.99 is not published", id="not published"),
+        pytest.param("2.99", refuses(UnresolvedError("timed out")), "uv: timed out", id="away"),
+        pytest.param("2.99", lambda _: (), "has no wheels", id="no wheels"),
+    ],
+)
+def test_a_version_that_cannot_be_read_is_said(version, answer, message):
+    with pytest.raises(BuilderError, match=message):
+        read.read(version, source_of(answer))
+
+
+def test_a_release_without_the_first_system_is_said():
+    file = IndexFile(file="torch-2.99.0-cp313-cp313-manylinux_2_28_aarch64.whl", sha256="0" * 64, place="x")
+    with pytest.raises(ToolError, match=r"torch 2\.99\.0 has no wheel for x86_64-linux"):
+        read.read("2.99", source_of(lambda _: (file,)))
+
+
+def test_what_is_newer_is_named_from_the_oldest_on():
+    known = {"torch": "2.99.0", "torch<2.99": "2.98.1", "torch<2.98": "2.13.0"}
+
+    def answer(requirement):
+        name = f"torch-{known[requirement]}-cp313-cp313-manylinux_2_28_x86_64.whl"
+        return (IndexFile(file=name, sha256="0" * 64, place="x"),)
+
+    assert read.newer(source_of(answer), ["2.13", "2.9"]) == ("2.98.1", "2.99.0")
+    with pytest.raises(NothingToDoError, match=r"no torch is newer than 2\.99"):
+        read.newer(source_of(answer), ["2.99"])
+
+
+def test_indexes_of_all_cuda_toolkits_are_asked():
+    found = read.indexes_of(pins.load())
+    assert {index.rpartition("/")[2] for index in found} >= {"cpu", "cu126", "cu130", "cu132", "rocm7.2", "xpu"}
+    assert len(found) == len(set(found))
+
+
+class Server(BaseHTTPRequestHandler):
+    """Give parts of a file; `/whole` gives all of it, `/broken` nothing."""
+
+    content = b""
+
+    def do_GET(self):
+        if self.path == "/broken":
+            self.send_error(503)
+            return
+        first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
+        part = self.content if self.path == "/whole" else self.content[int(first) : int(last) + 1]
+        self.send_response(200 if self.path == "/whole" else 206)
+        self.send_header("Content-Range", f"bytes {first}-{last}/{len(self.content)}")
+        self.send_header("Content-Length", str(len(part)))
+        self.end_headers()
+        self.wfile.write(part)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def address():
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("torch/version.py", "cuda: Optional[str] = '13.4'\nhip: Optional[str] = None\n")
+        made.writestr("torch-2.99.0.dist-info/METADATA", "Name: torch\nRequires-Dist: triton==9\n\ntext\n")
+    Server.content = archive.getvalue()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    thread = threading.Thread(target=partial(server.serve_forever, poll_interval=0.01))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_wheel_is_read_where_it_lies(address):
+    with open_wheel("torch.whl", f"{address}/torch.whl", env={}) as archive:
+        facts = wheel.versions(archive, "torch.whl")
+        assert facts.toolkits == {"cuda": "13.4"}
+        assert facts.requires == ("triton==9",)
+        with pytest.raises(ToolError, match=r"'torch\.whl' has no 'torch/share/cmake/Torch/TorchConfig\.cmake'"):
+            wheel.everything(archive, "torch.whl", ())
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        pytest.param("/whole", "does not give parts of files", id="no ranges"),
+        pytest.param("/broken", "cannot fetch 'torch.whl'", id="broken"),
+    ],
+)
+def test_a_server_that_does_not_serve_is_said(address, path, message):
+    with pytest.raises(RemoteError, match=message):
+        open_wheel("torch.whl", f"{address}{path}", env={})
+
+
+def test_headers_reach_python_s_through_others():
+    headers = {
+        "torch/a.h": "#include <Python.h>",
+        "torch/b.h": '#include "a.h"',
+        "torch/c.h": "# include <torch/b.h>",
+        "torch/d.h": "// #include <torch/b.h>",
+        "torch/torch.h": "#include <torch/a.h>",
+        "other.h": "#include <Python.h>",
+    }
+    assert wheel.with_python(headers) == ("torch/a.h", "torch/b.h", "torch/c.h")
+
+
+def test_a_later_standard_keeps_its_place(release, texts):
+    older = replace(release, version="2.5.0", standard=18)
+    found = toml.loads(tables.standards(older, texts[tables.STANDARDS]).text)["standard"]
+    assert [Version(entry["torch"]) for entry in found] == [Version("2.12"), Version("2.5"), Version("2.1")]
