@@ -49,18 +49,20 @@ function(kernel_portable target)
     return()
   endif()
 
-  add_library(kernel_portable STATIC EXCLUDE_FROM_ALL ${sources})
-  # One at a time: these are short, and ninja would take all of them before the first source of the kernel.
-  set_property(GLOBAL APPEND PROPERTY JOB_POOLS kernel_portable=1)
-  set_target_properties(
-    kernel_portable
-    PROPERTIES
-      POSITION_INDEPENDENT_CODE ON
-      CXX_STANDARD 20
-      ARCHIVE_OUTPUT_DIRECTORY "${directory}"
-      JOB_POOL_COMPILE kernel_portable
-  )
-  kernel_reproducible(kernel_portable)
+  if(NOT TARGET kernel_portable)
+    add_library(kernel_portable STATIC EXCLUDE_FROM_ALL ${sources})
+    # One at a time: these are short, and ninja would take all of them before the first source of the kernel.
+    set_property(GLOBAL APPEND PROPERTY JOB_POOLS kernel_portable=1)
+    set_target_properties(
+      kernel_portable
+      PROPERTIES
+        POSITION_INDEPENDENT_CODE ON
+        CXX_STANDARD 20
+        ARCHIVE_OUTPUT_DIRECTORY "${directory}"
+        JOB_POOL_COMPILE kernel_portable
+    )
+    kernel_reproducible(kernel_portable)
+  endif()
   kernel_portable_step("${target}" DIR "${directory}" COMPILER ${compiler})
   target_link_libraries("${target}" PRIVATE kernel_portable)
   target_link_options(

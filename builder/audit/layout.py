@@ -8,6 +8,7 @@ from builder.audit import metadata, record
 from builder.audit.report import Finding
 from builder.audit.subject import Library, Subject
 from builder.config.values import Framework
+from builder.wording import listed
 
 RULE = "layout"
 
@@ -34,7 +35,8 @@ def _finding(file: str, symbol: str, why: str, remedy: str) -> Finding:
 
 
 def _places(subject: Subject) -> Iterator[Finding]:
-    for required in (f"{subject.module}/__init__.py", f"{subject.module}/_ops.py"):
+    modules = ("__init__", "_ops", *(f"_ops_{name}" for name in subject.extensions))
+    for required in (f"{subject.module}/{name}.py" for name in modules):
         if required not in subject.files:
             yield _finding(required, required, "the wheel lacks this file", "build the wheel again")
     for name in sorted(subject.files):
@@ -70,42 +72,46 @@ def _places(subject: Subject) -> Iterator[Finding]:
 
 def _libraries(subject: Subject) -> Iterator[Finding]:
     noarch = subject.facts is not None and subject.facts.framework is Framework.TORCH_NOARCH
-    expected = subject.library
+    main = subject.library
+    expected: dict[str | None, str] = {None: main} if main else {}
+    expected |= {name: subject.file_of(ops) for name, ops in subject.extensions.items() if main}
     if noarch:
         for library in subject.libraries:
             yield _finding(library.name, library.name, "a noarch wheel has no library", "build it for its backend")
         return
-    if expected and expected not in subject.files:
-        yield _finding(
-            expected, expected, "the library that metadata.json names is not in the wheel", "build the wheel again"
-        )
+    for file in expected.values():
+        if file not in subject.files:
+            yield _finding(
+                file, file, "the library that metadata.json names is not in the wheel", "build the wheel again"
+            )
+    modules = {file: "_ops.py" if name is None else f"_ops_{name}.py" for name, file in expected.items()}
     for library in subject.libraries:
-        if expected and library.name != expected:
+        if expected and library.name not in modules:
             yield _finding(
                 library.name,
                 library.name,
-                f"only '{expected}' belongs to the package",
+                f"only {listed(modules)} {'belong' if modules.keys() > {main} else 'belongs'} to the package",
                 "link its code into that library",
             )
         elif subject.facts is not None and subject.facts.framework is Framework.TORCH:
-            yield from _module(subject, library)
+            yield from _module(subject, library, modules.get(library.name, "_ops.py"))
 
 
-def _module(subject: Subject, library: Library) -> Iterator[Finding]:
+def _module(subject: Subject, library: Library, file: str) -> Iterator[Finding]:
     """Judge a library that `_ops.py` imports as a Python module; one that is loaded by `load_library` is not one."""
-    named = PurePosixPath(subject.library).name.partition(".")[0]
-    if not named or named in library.extension.modules or not _imports(subject, named):
+    named = PurePosixPath(library.name).name.partition(".")[0]
+    if not subject.library or named in library.extension.modules or not _imports(subject, file, named):
         return
     modules = ", ".join(library.extension.modules[:_SHOWN]) or "no module"
     yield _finding(
         library.name,
         f"PyInit_{named}",
-        f"'_ops.py' imports the library as '{named}': it defines {modules}",
+        f"'{file}' imports the library as '{named}': it defines {modules}",
         "name the module TORCH_EXTENSION_NAME, as in PYBIND11_MODULE(TORCH_EXTENSION_NAME, m), or load the library "
         "with torch.ops.load_library",
     )
 
 
-def _imports(subject: Subject, named: str) -> bool:
-    text = subject.texts.get(f"{subject.module}/_ops.py", b"").decode("utf-8", "replace")
+def _imports(subject: Subject, file: str, named: str) -> bool:
+    text = subject.texts.get(f"{subject.module}/{file}", b"").decode("utf-8", "replace")
     return re.search(rf"^from \. import {re.escape(named)}$", text, re.MULTILINE) is not None

@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 
 from builder import untrusted
 from builder.audit.report import Finding
-from builder.audit.subject import Subject
+from builder.audit.subject import ID, Subject, is_extension
 from builder.config.values import Framework
 from builder.untrusted import UntrustedError
 from builder.wheel.digest import is_digested
@@ -18,10 +18,9 @@ RULE = "layout"
 
 _REQUIRED = {"name": str, "id": str, "version": int, "license": str, "python-depends": list, "backend": dict}
 _ORDER = (
-    "name", "id", "version", "license", "upstream", "source", "python-depends", "kernel-depends", "backend", "digest",
-    "provenance",
+    "name", "id", "version", "license", "upstream", "source", "python-depends", "kernel-depends", "extensions",
+    "backend", "digest", "provenance",
 )  # fmt: skip
-_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}", re.ASCII)
 _ARCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+:-]{0,63}", re.ASCII)
 _LONGEST_NUMBER = 9
 _SHOWN = 80
@@ -40,6 +39,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     yield from _keys(path, values)
     yield from _identity(path, values, subject)
+    yield from _extensions(path, values, subject)
     yield from _backend(path, values, subject)
     yield from _digest(path, values, subject)
 
@@ -69,16 +69,28 @@ def _identity(path: str, values: Mapping[str, object], subject: Subject) -> Iter
     if isinstance(major, int) and str(major) != subject.version.split(".")[0].split("+")[0]:
         yield _finding(path, "version", f"it says {major}, the wheel {subject.version}")
     if isinstance(ops, str):
-        if _ID.fullmatch(ops) is None:
+        if ID.fullmatch(ops) is None:
             yield _finding(path, "id", f"'{ops[:_SHOWN]}' is no Python name")
             return
         if subject.plan.ops is not None and ops != subject.plan.ops:
             yield _finding(path, "id", f"it says '{ops}', the plan '{subject.plan.ops}'")
-        yield from _ops_file(ops, subject)
+        yield from _ops_file("_ops.py", ops, subject)
 
 
-def _ops_file(ops: str, subject: Subject) -> Iterator[Finding]:
-    path = f"{subject.module}/_ops.py"
+def _extensions(path: str, values: Mapping[str, object], subject: Subject) -> Iterator[Finding]:
+    table = values.get("extensions", {})
+    if not isinstance(table, dict) or not all(is_extension(name, ops) for name, ops in table.items()):
+        yield _finding(
+            path, "extensions", "it is not a table from the names of extensions to the ids of their libraries"
+        )
+    elif len({values.get("id"), *table.values()}) < 1 + len(table):
+        yield _finding(path, "extensions", "two libraries have one id")
+    for name, ops in subject.extensions.items():
+        yield from _ops_file(f"_ops_{name}.py", ops, subject)
+
+
+def _ops_file(file: str, ops: str, subject: Subject) -> Iterator[Finding]:
+    path = f"{subject.module}/{file}"
     text = subject.texts.get(path, b"").decode("utf-8", "replace")
     if path in subject.files and re.search(rf"(?<![A-Za-z0-9_]){re.escape(ops)}(?![A-Za-z0-9_])", text) is None:
         noarch = subject.facts is not None and subject.facts.framework is Framework.TORCH_NOARCH

@@ -26,6 +26,7 @@ from builder.wheel.archive import Member, Wheel
 _IN_MEMORY = 256 << 20
 _HEAD = 4
 """Bytes that a format is known by."""
+_IN_PACKAGE = re.compile(r"metadata\.json|_ops(?:_[a-z0-9_]+)?\.py", re.ASCII)
 _TEXTS = ("METADATA", "RECORD", "WHEEL")
 _LIBRARY_NAME = re.compile(r"\.(so(\.[0-9]+)*|pyd|dylib|dll)$")
 
@@ -61,7 +62,8 @@ def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
 def _describes(name: str, *, package: str, dist_info: str) -> bool:
     """Whether a member's content says something about the others."""
     described = (f"{dist_info}/{text}" for text in _TEXTS)
-    return name in (*described, f"{package}/metadata.json", f"{package}/_ops.py")
+    folder, _, file = name.rpartition("/")
+    return name in described or (folder == package and _IN_PACKAGE.fullmatch(file) is not None)
 
 
 def _member(name: str, member: Member, *, texts: dict[str, bytes] | None, judged: list[Library | Finding]) -> File:

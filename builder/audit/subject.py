@@ -1,6 +1,7 @@
 """What the checks judge: a wheel's own words, and each of its libraries, read once."""
 
 import contextlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -10,11 +11,14 @@ from builder.audit.facts import AuditPromise, FrameworkClaim
 from builder.audit.report import Finding
 from builder.binary.device_code import Group, Image
 from builder.binary.extension import Extension
+from builder.config.extensions import ExtensionName
 from builder.config.values import Version
 from builder.matrix.variant import extension_suffix, python_of
 from builder.untrusted import UntrustedError
 
 _LONGEST_ID = 200
+ID = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}", re.ASCII)
+"""The id of a library in `metadata.json`: a Python name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +98,20 @@ class Subject:
 
     @property
     def library(self) -> str:
-        """The file of the one library that a kernel has, by the id of `metadata.json`; empty when that has none."""
+        """The file of the main library of a kernel, by the id of `metadata.json`; empty when that has none."""
         ops = str(self.plan.ops or self.metadata.get("id") or "")[:_LONGEST_ID]
-        return f"{self.module}/{ops}{self._suffix}" if ops else ""
+        return self.file_of(ops) if ops else ""
+
+    @property
+    def extensions(self) -> Mapping[str, str]:
+        """The ids of further libraries by the names of their extensions, as far as `metadata.json` has such ones."""
+        table = self.metadata.get("extensions")
+        found = table.items() if isinstance(table, dict) else ()
+        return {name: ops for name, ops in found if is_extension(name, ops)}
+
+    def file_of(self, ops: str) -> str:
+        """Return the file of the library of an id."""
+        return f"{self.module}/{ops}{self._suffix}"
 
     @property
     def _suffix(self) -> str:
@@ -113,6 +128,12 @@ class Subject:
         backend = self.metadata.get("backend")
         archs = backend.get("archs") if isinstance(backend, dict) else None
         return tuple(str(arch) for arch in archs) if isinstance(archs, list) else None
+
+
+def is_extension(name: object, ops: object) -> bool:
+    """Whether an entry of `extensions` in `metadata.json` is a name, and an id of a library."""
+    known = isinstance(name, str) and ExtensionName.matches(name)
+    return known and isinstance(ops, str) and ID.fullmatch(ops) is not None
 
 
 @lru_cache(maxsize=4)

@@ -88,12 +88,13 @@ def test(
     package = _installed(job, scratch)
     package.parent.mkdir(exist_ok=True)
     unpack(wheel, package.parent)
-    ops = json.loads((package / "metadata.json").read_text(encoding="utf-8"))["id"]
+    metadata = json.loads((package / "metadata.json").read_text(encoding="utf-8"))
+    ops, extensions = metadata["id"], metadata.get("extensions", {})
     begun = None if early is None else early()
     stand_ins = _stand_ins(job, package, scratch, made=() if begun is None else begun.stand_ins)
     if begun is not None and begun.serves(stand_ins):
-        return loadtest.load(begun.setup, ops=ops, waiting=begun.process)
-    return loadtest.load(_setup(job, scratch, processes), ops=ops)
+        return loadtest.load(begun.setup, ops=ops, extensions=extensions, waiting=begun.process)
+    return loadtest.load(_setup(job, scratch, processes), ops=ops, extensions=extensions)
 
 
 def _installed(job: BuildJob, scratch: Path) -> Path:
@@ -149,7 +150,12 @@ def check_imports(job: BuildJob, scratch: Path, listen: Listener, processes: run
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
     _stand_ins(job, package, scratch)
-    judged = loadtest.check_imports(_setup(job, scratch, processes, package), ops=f"_{package.name}")
+    names = job.kernel.config.extensions(job.cell.backend)
+    judged = loadtest.check_imports(
+        _setup(job, scratch, processes, package),
+        ops=f"_{package.name}",
+        extensions={name: f"_{package.name}_{name}" for name in names},
+    )
     if judged is not None:
         judged.require(job.load_test)
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from builder.config.conditions import When
 from builder.config.dependency_names import Dependency
+from builder.config.extensions import ExtensionName
 from builder.config.libraries import LibraryName
 from builder.config.values import (
     Backend,
@@ -36,6 +37,9 @@ class Component:
     """Compiler flags for C++ sources only."""
     when: When | None = field(default=None, metadata={"ours": True})
     """In which cells the component is compiled: where every entry holds. Elsewhere it is left out."""
+    extension: ExtensionName | None = field(default=None, metadata={"ours": True})
+    """The `[extension.<name>]` whose library the sources are linked into; when absent, that of `[torch]` or
+    `[tvm-ffi]`."""
     defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
     """Macros of every source, whatever its language: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""

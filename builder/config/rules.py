@@ -18,9 +18,43 @@ def check(config: Config) -> Iterator[InvalidValueError]:
         yield from _foreign(config)
     if config.generate:
         yield from _generated(config)
+    yield from _extensions(config)
     for name, part in config.kernel.items():
         if part.when is not None:
             yield from _condition(config, ("kernel", name, "when"), part, part.when)
+
+
+def _extensions(config: Config) -> Iterator[InvalidValueError]:
+    """Refuse extensions that can have no library, and components of one that is not there."""
+    module = config.general.name.module
+    named = {part.extension for part in config.kernel.values()}
+    for name in config.extension:
+        path: KeyPath = ("extension", name)
+        if config.torch is None:
+            message = "extensions bind to PyTorch, and this config has no [torch]"
+            yield InvalidValueError(message, code="B044", path=path, help="make another kernel of it")
+        elif name == module:
+            message = f"'{name}' is the module of the kernel itself"
+            yield InvalidValueError(message, code="B044", path=path, help="give the extension another name")
+        elif name not in named:
+            message = f"no component belongs to the extension '{name}'"
+            remedy = f'write extension = "{name}" in a [kernel.<name>], or remove the table'
+            yield InvalidValueError(message, code="B044", path=path, help=remedy)
+    for key, part in config.kernel.items():
+        if part.extension is not None:
+            yield from _member(config, ("kernel", key, "extension"), part, part.extension)
+
+
+def _member(config: Config, path: KeyPath, part: Component, name: str) -> Iterator[InvalidValueError]:
+    if name not in config.extension:
+        guess = nearest(name, config.extension)
+        has = f"there are {listed(sorted(config.extension))}" if config.extension else f"write [extension.{name}]"
+        message = f"there is no [extension.{name}]"
+        yield InvalidValueError(message, code="B044", path=path, help=f"did you mean '{guess}'?" if guess else has)
+    elif all(each.extension is not None for each in config.components(part.backend).values()):
+        message = f"every component of '{part.backend}' is of an extension, and the main library has none"
+        remedy = "leave 'extension' out of one: the library of [torch] is built as well"
+        yield InvalidValueError(message, code="B044", path=path, help=remedy)
 
 
 def _condition(config: Config, path: KeyPath, part: Component, when: When) -> Iterator[InvalidValueError]:
@@ -42,15 +76,9 @@ def _condition(config: Config, path: KeyPath, part: Component, when: When) -> It
 
 def entries(config: Config) -> Iterator[tuple[KeyPath, str]]:
     """Yield each entry of a `src` and an `include`, with its place."""
-    tables: list[tuple[KeyPath, tuple[str, ...], tuple[str, ...]]] = []
-    if config.torch is not None:
-        tables.append((("torch",), config.torch.src, config.torch.include))
-    if config.tvm_ffi is not None:
-        tables.append((("tvm-ffi",), config.tvm_ffi.src, config.tvm_ffi.include))
-    tables += ((("kernel", name), part.src, part.include) for name, part in config.kernel.items())
-    for path, src, include in tables:
-        yield from (((*path, "src", number), entry) for number, entry in enumerate(src))
-        yield from (((*path, "include", number), entry) for number, entry in enumerate(include))
+    for path, table in config.tables():
+        yield from (((*path, "src", number), entry) for number, entry in enumerate(table.src))
+        yield from (((*path, "include", number), entry) for number, entry in enumerate(table.include))
 
 
 def _generated(config: Config) -> Iterator[InvalidValueError]:

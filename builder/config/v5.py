@@ -1,7 +1,7 @@
 """Edition 5 of the config: the current schema; every other one is upgraded to it."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from builder.config.components import Component
@@ -12,10 +12,12 @@ from builder.config.dependency_names import (
     TpuPythonDependency,
     XpuPythonDependency,
 )
+from builder.config.extensions import Extension, ExtensionName
 from builder.config.foreign import ForeignSource, SourceName
 from builder.config.generated import GenerateStep
 from builder.config.libraries import LibraryName
 from builder.config.package_requirement import PackageRequirement
+from builder.config.text import KeyPath
 from builder.config.values import (
     Backend,
     ComponentName,
@@ -213,6 +215,10 @@ class TvmFfi:
     backend those that it has."""
 
 
+Binding = Torch | TvmFfi | Extension
+"""A table that says how a library binds to its framework."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixBackend:
     """Which cells of one backend are built."""
@@ -275,6 +281,8 @@ class Config:
     """How the kernel binds to tvm-ffi."""
     kernel: Mapping[ComponentName, Component] = field(default_factory=dict)
     """Compiled components, by name: sources of one backend that are compiled in the same way."""
+    extension: Mapping[ExtensionName, Extension] = field(default_factory=dict, metadata={"ours": True})
+    """Further libraries of the wheel, by name. The components whose `extension` names one are linked into it."""
     sources: Mapping[SourceName, ForeignSource] = field(default_factory=dict)
     """Source trees of other projects, by name; an extension that the public kernel-builder does not read."""
     generate: tuple[GenerateStep, ...] = field(default=(), metadata={"ours": True})
@@ -292,6 +300,44 @@ class Config:
         if self.torch is not None:
             return Framework.TORCH
         return Framework.TORCH_NOARCH if self.torch_noarch is not None else Framework.TVM_FFI
+
+    def bindings(self, backend: Backend | None = None) -> Iterator[tuple[KeyPath, Binding]]:
+        """Yield the tables that bind to the framework, with their places: the main one, and those of extensions."""
+        if self.torch is not None:
+            yield ("torch",), self.torch
+        if self.tvm_ffi is not None:
+            yield ("tvm-ffi",), self.tvm_ffi
+        for name in self.extension if backend is None else self.extensions(backend):
+            yield ("extension", name), self.extension[name]
+
+    def tables(self, backend: Backend | None = None) -> Iterator[tuple[KeyPath, Binding | Component]]:
+        """Yield the tables that list sources, with their places; of one backend, or of all."""
+        yield from self.bindings(backend)
+        for name, part in self.kernel.items():
+            if backend in (None, part.backend):
+                yield ("kernel", name), part
+
+    def extensions(self, backend: Backend) -> tuple[ExtensionName, ...]:
+        """Return the names of the extensions that have a component of `backend`, in the file's order."""
+        named = {part.extension for part in self.components(backend).values()}
+        return tuple(name for name in self.extension if name in named)
+
+    def of_library(self, name: str | None) -> "Config":
+        """Return the config of a kernel that has one library alone: that of an extension, or the main one for None."""
+        torch, own = self.torch, None if name is None else self.extension[ExtensionName(name)]
+        if torch is not None and own is not None:
+            torch = replace(
+                torch,
+                src=own.src,
+                exclude=own.exclude,
+                include=own.include,
+                cxx_flags=own.cxx_flags,
+                defines=own.defines,
+                file_flags=own.file_flags,
+                libraries=own.libraries,
+            )
+        parts = {key: part for key, part in self.kernel.items() if part.extension == name}
+        return replace(self, torch=torch, kernel=parts, extension={})
 
     def components(self, backend: Backend) -> Mapping[str, Component]:
         """Return the components of one backend, in the file's order."""
@@ -330,8 +376,8 @@ class Config:
     def libraries(self, backend: Backend, *, without: Collection[str] = ()) -> tuple[LibraryName, ...]:
         """Return the libraries that the kernel is linked to on `backend`, `without` the components of these names."""
         parts = (part for name, part in self.components(backend).items() if name not in without)
-        tables = (self.torch, self.tvm_ffi, *parts)
-        named = (name for table in tables if table is not None for name in table.libraries)
+        bindings = (table for _, table in self.bindings(backend))
+        named = (name for table in (*bindings, *parts) for name in table.libraries)
         return tuple(dict.fromkeys(name for name in named if name.facts.is_for(backend)))
 
     @property

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from builder.config.components import Component
 from builder.config.text import KeyPath
-from builder.config.v5 import Torch, TvmFfi
+from builder.config.v5 import Binding
 from builder.config.values import ProjectPath
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.kernel.tree import Matcher
 from builder.wording import quoted
 
-SourceTable = Torch | TvmFfi | Component
+SourceTable = Binding | Component
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh", ".hip.h", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".def")
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.config import Backend, Config, Framework
-from builder.config.components import Component
 from builder.config.foreign import foreign_path
 from builder.config.generated import is_output
 from builder.config.text import KeyPath
@@ -63,7 +62,7 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
     tree = tree or Tree.of(kernel.root)
     problems: list[Problem] = []
     found: set[str] = set()
-    for path, table in _tables(kernel.config, backend):
+    for path, table in kernel.config.tables(backend):
         found.update(_sources(kernel, tree, path, table, problems))
     found.update(_of_steps(kernel, tree, problems))
     for path, directory in _include_directories(kernel.config, backend):
@@ -92,15 +91,6 @@ def expand(
         source_set(kernel, tree=tree)  # the same problems, each at its key
         raise kernel.source.error(*problems)
     return source_globs.without(found, exclude)
-
-
-def _tables(config: Config, backend: Backend | None = None) -> Iterator[tuple[KeyPath, SourceTable]]:
-    if config.torch is not None:
-        yield ("torch",), config.torch
-    if config.tvm_ffi is not None:
-        yield ("tvm-ffi",), config.tvm_ffi
-    for name, component in _components(config, backend):
-        yield ("kernel", name), component
 
 
 def _sources(kernel: Kernel, tree: Tree, path: KeyPath, table: SourceTable, problems: list[Problem]) -> tuple[str, ...]:
@@ -142,21 +132,12 @@ def _normal(entry: str) -> str:
 def _include_directories(config: Config, backend: Backend | None) -> Iterator[tuple[KeyPath, str]]:
     if config.framework is not Framework.TORCH_NOARCH:
         yield (), "csrc"
-    tables: list[tuple[KeyPath, tuple[str, ...]]] = [
-        (("kernel", name, "include"), component.include) for name, component in _components(config, backend)
-    ]
-    if config.torch is not None:
-        tables.append((("torch", "include"), config.torch.include))
-    if config.tvm_ffi is not None:
-        tables.append((("tvm-ffi", "include"), config.tvm_ffi.include))
-    for path, directories in tables:
-        for number, directory in enumerate(directories):
+    # Problems of components are told first.
+    tables = sorted(config.tables(backend), key=lambda found: found[0][0] != "kernel")
+    for path, table in tables:
+        for number, directory in enumerate(table.include):
             if foreign_path(directory, config.sources) is None:
-                yield (*path, number), directory
-
-
-def _components(config: Config, backend: Backend | None) -> Iterator[tuple[str, Component]]:
-    return ((name, part) for name, part in config.kernel.items() if backend in (None, part.backend))
+                yield (*path, "include", number), directory
 
 
 def _expand(

@@ -37,6 +37,8 @@ CODES = {
     "B039": "unknown library",
     "B041": "a pattern that names no source",
     "B042": "a condition that is none, or never holds",
+    "B043": "invalid name of an extension",
+    "B044": "an extension without a library, or a component of one that is not there",
     "B050": "invalid name of a foreign source",
     "B051": "invalid URL of a foreign source",
     "B052": "a foreign source that is not named by a whole hash",

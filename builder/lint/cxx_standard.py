@@ -51,8 +51,7 @@ def _failing(kernel: Kernel) -> dict[Backend, frozenset[Version]]:
 
 def _flags(kernel: Kernel, failing: dict[Backend, frozenset[Version]]) -> Iterator[tuple[KeyPath, tuple[str, ...]]]:
     config = kernel.config
-    if config.torch is not None:
-        yield ("torch", "cxx-flags"), config.torch.cxx_flags
+    yield from (((*path, "cxx-flags"), table.cxx_flags) for path, table in config.bindings())
     for name, component in config.kernel.items():
         if component.backend in failing and "torch" in component.depends:
             for key in _KEYS:

@@ -45,17 +45,9 @@ def included(config: Config) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _entries(config: Config, key: str) -> Iterator[tuple[KeyPath, str]]:
-    for table, part in _tables(config):
+    for table, part in config.tables():
         entries: tuple[str, ...] = getattr(part, key)
         yield from (((*table, key, index), entry) for index, entry in enumerate(entries))
-
-
-def _tables(config: Config) -> Iterator[tuple[KeyPath, object]]:
-    if config.torch is not None:
-        yield ("torch",), config.torch
-    if config.tvm_ffi is not None:
-        yield ("tvm-ffi",), config.tvm_ffi
-    yield from ((("kernel", name), component) for name, component in config.kernel.items())
 
 
 def _twice(kernel: Kernel) -> Iterator[Problem]:

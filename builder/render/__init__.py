@@ -7,6 +7,7 @@ from typing import TypeVar, cast
 
 from builder.config import Backend, Framework
 from builder.config.components import Component
+from builder.config.extensions import Extension
 from builder.config.v5 import Torch, TvmFfi
 from builder.config.values import ProjectPath
 from builder.errors import BuilderError
@@ -24,7 +25,7 @@ from builder.wording import quoted
 
 __all__ = ["backends", "misnamed_modules", "needs_python", "python_obstacles", "render"]
 
-Listing = TypeVar("Listing", Torch, TvmFfi, Component)
+Listing = TypeVar("Listing", Torch, TvmFfi, Extension, Component)
 
 _ID_DIGITS = 7
 _ID = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
@@ -61,10 +62,10 @@ def render(
     kernel, copied = _read(kernel, tree, backend)
     found = values.SourceFacts(
         python=_python(kernel, copied, backend),
-        # What a binding outside of the project defines cannot be seen; a library for one Python is a module as a rule.
-        module=bool(_binding_elsewhere(kernel, backend))
-        or python_api.defines_module(_sources(kernel, backend), copied),
-        name_in=_name_in(kernel, copied, backend),
+        libraries={
+            name: _facts(replace(kernel, config=kernel.config.of_library(name)), copied, backend)
+            for name in (None, *kernel.config.extensions(backend))
+        },
     )
     if unique_id is None:
         # The project names itself by its content: by what it is without a name.
@@ -119,6 +120,13 @@ def _python(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> py
     )
 
 
+def _facts(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> values.LibraryFacts:
+    """Return what the sources of a kernel say that has one library alone."""
+    # What a binding outside of the project defines cannot be seen; a library for one Python is a module as a rule.
+    module = bool(_binding_elsewhere(kernel, backend)) or python_api.defines_module(_sources(kernel, backend), copied)
+    return values.LibraryFacts(module=module, name_in=_name_in(kernel, copied, backend))
+
+
 def _name_in(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> tuple[str, ...] | None:
     """Return the sources that are compiled with the name of the ops; None for all."""
     if is_noarch(kernel.config, backend):
@@ -147,11 +155,15 @@ def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
     config = kernel.config
     torch = None if config.torch is None else _table(kernel, tree, config.torch)
     tvm_ffi = None if config.tvm_ffi is None else _table(kernel, tree, config.tvm_ffi)
+    used = config.extensions(backend)
+    extension = {
+        name: _table(kernel, tree, table) if name in used else table for name, table in config.extension.items()
+    }
     components = {
         name: _table(kernel, tree, component) if component.backend == backend else component
         for name, component in config.kernel.items()
     }
-    return replace(kernel, config=replace(config, torch=torch, tvm_ffi=tvm_ffi, kernel=components))
+    return replace(kernel, config=replace(config, torch=torch, tvm_ffi=tvm_ffi, kernel=components, extension=extension))
 
 
 def _table(kernel: Kernel, tree: Tree, table: Listing) -> Listing:
@@ -184,6 +196,10 @@ def _project(
         path: environment().get_template(name).render(given).encode("utf-8")
         for path, name in _templates(kernel, backend).items()
     }
+    for library in given["built"][1:]:
+        path = f"{given['package']}/_ops_{library['extension']}.py"
+        text = environment().get_template(f"{kernel.config.framework}/_ops.py.j2").render({**given, **library})
+        rendered[path] = text.encode("utf-8")
     lists = rendered.get("CMakeLists.txt", b"").decode("utf-8")
     included = {f"cmake/{path}": content for path, content in modules(lists).items()}
     return Project({**copied, **included, **rendered, **values.metadata(given)})

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from builder.config import Backend
 from builder.config.components import Component, CudaComponent, RocmComponent, XpuComponent
 from builder.config.libraries import LibraryName
-from builder.config.v5 import Torch, TvmFfi
-from builder.kernel import Kernel, source_globs
+from builder.config.v5 import Binding
+from builder.kernel import source_globs
+from builder.kernel.source_globs import SourceTable
 from builder.matrix import architectures, conditions
 from builder.render import compiler_flags, definitions
 
@@ -15,11 +16,8 @@ Arguments = Mapping[str, str | tuple[Line, ...]]
 """Keyword -> its value, or lines of values; a keyword without values is not written."""
 
 
-def binding(kernel: Kernel, *, name_in: tuple[str, ...]) -> Arguments:
+def binding(table: Binding, *, name_in: tuple[str, ...]) -> Arguments:
     """Return the arguments of the sources that bind to the framework, and of those that have the name of the ops."""
-    table = kernel.config.torch or kernel.config.tvm_ffi
-    if table is None:
-        return {}
     return {
         "NAME_IN": _lines(name_in),
         "SOURCES": _lines(table.src),
@@ -38,7 +36,7 @@ def component(part: Component, only: tuple[str, ...] = ()) -> Arguments:
     }
 
 
-def file_flags(table: Torch | TvmFfi | Component) -> tuple[Arguments, ...]:
+def file_flags(table: SourceTable) -> tuple[Arguments, ...]:
     """Return the arguments of each call of `kernel_file_flags`: one for each entry of the table."""
     return tuple(
         {"SOURCES": _lines(source_globs.named(entry, table.src)), "FILE_FLAGS": _lines(flags)}

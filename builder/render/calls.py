@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from builder.config import Backend
+from builder.config import Backend, Config
 from builder.config.components import Component
-from builder.kernel import Kernel
 from builder.render import arguments, own_objects
 from builder.render.arguments import Arguments
-from builder.render.own_objects import BINDING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +23,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """All calls of one project."""
+    """All calls of one library."""
 
     binding: Call
     components: tuple[Call, ...]
@@ -45,7 +43,7 @@ class Calls:
     @property
     def may_be_empty(self) -> bool:
         """Whether every component has a condition."""
-        return all(call.when for call in self.components)
+        return bool(self.components) and all(call.when for call in self.components)
 
     @property
     def has_libraries(self) -> bool:
@@ -53,15 +51,31 @@ class Calls:
         return any(call.libraries for call in (self.binding, *self.components))
 
 
-def of(kernel: Kernel, backend: Backend, *, name_in: tuple[str, ...], only: tuple[str, ...]) -> Calls:
-    """Return the calls of the project of a kernel whose globs are expanded."""
-    config = kernel.config
-    parts = config.components(backend)
-    plain = {BINDING: arguments.binding(kernel, name_in=name_in)}
-    plain |= {name: arguments.component(part, only) for name, part in parts.items()}
+def of(
+    config: Config,
+    backend: Backend,
+    *,
+    name_in: Mapping[str | None, tuple[str, ...]],
+    only: tuple[str, ...],
+) -> Mapping[str | None, Calls]:
+    """Return the calls of each library: of the main one, by None, and of the extensions of a backend.
+
+    Args:
+        config: With expanded globs.
+        backend: What they are compiled for.
+        name_in: The sources of each library that have the name of its ops.
+        only: The GPUs of a quick build.
+    """
+    tables = {own_objects.key(path): table for path, table in config.tables(backend)}
+    libraries = {own_objects.binding(name): name for name in (None, *config.extensions(backend))}
+    plain = {
+        name: arguments.component(table, only)
+        if isinstance(table, Component)
+        else arguments.binding(table, name_in=name_in[libraries[name]])
+        for name, table in tables.items()
+    }
     own = own_objects.names(config, backend, plain)
-    tables = {BINDING: config.torch or config.tvm_ffi, **parts}
-    calls = {
+    found = {
         name: Call(
             name=name,
             arguments=_in(name, own, plain[name]),
@@ -70,11 +84,21 @@ def of(kernel: Kernel, backend: Backend, *, name_in: tuple[str, ...], only: tupl
             when=arguments.when(name, table, only) if isinstance(table, Component) else {},
         )
         for name, table in tables.items()
-        if table is not None
     }
-    empty = Call(name=BINDING, arguments={}, libraries={})
-    binding = calls.pop(BINDING, empty)
-    return Calls(binding=binding, components=tuple(calls.values()), own_objects=bool(own))
+    return {library: _of_library(config, backend, library, found, own) for library in libraries.values()}
+
+
+def _of_library(
+    config: Config, backend: Backend, name: str | None, found: Mapping[str, Call], own: frozenset[str]
+) -> Calls:
+    binding = own_objects.binding(name)
+    parts = [key for key, part in config.components(backend).items() if part.extension == name]
+    empty = Call(name=binding, arguments={}, libraries={})
+    return Calls(
+        binding=found.get(binding, empty),
+        components=tuple(found[key] for key in parts),
+        own_objects=not own.isdisjoint((binding, *parts)),
+    )
 
 
 def _in(name: str, own: frozenset[str], given: Arguments) -> Mapping[str, str | tuple[arguments.Line, ...]]:

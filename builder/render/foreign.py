@@ -41,6 +41,5 @@ def _arguments(source: ForeignSource) -> Arguments:
 
 
 def _entries(config: Config, backend: Backend) -> Iterator[str]:
-    for table in (config.torch, config.tvm_ffi, *config.components(backend).values()):
-        if table is not None:
-            yield from (*table.src, *table.include)
+    for _, table in config.tables(backend):
+        yield from (*table.src, *table.include)

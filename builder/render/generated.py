@@ -55,14 +55,11 @@ def used(config: Config, backend: Backend) -> tuple[GenerateStep, ...]:
 
 def _read(config: Config, backend: Backend) -> Iterator[str]:
     """Yield the paths that the tables of a backend name, and all outputs below their folders."""
-    for table in (config.torch, config.tvm_ffi, *config.components(backend).values()):
-        if table is not None:
-            yield from (
-                entry.path if isinstance(entry, PlacedEntry) else posixpath.normpath(entry) for entry in table.src
-            )
-            for entry in table.include:
-                start = entry.path if isinstance(entry, PlacedEntry) else posixpath.normpath(entry)
-                yield from (path for path in outputs(config.generate) if start == "." or path.startswith(f"{start}/"))
+    for _, table in config.tables(backend):
+        yield from (entry.path if isinstance(entry, PlacedEntry) else posixpath.normpath(entry) for entry in table.src)
+        for entry in table.include:
+            start = entry.path if isinstance(entry, PlacedEntry) else posixpath.normpath(entry)
+            yield from (path for path in outputs(config.generate) if start == "." or path.startswith(f"{start}/"))
 
 
 def calls(kernel: Kernel, backend: Backend) -> tuple[Arguments, ...]:

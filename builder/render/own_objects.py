@@ -4,21 +4,35 @@ from collections.abc import Iterator, Mapping
 
 from builder.config import Backend, Config
 from builder.config.components import Component
-from builder.config.v5 import Torch, TvmFfi
-from builder.kernel.source_globs import HEADERS
+from builder.config.text import KeyPath
+from builder.kernel.source_globs import HEADERS, SourceTable
 from builder.render.arguments import Arguments
 
 BINDING = "+binding"
 """The name of the binding's objects, which no component can have."""
 
-Table = Torch | TvmFfi | Component
+
+def binding(extension: str | None) -> str:
+    """Return the name of the objects of a binding: that of an extension, or the main one for None."""
+    return BINDING if extension is None else f"{BINDING}.{extension}"
+
+
+def key(path: KeyPath) -> str:
+    """Return the name of the objects of a table: of a component its own, of a binding one that no component has."""
+    match path:
+        case ("kernel", name):
+            return str(name)
+        case ("extension", name):
+            return binding(str(name))
+        case _:
+            return binding(None)
 
 
 def names(config: Config, backend: Backend, arguments: Mapping[str, Arguments]) -> frozenset[str]:
     """Return the components, and `BINDING`, that have objects of their own.
 
     Without any of the keys that only this builder reads, a source of two components is compiled once, with the flags of
-    both, as by the public kernel-builder.
+    both, as by the public kernel-builder; one of two libraries is compiled for each.
 
     Args:
         config: With expanded globs.
@@ -29,28 +43,31 @@ def names(config: Config, backend: Backend, arguments: Mapping[str, Arguments]) 
     found: set[str] = set()
     for group in _groups({name: _sources(table) for name, table in tables.items()}):
         settings = [_settings(tables[name], arguments[name]) for name in group]
-        if any(_has_own_keys(tables[name]) for name in group) and any(each != settings[0] for each in settings):
+        differ = any(_has_own_keys(tables[name]) for name in group) and any(each != settings[0] for each in settings)
+        if differ or len({_library(name, tables[name]) for name in group}) > 1:
             found |= group
     return frozenset(found)
 
 
-def _tables(config: Config, backend: Backend) -> Iterator[tuple[str, Table]]:
-    binding = config.torch or config.tvm_ffi
-    if binding is not None:
-        yield BINDING, binding
-    yield from config.components(backend).items()
+def _tables(config: Config, backend: Backend) -> Iterator[tuple[str, SourceTable]]:
+    return ((key(path), table) for path, table in config.tables(backend))
 
 
-def _sources(table: Table) -> frozenset[str]:
+def _library(name: str, table: SourceTable) -> str:
+    """Return the extension that a table is of; empty for the main library."""
+    return str(table.extension or "") if isinstance(table, Component) else name.removeprefix(BINDING).lstrip(".")
+
+
+def _sources(table: SourceTable) -> frozenset[str]:
     return frozenset(path for path in table.src if not path.endswith((*HEADERS, ".metal")))
 
 
-def _has_own_keys(table: Table) -> bool:
+def _has_own_keys(table: SourceTable) -> bool:
     conditional = isinstance(table, Component) and table.when is not None
     return bool(conditional or table.defines or table.libraries or table.exclude or table.file_flags)
 
 
-def _settings(table: Table, arguments: Arguments) -> object:
+def _settings(table: SourceTable, arguments: Arguments) -> object:
     own = {keyword: values for keyword, values in arguments.items() if keyword not in ("SOURCES", "NAME_IN") and values}
     return own, dict(table.file_flags)
 

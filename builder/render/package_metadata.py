@@ -1,6 +1,7 @@
 """The metadata of a package: metadata.json, which the client reads, and the fields of pyproject.toml."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
@@ -13,7 +14,7 @@ ARCHS = "@KERNEL_ARCHITECTURES@"
 """What CMake replaces by the architectures that it compiled."""
 
 
-def client(config: Config, backend: Backend, *, ops: str, completed: bool) -> str:
+def client(config: Config, backend: Backend, *, ops: str, extensions: Mapping[str, str], completed: bool) -> str:
     """Return metadata.json, or a template of it that is completed by CMake."""
     general = config.general
     table: dict[str, Any] = {
@@ -27,6 +28,8 @@ def client(config: Config, backend: Backend, *, ops: str, completed: bool) -> st
     kernels = [_kernel(kernel) for kernel in config.kernel_depends(backend)]
     if kernels:
         table["kernel-depends"] = kernels
+    if extensions:
+        table["extensions"] = dict(extensions)
     table["backend"] = {"type": str(backend)}
     if not completed:
         return _json(table)

@@ -85,10 +85,7 @@ def defines_module(sources: Iterable[str], files: Mapping[str, bytes]) -> bool:
 
 def directories(config: Config, backend: Backend) -> tuple[str, ...]:
     """Return the folders of a kernel where `#include` looks."""
-    table = config.torch
-    own = () if table is None else table.include
-    components = config.components(backend).values()
-    named = (*own, *(entry for component in components for entry in component.include))
+    named = () if config.torch is None else (entry for _, table in config.tables(backend) for entry in table.include)
     return tuple(dict.fromkeys(("torch-ext", "csrc", *(posixpath.normpath(entry) for entry in named))))
 
 

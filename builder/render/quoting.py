@@ -25,6 +25,7 @@ KEYWORDS = frozenset(
         "DEVICES",
         "DIR",
         "EVERYWHERE",
+        "EXTENSION",
         "FILE_FLAGS",
         "FIND_PACKAGES",
         "FROM",

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 from builder.config import Backend, libraries
-from builder.config.components import Component
 from builder.config.foreign import SourceName, foreign_path
 from builder.config.generated import is_output
 from builder.config.text import KeyPath
-from builder.config.v5 import Torch, TvmFfi
 from builder.errors import Problem
 from builder.kernel import Kernel, source_globs
+from builder.kernel.source_globs import SourceTable
 from builder.kernel.source_set import expand
 from builder.kernel.tree import Tree, is_glob
 from builder.render import definitions, foreign, generated, quoting, unsafe_flags
@@ -46,15 +45,10 @@ def check(kernel: Kernel, tree: Tree, backend: Backend, *, allow_unsafe_flags: b
         raise kernel.source.error(*problems)
 
 
-def _tables(kernel: Kernel, backend: Backend) -> Iterator[tuple[KeyPath, Torch | TvmFfi | Component]]:
+def _tables(kernel: Kernel, backend: Backend) -> Iterator[tuple[KeyPath, SourceTable]]:
     config = kernel.config
-    components = config.components(backend)
-    if config.torch is not None and components:
-        yield ("torch",), config.torch
-    if config.tvm_ffi is not None and components:
-        yield ("tvm-ffi",), config.tvm_ffi
-    for name, component in components.items():
-        yield ("kernel", name), component
+    if config.components(backend):
+        yield from config.tables(backend)
 
 
 def _strings(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[KeyPath, str]]:
@@ -91,7 +85,7 @@ def _files(kernel: Kernel, tree: Tree, entry: str) -> tuple[str, ...]:
     return (entry,) if named else expand(kernel, (entry,), tree=tree)
 
 
-def _flags(path: KeyPath, table: Torch | TvmFfi | Component) -> Iterator[tuple[KeyPath, str]]:
+def _flags(path: KeyPath, table: SourceTable) -> Iterator[tuple[KeyPath, str]]:
     for key in _FLAGS:
         entries = getattr(table, key.replace("-", "_"), ())
         yield from (((*path, key, number), entry) for number, entry in enumerate(entries))

@@ -16,15 +16,23 @@ _DISTRIBUTIONS = {Framework.TORCH: "torch", Framework.TORCH_NOARCH: "torch", Fra
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceFacts:
-    """What the sources of a kernel say of its build."""
+class LibraryFacts:
+    """What the sources of one library say of its build."""
 
-    python: Use | None = None
-    """The line that needs Python's headers."""
     module: bool = False
     """Whether a source defines a module of Python."""
     name_in: tuple[str, ...] | None = ()
     """The sources that are compiled with the name of the ops; None for all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFacts:
+    """What the sources of a kernel say of its build."""
+
+    python: Use | None = None
+    """The line that needs Python's headers, which all libraries then have."""
+    libraries: Mapping[str | None, LibraryFacts]
+    """The facts of the main library, by None, and of the extensions."""
 
 
 def of(
@@ -37,61 +45,103 @@ def of(
     stable_abi = config.stable_abi(backend)
     framework = _DISTRIBUTIONS[config.framework]
     requirement = package_metadata.framework_requirement(config.framework, noarch=noarch, stable_abi=stable_abi)
-    target = f"_{module}_{backend}"
-    ops = f"{target}_{unique_id}"
+    built = () if noarch else tuple(_libraries(config, backend, unique_id=unique_id, found=found, only=only))
     return {
+        **(built[0] if built else _library(config, backend, None, unique_id=unique_id, found=found)),
+        "built": built,
         "at_least": dependencies.at_least("tvm-ffi") if config.framework is Framework.TVM_FFI else None,
         "backend": str(backend),
         "build_requires": [_BACKEND_TOOL] if noarch else [_BACKEND_TOOL, _bounded(config, framework, stable_abi)],
         "built_with": framework if requirement is None else None,
-        "calls": None if noarch else calls.of(kernel, backend, name_in=found.name_in or (), only=only),
         "config": config,
         "dependencies": [*filter(None, [requirement]), *package_metadata.python_depends(config, backend)],
         "each_python": {"HELP": INSTALL} if config.of_each_python(backend) else {},
         "devices": {str(each): each.facts.torch_device for each in Backend if each.facts.torch_device is not None},
         "device_code": not noarch and backend.facts.device_code,
+        "extension_ids": {str(each["extension"]): str(each["ops"]) for each in built[1:]},
+        "features": _features(built),
         "foreign": () if noarch else foreign.calls(config, backend),
         "generate": () if noarch else generated.calls(kernel, backend),
         "headers": () if noarch else header_libraries.of(config, backend),
         "id": unique_id,
         "languages": "" if noarch else _languages(kernel, backend),
-        "library": f"{ops}.so" if python is None else f"{ops}.abi3.so",
         "license": package_metadata.license_field(config.general.license),
         "macos": backend.facts.macos,
         "module": module,
         "name": str(config.general.name),
-        "name_everywhere": found.name_in is None,
         "noarch": noarch,
-        "ops": ops,
         "package": rendered_package(config),
         "py_api": "py3" if python is None else "cp39",
         "python": {} if python is None else _python(python),
-        "python_module": found.module and config.of_each_python(backend),
-        "target": target,
         "title": backend.facts.title,
-        "to_load": () if noarch else libraries.to_load(config.libraries(backend), config.framework),
         "torch_find": _torch_find(backend, stable_abi),
         "urls": package_metadata.urls(config),
         "version": f"{config.general.version}.0.0",
     }
 
 
+def _libraries(
+    config: Config, backend: Backend, *, unique_id: str, found: SourceFacts, only: tuple[str, ...]
+) -> Iterator[dict[str, Any]]:
+    """Yield the values of each library: of the main one, then of the extensions."""
+    name_in = {name: facts.name_in or () for name, facts in found.libraries.items()}
+    for name, own in calls.of(config, backend, name_in=name_in, only=only).items():
+        values = _library(config, backend, name, unique_id=unique_id, found=found)
+        linked = config.of_library(name).libraries(backend)
+        yield {
+            **values,
+            "calls": own,
+            "conditional": _conditional(own, alone=len(found.libraries) == 1),
+            "to_load": libraries.to_load(linked, config.framework),
+        }
+
+
+def _library(
+    config: Config, backend: Backend, name: str | None, *, unique_id: str, found: SourceFacts
+) -> dict[str, Any]:
+    """Return the values of one library, of which those of the main one are the values of every template, too."""
+    facts = found.libraries[name]
+    target = "_" + "_".join(filter(None, (config.general.name.module, name, str(backend))))
+    ops = f"{target}_{unique_id}"
+    return {
+        "calls": None,
+        "extension": name,
+        "library": f"{ops}.so" if found.python is None else f"{ops}.abi3.so",
+        "name_everywhere": facts.name_in is None,
+        "ops": ops,
+        "python_module": facts.module and config.of_each_python(backend),
+        "target": target,
+        "to_load": (),
+    }
+
+
+def _conditional(own: calls.Calls, *, alone: bool) -> arguments.Arguments:
+    """Return the arguments of `kernel_when_any`: with one library alone, it is about every component."""
+    return {} if alone else {"AMONG": tuple((call.name,) for call in own.components)}
+
+
+def _features(built: tuple[Mapping[str, Any], ...]) -> Mapping[str, bool]:
+    """Return which of CMake's functions a library of the project needs."""
+    names = ("own_objects", "has_file_flags", "has_conditions", "may_be_empty", "has_libraries")
+    return {name: any(getattr(each["calls"], name) for each in built) for name in names}
+
+
 def metadata(given: Mapping[str, Any]) -> dict[str, bytes]:
     """Return the client's metadata.json, or what CMake makes it of."""
     text = package_metadata.client(
-        given["config"], Backend(given["backend"]), ops=given["ops"], completed=given["device_code"]
+        given["config"],
+        Backend(given["backend"]),
+        ops=given["ops"],
+        extensions=given["extension_ids"],
+        completed=given["device_code"],
     )
     path = "metadata.json.in" if given["device_code"] else f"{given['package']}/metadata.json"
     return {path: text.encode("utf-8")}
 
 
 def source_lists(kernel: Kernel, backend: Backend) -> Iterator[tuple[str, ...]]:
-    """Yield the sources of the binding and of each component of a backend."""
-    table = kernel.config.torch or kernel.config.tvm_ffi
-    if table is not None:
-        yield table.src
-    for component in kernel.config.components(backend).values():
-        yield component.src
+    """Yield the sources of the bindings and of each component of a backend."""
+    yield from (table.src for _, table in kernel.config.tables(backend))
 
 
 def _python(use: Use) -> arguments.Arguments:

@@ -8,13 +8,13 @@ include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
 #[=======================================================================[.rst:
 Make the library of a kernel that registers operators with PyTorch.
 
-  kernel_torch_extension(<target> OPS <ops> MODULE <module> [NAME_EVERYWHERE] [NAME_IN <file>...]
+  kernel_torch_extension(<target> OPS <ops> MODULE <module> [EXTENSION <name>] [NAME_EVERYWHERE] [NAME_IN <file>...]
     [OBJECTS_OF <name>]
     [SOURCES <file>...] [INCLUDE_DIRS <directory>...] [CXX_FLAGS <flag>...]
   )
 
 ``<ops>`` names the file and the namespace of its operators (``TORCH_EXTENSION_NAME``). It is linked in; only the files of NAME_IN,
-or with NAME_EVERYWHERE all, are compiled with it. The sources are those that bind; components add theirs. To be called after
+or with NAME_EVERYWHERE all, are compiled with it. With EXTENSION, it is one more library of the project. The sources are those that bind; components add theirs. To be called after
 ``kernel_torch_find``.
 #]=======================================================================]
 function(kernel_torch_extension target)
@@ -23,12 +23,16 @@ function(kernel_torch_extension target)
     PARSE_ARGV 1
     arg
     "NAME_EVERYWHERE"
-    "OPS;MODULE;OBJECTS_OF"
+    "OPS;MODULE;EXTENSION;OBJECTS_OF"
     "NAME_IN;SOURCES;INCLUDE_DIRS;CXX_FLAGS"
   )
   set(everywhere)
   if(arg_NAME_EVERYWHERE)
     set(everywhere EVERYWHERE)
+  endif()
+  set(extension)
+  if(DEFINED arg_EXTENSION)
+    set(extension EXTENSION "${arg_EXTENSION}")
   endif()
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -44,7 +48,7 @@ function(kernel_torch_extension target)
   endif()
   kernel_extension("${target}" MODULE "${arg_MODULE}" CXX_STANDARD "${standard}")
   target_compile_definitions("${target}" PRIVATE TORCH_EXTENSION_NAME=KERNEL_OPS)
-  kernel_ops_name("${target}" "${arg_OPS}" ${everywhere} SOURCES ${arg_NAME_IN})
+  kernel_ops_name("${target}" "${arg_OPS}" ${everywhere} ${extension} SOURCES ${arg_NAME_IN})
   target_include_directories("${target}" PRIVATE torch-ext) # registration.h
   target_link_libraries("${target}" PRIVATE kernel::torch)
   kernel_prefix_map("${target}" "${directory}" torch)

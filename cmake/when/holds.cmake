@@ -58,7 +58,7 @@ function(kernel_when_holds out_var)
   endif()
 
   if(NOT unmet)
-    set_property(GLOBAL PROPERTY KERNEL_WHEN_HELD TRUE)
+    set_property(GLOBAL APPEND PROPERTY KERNEL_WHEN_HELD "${arg_NAME}")
     set("${out_var}" TRUE PARENT_SCOPE)
     return()
   endif()

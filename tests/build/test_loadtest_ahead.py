@@ -15,7 +15,7 @@ from builder.build import load, loadtest
 from builder.build.job import LoadTestPackages
 from builder.build.loadtest import process
 from builder.build.loadtest.outcome import LoadState
-from builder.build.loadtest.process import Question
+from builder.build.loadtest.process import LoadedLibrary, Question
 from builder.build.sandbox import SandboxPaths
 from builder.build.standin import Missing
 from builder.run import Processes
@@ -81,7 +81,7 @@ def test_it_is_the_waiting_process_that_tells(setup):
     has = setup()
     with loadtest.ahead(has) as waiting:
         install(has.package, "", FINE)
-        found = waiting.ask(Question(library=has.package / f"{OPS}.so", ops=OPS, key="CPU"))
+        found = waiting.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=has.package / f"{OPS}.so"),), key="CPU"))
     assert found is not None
     assert (found.library, found.failure, found.died) == (None, None, None)
 
@@ -90,7 +90,7 @@ def test_a_package_that_the_framework_would_have_imported_is_loaded_by_a_fresh_p
     has = setup("typing_extensions")
     with loadtest.ahead(has) as waiting:
         install(has.package, "raise RuntimeError('in the way')\n", FINE)
-        assert waiting.ask(Question(library=None, ops=OPS, key="CPU")) is None
+        assert waiting.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=None),), key="CPU")) is None
     with loadtest.ahead(has) as waiting:
         found = loadtest.load(has, ops=OPS, waiting=waiting)
     assert found == loadtest.load(has, ops=OPS)
@@ -128,7 +128,7 @@ def test_a_process_that_waits_ends_where_all_of_the_build_is_told_to(setup):
         canceller = threading.Thread(target=processes.cancel)
         canceller.start()
         began = time.monotonic()
-        assert waiting.ask(Question(library=None, ops=OPS, key="CPU")) is None
+        assert waiting.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=None),), key="CPU")) is None
         assert time.monotonic() - began < 30
         canceller.join()
 

@@ -4,7 +4,7 @@ An import alone proves nothing: a library built for another torch can be importe
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from builder.build.loadtest import symbols
 from builder.build.loadtest.devices import asks_for_a_device, lacks_a_driver
 from builder.build.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
 from builder.build.loadtest.packages import remedy as remedy_for
-from builder.build.loadtest.process import Ahead, Found, Question, Setup, ahead, ask, keep_bytecode
+from builder.build.loadtest.process import Ahead, Found, LoadedLibrary, Question, Setup, ahead, ask, keep_bytecode
 from builder.matrix import Cell
 
 __all__ = [
@@ -39,6 +39,8 @@ class _Asked:
 
     setup: Setup
     ops: str
+    extensions: Mapping[str, str] = field(default_factory=dict)
+    """The op namespaces of extensions, by their names."""
 
     @property
     def package(self) -> Path:
@@ -56,10 +58,15 @@ class _Asked:
         return self.setup.packages
 
     def question(self, *, stand_in: bool = False) -> Question:
-        """Return what the process is asked; the name of the library says what it uses of Python."""
-        files = (self.package / f"{self.ops}.so", *sorted(self.package.glob(f"{self.ops}.*.so")))
-        library = next((path for path in files if path.is_file()), None)
-        return Question(library=library, ops=self.ops, key=self.key, stand_in=stand_in)
+        """Return what the process is asked."""
+        named: list[tuple[str | None, str]] = [(None, self.ops), *self.extensions.items()]
+        libraries = (LoadedLibrary(ops=ops, file=self._file(ops), extension=extension) for extension, ops in named)
+        return Question(libraries=tuple(libraries), key=self.key, stand_in=stand_in)
+
+    def _file(self, ops: str) -> Path | None:
+        """Return the library of a namespace; the rest of its name says what it uses of Python."""
+        files = (self.package / f"{ops}.so", *sorted(self.package.glob(f"{ops}.*.so")))
+        return next((path for path in files if path.is_file()), None)
 
     @property
     def key(self) -> str:
@@ -67,26 +74,29 @@ class _Asked:
         return self.cell.backend.facts.dispatch_key
 
 
-def load(setup: Setup, *, ops: str, waiting: Ahead | None = None) -> LoadTest:
-    """Load the library of a package by itself, import the package, and look its ops up.
+def load(
+    setup: Setup, *, ops: str, extensions: Mapping[str, str] | None = None, waiting: Ahead | None = None
+) -> LoadTest:
+    """Load each library of a package by itself, import the package, and look its ops up.
 
     Args:
         setup: The package, and what its process has.
         ops: The op namespace of the wheel.
+        extensions: Those of its extensions, by their names.
         waiting: A process with the same setup that has imported the framework already.
     """
-    asked = _Asked(setup=setup, ops=ops)
+    asked = _Asked(setup=setup, ops=ops, extensions=extensions or {})
     question = asked.question()
     found = None if waiting is None else waiting.ask(question)
     return _judge(asked, found or ask(setup, question)).with_packages(asked.packages.names)
 
 
-def check_imports(setup: Setup, *, ops: str) -> LoadTest | None:
+def check_imports(setup: Setup, *, ops: str, extensions: Mapping[str, str] | None = None) -> LoadTest | None:
     """Import the sources of a package before its library exists; return a failure that compiling will not repair.
 
     Only a missing, undeclared module counts: the stand-in for the library may be the cause of anything else.
     """
-    asked = _Asked(setup=setup, ops=ops)
+    asked = _Asked(setup=setup, ops=ops, extensions=extensions or {})
     found = ask(setup, asked.question(stand_in=not setup.cell.noarch))
     if found.failure is None or found.failure["used-stand-in"]:
         return None
@@ -168,29 +178,48 @@ def _judge_missing(asked: _Asked, found: Found, missing: str) -> LoadTest:
 
 def _judge_ops(asked: _Asked, found: Found) -> LoadTest:
     """Judge a package that was imported by the ops that are there."""
-    module, ops = asked.package.name, found.ops
-    if asked.cell.noarch:
-        return LoadTest(outcome=LoadState.LOADED, ops=ops)
-    if not ops:
-        if found.library is not None:
+    if not asked.cell.noarch:
+        if found.library is not None and (asked.extensions or not found.ops):
             return _judge_library(asked, found, found.library)
+        for table, own in {"torch": asked.ops, **_tables(asked.extensions)}.items():
+            refused = _judge_library_ops(asked, found, table, own)
+            if refused is not None:
+                return refused
+    return LoadTest(outcome=LoadState.LOADED, ops=found.ops)
+
+
+def _tables(extensions: Mapping[str, str]) -> dict[str, str]:
+    return {f"extension.{name}": ops for name, ops in extensions.items()}
+
+
+def _judge_library_ops(asked: _Asked, found: Found, table: str, own: str) -> LoadTest | None:
+    """Refuse a library that has no op, or none that can be called; `own` is its namespace."""
+    # A kernel of one library has no others: that of tvm-ffi is its only op.
+    ops = {
+        name: keys
+        for name, keys in found.ops.items()
+        if not asked.extensions or name.startswith((f"{own}::", f"{own}."))
+    }
+    module = asked.package.name
+    if not ops:
         return LoadTest(
             outcome=LoadState.BROKEN,
-            reason=f"the built {module} imports and registers no op in '{asked.ops}'",
-            help="register the ops with TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) in a file of torch.src"
+            ops=found.ops,
+            reason=f"the built {module} imports and registers no op in '{own}'",
+            help=f"register the ops with TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) in a file of {table}.src"
             + (
                 "" if asked.cell.python is None else ", or define functions in PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)"
             ),
         )
     without = sorted(name for name, keys in ops.items() if not keys)
-    if len(without) == len(ops):
-        return LoadTest(
-            outcome=LoadState.BROKEN,
-            ops=ops,
-            reason=f"no op of {module} has a kernel for {asked.key}: {', '.join(without)}",
-            help=f"register them with TORCH_LIBRARY_IMPL_EXPAND(TORCH_EXTENSION_NAME, {asked.key}, ops)",
-        )
-    return LoadTest(outcome=LoadState.LOADED, ops=ops)
+    if len(without) < len(ops):
+        return None
+    return LoadTest(
+        outcome=LoadState.BROKEN,
+        ops=found.ops,
+        reason=f"no op of {module} has a kernel for {asked.key}: {', '.join(without)}",
+        help=f"register them with TORCH_LIBRARY_IMPL_EXPAND(TORCH_EXTENSION_NAME, {asked.key}, ops)",
+    )
 
 
 def _placeless(asked: _Asked, text: str) -> str:

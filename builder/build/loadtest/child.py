@@ -15,6 +15,7 @@ import site
 import sys
 import traceback
 import types
+from collections.abc import Callable
 from typing import Any
 
 Asked = dict[str, Any]
@@ -33,10 +34,12 @@ def main() -> None:
         if asked["stand-in"]:
             _stand_in(asked)
         else:
-            _load_library(asked, found)
+            _load_libraries(asked, found)
         importlib.import_module(asked["module"])
-        if (asked["framework"] == "tvm-ffi" or asked["of-one-python"]) and not asked["stand-in"]:
-            importlib.import_module(asked["module"] + "._ops")  # a package may import it at its first call
+        main, *extensions = asked["libraries"]
+        early = asked["framework"] == "tvm-ffi" or asked["of-one-python"]
+        for library in [] if asked["stand-in"] else [*([main] if early else []), *extensions]:
+            importlib.import_module(asked["module"] + "." + library["module"])  # a package may import it at a call
     except BaseException as error:  # noqa: BLE001  whatever a kernel raises is what there is to tell
         found["failure"] = _failure(asked, error)
     if not asked["stand-in"]:
@@ -75,25 +78,29 @@ def _framework(asked: Asked) -> str:
     return "tvm_ffi" if asked["framework"] == "tvm-ffi" else "torch"
 
 
-def _load_library(asked: Asked, found: Found) -> None:
-    """Load the library by itself: a package may hide what the loader says, or load it only at the first call."""
-    if asked["library"] is None:
-        return
-    try:
-        importlib.import_module(_framework(asked))
-        ctypes.CDLL(asked["library"])  # what torch does, without its own words around those of the loader
-    except (ImportError, OSError) as error:
-        found["library"] = str(error)
+def _load_libraries(asked: Asked, found: Found) -> None:
+    """Load each library by itself: a package may hide what the loader says, or load it only at the first call."""
+    for library in asked["libraries"]:
+        if library["file"] is None or found["library"] is not None:
+            continue
+        try:
+            importlib.import_module(_framework(asked))
+            ctypes.CDLL(library["file"])  # what torch does, without its own words around those of the loader
+        except (ImportError, OSError) as error:
+            found["library"] = str(error)
 
 
 def _stand_in(asked: Asked) -> None:
-    """Put a module in the place of the generated one, whose library is not there yet."""
-    name = asked["module"] + "._ops"
-    module = types.ModuleType(name)
-    vars(module).update(
-        ops=_Anything(), module=_Anything(), add_op_namespace_prefix=lambda op_name: f"{asked['ops']}::{op_name}"
-    )
-    sys.modules[name] = module
+    """Put modules in the place of the generated ones, whose libraries are not there yet."""
+    for library in asked["libraries"]:
+        name = asked["module"] + "." + library["module"]
+        module = types.ModuleType(name)
+        vars(module).update(ops=_Anything(), module=_Anything(), add_op_namespace_prefix=_prefix(library["ops"]))
+        sys.modules[name] = module
+
+
+def _prefix(ops: str) -> Callable[[str], str]:
+    return lambda op_name: f"{ops}::{op_name}"
 
 
 class _Anything:
@@ -124,10 +131,11 @@ def _ops(asked: Asked) -> dict[str, list[str]]:
     torch = sys.modules.get("torch")
     if asked["framework"] == "tvm-ffi":
         loaded = getattr(sys.modules.get(asked["module"] + "._ops"), "ops", None)
-        return {} if loaded is None else {asked["ops"]: [type(loaded).__name__]}
+        return {} if loaded is None else {asked["libraries"][0]["ops"]: [type(loaded).__name__]}
     if torch is None or not hasattr(torch, "_C"):
         return {}
-    own = asked["ops"] + "::" if asked["framework"] == "torch" else "_" + asked["module"] + "_"
+    compiled = tuple(library["ops"] + "::" for library in asked["libraries"])
+    own = compiled if asked["framework"] == "torch" else "_" + asked["module"] + "_"
     names = sorted(name for name in torch._C._dispatch_get_all_op_names() if name.startswith(own))  # noqa: SLF001
     functions = _functions(asked)
     has = torch._C._dispatch_has_kernel_for_dispatch_key  # noqa: SLF001  the only place that knows
@@ -136,11 +144,13 @@ def _ops(asked: Asked) -> dict[str, list[str]]:
 
 
 def _functions(asked: Asked) -> dict[str, list[str]]:
-    """Return what the module of a library for one Python has, which may be functions and classes in place of ops."""
-    module = sys.modules.get(asked["module"] + "." + asked["ops"])
-    if module is None or not asked["of-one-python"]:
-        return {}
-    return {asked["ops"] + "." + name: ["Python"] for name in sorted(vars(module)) if not name.startswith("__")}
+    """Return what the modules of libraries for one Python have, which may be functions and classes in place of ops."""
+    found = {}
+    for library in asked["libraries"] if asked["of-one-python"] else ():
+        module = sys.modules.get(asked["module"] + "." + library["ops"])
+        names = () if module is None else sorted(vars(module))
+        found.update({library["ops"] + "." + name: ["Python"] for name in names if not name.startswith("__")})
+    return found
 
 
 def _failure(asked: Asked, failed: BaseException) -> Found:

@@ -27,7 +27,7 @@ class Found:
     """What the process that imported a package reported, or how it ended before it did."""
 
     library: str | None = None
-    """The loader's message, if it refused the library."""
+    """The loader's message, if it refused a library."""
     failure: Mapping[str, Any] | None = None
     """The exception of the import, and those that caused it."""
     ops: Mapping[str, tuple[str, ...]]
@@ -58,19 +58,34 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What the process is asked of a package."""
+class LoadedLibrary:
+    """A library of a package: its namespace of ops, and its file, where it is there."""
 
-    library: Path | None
     ops: str
-    key: str
-    stand_in: bool = False
-    """Whether something stands in for the library, which is not there yet."""
+    file: Path | None
+    extension: str | None = None
+    """The name of the extension; None for the main library."""
 
     def to_json(self) -> dict[str, Any]:
         """Spell it for the process."""
-        library = None if self.library is None else str(self.library)
-        return {"library": library, "ops": self.ops, "key": self.key, "stand-in": self.stand_in}
+        module = "_ops" if self.extension is None else f"_ops_{self.extension}"
+        return {"ops": self.ops, "file": None if self.file is None else str(self.file), "module": module}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What the process is asked of a package."""
+
+    libraries: tuple[LoadedLibrary, ...]
+    """The main library, and those of extensions."""
+    key: str
+    stand_in: bool = False
+    """Whether something stands in for the libraries, which are not there yet."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Spell it for the process."""
+        libraries = [library.to_json() for library in self.libraries]
+        return {"libraries": libraries, "key": self.key, "stand-in": self.stand_in}
 
 
 def ask(setup: Setup, question: Question) -> Found:

@@ -142,6 +142,7 @@ def _settings(config: Config, backend: Backend) -> Config:
         general=replace(config.general, backends=(backend,)),
         torch=torch,
         kernel={name: part for name, part in config.kernel.items() if part.backend is backend},
+        extension={name: config.extension[name] for name in config.extensions(backend)},
         matrix=matrix,
     )
 

@@ -38,10 +38,10 @@ class Costs:
 
     def _estimate(self, cell: Cell, absent: tuple[str, ...]) -> float:
         table = data()["cost"][_interface(cell)]
-        binding = self.config.torch or self.config.tvm_ffi
-        parts = self.config.components(cell.backend).items()
-        sources = [*(() if binding is None else binding.src)]
-        sources += [source for name, part in parts if name not in absent for source in part.src]
+        tables = self.config.tables(cell.backend)
+        sources = [
+            source for path, part in tables if path[-1] not in absent or path[0] != "kernel" for source in part.src
+        ]
         device = table.get(cell.backend.value, table["host"])
         return sum(_units(source, host=table["host"], device=device) for source in sources)
 
