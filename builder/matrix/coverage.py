@@ -119,12 +119,15 @@ def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:
 
 
 def _require_components(config: Config, cell: Cell, only: tuple[str, ...]) -> None:
+    if cell.noarch:
+        return
+    for name in (None, *config.extensions(cell.backend)):
+        _require_library(config.of_library(name), cell, only)
+
+
+def _require_library(config: Config, cell: Cell, only: tuple[str, ...]) -> None:
     left = absent(config, cell, only)
-    if (
-        not cell.noarch
-        and len(left) == len(config.components(cell.backend))
-        and any(one.rule == "when" for one in left)
-    ):
+    if len(left) == len(config.components(cell.backend)) and any(one.rule == "when" for one in left):
         raise BuilderError(
             f"{cell.variant}: {'; '.join(one.message for one in left)}",
             help="nothing is left to compile: widen the 'when' of a component, or build another cell",

@@ -234,13 +234,21 @@ def _toolkits(request: BackendRequest, row: Row) -> Exclusion | None:
 
 
 def _when(request: BackendRequest, row: Row) -> Exclusion | None:
-    """Leave out a row in which no component would be compiled; `cuda-minver` alone never does so."""
+    """Leave out a row in which no component of some library would be compiled; `cuda-minver` alone never does so."""
     if request.noarch:
         return None
+    config = request.config
+    libraries = (None, *config.extensions(row.backend))
+    found = (_empty(config.of_library(name), name, row) for name in libraries)
+    return next(filter(None, found), None)
+
+
+def _empty(config: Config, extension: str | None, row: Row) -> Exclusion | None:
+    """Judge the row by the components of a library."""
     toolkit = None if row.toolkit is None else minor(row.toolkit)
     place = Place(toolkit=toolkit, torch=row.torch, system=row.system)
     reasons = {}
-    for name, part in request.config.components(row.backend).items():
+    for name, part in config.components(row.backend).items():
         minver: Version | None = getattr(part, "cuda_minver", None)
         why = unmet(part, place)
         if why is not None:
@@ -251,9 +259,10 @@ def _when(request: BackendRequest, row: Row) -> Exclusion | None:
         return None
     first, why = next(iter(reasons.items()))
     said = "; ".join(f"{name}: {each.message}" for name, each in reasons.items())
+    of = "" if extension is None else f" of the extension '{extension}'"
     return Exclusion(
         rule="when",
-        message=f"every component is left out: {said}",
+        message=f"every component{of} is left out: {said}",
         key=("kernel", first, "when", why.key),
         remedy="widen the 'when' of a component",
     )

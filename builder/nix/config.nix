@@ -4,6 +4,9 @@
 _:
 let
   inherit (builtins)
+    any
+    attrNames
+    filter
     fromTOML
     isString
     listToAttrs
@@ -82,6 +85,20 @@ in
       "torch-noarch"
     else
       "tvm-ffi";
+
+  /**
+    The tables of the extensions that some components belong to.
+
+    # Type
+    extensionsOf :: Config -> [ Component ] -> [ Extension ]
+  */
+  extensionsOf =
+    config: parts:
+    let
+      extensions = config.extension or { };
+      isUsed = name: any (part: part.extension or null == name) parts;
+    in
+    map (name: extensions.${name}) (filter isUsed (attrNames extensions));
 
   /**
     The Python module of the kernel.

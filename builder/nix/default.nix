@@ -12,7 +12,7 @@ let
   matrix = import ./matrix.nix { inherit util config; };
   pins = import ./pins.nix { inherit util; };
   headers = import ./headers.nix { inherit util; };
-  foreign = import ./foreign.nix { inherit util; };
+  foreign = import ./foreign.nix { inherit util config; };
   sources = import ./sources.nix { inherit util config glob; };
   loadTestPackages = import ./load-test-packages.nix { inherit util sources; };
   objects = import ./objects.nix { inherit util sources; };

@@ -2,7 +2,7 @@
   The foreign sources of a kernel: a commit as its tree, an archive as it is published. The rules are those of
   `builder/render/foreign.py`; a build unpacks archives.
 */
-{ util }:
+{ util, config }:
 let
   inherit (builtins)
     any
@@ -20,6 +20,7 @@ let
         (kernel.torch or { })
         (kernel.tvm-ffi or { })
       ]
+      ++ config.extensionsOf kernel parts
       ++ parts;
     in
     concatMap (table: (table.src or [ ]) ++ (table.include or [ ])) tables;

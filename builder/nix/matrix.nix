@@ -11,6 +11,7 @@ let
     elem
     elemAt
     filter
+    groupBy
     foldl'
     fromTOML
     isString
@@ -103,13 +104,14 @@ let
     && (!(when ? torch) || inRange when.torch row.torch)
     && (!(when ? system) || elem row.system systems);
 
-  # Whether conditions leave no component of a row; `cuda-minver` alone never does so.
+  # Whether conditions leave no component of a library in a row; `cuda-minver` alone never does so.
   isEmpty =
     row: parts:
     let
       tooOld = part: part ? cuda-minver && row.toolkit != null && older (minor row.toolkit) part.cuda-minver;
+      isLeftOut = own: any (part: !(holds row part)) own && all (part: tooOld part || !(holds row part)) own;
     in
-    any (part: !(holds row part)) parts && all (part: tooOld part || !(holds row part)) parts;
+    any isLeftOut (attrValues (groupBy (part: part.extension or "") parts));
 
   /**
     Whether a row can give the kernel a cell at all.

@@ -115,14 +115,18 @@ let
       link = any isLink (genList (index: index) (length parts));
     };
 
-  # The tables of components of one kind, and those of the binding.
+  # The tables of components of one kind, and those of the bindings.
   tables =
     kernel: wanted:
+    let
+      parts = filter wanted (attrValues (kernel.kernel or { }));
+    in
     [
       (kernel.torch or { })
       (kernel.tvm-ffi or { })
     ]
-    ++ filter wanted (attrValues (kernel.kernel or { }));
+    ++ config.extensionsOf kernel parts
+    ++ parts;
 
   # The sources of a table, without what its `exclude` names.
   sourcesOf =

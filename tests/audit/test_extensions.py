@@ -29,7 +29,7 @@ BOTH = (library(MAIN), library(MORE))
 def found(*libraries, extensions=SAID, files=FILES):
     texts = {f"demo/{name}": text.encode() for name, text in files.items()}
     texts["demo/metadata.json"] = json.dumps({"id": MAIN, "extensions": extensions}).encode()
-    names = (*texts, *(each.name for each in libraries))
+    names = ("demo/__init__.py", *texts, *(each.name for each in libraries))
     subject = Subject(
         name="demo",
         version="1",

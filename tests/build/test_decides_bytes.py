@@ -112,6 +112,13 @@ backend = "cuda"
 depends = ["torch"]
 src = ["rare.cu"]
 when = { torch = ">=2.11" }
+[kernel.more]
+backend = "cuda"
+depends = ["torch"]
+src = ["rare.cu"]
+extension = "more"
+[extension.more]
+src = []
 [sources.fmt]
 git = "https://example.org/fmt"
 rev = "0123456789abcdef0123456789abcdef01234567"
