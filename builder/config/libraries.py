@@ -25,6 +25,7 @@ class LibraryFacts:
     soname: str | None = None
     driver: bool = False
     wheels: Mapping[str, str] = field(default_factory=dict)
+    part: str | None = None
     torch: str | None = None
 
     def is_for(self, backend: Backend) -> bool:
@@ -83,6 +84,11 @@ def requirements(names: Iterable[LibraryName], framework: Framework, toolkit: st
     found = [name.facts for name in names]
     needed = [facts for facts in found if not (framework is Framework.TORCH and facts.torch is not None)]
     return tuple(dict.fromkeys(facts.wheels[major] for facts in needed if major in facts.wheels))
+
+
+def parts(names: Iterable[LibraryName]) -> tuple[str, ...]:
+    """Return the parts of the pin file that bring libraries into the environment of a build."""
+    return tuple(dict.fromkeys(name.facts.part for name in names if name.facts.part is not None))
 
 
 def distributions(file: str) -> frozenset[str]:

@@ -15,7 +15,7 @@ from builder.build.record import BuildRecord
 from builder.build.sandbox import contents
 from builder.build.spec import BuildSpec, InstalledPackages, PinnedPackages
 from builder.config import Backend, LoadTestRule
-from builder.engine import current_environment
+from builder.engine import current_environment, environment_wheels
 from builder.engine.options import Options
 from builder.environment import indexes, interpreters, pinned
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
@@ -174,9 +174,13 @@ class Preparer:
             search=lambda tag: interpreters.find(tag, finders=places, processes=self.processes),
             only=cell.python,
         )
-        wanted = self.known.environment(replace(requirement, python=found.tag))
-        headers = header_folders.wheels(self.kernel.config, cell.backend, environ=self.options.environ)
-        wanted = replace(wanted, wheels=tuple(sorted((*wanted.wheels, *headers), key=lambda wheel: wheel.name)))
+        wanted = environment_wheels.of(
+            self.known,
+            replace(requirement, python=found.tag),
+            self.kernel.config,
+            cell.backend,
+            environ=self.options.environ,
+        )
         return self._packages(wanted), found.path
 
     def _packages(self, wanted: pins.PinSet) -> PinnedPackages:

@@ -6,6 +6,7 @@
   matrix,
   pins,
   headers,
+  libraries,
   foreign,
   sources,
   loadTestPackages,
@@ -149,7 +150,11 @@ let
       need = pins.need cell;
       tag = head (environment.pythons set pins need);
       headerWheels = if kernel == null then [ ] else headers.wheelsOf kernel cell.backend;
-      wheels = sort (left: right: left.name < right.name) (pins.environment need tag ++ headerWheels);
+      linked = if kernel == null then [ ] else libraries.partsOf kernel cell.backend;
+      base = pins.environment need tag;
+      wheels = sort (left: right: left.name < right.name) (
+        base ++ headerWheels ++ pins.additional need tag linked base
+      );
     in
     {
       inherit tag wheels;
@@ -182,7 +187,7 @@ let
         (options.load-test or null)
         (kernel.build.load-test or null)
       ];
-      wheels = if rule == "skip" then [ ] else loadTestPackages.wheels pins need tag (loadTestPackages.parts root kernel cell) base;
+      wheels = if rule == "skip" then [ ] else pins.additional need tag (loadTestPackages.parts root kernel cell) base;
     in
     if wheels == [ ] then
       null

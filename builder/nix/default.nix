@@ -12,6 +12,7 @@ let
   matrix = import ./matrix.nix { inherit util config; };
   pins = import ./pins.nix { inherit util; };
   headers = import ./headers.nix { inherit util; };
+  libraries = import ./libraries.nix { inherit util config; };
   foreign = import ./foreign.nix { inherit util config; };
   sources = import ./sources.nix { inherit util config glob; };
   loadTestPackages = import ./load-test-packages.nix { inherit util sources; };
@@ -24,6 +25,7 @@ let
       matrix
       pins
       headers
+      libraries
       foreign
       sources
       loadTestPackages
@@ -63,6 +65,7 @@ in
     matrix
     pins
     headers
+    libraries
     foreign
     sources
     loadTestPackages

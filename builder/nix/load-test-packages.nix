@@ -8,7 +8,6 @@ let
     any
     attrNames
     attrValues
-    concatMap
     elem
     filter
     foldl'
@@ -58,24 +57,4 @@ in
         ++ (if cell.framework == "tvm-ffi" then [ ] else brought root kernel cell.backend)
       )
     );
-
-  /**
-    The wheels of parts that an environment lacks, sorted by name.
-
-    # Type
-    wheels :: Pins -> Need -> String -> [ String ] -> [ Wheel ] -> [ Wheel ]
-  */
-  wheels =
-    pins: need: tag: parts: base:
-    let
-      have = map (wheel: wheel.name) base;
-      found = concatMap (pins.part (need // { python = tag; })) parts;
-      named = builtins.listToAttrs (
-        map (wheel: {
-          inherit (wheel) name;
-          value = wheel;
-        }) (util.reverse found)
-      );
-    in
-    filter (wheel: !(elem wheel.name have)) (attrValues named);
 }

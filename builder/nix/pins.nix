@@ -6,6 +6,7 @@ let
   inherit (builtins)
     all
     attrNames
+    attrValues
     concatMap
     elem
     elemAt
@@ -22,7 +23,7 @@ let
     sort
     split
     ;
-  inherit (util) findFirst unique;
+  inherit (util) findFirst reverse unique;
 
   table = fromTOML (readFile ../data/pins.toml);
 
@@ -92,6 +93,14 @@ let
       found = map (ofReference need) recipe;
     in
     if all (files: files != null) found then unique (concatMap (files: files) found) else null;
+
+  # The wheels of one part; none where it is not pinned.
+  ofPart =
+    need: name:
+    let
+      files = ofReference need name;
+    in
+    if files == null then [ ] else map (file: wheels.${file}) files;
 in
 {
   inherit (table) pythons;
@@ -117,17 +126,24 @@ in
     // (if cell ? python then { only = cell.python; } else { });
 
   /**
-    The wheels of one part; none where it is not pinned.
+    The wheels of parts that an environment lacks, as far as they are pinned, sorted by name.
 
     # Type
-    part :: Need -> String -> [ Wheel ]
+    additional :: Need -> String -> [ String ] -> [ Wheel ] -> [ Wheel ]
   */
-  part =
-    need: name:
+  additional =
+    need: python: parts: base:
     let
-      files = ofReference need name;
+      have = map (wheel: wheel.name) base;
+      found = concatMap (ofPart (need // { inherit python; })) parts;
+      named = listToAttrs (
+        map (wheel: {
+          inherit (wheel) name;
+          value = wheel;
+        }) (reverse found)
+      );
     in
-    if files == null then [ ] else map (file: wheels.${file}) files;
+    filter (wheel: !(elem wheel.name have)) (attrValues named);
 
   /**
     The wheels of an environment, sorted by name; null where a part is not pinned.

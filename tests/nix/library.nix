@@ -92,10 +92,25 @@ in
             if base == null then
               null
             else
-              map (wheel: wheel.file) (loadTestPackages.wheels pins need given.python parts base);
+              map (wheel: wheel.file) (pins.additional need given.python parts base);
         };
     in
     map of given.cells;
+
+  linked =
+    let
+      kernel = config.load (/. + given.kernel);
+    in
+    map (
+      cell:
+      let
+        found = library.cells.environment host kernel cell;
+      in
+      {
+        inherit (found) tag;
+        files = map (wheel: wheel.file) found.wheels;
+      }
+    ) given.cells;
 
   loaded = config.load (/. + given.kernel);
 

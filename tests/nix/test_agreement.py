@@ -13,6 +13,7 @@ from builder.build.loadtest import packages
 from builder.build.spec import BuildOptions, BuildSpec
 from builder.config import LoadTestRule, parse
 from builder.config.text import Source
+from builder.engine import environment_wheels
 from builder.matrix import SETS, rows, select
 from builder.wheel.options import WheelOptions
 from tests import needs
@@ -154,6 +155,34 @@ python-depends = ["nvidia-cutlass-dsl"]
 [{framework}]
 src = ["binding.cpp"]
 """
+
+
+OF_HOST = "cp311"
+"""The Python of the machine's own tools, as `host.toml` has it."""
+
+
+@pytest.mark.parametrize("framework", ["torch", "tvm-ffi"])
+def test_the_libraries_that_a_kernel_is_linked_to_are_in_the_environment_of_both_engines(tmp_path, framework):
+    text = f'{STRANGER.format(framework=framework)}libraries = ["curand", "dl"]\n'
+    parts = {"cpu": "", "cuda": 'libraries = ["nvrtc", "cublasLt"]'}
+    for backend, line in parts.items():
+        text += f'\n[kernel.{backend}]\nbackend = "{backend}"\ndepends = []\nsrc = ["a.cpp"]\n{line}\n'
+    (tmp_path / "build.toml").write_text(text)
+    config = kernel.load(tmp_path).config
+    cells = [
+        cell
+        for cell in select(config, rows(), unbundled=True)
+        if cell.system == "x86_64-linux" and OF_HOST in KNOWN.pinned_pythons(pins.Requirement.of(cell, OF_HOST))
+    ]
+    given = library("linked", kernel=str(tmp_path), cells=[as_nix_has_it(cell) for cell in cells])
+    named = {}
+    for cell, found in zip(cells, given, strict=True):
+        requirement = pins.Requirement.of(cell, found["tag"])
+        wanted = environment_wheels.of(KNOWN, requirement, config, cell.backend, environ={})
+        assert found["files"] == [wheel.file for wheel in wanted.wheels]
+        named[cell.compute] = " ".join(found["files"])
+    assert "nvidia" not in named["cpu"]
+    assert all(f"nvidia_{name}-" in named["cu130"] for name in ("cublas", "cuda_nvrtc", "curand"))
 
 
 @pytest.mark.parametrize("framework", ["torch", "torch-noarch", "tvm-ffi"])

@@ -1,0 +1,66 @@
+"""A kernel is built and loaded that is linked to parts of the CUDA toolkit which few kernels need; needs the pins."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+
+CLASSIC = ROOT / "tests/data/kernels/classic"
+VARIANT = "torch213-cxx11-cu130-x86_64-linux"
+LIBRARIES = ("nvrtc", "curand", "cufft", "nvjpeg", "cublasLt")
+BINDING = """
+#include <cublasLt.h>
+#include <cufft.h>
+#include <curand.h>
+#include <nvjpeg.h>
+#include <nvrtc.h>
+
+extern "C" __attribute__((visibility("default"))) int versions() {
+  int major = 0, minor = 0, random = 0, fourier = 0;
+  nvjpegHandle_t images = nullptr;
+  return nvrtcVersion(&major, &minor) + curandGetVersion(&random) + cufftGetVersion(&fourier)
+         + nvjpegDestroy(images) + static_cast<int>(cublasLtGetVersion());
+}
+"""
+
+pytestmark = [
+    pytest.mark.network,
+    pytest.mark.slow,
+    pytest.mark.cmake,
+    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+]
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    """A store that the tests of a run share: environments are made once."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
+
+
+def test_a_kernel_is_built_with_the_parts_of_the_toolkit_that_it_is_linked_to(tmp_path, store):
+    kernel = Path(shutil.copytree(CLASSIC, tmp_path / "classic"))
+    config = kernel / "build.toml"
+    config.write_text(config.read_text().replace("[torch]\n", f"[torch]\nlibraries = {json.dumps(LIBRARIES)}\n"))
+    with (kernel / "torch-ext/torch_binding.cpp").open("a") as binding:
+        binding.write(BINDING)
+    done = subprocess.run(
+        [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT, "--json"],
+        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (result,) = json.loads(done.stdout)
+    with zipfile.ZipFile(result["wheel"]) as wheel:
+        library = next(wheel.read(name) for name in wheel.namelist() if name.endswith(".so"))
+    assert all(f"lib{name}.so.".encode() in library for name in LIBRARIES)
