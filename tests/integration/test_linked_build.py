@@ -61,6 +61,6 @@ def test_a_kernel_is_built_with_the_parts_of_the_toolkit_that_it_is_linked_to(tm
     )
     assert done.returncode == 0, done.stderr
     (result,) = json.loads(done.stdout)
-    with zipfile.ZipFile(result["wheel"]) as wheel:
+    with zipfile.ZipFile(tmp_path / result["wheel"]) as wheel:
         library = next(wheel.read(name) for name in wheel.namelist() if name.endswith(".so"))
     assert all(f"lib{name}.so.".encode() in library for name in LIBRARIES)
