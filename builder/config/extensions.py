@@ -28,7 +28,7 @@ class ExtensionName(Text):
 class Extension:
     """How one more library of the wheel binds to PyTorch."""
 
-    src: tuple[ProjectPath, ...]
+    src: tuple[ProjectPath, ...] = ()
     """Sources and headers of the binding, relative to the project root; an entry may be a glob."""
     exclude: tuple[ProjectPath, ...] = ()
     """Files and globs that are taken out of `src`, relative to the project root."""

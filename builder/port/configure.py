@@ -150,6 +150,5 @@ def _headers(kernel: Kernel, backend: Backend, scratch: Path) -> dict[str, str]:
 
 def _named(kernel: Kernel, source: str) -> Iterator[str]:
     """Yield the files of a foreign source that `src` lists."""
-    tables = [table for table in (kernel.config.torch, *kernel.config.kernel.values()) if table is not None]
-    for table in tables:
+    for _, table in kernel.config.tables():
         yield from (entry.partition(":")[2] for entry in table.src if entry.startswith(f"{source}:"))

@@ -67,19 +67,62 @@ _Way = tuple[FlagKeys, tuple[str, ...], tuple[str, ...] | None]
 def compiled(recording: Recording, parts: Iterable[Part]) -> Compiled:
     """Return what the runs ask to be compiled; what no key says is told to a person."""
     runs = _by_backend(recording)
-    bindings: dict[str | None, Binding] = {}
-    components: list[ComponentDraft] = []
-    for part in parts:
-        own = [each for backend, runs_ in runs.items() for each in _components(part, backend, runs_, recording)]
-        bindings[part.own] = _binding(part, runs, drafted=bool(own))
-        components += own
+    main, *others = tuple(parts) or (None,)
+    drafted = [] if main is None else _all_components(main, runs, recording)
+    extensions = [_each_with_components(part, runs, recording) for part in others if part is not None]
+    backends = {each.backend for _, own in extensions for each in own}
+    if main is not None and backends - {each.backend for each in drafted}:
+        main, drafted = _each_with_components(main, runs, recording)
+    kept = [(part, _beside(part, own, {each.backend for each in drafted})) for part, own in extensions]
+    kept = [(part, own) for part, own in kept if own]
+    components = (*drafted, *(each for _, own in kept for each in own))
     used = {component.backend for component in components}
+    found = [part for part in (main, *(part for part, _ in kept)) if part is not None]
+    torch = Binding() if main is None else _binding(main, runs, drafted=bool(drafted))
+    if any(part.needs_python for part in found):
+        torch = replace(torch, python_abi=True, stable_abi=None)
     return Compiled(
         backends=tuple(backend for backend in runs if backend in used or not used),
-        torch=bindings.pop(None, Binding()),
-        extensions={name: binding for name, binding in bindings.items() if name is not None},
-        components=tuple(components),
+        torch=torch,
+        extensions={str(part.own): _binding(part, runs, drafted=True) for part, _ in kept},
+        components=_of_one_name_each(components),
     )
+
+
+def _all_components(part: Part, runs: Mapping[Backend, tuple[Run, ...]], recording: Recording) -> list[ComponentDraft]:
+    return [each for backend, own in runs.items() for each in _components(part, backend, own, recording)]
+
+
+def _each_with_components(
+    part: Part, runs: Mapping[Backend, tuple[Run, ...]], recording: Recording
+) -> tuple[Part, list[ComponentDraft]]:
+    """Return the components of a library that has one on each of its backends: its binding, if it has no more there."""
+    found = _all_components(part, runs, recording)
+    wanted = {backend for backend, own in runs.items() if _line_of(part, own[-1], sorted(part.sources)) is not None}
+    if wanted <= {each.backend for each in found}:
+        return part, found
+    whole = replace(part, binding=())
+    return whole, _all_components(whole, runs, recording)
+
+
+def _beside(part: Part, components: list[ComponentDraft], backends: set[Backend]) -> list[ComponentDraft]:
+    """Return the components of an extension for the backends that the first one has, and tell a person of others."""
+    lost = dict.fromkeys(str(each.backend) for each in components if each.backend not in backends)
+    if lost:
+        part.say(f"extension '{part.extension.name}' is left out for {listed(lost)}: the first extension is not for it")
+    if not components:
+        part.say(f"extension '{part.extension.name}' is left out: none of its sources is there")
+    return [each for each in components if each.backend in backends]
+
+
+def _of_one_name_each(components: Iterable[ComponentDraft]) -> tuple[ComponentDraft, ...]:
+    """Return components with names of which no two are equal."""
+    taken: dict[str, ComponentDraft] = {}
+    for draft in components:
+        numbered = (f"{draft.name}_{number}" for number in itertools.count(2))
+        name = next(each for each in itertools.chain((draft.name,), numbered) if each not in taken)
+        taken[name] = replace(draft, name=name)
+    return tuple(taken.values())
 
 
 def _by_backend(recording: Recording) -> dict[Backend, tuple[Run, ...]]:

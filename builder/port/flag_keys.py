@@ -135,6 +135,12 @@ def _is_safe(flag: Flag, place: Place) -> bool:
     return found is None
 
 
+def extension_name(text: str) -> str:
+    """Return a name of an extension for that of a Python module, such as `moe_c` for `pkg._moe_C`."""
+    below = text.partition(".")[2] or text
+    return re.sub(r"^[^a-z]+|_+$", "", re.sub(r"[^a-z0-9]+", "_", below.lower()))[:40].rstrip("_") or "more"
+
+
 def table_name(text: str) -> str:
     """Return a name of a table for a text, such as `pkg_ops` for `pkg.ops`."""
     return re.sub(r"[^A-Za-z0-9-]+", "_", text).strip("_") or "kernel"

@@ -51,7 +51,7 @@ class Metadata:
     data: tuple[str, ...] = ()
 
 
-def of(setup: SetupCall | None, root: Path, extensions: Mapping[str, bool], todo: Todo) -> Metadata:
+def of(setup: SetupCall | None, root: Path, extensions: Mapping[str, tuple[str, str]], todo: Todo) -> Metadata:
     """Return what a project says of itself, by `setup()` and by `pyproject.toml`.
 
     `extensions` says of each whether it makes a Python module.
@@ -166,7 +166,9 @@ def _requirements(call: SetupCall, project: Mapping[str, Any], todo: Todo) -> tu
     return tuple(depends), tuple(requires)
 
 
-def _package(call: SetupCall, root: Path, name: str, extensions: Mapping[str, bool], todo: Todo) -> str | None:
+def _package(
+    call: SetupCall, root: Path, name: str, extensions: Mapping[str, tuple[str, str]], todo: Todo
+) -> str | None:
     """Return the folder of the Python package, and tell a person what else there is."""
     module = name.replace("-", "_")
     tops = dict.fromkeys(package.partition(".")[0] for package in call.lists.get("packages", ()))
@@ -179,10 +181,9 @@ def _package(call: SetupCall, root: Path, name: str, extensions: Mapping[str, bo
     others = [top for top in there if top != wanted]
     if others:
         todo.add(f"a wheel has one Python package: {', '.join(others)} is left out", at=call.at)
-    for extension, is_module in extensions.items():
-        what = "module" if is_module else "ops"
+    for extension, (what, place) in extensions.items():
         for file, line in source_facts.imports_of(root, extension, _below(call, root, wanted)):
-            todo.add(f"in place of '{extension}', import '{what}' from the package's '_ops'", at=f"{file}:{line}")
+            todo.add(f"in place of '{extension}', import '{what}' from the package's '{place}'", at=f"{file}:{line}")
     return there[wanted]
 
 

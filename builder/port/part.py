@@ -1,18 +1,21 @@
 """One extension of a project: which of its sources are there, which bind, and what it includes."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from builder.config.libraries import LibraryName
 from builder.config.values import InvalidValueError, ProjectPath
-from builder.port import source_facts, submodules, words
-from builder.port.flag_keys import Place, table_name
+from builder.port import source_facts, submodules
+from builder.port.flag_keys import Place, extension_name
 from builder.port.lines import CXX, language, normal
 from builder.port.recording import Extension, Recording
 from builder.port.todo import Todo
 
 _LINKED = "-l"
+_CMAKE = "CMake"
+"""The kind of an extension that is a target of CMake."""
 _RENAMED = {"cuda": "cuda_driver"}
 """Names of libraries for the linker that CMake calls otherwise."""
 _OF_TORCH = frozenset({"c10", "torch", "torch_cpu", "torch_python", "c10_cuda", "torch_cuda", "cudart", "stdc++"})
@@ -42,6 +45,11 @@ class Part:
     def place(self) -> Place:
         """Where its flags come from."""
         return Place(root=self.root, at=self.extension.at, todo=self.todo)
+
+    @property
+    def reached(self) -> tuple[str, str]:
+        """What Python imports in place of the extension: the name, and the generated module that has it."""
+        return "module" if self.needs_python else "ops", "_ops" if self.own is None else f"_ops_{self.own}"
 
     def say(self, text: str) -> None:
         """Tell a person something about the whole extension."""
@@ -86,13 +94,28 @@ class Part:
 
 
 def parts(recording: Recording, root: Path, todo: Todo) -> Iterator[Part]:
-    """Yield the extensions of a project that a config can name."""
+    """Yield the extensions of a project, each once; of the targets of a CMake project those that bind."""
     best = recording.best
-    for number, extension in enumerate(() if best is None else best.extensions):
-        if number and not words.has("extension", ""):
-            todo.add(f"extension '{extension.name}' is left out: a config has one library", at=extension.at)
-            continue
-        yield _part(recording, extension, root, todo, own=None if number == 0 else table_name(extension.name))
+    seen: set[str] = set()
+    said = "" if best is None or best.setup is None else best.setup.texts.get("name", "")
+    taken = {extension_name(f".{name}") for name in (said, root.name)}  # the module of the kernel is no extension
+    for extension in () if best is None else best.extensions:
+        if extension.name in seen:
+            todo.add(f"extension '{extension.name}' is left out: there is another of that name", at=extension.at)
+        elif seen and extension.kind == _CMAKE and not _part(recording, extension, root, Todo(), own=None).binding:
+            todo.add(f"target '{extension.name}' is left out: no source of it registers ops or makes a Python module")
+        else:
+            own = _unique(extension_name(extension.name), taken) if seen else None
+            yield _part(recording, extension, root, todo, own=own)
+        seen.add(extension.name)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    """Return a name, with a number where it is taken, and take it."""
+    numbered = (f"{name}_{number}" for number in itertools.count(2))
+    found = next(each for each in itertools.chain((name,), numbered) if each not in taken)
+    taken.add(found)
+    return found
 
 
 def _part(recording: Recording, extension: Extension, root: Path, todo: Todo, *, own: str | None) -> Part:

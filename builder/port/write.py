@@ -53,7 +53,7 @@ def port(recording: Recording, root: Path) -> Ported:
     todo = Todo()
     parts = tuple(part.parts(recording, root, todo))
     compiled = draft.compiled(recording, parts)
-    said = metadata.of(best.setup, root, {each.extension.name: each.needs_python for each in parts}, todo)
+    said = metadata.of(best.setup, root, {each.extension.name: each.reached for each in parts}, todo)
     entries = (entry for include in compiled.include for entry in include)
     included = frozenset(entry.partition(":")[0] for entry in entries if ":" in entry)
     sources = tuple(submodules.sources(root, included, todo))

@@ -73,7 +73,6 @@ def test_an_extension_is_refused_before_edition_5():
         pytest.param(TORCH, "[torch-noarch]\n", "extension.moe", "B044", id="noarch"),
         pytest.param('"moe"', "1", "kernel.b.extension", "B012", id="number"),
         pytest.param('"moe"', '["moe"]', "kernel.b.extension", "B012", id="several"),
-        pytest.param('src = ["b.cpp"]', "", "extension.moe", "B011", id="no sources"),
         pytest.param(
             "defines", "python-abi = 'cpython'\ndefines", "extension.moe.python-abi", "B010", id="key of torch"
         ),

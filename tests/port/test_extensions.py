@@ -1,0 +1,125 @@
+"""Further extensions of a setup.py, and further targets of CMake, as libraries of the same wheel."""
+
+import shutil
+
+import pytest
+
+from builder.cli import run
+from builder.config import Backend
+from builder.port import verify
+from builder.port.flag_keys import extension_name
+from builder.port.write import port
+from tests.port.projects import CUDA, PLAIN, recorded, write
+
+FIRST = 'CUDAExtension("scale_it._C", ["csrc/binding.cpp", "csrc/scale.cu"])'
+SETUP = """
+from setuptools import setup
+from torch.utils.cpp_extension import CUDAExtension, CppExtension
+
+setup(name="scale_it", version="2.1", packages=["scale_it"], ext_modules=[
+    {extensions}
+])
+"""
+MORE = {
+    "csrc/moe.cpp": "#include <torch/extension.h>\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n",
+    "csrc/moe.cu": "",
+    "scale_it/moe.py": "import scale_it._moe_C as _C\n",
+}
+SECOND = 'CUDAExtension("scale_it._moe_C", ["csrc/moe.cpp", "csrc/moe.cu"], define_macros=[("MOE", "2")])'
+
+
+def ported(folder, *extensions, among=(CUDA,), files=MORE):
+    text = SETUP.format(extensions=",\n    ".join(extensions))
+    return port(recorded(folder, text, *among, files=files), folder)
+
+
+def said(found):
+    return "\n".join(each.text for each in found.remaining)
+
+
+def test_a_second_extension_is_a_library_of_its_own(tmp_path):
+    config = ported(tmp_path, FIRST, SECOND).config
+    (name,) = config.extension
+    assert name == "moe_c"
+    assert (config.torch.src, config.extension[name].src) == (("csrc/binding.cpp",), ("csrc/moe.cpp",))
+    assert config.extension[name].defines == {"MOE": 2}
+    assert {part.src: part.extension for part in config.kernel.values()} == {
+        ("csrc/scale.cu",): None, ("csrc/moe.cu",): "moe_c",
+    }  # fmt: skip
+
+
+def test_what_python_imports_is_named_by_its_own_module(tmp_path):
+    assert "in place of 'scale_it._moe_C', import 'module' from the package's '_ops_moe_c'" in said(
+        ported(tmp_path, FIRST, SECOND)
+    )
+
+
+def test_one_module_of_pybind11_is_enough_for_a_wheel_of_each_python(tmp_path):
+    assert ported(tmp_path, FIRST, SECOND).config.of_each_python(Backend.CUDA)
+
+
+def test_an_extension_of_a_binding_alone_has_it_as_its_component(tmp_path):
+    config = ported(tmp_path, FIRST, 'CUDAExtension("scale_it._moe_C", ["csrc/moe.cpp"])').config
+    assert config.extension["moe_c"].src == ()
+    assert [part.src for part in config.kernel.values() if part.extension == "moe_c"] == [("csrc/moe.cpp",)]
+
+
+def test_a_first_extension_of_a_binding_alone_has_it_as_its_component(tmp_path):
+    config = ported(tmp_path, 'CUDAExtension("scale_it._C", ["csrc/binding.cpp"])', SECOND).config
+    assert config.torch.src == ()
+    assert {part.extension for part in config.kernel.values()} == {None, "moe_c"}
+
+
+def test_two_extensions_of_one_name_are_told_to_a_person(tmp_path):
+    found = ported(tmp_path, FIRST, FIRST)
+    assert "extension 'scale_it._C' is left out: there is another of that name" in said(found)
+    assert found.config.extension == {}
+
+
+def test_names_that_become_equal_have_numbers(tmp_path):
+    other = SECOND.replace("scale_it._moe_C", "scale_it.moe-c")
+    third = SECOND.replace("scale_it._moe_C", "scale_it")
+    config = ported(tmp_path, FIRST, SECOND, other, third).config
+    assert sorted(config.extension) == ["moe_c", "moe_c_2", "scale_it_2"]
+    assert len(config.kernel) == 4
+
+
+def test_an_extension_whose_sources_are_not_there_is_left_out(tmp_path):
+    found = ported(tmp_path, FIRST, 'CUDAExtension("x", ["csrc/none.cu"])')
+    assert found.config.extension == {}
+    assert "extension 'x' is left out: none of its sources is there" in said(found)
+
+
+def test_a_second_extension_for_the_cpu_is_one_for_each_backend(tmp_path):
+    extensions = [each.replace("CUDAExtension", "CppExtension").replace(".cu", ".cpp") for each in (FIRST, SECOND)]
+    files = MORE | {"csrc/scale.cpp": "", "csrc/moe_cpu.cpp": ""}
+    extensions[1] = extensions[1].replace('"csrc/moe.cpp", "csrc/moe.cpp"', '"csrc/moe.cpp", "csrc/moe_cpu.cpp"')
+    config = ported(tmp_path, *extensions, among=(PLAIN,), files=files).config
+    assert config.extensions(Backend.CPU) == ("moe_c",)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("pkg._moe_C", "moe_c"), ("_C", "c"), ("a.b.c", "b_c"), ("3", "more"), ("a.", "a"), ("Über.x", "x"),
+        ("x" * 99, "x" * 40), ("", "more"), ("a.9b", "b"),
+    ],
+)  # fmt: skip
+def test_any_name_of_a_module_gives_one_of_an_extension(text, name):
+    assert extension_name(text) == name
+
+
+@pytest.mark.cmake
+@pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler: apt-get install g++")
+def test_the_lines_of_all_extensions_are_compared(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(verify, "machines", lambda backends: [(next(iter(backends)), CUDA)])
+    shared = SECOND.replace('"csrc/moe.cu"', '"csrc/moe.cu", "csrc/scale.cu"')
+    write(tmp_path, SETUP.format(extensions=f"{FIRST}, {shared}"), MORE)
+    assert run(["port", str(tmp_path), "--no-sandbox"]) == 0
+    capsys.readouterr()
+    assert run(["port", str(tmp_path), "--no-sandbox", "--verify"]) == 0
+    assert capsys.readouterr().out == "CUDA 13.0: 4 sources equal, 0 different\n"
+    text = (tmp_path / "build.toml").read_text()
+    (tmp_path / "build.toml").write_text(text.replace("MOE =", "MORE ="))
+    assert run(["port", str(tmp_path), "--no-sandbox", "--verify"]) == 1
+    assert "csrc/moe.cpp and 2 more: missing -DMOE=2\n" in capsys.readouterr().out
