@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from builder.environment.resolve import UnresolvedError, lock, name_of
 from builder.matrix.variant import dotted
@@ -14,6 +15,7 @@ _ABSENT = re.compile(
     r"|was not found in the (?:package registry|provided package locations)|only supports [<>=]",
     re.IGNORECASE,
 )
+_OTHERS = frozenset({"UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"})
 
 
 class NoReleaseError(UnresolvedError):
@@ -35,10 +37,28 @@ def released(
 ) -> tuple[IndexFile, ...]:
     """Return every file of the newest release that meets a requirement; `pythons` from the oldest on.
 
+    Without an `index` the default one is asked alone, and the user's others only where it has no such release: of
+    several that have one, uv names the files of the first.
+
     Raises:
         NoReleaseError: there is none.
         UnresolvedError: the index did not answer.
     """
+    if index is not None:
+        return _released(requirement, pythons=pythons, index=index, uv=uv, env=env)
+    try:
+        alone = {name: value for name, value in env.items() if name not in _OTHERS}
+        return _released(requirement, pythons=pythons, index=None, uv=uv, env=alone)
+    except UnresolvedError as error:
+        try:
+            return _released(requirement, pythons=pythons, index=None, uv=uv, env=env)
+        except UnresolvedError:
+            raise error from None
+
+
+def _released(
+    requirement: str, *, pythons: tuple[str, ...], index: str | None, uv: str, env: Mapping[str, str]
+) -> tuple[IndexFile, ...]:
     said = ""
     for python in pythons:  # uv leaves out the files of older Pythons, and refuses releases that lack this one
         options = ("--universal", "--no-deps", "--python-version", dotted(python))
@@ -62,4 +82,7 @@ def _order(package: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _place(wheel: Mapping[str, str]) -> str:
-    return wheel.get("url") or str(Path(wheel["path"]).resolve())
+    address = wheel.get("url")
+    if address is None:
+        return str(Path(wheel["path"]).resolve())
+    return unquote(urlsplit(address).path) if address.startswith("file:") else address
