@@ -36,9 +36,9 @@ def test_the_table_is_the_default(capsys):
         (("--system", "aarch64-linux", "--system", "aarch64-darwin"), 12),
         (("--backend", "cuda"), 12),
         (("--backend", "cuda", "--backend", "rocm", "--system", "x86_64-linux"), 10),
-        (("--set", "preview"), 4),
-        (("--set", "preview", "--set", "release"), 30),
-        (("--set", "all"), 30),
+        (("--set", "preview"), 10),
+        (("--set", "preview", "--set", "release"), 36),
+        (("--set", "all"), 36),
     ],
 )
 def test_options_narrow_and_widen_the_plan(arguments, count, capsys):
