@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from builder.audit import (
     abi3,
     archs,
+    exports,
     layout,
     macos,
     manylinux,
@@ -36,6 +37,7 @@ CHECKS: Mapping[str, Check] = {
     torch_classic.RULE: torch_classic.check,
     archs.RULE: archs.check,
     unique_symbols.RULE: unique_symbols.check,
+    exports.RULE: exports.check,
 }
 """Rule → the check that finds what breaks it."""
 

@@ -73,14 +73,16 @@ def requirement(line: str) -> Requirement | None:
         return None
 
 
-def from_contents(*, backend: object, metadata: bytes, noarch: bool) -> FrameworkClaim | None:
-    """Return the facts of a wheel without a label, from its requirements and its backend's name."""
+def from_contents(*, backend: object, metadata: bytes, noarch: bool, plain: bool = False) -> FrameworkClaim | None:
+    """Return the facts of a wheel without a label, from its requirements and what its metadata.json has."""
     try:
         known = Backend(str(backend))
     except ValueError:
         return None
     if noarch:
         return FrameworkClaim(framework=Framework.TORCH_NOARCH, backend=known)
+    if plain:
+        return FrameworkClaim(framework=Framework.CTYPES, backend=known)
     required = requirements(metadata)
     if "torch" not in required:
         tvm_ffi = required.get("apache-tvm-ffi")

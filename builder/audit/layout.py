@@ -35,7 +35,7 @@ def _finding(file: str, symbol: str, why: str, remedy: str) -> Finding:
 
 
 def _places(subject: Subject) -> Iterator[Finding]:
-    modules = ("__init__", "_ops", *(f"_ops_{name}" for name in subject.extensions))
+    modules = ("__init__", subject.generated, *(f"{subject.generated}_{name}" for name in subject.extensions))
     for required in (f"{subject.module}/{name}.py" for name in modules):
         if required not in subject.files:
             yield _finding(required, required, "the wheel lacks this file", "build the wheel again")

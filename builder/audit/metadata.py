@@ -19,7 +19,7 @@ RULE = "layout"
 _REQUIRED = {"name": str, "id": str, "version": int, "license": str, "python-depends": list, "backend": dict}
 _ORDER = (
     "name", "id", "version", "license", "upstream", "source", "python-depends", "kernel-depends", "extensions",
-    "backend", "digest", "provenance",
+    "backend", "exports", "digest", "provenance",
 )  # fmt: skip
 _ARCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+:-]{0,63}", re.ASCII)
 _LONGEST_NUMBER = 9
@@ -74,7 +74,7 @@ def _identity(path: str, values: Mapping[str, object], subject: Subject) -> Iter
             return
         if subject.plan.ops is not None and ops != subject.plan.ops:
             yield _finding(path, "id", f"it says '{ops}', the plan '{subject.plan.ops}'")
-        yield from _ops_file("_ops.py", ops, subject)
+        yield from _ops_file(f"{subject.generated}.py", ops, subject)
 
 
 def _extensions(path: str, values: Mapping[str, object], subject: Subject) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ from builder.wheel.archive import Member, Wheel
 _IN_MEMORY = 256 << 20
 _HEAD = 4
 """Bytes that a format is known by."""
-_IN_PACKAGE = re.compile(r"metadata\.json|_ops(?:_[a-z0-9_]+)?\.py", re.ASCII)
+_IN_PACKAGE = re.compile(r"metadata\.json|_ops(?:_[a-z0-9_]+)?\.py|_library\.py", re.ASCII)
 _TEXTS = ("METADATA", "RECORD", "WHEEL")
 _LIBRARY_NAME = re.compile(r"\.(so(\.[0-9]+)*|pyd|dylib|dll)$")
 

@@ -12,7 +12,7 @@ from builder.audit.report import Finding
 from builder.binary.device_code import Group, Image
 from builder.binary.extension import Extension
 from builder.config.extensions import ExtensionName
-from builder.config.values import Version
+from builder.config.values import Framework, Version
 from builder.matrix.variant import extension_suffix, python_of
 from builder.untrusted import UntrustedError
 
@@ -95,6 +95,11 @@ class Subject:
         """The one Python that the tags allow, such as `cp312`, of whose C API a library may use all; None for more."""
         found = {python_of(*tag.split("-", 2)[:2]) for tag in self.tags}
         return next(iter(found)) if len(found) == 1 else None
+
+    @property
+    def generated(self) -> str:
+        """The module that the build adds to the package, which names the library."""
+        return (Framework.TORCH if self.facts is None else self.facts.framework).generated
 
     @property
     def library(self) -> str:

@@ -10,6 +10,7 @@ from builder.config.values import Backend, Framework
 
 RULE = "torch-libraries"
 
+_WITHOUT_TORCH = {Framework.TVM_FFI: "a tvm-ffi kernel", Framework.CTYPES: "a plain library"}
 _DEVICES = {"cuda": ("cuda", "hip"), "hip": ("hip",), "xpu": ("xpu",)}
 """Namespace → the builds of torch whose libraries have it; those for ROCm keep the names of CUDA."""
 _BRINGS = {
@@ -38,8 +39,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             name = next(torch_names(symbol.name), None)
             if name is None:
                 continue
-            if facts.framework is Framework.TVM_FFI:
-                yield _foreign(library, symbol.name)
+            if facts.framework in _WITHOUT_TORCH:
+                yield _foreign(library, symbol.name, facts.framework)
             elif not set(_homes(name)) & brought:
                 yield _homeless(library, symbol.name, _homes(name)[0])
 
@@ -63,13 +64,13 @@ def _homes(name: RootName) -> tuple[str, ...]:
     return (*(f"libtorch_{device}.so" for device in devices), "libtorch_cpu.so")
 
 
-def _foreign(library: Library, symbol: str) -> Finding:
+def _foreign(library: Library, symbol: str, framework: Framework) -> Finding:
     return Finding(
         file=library.name,
         rule=RULE,
         symbol=symbol,
-        why="it uses torch, and a tvm-ffi kernel must load where no torch is",
-        remedy="use the tvm-ffi API only, or make it a [torch] kernel",
+        why=f"it uses torch, and {_WITHOUT_TORCH[framework]} must load where no torch is",
+        remedy=f"do without torch, or make it a [torch] kernel in place of [{framework}]",
     )
 
 

@@ -33,11 +33,15 @@ class FrameworkIdentity:
 
 
 def identity_of(framework: Framework, site_packages: Path) -> FrameworkIdentity:
-    """Read which build of a framework is in `site_packages`; for a pure-Python kernel that is torch.
+    """Read which build of a framework is in `site_packages`.
+
+    For a pure-Python kernel that is torch; a plain library has none.
 
     Raises:
         IdentityError: there is none, or its files are not those of one.
     """
+    if framework is Framework.CTYPES:
+        return FrameworkIdentity(name="ctypes", version="")
     return (tvm_ffi_identity if framework is Framework.TVM_FFI else torch_identity)(site_packages)
 
 

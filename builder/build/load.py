@@ -51,7 +51,8 @@ def early(job: BuildJob, *, scratch: Path, core: Core, processes: run.Processes 
     Nearly all of its time is the import of the framework, which has nothing to do with the kernel.
     """
     with contextlib.ExitStack() as held:
-        if job.load_test is LoadTestRule.SKIP or job.cell.noarch or not held.enter_context(core()):
+        quick = job.cell.noarch or job.cell.framework is Framework.CTYPES
+        if job.load_test is LoadTestRule.SKIP or quick or not held.enter_context(core()):
             yield lambda: None
             return
         begun = held.enter_context(ThreadPoolExecutor(max_workers=1)).submit(_begin, job, scratch, held, processes)
@@ -126,7 +127,8 @@ def _visible(job: BuildJob, processes: run.Processes | None) -> sandbox.SandboxP
     if not contents.sandboxed(job):
         return None
     name = "tvm_ffi" if job.cell.framework is Framework.TVM_FFI else "torch"
-    if job.keeps_bytecode and not any((job.site_packages / name / "__pycache__").glob("*.pyc")):
+    imports = job.cell.framework is not Framework.CTYPES
+    if imports and job.keeps_bytecode and not any((job.site_packages / name / "__pycache__").glob("*.pyc")):
         visible = contents.of_load_test(job, written=True)
         loadtest.keep_bytecode(name, python=job.test_python, visible=visible, processes=processes)
     return contents.of_load_test(job)
@@ -163,7 +165,8 @@ def check_imports(job: BuildJob, scratch: Path, listen: Listener, processes: run
 def _strangers(job: BuildJob) -> tuple[str, ...]:
     """Return the modules that the package imports and no folder of its load test seems to have."""
     package = job.kernel.config.general.name.module
-    known = {package, "torch", *sys.stdlib_module_names, *job.test_packages.absent}
+    known = {package, *sys.stdlib_module_names, *job.test_packages.absent}
+    known |= set() if job.cell.framework is Framework.CTYPES else {"torch"}
     folders = (job.site_packages, *job.test_packages.folders)
     known |= {path.name.partition(".")[0] for folder in folders for path in folder.iterdir()}
     files = {path: text for path, text in job.project.files.items() if path.endswith(".py")}

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
-_NAMED = ("CMakeLists.txt", "_ops.py", "metadata.json", "metadata.json.in")
+_NAMED = ("CMakeLists.txt", "_ops.py", "_library.py", "metadata.json", "metadata.json.in")
 """Rendered files that name the ops, and so change with any file of the project."""
 
 

@@ -9,6 +9,7 @@ from builder import init, terminal
 from builder.ci.pipeline import PLACEHOLDER, SERVICES, Service
 from builder.cli.arguments import BackendType
 from builder.config.values import Framework
+from builder.init.answers import FRAMEWORKS
 
 
 @click.command()
@@ -16,7 +17,7 @@ from builder.config.values import Framework
 @click.option("--name", help="Name of the kernel; that of DIR if not given.")
 @click.option(
     "--framework",
-    type=click.Choice([framework.value for framework in Framework]),
+    type=click.Choice([framework.value for framework in FRAMEWORKS]),
     default=Framework.TORCH.value,
     show_default=True,
     help="What the kernel binds to; torch-noarch is pure Python.",

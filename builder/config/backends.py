@@ -16,6 +16,7 @@ class BackendFacts:
     title: str
     noarch_variant: str
     components: bool = False
+    ctypes: bool = False
     toolkit_prefix: str | None = None
     device_code: bool = False
     sources: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 import re
 
-from builder.config.values import Text
+from builder.config.values import InvalidValueError, Text
 
 _REQUIRED_ANYWAY = frozenset({"torch", "apache-tvm-ffi"})
 
@@ -20,7 +20,7 @@ class PackageRequirement(Text):
 
     @classmethod
     def matches(cls, text: str) -> bool:
-        """Whether it names a package of an index, and none that a kernel has anyway."""
+        """Whether it names a package of an index."""
         from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  few configs have one
 
         if not text.isprintable() or not super().matches(text):
@@ -29,11 +29,11 @@ class PackageRequirement(Text):
             Requirement(text)
         except (InvalidRequirement, RecursionError):
             return False
-        return _package_of(text) not in _REQUIRED_ANYWAY
+        return True
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return what to do about an address, and about what every kernel requires."""
+        """Return what to do about an address, and about what every kernel with a framework requires."""
         if "@" in text or "://" in text:
             return "name a package of an index, and not an address"
         if _package_of(text) in _REQUIRED_ANYWAY:
@@ -44,6 +44,11 @@ class PackageRequirement(Text):
     def package(self) -> str:
         """Name of the package, as indexes compare it."""
         return _package_of(self)
+
+
+def built_with(requirement: PackageRequirement) -> InvalidValueError | None:
+    """Return why a kernel with a framework cannot require a package: its wheel requires it anyway."""
+    return PackageRequirement.refusal(requirement) if requirement.package in _REQUIRED_ANYWAY else None
 
 
 def _package_of(requirement: str) -> str:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from builder.config import generated
+from builder.config import generated, plain_library
 from builder.config.components import Component
 from builder.config.conditions import When
 from builder.config.foreign import SourceName, foreign_path, require_path
+from builder.config.package_requirement import built_with
 from builder.config.text import KeyPath
 from builder.config.v5 import Config
 from builder.config.values import Backend, CudaCapability, InvalidValueError, RocmArch
@@ -19,9 +20,19 @@ def check(config: Config) -> Iterator[InvalidValueError]:
     if config.generate:
         yield from _generated(config)
     yield from _extensions(config)
+    yield from plain_library.check(config) if config.ctypes is not None else _requires(config)
     for name, part in config.kernel.items():
         if part.when is not None:
             yield from _condition(config, ("kernel", name, "when"), part, part.when)
+
+
+def _requires(config: Config) -> Iterator[InvalidValueError]:
+    """Refuse requirements of what a kernel with a framework requires anyway."""
+    for number, requirement in enumerate(config.requires):
+        error = built_with(requirement)
+        if error is not None:
+            error.path = ("wheel", "requires", number)
+            yield error
 
 
 def _extensions(config: Config) -> Iterator[InvalidValueError]:

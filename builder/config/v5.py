@@ -12,6 +12,7 @@ from builder.config.dependency_names import (
     TpuPythonDependency,
     XpuPythonDependency,
 )
+from builder.config.exports import ExportGlob
 from builder.config.extensions import Extension, ExtensionName
 from builder.config.foreign import ForeignSource, SourceName
 from builder.config.generated import GenerateStep
@@ -215,7 +216,33 @@ class TvmFfi:
     backend those that it has."""
 
 
-Binding = Torch | TvmFfi | Extension
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ctypes:
+    """A plain shared library, without a framework, which Python loads by ctypes."""
+
+    exports: tuple[ExportGlob, ...]
+    """The functions of C that the library exports, as in `["cquantize_*"]`; it keeps everything else to itself."""
+    src: tuple[ProjectPath, ...] = ()
+    """Sources and headers of every backend, relative to the project root; an entry may be a glob."""
+    exclude: tuple[ProjectPath, ...] = ()
+    """Files and globs that are taken out of `src`, relative to the project root."""
+    include: tuple[ProjectPath, ...] = ()
+    """Include directories of these sources, relative to the project root."""
+    pyext: tuple[PyExt, ...] | None = None
+    """Extensions of the files that ship from `ctypes-ext/`; `py` and `pyi` when absent."""
+    cxx_flags: tuple[str, ...] = ()
+    """Compiler flags of these sources, for C and C++ only."""
+    defines: Mapping[MacroName, MacroValue] = field(default_factory=dict)
+    """Macros of these sources: `true` defines one without a value, `false` does not define it, a number or a text is
+    its value as it stands."""
+    file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict)
+    """Flags of single sources, after all others: a table from a file or a glob to the flags of those that it names."""
+    libraries: tuple[LibraryName, ...] = ()
+    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; on each
+    backend those that it has."""
+
+
+Binding = Torch | TvmFfi | Ctypes | Extension
 """A table that says how a library binds to its framework."""
 
 
@@ -255,8 +282,8 @@ class Wheel:
     """What the wheel contains and requires besides its library."""
 
     package: ProjectPath | None = None
-    """Folder of the Python package, as in `"python/gsplat"`; when absent, `torch-ext/<module>` or
-    `tvm-ffi-ext/<module>`. The wheel has it under the name of the module."""
+    """Folder of the Python package, as in `"python/gsplat"`; when absent, `torch-ext/<module>`,
+    `tvm-ffi-ext/<module>` or `ctypes-ext/<module>`. The wheel has it under the name of the module."""
     requires: tuple[PackageRequirement, ...] = ()
     """Python packages that the kernel needs, as in `["tokenizers>=0.20"]`: any package of an index, in the form of
     PEP 508. The wheel requires them, and its load test has them."""
@@ -269,16 +296,19 @@ class Wheel:
 class Config:
     """A kernel, as its `build.toml` describes it."""
 
-    EXACTLY_ONE: ClassVar[tuple[str, ...]] = ("torch", "torch-noarch", "tvm-ffi")
+    EXACTLY_ONE: ClassVar[tuple[str, ...]] = ("torch", "torch-noarch", "tvm-ffi", "ctypes")
 
     general: General
     """Settings of the whole kernel."""
     torch: Torch | None = None
-    """How the kernel binds to PyTorch. Exactly one of `[torch]`, `[torch-noarch]` and `[tvm-ffi]` is given."""
+    """How the kernel binds to PyTorch. Exactly one of `[torch]`, `[torch-noarch]`, `[tvm-ffi]` and `[ctypes]` is
+    given."""
     torch_noarch: TorchNoarch | None = None
     """A pure-Python kernel, for PyTorch."""
     tvm_ffi: TvmFfi | None = None
     """How the kernel binds to tvm-ffi."""
+    ctypes: Ctypes | None = field(default=None, metadata={"ours": True})
+    """A plain shared library, without a framework, which Python loads by ctypes."""
     kernel: Mapping[ComponentName, Component] = field(default_factory=dict)
     """Compiled components, by name: sources of one backend that are compiled in the same way."""
     extension: Mapping[ExtensionName, Extension] = field(default_factory=dict, metadata={"ours": True})
@@ -299,7 +329,9 @@ class Config:
         """The framework whose table the config has."""
         if self.torch is not None:
             return Framework.TORCH
-        return Framework.TORCH_NOARCH if self.torch_noarch is not None else Framework.TVM_FFI
+        if self.torch_noarch is not None:
+            return Framework.TORCH_NOARCH
+        return Framework.TVM_FFI if self.tvm_ffi is not None else Framework.CTYPES
 
     def bindings(self, backend: Backend | None = None) -> Iterator[tuple[KeyPath, Binding]]:
         """Yield the tables that bind to the framework, with their places: the main one, and those of extensions."""
@@ -307,6 +339,8 @@ class Config:
             yield ("torch",), self.torch
         if self.tvm_ffi is not None:
             yield ("tvm-ffi",), self.tvm_ffi
+        if self.ctypes is not None:
+            yield ("ctypes",), self.ctypes
         for name in self.extension if backend is None else self.extensions(backend):
             yield ("extension", name), self.extension[name]
 
@@ -355,7 +389,7 @@ class Config:
     @property
     def pyext(self) -> tuple[str, ...]:
         """Extensions of the files that ship from the Python package."""
-        table = self.torch or self.torch_noarch or self.tvm_ffi
+        table = self.torch or self.torch_noarch or self.tvm_ffi or self.ctypes
         return ("py", "pyi") if table is None or table.pyext is None else table.pyext
 
     def python_depends(self, backend: Backend) -> tuple[str, ...]:
@@ -377,7 +411,9 @@ class Config:
         """Return the libraries that the kernel is linked to on `backend`, `without` the components of these names."""
         parts = (part for name, part in self.components(backend).items() if name not in without)
         bindings = (table for _, table in self.bindings(backend))
-        named = (name for table in (*bindings, *parts) for name in table.libraries)
+        named = [name for table in (*bindings, *parts) for name in table.libraries]
+        if self.ctypes is not None and backend is Backend.CUDA:
+            named.insert(0, LibraryName("cudart"))  # the compiler links to it, and no framework brings it
         return tuple(dict.fromkeys(name for name in named if name.facts.is_for(backend)))
 
     @property

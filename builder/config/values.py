@@ -79,9 +79,15 @@ class Framework(str, Enum):
     TORCH = "torch"
     TORCH_NOARCH = "torch-noarch"
     TVM_FFI = "tvm-ffi"
+    CTYPES = "ctypes"
 
     def __str__(self) -> str:
         return self.value
+
+    @property
+    def generated(self) -> str:
+        """The module that a rendered package has beside its own: `_ops`, or `_library` of a plain library."""
+        return "_library" if self is Framework.CTYPES else "_ops"
 
 
 _WHITE = r"[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"

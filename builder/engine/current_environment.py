@@ -18,8 +18,11 @@ def found(cell: Cell, has: Current) -> tuple[InstalledPackages, FrameworkIdentit
     Raises:
         NotHereError: there is none, or it is not the one of the cell.
     """
-    name = "tvm_ffi" if cell.framework is Framework.TVM_FFI else "torch"
-    site = has.tvm_ffi if cell.framework is Framework.TVM_FFI else has.torch
+    name, site = "torch", has.torch
+    if cell.framework is Framework.TVM_FFI:
+        name, site = "tvm_ffi", has.tvm_ffi
+    elif cell.framework is Framework.CTYPES:
+        name, site = "folder of packages", has.packages
     if site is None:
         raise NotHereError(
             f"'{has.python}' has no {name}", help=f"install {name} there, or build without --no-isolation"

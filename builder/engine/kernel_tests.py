@@ -63,7 +63,7 @@ def require(cells: Iterable[Cell], found: Current) -> None:
     of_tvm_ffi = newest.framework is Framework.TVM_FFI
     name, installed = ("tvm_ffi", found.tvm_ffi) if of_tvm_ffi else ("torch", found.torch)
     missing = {}
-    if installed is None:
+    if installed is None and newest.framework is not Framework.CTYPES:
         missing[name] = "apache-tvm-ffi" if of_tvm_ffi else f"torch=={newest.torch}.*"
     if found.pytest is None:
         missing["pytest"] = "pytest"
@@ -77,7 +77,7 @@ def require(cells: Iterable[Cell], found: Current) -> None:
 
 def backends(framework: Framework, found: Current) -> tuple[Backend, ...]:
     """Return the backends that the installed framework can run: its GPU backend first, then cpu."""
-    if framework is Framework.TVM_FFI or found.torch is None:
+    if framework in (Framework.TVM_FFI, Framework.CTYPES) or found.torch is None:
         return (Backend.CPU, Backend.CUDA)
     facts = torch_identity(found.torch).facts
     devices = tuple(backend for backend in Backend if backend.facts.torch_device in facts)

@@ -15,6 +15,8 @@ from builder.errors import BuilderError
 from builder.matrix import rows
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9/._~:@%+?=&#-]+", re.ASCII)
+FRAMEWORKS = tuple(framework for framework in Framework if framework is not Framework.CTYPES)
+"""What a new kernel can bind to; what it begins with are ops, and a plain library has none."""
 _TAKEN = frozenset({"torch", "triton", "tvm_ffi", "numpy", "kernels", "builder"})
 
 

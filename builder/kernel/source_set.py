@@ -47,8 +47,8 @@ def package_directory(config: Config) -> str:
 
 def rendered_package(config: Config) -> str:
     """Return the directory of the Python package in a rendered project, whatever it is in the kernel."""
-    parent = "tvm-ffi-ext" if config.framework is Framework.TVM_FFI else "torch-ext"
-    return f"{parent}/{config.general.name.module}"
+    named = config.framework if config.framework in (Framework.TVM_FFI, Framework.CTYPES) else Framework.TORCH
+    return f"{named}-ext/{config.general.name.module}"
 
 
 def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | None = None) -> SourceSet:
@@ -278,17 +278,14 @@ def _package(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[st
         problems.append(_too_many(kernel, place, directory))
 
 
-_GENERATED = ("_ops.py", "metadata.json")
-"""Files that every build writes into the package."""
-
-
 def _data(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[str]:
     wheel = kernel.config.wheel
     package = f"{package_directory(kernel.config)}/"
     for number, entry in enumerate(() if wheel is None else wheel.data):
         place: KeyPath = ("wheel", "data", number)
         for file in _expand_entry(kernel, tree, place, entry, problems):
-            reason = _why_no_data(file, package)
+            generated = (f"{kernel.config.framework.generated}.py", "metadata.json")
+            reason = _why_no_data(file, package, generated=generated)
             if reason is None:
                 yield file
             else:
@@ -296,12 +293,13 @@ def _data(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[str]:
                 problems.append(kernel.source.problem("B055", message, path=place, help="leave it out"))
 
 
-def _why_no_data(file: str, package: str) -> str | None:
+def _why_no_data(file: str, package: str, *, generated: tuple[str, ...]) -> str | None:
+    """Return why a file is no data of a package, into which every build writes `generated`."""
     if not file.startswith(package):
         return f"it is not in the Python package {quoted(package.rstrip('/'))}"
     if file.endswith(_NEVER_SHIPPED) or "/__pycache__/" in file:
         return "libraries and bytecode come from the build"
-    return "the build writes a file of this name" if file.removeprefix(package) in _GENERATED else None
+    return "the build writes a file of this name" if file.removeprefix(package) in generated else None
 
 
 def _no_package(kernel: Kernel, tree: Tree, directory: str, place: KeyPath) -> Problem:

@@ -56,7 +56,8 @@ def inspect(directory: Path) -> CheckReport:
     if kernel is not None:
         found += python_headers.check(kernel)
         found += glibc.check(kernel)
-    for package in packages:
+    plain = kernel is not None and kernel.config.framework is Framework.CTYPES  # it has no namespace to use
+    for package in () if plain else packages:
         of_tvm_ffi = None if kernel is None else kernel.config.framework is Framework.TVM_FFI
         found += registration.check(package, str(package), root=directory, tvm_ffi=of_tvm_ffi)
     return CheckReport.of(file, edition, found)

@@ -39,6 +39,8 @@ CODES = {
     "B042": "a condition that is none, or never holds",
     "B043": "invalid name of an extension",
     "B044": "an extension without a library, or a component of one that is not there",
+    "B045": "invalid name of a function that a plain library exports",
+    "B046": "something that a plain library cannot have",
     "B050": "invalid name of a foreign source",
     "B051": "invalid URL of a foreign source",
     "B052": "a foreign source that is not named by a whole hash",

@@ -65,7 +65,7 @@ class Cell:
     backend: Backend
     system: str
     torch: Version
-    """The torch to build against, or for noarch to test with."""
+    """The torch to build against, or for noarch to test with; a plain library has nothing of it."""
     toolkit: str | None
     compute: str
     stable_abi: Version | None = None
@@ -219,6 +219,8 @@ def _cell(request: BackendRequest, row: Row) -> Cell:
         framework, variant = Framework.TORCH_NOARCH, row.backend.facts.noarch_variant
     elif framework is Framework.TVM_FFI:
         tvm_ffi, variant = row.tvm_ffi, str(row.tvm_ffi_variant)
+    elif framework is Framework.CTYPES:
+        variant = f"ctypes-{row.compute}-{row.system}"
     elif stable is not None:
         variant = f"torch-stable-abi{stable.major}{stable.minor}-{row.compute}-{row.system}"
     else:

@@ -15,7 +15,7 @@ _COMPUTE = "|".join(
     if backend.facts.components
 )
 _NAME = re.compile(
-    r"(?P<framework>torch-stable-abi|torch|tvm-ffi)(?P<version>[0-9]{2,})(?P<cxx11>-cxx11)?"
+    r"(?:ctypes|(?P<framework>torch-stable-abi|torch|tvm-ffi)(?P<version>[0-9]{2,})(?P<cxx11>-cxx11)?)"
     rf"-(?P<compute>{_COMPUTE})-(?P<system>{System.pattern})(?:-(?P<python>cp[0-9]{{2,}}))?",
     re.ASCII,
 )
@@ -49,7 +49,7 @@ class Variant:
 
     framework: Framework
     version: Version | None
-    """Version of torch, of the stable ABI or of tvm-ffi; None for noarch."""
+    """Version of torch, of the stable ABI or of tvm-ffi; None for noarch and for a plain library."""
     stable: bool
     backend: Backend
     compute: str
@@ -68,6 +68,8 @@ class Variant:
         match = _NAME.fullmatch(name)
         if match is None:
             return cls._parse_noarch(name)
+        if match["framework"] is None:
+            return cls._plain(name, match)
         tvm_ffi = match["framework"] == "tvm-ffi"
         stable = match["framework"] == "torch-stable-abi"
         if bool(match["cxx11"]) != (not tvm_ffi and not stable and match["system"].endswith("-linux")):
@@ -83,6 +85,21 @@ class Variant:
             compute=match["compute"],
             system=match["system"],
             python=match["python"],
+        )
+
+    @classmethod
+    def _plain(cls, name: str, match: re.Match[str]) -> "Variant":
+        backend = backend_of(match["compute"])
+        if match["python"] or not backend.facts.ctypes:
+            why = "a plain library serves every Python" if match["python"] else f"{backend} has no plain libraries"
+            raise ValueError(f"{name!r}: {why}")
+        return cls(
+            framework=Framework.CTYPES,
+            version=None,
+            stable=False,
+            backend=backend,
+            compute=match["compute"],
+            system=match["system"],
         )
 
     @classmethod
@@ -121,6 +138,8 @@ class Variant:
     @property
     def label(self) -> str:
         """The local version label of its wheels: `torch213.cxx11.cu130`, `torch.stable210.cu130`, `torch.cuda`."""
+        if self.framework is Framework.CTYPES:
+            return f"ctypes.{self.compute}"
         if self.version is None:
             return str(self).replace("-", ".")
         digits = f"{self.version.major}{self.version.minor}"
@@ -132,6 +151,8 @@ class Variant:
         return f"torch{digits}{cxx11}.{self.compute}"
 
     def __str__(self) -> str:
+        if self.framework is Framework.CTYPES:
+            return f"ctypes-{self.compute}-{self.system}"
         if self.version is None or self.system is None:
             return self.backend.facts.noarch_variant
         digits = f"{self.version.major}{self.version.minor}"

@@ -35,7 +35,12 @@ let
     cell:
     let
       version =
-        if cell.tvm-ffi != null then "tvm-ffi ${cell.tvm-ffi}" else "torch ${cell.torch}";
+        if cell.framework == "ctypes" then
+          "ctypes"
+        else if cell.tvm-ffi != null then
+          "tvm-ffi ${cell.tvm-ffi}"
+        else
+          "torch ${cell.torch}";
       python = if cell ? python then ", for Python ${dotted cell.python}" else "";
     in
     "${version} ${cell.compute} on ${cell.system}${python}";

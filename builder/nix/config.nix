@@ -83,8 +83,10 @@ in
       "torch"
     else if config ? torch-noarch then
       "torch-noarch"
+    else if config ? tvm-ffi then
+      "tvm-ffi"
     else
-      "tvm-ffi";
+      "ctypes";
 
   /**
     The tables of the extensions that some components belong to.

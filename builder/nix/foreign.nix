@@ -19,6 +19,7 @@ let
       tables = [
         (kernel.torch or { })
         (kernel.tvm-ffi or { })
+        (kernel.ctypes or { })
       ]
       ++ config.extensionsOf kernel parts
       ++ parts;

@@ -54,7 +54,7 @@ in
     map distribution (
       util.unique (
         declared kernel cell.backend
-        ++ (if cell.framework == "tvm-ffi" then [ ] else brought root kernel cell.backend)
+        ++ (if cell.framework == "tvm-ffi" || cell.framework == "ctypes" then [ ] else brought root kernel cell.backend)
       )
     );
 }

@@ -169,6 +169,8 @@ let
           backends.${row.backend}.noarch-variant
         else if framework == "tvm-ffi" then
           row.tvm-ffi-variant
+        else if framework == "ctypes" then
+          "ctypes-${row.compute}-${row.system}"
         else if wanted.stable != null then
           "torch-stable-abi${digits wanted.stable}-${row.compute}-${row.system}"
         else

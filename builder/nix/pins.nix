@@ -120,7 +120,13 @@ in
     in
     {
       recipe = "${cell.framework}${stable}${cuda}";
-      version = if cell.tvm-ffi != null then cell.tvm-ffi else cell.torch;
+      version =
+        if cell.framework == "ctypes" then
+          ""
+        else if cell.tvm-ffi != null then
+          cell.tvm-ffi
+        else
+          cell.torch;
       inherit (cell) compute system;
     }
     // (if cell ? python then { only = cell.python; } else { });

@@ -47,7 +47,14 @@ let
         # Where the store can be written, Python would keep what it compiles in it.
         PYTHONDONTWRITEBYTECODE = "1";
         inherit (cell) variant;
-        shellHook = "echo ${cell.variant}: python has ${if cell.tvm-ffi == null then "torch" else "tvm-ffi"}, and builder is here";
+        shellHook = "echo ${cell.variant}: python has ${
+          if cell.framework == "ctypes" then
+            "no framework"
+          else if cell.tvm-ffi == null then
+            "torch"
+          else
+            "tvm-ffi"
+        }, and builder is here";
       }
     );
 

@@ -124,6 +124,7 @@ let
     [
       (kernel.torch or { })
       (kernel.tvm-ffi or { })
+      (kernel.ctypes or { })
     ]
     ++ config.extensionsOf kernel parts
     ++ parts;
@@ -156,6 +157,7 @@ let
     (if config.framework kernel == "torch-noarch" then [ ] else [ "csrc" ])
     ++ (kernel.torch.include or [ ])
     ++ (kernel.tvm-ffi.include or [ ])
+    ++ (kernel.ctypes.include or [ ])
     ++ concatMap (part: part.include or [ ]) (attrValues (kernel.kernel or { }));
 
   package =
@@ -164,12 +166,14 @@ let
       normal kernel.wheel.package
     else if kernel ? tvm-ffi then
       "tvm-ffi-ext/${config.module kernel}"
+    else if kernel ? ctypes then
+      "ctypes-ext/${config.module kernel}"
     else
       "torch-ext/${config.module kernel}";
 
   pyext =
     kernel:
-    kernel.torch.pyext or kernel.torch-noarch.pyext or kernel.tvm-ffi.pyext or [
+    kernel.torch.pyext or kernel.torch-noarch.pyext or kernel.tvm-ffi.pyext or kernel.ctypes.pyext or [
       "py"
       "pyi"
     ];

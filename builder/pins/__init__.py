@@ -41,7 +41,7 @@ class PinnedWheel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """What an environment is for; `version` is the framework's, as a cell has it."""
+    """What an environment is for; `version` is the framework's, as a cell has it, and empty for a plain library."""
 
     framework: Framework
     version: str
@@ -60,7 +60,8 @@ class Requirement:
 
     def __str__(self) -> str:
         stable = " (stable ABI)" if self.stable_abi else ""
-        return f"{self.framework.value} {self.version} {self.compute}{stable} on {self.system}"
+        version = f" {self.version}" if self.version else ""
+        return f"{self.framework.value}{version} {self.compute}{stable} on {self.system}"
 
     @classmethod
     def of(cls, cell: Cell, python: str) -> "Requirement":
@@ -68,7 +69,7 @@ class Requirement:
         tvm_ffi = cell.framework is Framework.TVM_FFI
         return cls(
             framework=cell.framework,
-            version=str(cell.tvm_ffi if tvm_ffi else cell.torch),
+            version="" if cell.framework is Framework.CTYPES else str(cell.tvm_ffi if tvm_ffi else cell.torch),
             compute=cell.compute,
             python=python,
             system=cell.system,
@@ -178,8 +179,10 @@ class Pins:
         """Yield every requirement for which an environment is pinned."""
         versions = dict.fromkeys(part.version for part in self.parts if part.version is not None)
         computes = dict.fromkeys(compute for part in self.parts for compute in part.compute)
-        ways = product(Framework, versions, computes, systems.built(), (False, True), self.pythons)
+        ways = product(Framework, ("", *versions), computes, systems.built(), (False, True), self.pythons)
         for framework, version, compute, system, stable_abi, python in ways:
+            if (framework is Framework.CTYPES) != (version == ""):
+                continue
             requirement = Requirement(
                 framework=framework,
                 version=version,

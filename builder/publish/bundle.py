@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.build.loadtest import record
+from builder.config import Framework
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import flush_names
 from builder.kernel.git import Checkout
@@ -63,9 +64,15 @@ def lay_out(wheels: Sequence[KernelWheel], *, commit: Commit | None = None) -> d
     """Return the files of each variant directory; `metadata.json`, which is completed, is not in their digest.
 
     Raises:
-        BuilderError: the wheels are of several kernels, or two are of one variant.
+        BuilderError: the wheels are of several kernels, two are of one variant, or one is a plain library.
     """
     one_kernel(wheels)
+    plain = next((each for each in wheels if each.variant.framework is Framework.CTYPES), None)
+    if plain is not None:
+        raise BuilderError(
+            f"'{plain.wheel.path.name}' is a plain library, and what loads kernels of the hub looks for those of torch",
+            help="publish it in a package index: builder index",
+        )
     return {str(kernel_wheel.variant): _directory(kernel_wheel, commit) for kernel_wheel in wheels}
 
 

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from builder.config import Backend, Framework
 from builder.config.components import Component
 from builder.config.extensions import Extension
-from builder.config.v5 import Torch, TvmFfi
+from builder.config.v5 import Ctypes, Torch, TvmFfi
 from builder.config.values import ProjectPath
 from builder.errors import BuilderError
 from builder.kernel import Kernel, source_globs
@@ -25,7 +25,7 @@ from builder.wording import quoted
 
 __all__ = ["backends", "misnamed_modules", "needs_python", "python_obstacles", "render"]
 
-Listing = TypeVar("Listing", Torch, TvmFfi, Extension, Component)
+Listing = TypeVar("Listing", Torch, TvmFfi, Ctypes, Extension, Component)
 
 _ID_DIGITS = 7
 _ID = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
@@ -155,6 +155,7 @@ def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
     config = kernel.config
     torch = None if config.torch is None else _table(kernel, tree, config.torch)
     tvm_ffi = None if config.tvm_ffi is None else _table(kernel, tree, config.tvm_ffi)
+    ctypes = None if config.ctypes is None else _table(kernel, tree, config.ctypes)
     used = config.extensions(backend)
     extension = {
         name: _table(kernel, tree, table) if name in used else table for name, table in config.extension.items()
@@ -163,7 +164,8 @@ def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
         name: _table(kernel, tree, component) if component.backend == backend else component
         for name, component in config.kernel.items()
     }
-    return replace(kernel, config=replace(config, torch=torch, tvm_ffi=tvm_ffi, kernel=components, extension=extension))
+    bindings: dict[str, Any] = {"torch": torch, "tvm_ffi": tvm_ffi, "ctypes": ctypes}
+    return replace(kernel, config=replace(config, **bindings, kernel=components, extension=extension))
 
 
 def _table(kernel: Kernel, tree: Tree, table: Listing) -> Listing:
@@ -214,9 +216,9 @@ def _templates(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
     framework = kernel.config.framework
     own = {
         "CMakeLists.txt": f"{framework}/CMakeLists.txt.j2",
-        f"{package}/_ops.py": f"{framework}/_ops.py.j2",
+        f"{package}/{framework.generated}.py": f"{framework}/{framework.generated}.py.j2",
     }
-    if kernel.config.stable_abi(backend) is None:
+    if kernel.config.stable_abi(backend) is None and framework is not Framework.CTYPES:
         own["requirement.py"] = "_shared/requirement.py.j2"
     if framework is Framework.TORCH:
         own["torch-ext/registration.h"] = "torch/registration.h.j2"

@@ -36,6 +36,11 @@ def component(part: Component, only: tuple[str, ...] = ()) -> Arguments:
     }
 
 
+def exports(globs: tuple[str, ...]) -> Arguments:
+    """Return the argument with the functions that a plain library exports."""
+    return {"EXPORTS": _lines(globs)}
+
+
 def file_flags(table: SourceTable) -> tuple[Arguments, ...]:
     """Return the arguments of each call of `kernel_file_flags`: one for each entry of the table."""
     return tuple(

@@ -19,6 +19,8 @@ def compiled_into(
     sources: Iterable[str], files: Mapping[str, bytes], *, framework: Framework
 ) -> tuple[str, ...] | None:
     """Return the sources that use the name themselves; None for all sources, because a header does."""
+    if framework not in _MACROS:
+        return ()
     macro = _MACROS[framework]
     if any(_uses(macro, text) for path, text in files.items() if path.endswith(HEADERS) and path != _GENERATED):
         return None

@@ -31,6 +31,8 @@ def client(config: Config, backend: Backend, *, ops: str, extensions: Mapping[st
     if extensions:
         table["extensions"] = dict(extensions)
     table["backend"] = {"type": str(backend)}
+    if config.ctypes is not None:
+        table["exports"] = list(dict.fromkeys(config.ctypes.exports))
     if not completed:
         return _json(table)
     # No text of the config has an '@' left, so CMake replaces this one alone.
@@ -43,6 +45,8 @@ def framework_requirement(framework: Framework, *, noarch: bool, stable_abi: Ver
 
     `requirement.py` of a project, or `metadata.requirements` in a build of `builder`, then adds it.
     """
+    if framework is Framework.CTYPES:
+        return None
     if noarch:
         return "torch"  # _ops.py asks it for the backend, whatever the framework is
     return None if stable_abi is None or framework is Framework.TVM_FFI else f"torch>={stable_abi}"

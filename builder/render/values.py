@@ -12,7 +12,13 @@ from builder.render import arguments, calls, foreign, generated, header_librarie
 from builder.render.python_api import INSTALL, REMEDY, Use
 
 _BACKEND_TOOL = "scikit-build-core>=1.0"
-_DISTRIBUTIONS = {Framework.TORCH: "torch", Framework.TORCH_NOARCH: "torch", Framework.TVM_FFI: "apache-tvm-ffi"}
+_DISTRIBUTIONS = {
+    Framework.TORCH: "torch",
+    Framework.TORCH_NOARCH: "torch",
+    Framework.TVM_FFI: "apache-tvm-ffi",
+    Framework.CTYPES: None,
+}
+"""What a project is built with, and its wheel requires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +57,17 @@ def of(
         "built": built,
         "at_least": dependencies.at_least("tvm-ffi") if config.framework is Framework.TVM_FFI else None,
         "backend": str(backend),
-        "build_requires": [_BACKEND_TOOL] if noarch else [_BACKEND_TOOL, _bounded(config, framework, stable_abi)],
+        "build_requires": [
+            _BACKEND_TOOL,
+            *([] if noarch or framework is None else [_bounded(config, framework, stable_abi)]),
+        ],
         "built_with": framework if requirement is None else None,
         "config": config,
         "dependencies": [*filter(None, [requirement]), *package_metadata.python_depends(config, backend)],
         "each_python": {"HELP": INSTALL} if config.of_each_python(backend) else {},
         "devices": {str(each): each.facts.torch_device for each in Backend if each.facts.torch_device is not None},
         "device_code": not noarch and backend.facts.device_code,
+        "exports": {} if config.ctypes is None else arguments.exports(config.ctypes.exports),
         "extension_ids": {str(each["extension"]): str(each["ops"]) for each in built[1:]},
         "features": _features(built),
         "foreign": () if noarch else foreign.calls(config, backend),

@@ -9,11 +9,12 @@ from pathlib import Path
 from builder.errors import ToolError
 
 _QUESTION = """
-import importlib.util, json, os, sys
+import importlib.util, json, os, sys, sysconfig
+packages = sysconfig.get_path("platlib")
 def where(name):
     spec = importlib.util.find_spec(name)
     return None if spec is None or spec.origin is None else os.path.dirname(os.path.dirname(spec.origin))
-print(json.dumps({name: where(name) for name in ("torch", "tvm_ffi", "pytest")}))
+print(json.dumps({**{name: where(name) for name in ("torch", "tvm_ffi", "pytest")}, "packages": packages}))
 """
 
 
@@ -25,6 +26,8 @@ class Current:
     torch: Path | None
     tvm_ffi: Path | None
     pytest: Path | None = None
+    packages: Path | None = None
+    """Where its packages are, whichever it has."""
 
 
 def look(python: Path | None = None) -> Current:

@@ -8,7 +8,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 from packaging.version import Version
 
 from builder import __version__
-from builder.config import Config, dependencies, libraries
+from builder.config import Config, Framework, dependencies, libraries
 from builder.matrix import Cell, absent_components
 from builder.render.package_metadata import framework_requirement, python_depends, urls
 from builder.wheel.archive import Bytes
@@ -44,7 +44,8 @@ def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[st
     if not cell.noarch:
         linked = config.libraries(cell.backend, without=absent_components(config, cell))
         packages += libraries.requirements(linked, config.framework, cell.toolkit)
-    return (_framework_requirement(cell, framework_version), *dict.fromkeys(packages))
+    framework = () if cell.framework is Framework.CTYPES else (_framework_requirement(cell, framework_version),)
+    return (*framework, *dict.fromkeys(packages))
 
 
 def _framework_requirement(cell: Cell, framework_version: str) -> str:

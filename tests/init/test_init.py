@@ -7,7 +7,7 @@ import pytest
 from builder import init, lint, toml
 from builder.cli import run
 from builder.config.values import Backend, Framework
-from builder.init.answers import possible_backends
+from builder.init.answers import FRAMEWORKS, possible_backends
 from builder.kernel import load
 from builder.render import render
 
@@ -16,7 +16,7 @@ URL = "github:someone/builder"
 
 def combinations():
     """Yield every framework with each backend that it can have, each pair of them, and all."""
-    for framework in Framework:
+    for framework in FRAMEWORKS:
         possible = possible_backends(framework)
         sets = {(backend,) for backend in possible} | set(itertools.combinations(possible, 2)) | {possible}
         for backends in sorted(sets):
@@ -37,7 +37,7 @@ def test_every_combination_passes_check_strict(framework, backends, tmp_path):
     assert kernel.config.general.backends == backends
 
 
-@pytest.mark.parametrize("framework", tuple(Framework), ids=str)
+@pytest.mark.parametrize("framework", FRAMEWORKS, ids=str)
 def test_every_backend_renders(framework, tmp_path):
     backends = possible_backends(framework)
     init.write(init.files(answers(framework, backends)), tmp_path / "kernel")
@@ -54,7 +54,7 @@ def test_the_public_parser_takes_every_config(framework, backends, tmp_path):
     Build.open(tmp_path / "kernel")
 
 
-@pytest.mark.parametrize("framework", tuple(Framework), ids=str)
+@pytest.mark.parametrize("framework", FRAMEWORKS, ids=str)
 def test_every_python_file_compiles_and_no_mark_is_left(framework):
     for path, text in init.files(answers(framework, possible_backends(framework))).items():
         assert "{@" not in text, path

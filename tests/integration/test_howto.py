@@ -9,6 +9,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.cmake, pytest.mark.network, pytest.
 SAYS = {
     "howto/stable-abi.md": ["torch-stable-abi210-cpu-x86_64-linux", "stable210.cpu-py3-none", ": ok ("],
     "howto/backends.md": ["enable_language(HIP)", "torch.cpu-py3-none-any.whl", "tvmffi01.cpu"],
+    "howto/plain-library.md": ["ctypes.cpu-py3-none"],
     "howto/many-kernels.md": ["2 kernels: no problems", "shift:torch-cpu", "scale:torch-cpu: ", '"include":['],
     "howto/air-gapped.md": ["tvmffi01.cpu", "exit code 3"],
     "howto/from-kernel-builder.md": ["edition = 5", "torch213-cxx11-cpu-x86_64-linux"],

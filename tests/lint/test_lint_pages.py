@@ -46,10 +46,11 @@ def make(root, fences, listed):
 def listed_by(fences):
     """Return the files of the right example: its sources, one file in each include directory, and the package."""
     config = toml.loads(next(text for kind, _, text in fences if kind == "toml"))
-    parts = [config.get("torch", {}), *config.get("kernel", {}).values()]
+    parts = [config.get("torch", {}), *config.get("extension", {}).values(), *config.get("kernel", {}).values()]
     sources = [entry for part in parts for entry in part.get("src", [])]
     module = config["general"]["name"].replace("-", "_")
-    return [*sources, f"torch-ext/{module}/__init__.py"]
+    parent = "ctypes-ext" if "ctypes" in config else "torch-ext"
+    return [*sources, f"{parent}/{module}/__init__.py"]
 
 
 @pytest.fixture

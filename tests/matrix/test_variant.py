@@ -23,6 +23,8 @@ from builder.matrix.variant import SYSTEMS, Variant, compute_name, python_of
         ("torch213-cxx11-cu130-x86_64-linux-cp312", "torch", "2.13", "cuda", "torch213.cxx11.cu130"),
         ("torch213-cpu-aarch64-darwin-cp310", "torch", "2.13", "cpu", "torch213.cpu"),
         ("torch-cuda", "torch-noarch", None, "cuda", "torch.cuda"),
+        ("ctypes-cu130-x86_64-linux", "ctypes", None, "cuda", "ctypes.cu130"),
+        ("ctypes-cpu-aarch64-darwin", "ctypes", None, "cpu", "ctypes.cpu"),
         ("torch-npu", "torch-noarch", None, "cann", "torch.npu"),
     ],
 )
@@ -30,7 +32,7 @@ def test_a_name_is_taken_apart_and_put_together(name, framework, version, backen
     variant = Variant.parse(name)
     assert (variant.framework.value, variant.backend.value, variant.label) == (framework, backend, label)
     assert (None if variant.version is None else str(variant.version)) == version
-    assert variant.noarch == (version is None)
+    assert variant.noarch == (framework == "torch-noarch")
     assert str(variant) == name
 
 
@@ -51,6 +53,9 @@ def test_a_name_is_taken_apart_and_put_together(name, framework, version, backen
         pytest.param("torch213-cxx11-cpu-x86_64-linux-cp3", id="half a Python"),
         pytest.param("torch213-cxx11-cpu-x86_64-linux-abi3", id="an abi for many Pythons"),
         pytest.param("torch-cuda-cp312", id="noarch for one Python"),
+        pytest.param("ctypes01-cpu-x86_64-linux", id="ctypes with a version"),
+        pytest.param("ctypes-cpu", id="ctypes without a system"),
+        pytest.param("ctypes-cxx11-cpu-x86_64-linux", id="ctypes with cxx11"),
         pytest.param("../torch213-cxx11-cpu-x86_64-linux", id="path"),
         pytest.param("${{ github.token }}", id="expression"),
     ],
@@ -68,13 +73,15 @@ def variants(draw):
         return Variant(
             framework=framework, version=None, stable=False, backend=backend, compute=backend.value, system=None
         )
-    backend = draw(st.sampled_from((Backend.CPU, Backend.CUDA, Backend.METAL, Backend.ROCM, Backend.XPU)))
+    plain = framework is Framework.CTYPES
+    compiled = (Backend.CPU, Backend.CUDA, Backend.METAL, Backend.ROCM, Backend.XPU)
+    backend = draw(st.sampled_from([each for each in compiled if each.facts.ctypes or not plain]))
     toolkit = f"{draw(st.integers(1, 2099))}.{draw(st.integers(0, 30))}"
     stable = framework is Framework.TORCH and draw(st.booleans())
     python = None if stable or framework is not Framework.TORCH else draw(st.none() | st.integers(10, 999))
     return Variant(
         framework=framework,
-        version=Version(f"{draw(st.integers(0, 9))}.{draw(st.integers(0, 99))}"),
+        version=None if plain else Version(f"{draw(st.integers(0, 9))}.{draw(st.integers(0, 99))}"),
         stable=stable,
         backend=backend,
         compute=compute_name(backend, toolkit),
@@ -92,6 +99,18 @@ def test_parsing_undoes_printing(variant):
 def test_any_text_is_a_name_or_is_refused(text):
     with contextlib.suppress(ValueError):
         assert str(Variant.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("ctypes-cpu-x86_64-linux-cp312", "a plain library serves every Python"),
+        ("ctypes-rocm72-x86_64-linux", "rocm has no plain libraries"),
+    ],
+)
+def test_a_plain_library_is_for_every_python_and_for_few_backends(name, why):
+    with pytest.raises(ValueError, match=why):
+        Variant.parse(name)
 
 
 @pytest.mark.parametrize("name", ["torch-stable-abi210-cpu-x86_64-linux-cp312", "tvm-ffi01-cpu-x86_64-linux-cp312"])

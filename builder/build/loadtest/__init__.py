@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from builder.binary.extension import Extension
 from builder.build.job import LoadTestPackages
 from builder.build.loadtest import symbols
 from builder.build.loadtest.devices import asks_for_a_device, lacks_a_driver
 from builder.build.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
 from builder.build.loadtest.packages import remedy as remedy_for
 from builder.build.loadtest.process import Ahead, Found, LoadedLibrary, Question, Setup, ahead, ask, keep_bytecode
+from builder.config import Framework
 from builder.matrix import Cell
 
 __all__ = [
@@ -60,8 +62,19 @@ class _Asked:
     def question(self, *, stand_in: bool = False) -> Question:
         """Return what the process is asked."""
         named: list[tuple[str | None, str]] = [(None, self.ops), *self.extensions.items()]
-        libraries = (LoadedLibrary(ops=ops, file=self._file(ops), extension=extension) for extension, ops in named)
+        libraries = (self._library(ops, extension) for extension, ops in named)
         return Question(libraries=tuple(libraries), key=self.key, stand_in=stand_in)
+
+    def _library(self, ops: str, extension: str | None) -> LoadedLibrary:
+        file, generated = self._file(ops), self.cell.framework.generated
+        module = generated if extension is None else f"{generated}_{extension}"
+        exports = () if file is None or not self.plain else _exported(file)
+        return LoadedLibrary(ops=ops, file=file, module=module, exports=exports)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the library registers nothing."""
+        return self.cell.framework is Framework.CTYPES
 
     def _file(self, ops: str) -> Path | None:
         """Return the library of a namespace; the rest of its name says what it uses of Python."""
@@ -178,6 +191,8 @@ def _judge_missing(asked: _Asked, found: Found, missing: str) -> LoadTest:
 
 def _judge_ops(asked: _Asked, found: Found) -> LoadTest:
     """Judge a package that was imported by the ops that are there."""
+    if asked.plain:
+        return _judge_functions(asked, found)
     if not asked.cell.noarch:
         if found.library is not None and (asked.extensions or not found.ops):
             return _judge_library(asked, found, found.library)
@@ -220,6 +235,27 @@ def _judge_library_ops(asked: _Asked, found: Found, table: str, own: str) -> Loa
         reason=f"no op of {module} has a kernel for {asked.key}: {', '.join(without)}",
         help=f"register them with TORCH_LIBRARY_IMPL_EXPAND(TORCH_EXTENSION_NAME, {asked.key}, ops)",
     )
+
+
+def _judge_functions(asked: _Asked, found: Found) -> LoadTest:
+    """Judge a package that was imported by the functions of its plain library."""
+    without = sorted(name for name, keys in found.ops.items() if not keys)
+    if found.ops and not without:
+        return LoadTest(outcome=LoadState.LOADED, ops=found.ops)
+    if found.library is not None:
+        return _judge_library(asked, found, found.library)
+    lacks = f"does not have {', '.join(without)}" if without else "exports no function"
+    return LoadTest(
+        outcome=LoadState.BROKEN,
+        ops=found.ops,
+        reason=f"the library of {asked.package.name} is loaded and {lacks}",
+        help="name the functions that it has in 'exports' of [ctypes]",
+    )
+
+
+def _exported(library: Path) -> tuple[str, ...]:
+    extension = Extension.read(library.name, library.read_bytes())
+    return tuple(sorted({symbol.name for symbol in extension.defined}))
 
 
 def _placeless(asked: _Asked, text: str) -> str:

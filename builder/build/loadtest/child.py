@@ -37,9 +37,12 @@ def main() -> None:
             _load_libraries(asked, found)
         importlib.import_module(asked["module"])
         main, *extensions = asked["libraries"]
-        early = asked["framework"] == "tvm-ffi" or asked["of-one-python"]
+        early = asked["framework"] in ("tvm-ffi", "ctypes") or asked["of-one-python"]
         for library in [] if asked["stand-in"] else [*([main] if early else []), *extensions]:
-            importlib.import_module(asked["module"] + "." + library["module"])  # a package may import it at a call
+            # A package may import it at a call.
+            generated = importlib.import_module(asked["module"] + "." + library["module"])
+            if asked["framework"] == "ctypes":
+                generated.load()
     except BaseException as error:  # noqa: BLE001  whatever a kernel raises is what there is to tell
         found["failure"] = _failure(asked, error)
     if not asked["stand-in"]:
@@ -51,7 +54,7 @@ def _awaited(asked: Asked) -> Asked:
     """Import the framework, and wait for the question; end where the framework would have seen the package."""
     watch = _Watch(asked["module"])
     sys.meta_path.insert(0, watch)
-    importlib.import_module(_framework(asked))
+    _import_framework(asked)
     sys.meta_path.remove(watch)
     question = sys.stdin.read()
     if watch.seen or not question:
@@ -74,8 +77,10 @@ class _Watch:
         self.seen = self.seen or name == self._module
 
 
-def _framework(asked: Asked) -> str:
-    return "tvm_ffi" if asked["framework"] == "tvm-ffi" else "torch"
+def _import_framework(asked: Asked) -> None:
+    """Import the framework; a plain library has none."""
+    if asked["framework"] != "ctypes":
+        importlib.import_module("tvm_ffi" if asked["framework"] == "tvm-ffi" else "torch")
 
 
 def _load_libraries(asked: Asked, found: Found) -> None:
@@ -84,7 +89,7 @@ def _load_libraries(asked: Asked, found: Found) -> None:
         if library["file"] is None or found["library"] is not None:
             continue
         try:
-            importlib.import_module(_framework(asked))
+            _import_framework(asked)
             ctypes.CDLL(library["file"])  # what torch does, without its own words around those of the loader
         except (ImportError, OSError) as error:
             found["library"] = str(error)
@@ -96,6 +101,7 @@ def _stand_in(asked: Asked) -> None:
         name = asked["module"] + "." + library["module"]
         module = types.ModuleType(name)
         vars(module).update(ops=_Anything(), module=_Anything(), add_op_namespace_prefix=_prefix(library["ops"]))
+        vars(module).update(load=_Anything(), PATH=_Anything(), BACKEND=_Anything())
         sys.modules[name] = module
 
 
@@ -128,6 +134,8 @@ class _Anything:
 
 def _ops(asked: Asked) -> dict[str, list[str]]:
     """Return the ops that are registered, each with the dispatch keys that have a kernel."""
+    if asked["framework"] == "ctypes":
+        return _exports(asked)
     torch = sys.modules.get("torch")
     if asked["framework"] == "tvm-ffi":
         loaded = getattr(sys.modules.get(asked["module"] + "._ops"), "ops", None)
@@ -141,6 +149,18 @@ def _ops(asked: Asked) -> dict[str, list[str]]:
     has = torch._C._dispatch_has_kernel_for_dispatch_key  # noqa: SLF001  the only place that knows
     keys = (asked["key"], "CompositeExplicitAutograd", "CompositeImplicitAutograd")
     return {**{name: [key for key in keys if has(name, key)] for name in names}, **functions}
+
+
+def _exports(asked: Asked) -> dict[str, list[str]]:
+    """Return the functions of a plain library, with a mark at those that the loader finds."""
+    (asked_library,) = asked["libraries"]
+    module = sys.modules.get(asked["module"] + "." + asked_library["module"])
+    try:
+        library = None if module is None else module.load()
+    except BaseException:  # noqa: BLE001  it is the failure that is told already
+        library = None
+    names = [] if library is None else asked_library["exports"]
+    return {name: ["C"] if hasattr(library, name) else [] for name in names}
 
 
 def _functions(asked: Asked) -> dict[str, list[str]]:

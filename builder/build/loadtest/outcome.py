@@ -49,7 +49,7 @@ class LoadTest:
 
     outcome: LoadState
     ops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The ops that the wheel registered, each with the dispatch keys that have a kernel."""
+    """The ops that the wheel registered, each with the dispatch keys that have a kernel, or its plain functions."""
     reason: str = ""
     """Why it is not `loaded`, in a sentence."""
     details: str = ""
@@ -71,7 +71,9 @@ class LoadTest:
     @property
     def words(self) -> str:
         """The outcome in words, with its reason."""
-        ops = f", {len(self.ops)} op{'' if len(self.ops) == 1 else 's'}" if self.ops and not self.refused else ""
+        noun = "function" if all(keys == ("C",) for keys in self.ops.values()) else "op"
+        plural = "" if len(self.ops) == 1 else "s"
+        ops = f", {len(self.ops)} {noun}{plural}" if self.ops and not self.refused else ""
         return f"{_WORDS[self.outcome]}{ops}" + (f": {self.reason.splitlines()[0]}" if self.reason else "")
 
     def require(self, rule: LoadTestRule) -> None:

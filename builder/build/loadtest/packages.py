@@ -17,7 +17,7 @@ _CLIENT = "kernels"
 def wanted(kernel: Kernel, cell: Cell) -> tuple[str, ...]:
     """Return the names of what the kernel may import of its user's environment, as `load-test-packages.nix` does."""
     declared = tuple(dict.fromkeys(kernel.config.python_depends(cell.backend)))
-    if cell.framework is Framework.TVM_FFI:
+    if cell.framework in (Framework.TVM_FFI, Framework.CTYPES):
         return declared
     brought = dependencies.brought(cell.backend)
     return (*declared, *(name for name in brought if _mentions(kernel, name) and name not in declared))

@@ -63,13 +63,15 @@ class LoadedLibrary:
 
     ops: str
     file: Path | None
-    extension: str | None = None
-    """The name of the extension; None for the main library."""
+    module: str = "_ops"
+    """The generated module that loads it."""
+    exports: tuple[str, ...] = ()
+    """The functions that a plain library exports."""
 
     def to_json(self) -> dict[str, Any]:
         """Spell it for the process."""
-        module = "_ops" if self.extension is None else f"_ops_{self.extension}"
-        return {"ops": self.ops, "file": None if self.file is None else str(self.file), "module": module}
+        file = None if self.file is None else str(self.file)
+        return {"ops": self.ops, "file": file, "module": self.module, "exports": list(self.exports)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,8 @@ class Costs:
 def _interface(cell: Cell) -> str:
     if cell.framework is Framework.TVM_FFI:
         return "tvm-ffi"
+    if cell.framework is Framework.CTYPES:
+        return "stable"  # its sources include no headers of torch either
     return "classic" if cell.stable_abi is None else "stable"
 
 

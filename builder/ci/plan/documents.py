@@ -7,6 +7,7 @@ from typing import Any
 
 from builder.ci.plan import CiJob, CiPlan, RunsOn
 from builder.ci.plan.runners import Runners, data
+from builder.config import Framework
 from builder.errors import BuilderError
 from builder.matrix import Cell
 
@@ -100,7 +101,7 @@ def _cell(cell: Cell, place: RunsOn) -> dict[str, Any]:
         "framework": cell.framework.value,
         "backend": cell.backend.value,
         "system": cell.system,
-        "torch": str(cell.torch),
+        "torch": None if cell.framework is Framework.CTYPES else str(cell.torch),
         "toolkit": cell.toolkit,
         "stable_abi": None if cell.stable_abi is None else str(cell.stable_abi),
         **({} if cell.python is None else {"python": cell.python}),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from builder.ci.plan import CiJob, CiPlan
+from builder.config import Framework
 from builder.matrix import Decision
 from builder.wording import columns
 
@@ -43,7 +44,12 @@ def _table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> Iterator[str]:
     head = ("variant", "torch", "toolkit", "system", *(() if jobs is None else ("job",)))
     groups: dict[str, list[tuple[str, ...]]] = {}
     for cell in plan.cells:
-        row = (cell.variant, str(cell.torch), cell.toolkit or "-", cell.system)
+        row = (
+            cell.variant,
+            "-" if cell.framework is Framework.CTYPES else str(cell.torch),
+            cell.toolkit or "-",
+            cell.system,
+        )
         groups.setdefault(cell.backend.value, []).append((*row, *(() if jobs is None else (job_of[cell.variant],))))
     lines = columns([head, *(row for rows in groups.values() for row in rows)])
     yield from ("", f"  {lines.pop(0)}") if groups else ()

@@ -36,7 +36,7 @@ def fits(variant: Variant, *, torch: Version, compute: str) -> bool:
     match variant.framework:
         case Framework.TORCH_NOARCH:
             return backend_of(compute) is variant.backend
-        case Framework.TVM_FFI:
+        case Framework.TVM_FFI | Framework.CTYPES:
             return variant.compute == compute  # torch is not part of its ABI
         case Framework.TORCH:
             return variant.compute == compute and _version_fits(variant, torch)

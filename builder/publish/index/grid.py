@@ -89,6 +89,8 @@ def _title(variant: Variant) -> str:
     match variant.framework:
         case Framework.TORCH_NOARCH:
             return "any torch"
+        case Framework.CTYPES:
+            return "any framework"
         case Framework.TVM_FFI:
             return f"tvm-ffi {variant.version}"
         case Framework.TORCH:

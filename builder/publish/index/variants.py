@@ -67,7 +67,7 @@ def properties(variant: Variant) -> dict[str, dict[str, list[str]]]:
             needs = {ABI: f"stable{version}" if variant.stable else f"torch{version}", COMPUTE: variant.compute}
         case Framework.TORCH_NOARCH:
             needs = {ABI: "any", COMPUTE: variant.backend.value}
-        case Framework.TVM_FFI:
+        case Framework.TVM_FFI | Framework.CTYPES:
             needs = {ABI: "any", COMPUTE: variant.compute}
     return {NAMESPACE: {feature: [value] for feature, value in needs.items()}}
 

@@ -34,7 +34,7 @@ def of(config: Config, cell: Cell, *, framework_version: str) -> tuple[Material,
     found = {
         part.ref: part
         for part in (
-            _framework(cell, framework_version),
+            *_framework(cell, framework_version),
             *_toolkit(cell),
             *_header_only(config, cell),
             *_foreign(config, cell),
@@ -61,12 +61,15 @@ def license_of(text: str) -> dict[str, Any]:
         return {"license": {"name": text}}
 
 
-def _framework(cell: Cell, version: str) -> Material:
+def _framework(cell: Cell, version: str) -> Iterator[Material]:
+    if cell.framework is Framework.CTYPES:
+        return
     fact = _facts()["framework"]["tvm-ffi" if cell.framework is Framework.TVM_FFI else "torch"]
     if cell.noarch:
         # Nothing of it is compiled in, and any version will do.
-        return _material(fact | {"description": "imported"}, version=None)
-    return _material(fact, version=version)
+        yield _material(fact | {"description": "imported"}, version=None)
+    else:
+        yield _material(fact, version=version)
 
 
 def _toolkit(cell: Cell) -> Iterator[Material]:

@@ -90,7 +90,7 @@ def _git(source: str) -> str:
 
 def _framework(kernel_wheel: KernelWheel) -> list[dict[str, Any]]:
     version = (kernel_wheel.metadata.get("build") or {}).get("framework")
-    if not isinstance(version, str) or kernel_wheel.variant.noarch:
+    if not version or not isinstance(version, str) or kernel_wheel.variant.noarch:
         return []
     name = "apache-tvm-ffi" if kernel_wheel.variant.framework.value == "tvm-ffi" else "torch"
     return [{"name": name, "uri": f"pkg:pypi/{name}@{quote(version, safe='')}"}]

@@ -1,0 +1,55 @@
+"""Exports: a plain library has the functions that it promises, and nothing else that other libraries could meet."""
+
+from collections.abc import Iterator
+
+from builder.audit.report import Finding
+from builder.audit.subject import Library, Subject
+from builder.config.exports import ExportGlob, exported
+from builder.config.values import Framework
+
+RULE = "exports"
+
+_SHOWN = 80
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Compare what each plain library exports with what `metadata.json` promises."""
+    if subject.facts is None or subject.facts.framework is not Framework.CTYPES:
+        return
+    globs = _promised(subject)
+    if not globs:
+        path = f"{subject.module}/metadata.json"
+        yield _finding(path, "exports", "it names no functions, and a plain library has some", "build the wheel again")
+        return
+    for library in subject.libraries:
+        yield from _library(library, globs)
+
+
+def _promised(subject: Subject) -> tuple[str, ...]:
+    found = subject.metadata.get("exports")
+    if not isinstance(found, list) or not all(isinstance(glob, str) and ExportGlob.matches(glob) for glob in found):
+        return ()
+    return tuple(found)
+
+
+def _library(library: Library, globs: tuple[str, ...]) -> Iterator[Finding]:
+    names = frozenset(symbol.name for symbol in library.extension.defined)
+    for glob in globs:
+        if not exported(names, (glob,)):
+            yield _finding(
+                library.name,
+                glob[:_SHOWN],
+                "it exports no function of this name",
+                "declare it extern \"C\", compile the source that defines it, or take it out of 'exports'",
+            )
+    for name in sorted(names - exported(names, globs)):
+        yield _finding(
+            library.name,
+            name[:_SHOWN],
+            "it exports this, and 'exports' does not name it: another library of the process may take it for its own",
+            "add it to 'exports', or keep it local",
+        )
+
+
+def _finding(file: str, symbol: str, why: str, remedy: str) -> Finding:
+    return Finding(file=file, rule=RULE, symbol=symbol, why=why, remedy=remedy)

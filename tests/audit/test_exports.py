@@ -1,0 +1,54 @@
+"""What a plain library exports, compared with what its metadata.json promises."""
+
+import json
+
+import pytest
+
+from builder.audit import exports
+from builder.audit.facts import FrameworkClaim
+from builder.audit.subject import Library, Subject
+from builder.binary.elf_symbols import Symbol
+from builder.binary.extension import Extension
+from builder.config.values import Backend, Framework
+
+
+def subject(names, globs=("cscale_*",), framework=Framework.CTYPES):
+    defined = tuple(Symbol(name=name, defined=True, binding="global") for name in names)
+    library = Library(extension=Extension(name="demo/a.so", defined=defined))
+    return Subject(
+        name="demo",
+        version="1",
+        dist_info="demo-1.dist-info",
+        tags=("py3-none-manylinux_2_28_x86_64",),
+        facts=FrameworkClaim(framework=framework, backend=Backend.CPU),
+        texts={"demo/metadata.json": json.dumps({"exports": globs}).encode()},
+        libraries=(library,),
+    )
+
+
+def found(names, **options):
+    return [(finding.file, finding.symbol) for finding in exports.check(subject(names, **options))]
+
+
+def test_a_library_with_what_it_promises_passes():
+    assert found(["cscale_float", "cscale_half"]) == []
+    assert found(["a", "cscale_x"], globs=["cscale_*", "a"]) == []
+
+
+def test_a_promise_that_nothing_keeps_is_a_finding():
+    assert found(["cscale_float"], globs=["cscale_*", "cquantize_*"]) == [("demo/a.so", "cquantize_*")]
+
+
+def test_a_symbol_that_nobody_asked_for_is_a_finding():
+    assert found(["_ZSt4move", "cscale_float", "helper"]) == [("demo/a.so", "_ZSt4move"), ("demo/a.so", "helper")]
+
+
+@pytest.mark.parametrize(
+    "globs", [None, [], "cscale_*", [1], ["*"], ["f\n"]], ids=["null", "none", "text", "number", "all", "newline"]
+)
+def test_a_wheel_that_promises_nothing_that_can_be_judged_is_a_finding(globs):
+    assert found(["cscale_float"], globs=globs) == [("demo/metadata.json", "exports")]
+
+
+def test_kernels_with_a_framework_export_what_they_like():
+    assert found(["helper"], framework=Framework.TVM_FFI) == []
