@@ -2,12 +2,13 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
-_NAMED = ("CMakeLists.txt", "_ops.py", "_library.py", "metadata.json", "metadata.json.in")
+_NAMED = re.compile(r"CMakeLists\.txt|_ops(?:_[a-z0-9_]+)?\.py|_library\.py|metadata\.json(?:\.in)?", re.ASCII)
 """Rendered files that name the ops, and so change with any file of the project."""
 
 
@@ -76,7 +77,8 @@ def changes(before: Mapping[str, Any], after: BuildRecord) -> tuple[Change, ...]
 
 def _follows(name: str) -> bool:
     """Whether a field is a rendered file that contains the unique name of the ops, and so changes with any other."""
-    return name.startswith("project: ") and name.removeprefix("project: ").rpartition("/")[2] in _NAMED
+    file = name.removeprefix("project: ").rpartition("/")[2]
+    return name.startswith("project: ") and _NAMED.fullmatch(file) is not None
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:

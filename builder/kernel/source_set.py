@@ -281,10 +281,11 @@ def _package(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[st
 def _data(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[str]:
     wheel = kernel.config.wheel
     package = f"{package_directory(kernel.config)}/"
+    extensions = (f"_ops_{name}.py" for name in kernel.config.extension)
+    generated = (f"{kernel.config.framework.generated}.py", *extensions, "metadata.json")
     for number, entry in enumerate(() if wheel is None else wheel.data):
         place: KeyPath = ("wheel", "data", number)
         for file in _expand_entry(kernel, tree, place, entry, problems):
-            generated = (f"{kernel.config.framework.generated}.py", "metadata.json")
             reason = _why_no_data(file, package, generated=generated)
             if reason is None:
                 yield file

@@ -1,6 +1,7 @@
 """Whether an expression names an op in the namespace that the build generates."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -9,6 +10,7 @@ from builder.lint.python_names import Binding, Function, Imported, Module, Param
 
 PREFIXES = ("add_op_namespace_prefix", "torch_add_op_namespace_prefix")
 _DEEP = 40
+_GENERATED_OPS = re.compile(r"\._ops(?:_[a-z0-9_]+)?\.ops\.")
 
 
 class Namespace(Enum):
@@ -164,8 +166,8 @@ def is_library(name: str | None) -> bool:
 
 
 def is_generated(name: str | None) -> bool:
-    """Whether a dotted name is `ops` of the generated `_ops.py`, or a part of it."""
-    return name is not None and "._ops.ops." in f".{name}."
+    """Whether a dotted name is `ops` of the generated `_ops.py`, or of that of an extension, or a part of it."""
+    return name is not None and _GENERATED_OPS.search(f".{name}.") is not None
 
 
 def _leading(expression: ast.expr) -> str:

@@ -190,7 +190,8 @@ def _imported(origin: str, alias: ast.alias) -> Iterator[tuple[str, Binding]]:
     if alias.name != "*":
         yield alias.asname or alias.name, Imported(target=f"{origin}.{alias.name}")
         return
-    names = _GENERATED if origin.rsplit(".", maxsplit=1)[-1] == "_ops" else _STARRED.get(origin, ())
+    module = origin.rsplit(".", maxsplit=1)[-1]
+    names = _GENERATED if module == "_ops" or module.startswith("_ops_") else _STARRED.get(origin, ())
     yield from ((name, Imported(target=f"{origin}.{name}")) for name in names)
 
 

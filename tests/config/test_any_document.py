@@ -43,6 +43,7 @@ NAMES = st.sampled_from(
         "sources", "git", "rev", "url", "sha256", "submodules", "generate", "script", "outputs", "inputs", "args",
         "stable-abi", "backend", "depends", "kernel-depends", "systems", "universal", "language", "", "x", "\ud800",
         "defines", "libraries", "exclude", "file-flags", "when", "arch", "system", "-Dx", "../x",
+        "extension",
     ]
 )  # fmt: skip
 ANY = st.recursive(

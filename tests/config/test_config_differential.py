@@ -39,8 +39,8 @@ FRAMEWORKS = ("torch", "torch-noarch", "tvm-ffi")
 LOOSER = (  # what the public parser says of what only this one accepts
     r"unsupported legacy format",  # schemas 1 to 3 are read
     r"did not match v4 .* or v3",
-    r"unknown field `(matrix|build|wheel)`",  # extensions
-    r"Unknown field (defines|libraries|exclude|file-flags|when|python-abi)\. Expected one of",  # those within a table
+    r"unknown field `(matrix|build|wheel|extension)`",  # extensions
+    r"Unknown field (defines|libraries|exclude|file-flags|when|python-abi|extension)\. Expected one of",
     r"Unknown field (cuda-capabilities|rocm-archs)\. Expected one of pyext",  # as its own documentation spells them
 )
 STRICTER = {
@@ -195,11 +195,13 @@ KEYS = [
     "cuda-capabilities", "cuda-flags", "cuda-minver", "rocm-archs", "hip-flags", "sycl-flags", "repo-id", "branch",
     "universal", "language", "x", '"quoted key"', "''", "é", "a.b", "general.hub.branch", "torch.src", "cuda.minver",
     "defines", "libraries", "exclude", "file-flags", "when", "defines.X", "when.torch", "when.cuda", "file-flags.a",
+    "extension",
 ]  # fmt: skip
 HEADERS = [
     "[general]", "[torch]", "[torch-noarch]", "[tvm-ffi]", "[kernel]", "[kernel.new]", '[kernel."a.b"]', "[[kernel]]",
     "[[general.kernel-depends]]", "[general.cuda]", "[general.neuron]", "[general.tpu]", "[general.xpu]",
-    "[general.hub]", "[torch.stable-abi]", "[build]", "[", "[[torch]]", "[a.b.c]", "[general.cuda.minver]",
+    "[general.hub]", "[torch.stable-abi]", "[build]",
+    "[extension]", "[extension.moe]", "[", "[[torch]]", "[a.b.c]", "[general.cuda.minver]",
 ]  # fmt: skip
 
 

@@ -89,6 +89,8 @@ OURS = {
     "prefix": ("", 'add_op_namespace_prefix("f")'),
     "renamed prefix": ("from ._ops import add_op_namespace_prefix as p\n", 'p("f")'),
     "module": ("from . import _ops\n", '_ops.add_op_namespace_prefix("f")'),
+    "prefix of an extension": ("from ._ops_moe import add_op_namespace_prefix as p\n", 'p("f")'),
+    "everything of an extension": ("from ._ops_moe import *\n", 'add_op_namespace_prefix("f")'),
     "prefix of tvm-ffi": ("from ._ops import torch_add_op_namespace_prefix as p\n", 'p("f")'),
     "namespace": ("", 'f"{ops.name}::f"'),
     "sum": ("", 'ops.name + "::f"'),

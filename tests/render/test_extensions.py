@@ -3,9 +3,13 @@
 import json
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from builder import toml
 from builder.config import Backend
-from builder.render import render
+from builder.errors import ConfigError
+from builder.render import quoting, render
 from tests.render.small import kernel
 
 EXTENSION = """
@@ -112,3 +116,17 @@ def test_an_extension_whose_components_all_have_conditions_may_not_be_empty(tmp_
     text = project(tmp_path, extension=EXTENSION + 'when = { torch = ">=2.10" }\n')["CMakeLists.txt"]
     assert "kernel_when_any(\n  AMONG\n    two\n)\n" in text
     assert text.count("kernel_when_any(") == 1
+
+
+@given(data=st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+def test_values_of_an_extension_reach_cmake_as_they_are_or_not_at_all(tmp_path, data):
+    value = data.draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20))
+    extension = EXTENSION.replace('["moe.cpp"]', f'["moe.cpp"]\ndefines = {{ X = {toml.spelled(value)} }}')
+    try:
+        text = project(tmp_path, extension=extension)["CMakeLists.txt"]
+    except ConfigError as error:
+        assert {problem.code for problem in error.problems} <= {"B060", "B002", "B038"}  # noqa: PT017
+    else:
+        plain = project(tmp_path, extension=extension.replace(toml.spelled(value), "'V'"))["CMakeLists.txt"]
+        assert text == plain.replace("    -DX=V\n", f"    {quoting.cmake(f'-DX={value}')}\n")
