@@ -1,6 +1,7 @@
 """`builder port`: from a setup.py to a build.toml."""
 
 import os
+import shlex
 from pathlib import Path
 
 import click
@@ -71,7 +72,8 @@ def command(
         terminal.err("\nremains for a person:")
         for item in ported.remaining:
             terminal.err(f"  {item}")
-    verifying_too = "" if lines is not None else f" && builder port --verify {directory}"
+    again = "".join(f" --env {shlex.quote(variable)}" for variable in variables)
+    verifying_too = "" if lines is not None else f" && builder port --verify{again} {directory}"
     terminal.err(f"\nnext: builder check {directory}{verifying_too}")
 
 

@@ -2,9 +2,11 @@
 
 import re
 
-from builder.config.values import InvalidValueError, Text
+from builder.config.values import Framework, InvalidValueError, Text
+from builder.wording import quoted
 
-_REQUIRED_ANYWAY = frozenset({"torch", "apache-tvm-ffi"})
+_OF_FRAMEWORK = {Framework.TORCH: "torch", Framework.TORCH_NOARCH: "torch", Framework.TVM_FFI: "apache-tvm-ffi"}
+"""What the wheels of a framework require by themselves."""
 
 
 class PackageRequirement(Text):
@@ -33,12 +35,8 @@ class PackageRequirement(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return what to do about an address, and about what every kernel with a framework requires."""
-        if "@" in text or "://" in text:
-            return "name a package of an index, and not an address"
-        if _package_of(text) in _REQUIRED_ANYWAY:
-            return f"leave it out: the wheel requires the '{_package_of(text)}' that it was built with"
-        return None
+        """Return what to do about an address."""
+        return "name a package of an index, and not an address" if "@" in text or "://" in text else None
 
     @property
     def package(self) -> str:
@@ -46,9 +44,13 @@ class PackageRequirement(Text):
         return _package_of(self)
 
 
-def built_with(requirement: PackageRequirement) -> InvalidValueError | None:
-    """Return why a kernel with a framework cannot require a package: its wheel requires it anyway."""
-    return PackageRequirement.refusal(requirement) if requirement.package in _REQUIRED_ANYWAY else None
+def built_with(requirement: PackageRequirement, framework: Framework) -> InvalidValueError | None:
+    """Return why a kernel cannot require the framework that it binds to: its wheel does that by itself."""
+    package = _OF_FRAMEWORK.get(framework)
+    if requirement.package != package:
+        return None
+    remedy = f"leave it out: the wheel requires the '{package}' that it was built with"
+    return InvalidValueError(f"{quoted(requirement)} is required anyway", code=PackageRequirement.code, help=remedy)
 
 
 def _package_of(requirement: str) -> str:

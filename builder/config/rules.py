@@ -27,9 +27,9 @@ def check(config: Config) -> Iterator[InvalidValueError]:
 
 
 def _requires(config: Config) -> Iterator[InvalidValueError]:
-    """Refuse requirements of what a kernel with a framework requires anyway."""
+    """Refuse a second requirement of the framework."""
     for number, requirement in enumerate(config.requires):
-        error = built_with(requirement)
+        error = built_with(requirement, config.framework)
         if error is not None:
             error.path = ("wheel", "requires", number)
             yield error

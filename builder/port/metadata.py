@@ -63,7 +63,7 @@ def of(setup: SetupCall | None, root: Path, extensions: Mapping[str, tuple[str, 
     depends, requires = _requirements(call, project, todo)
     return Metadata(
         name=name,
-        version=_version(call, project),
+        version=_version(call, project, todo),
         license=_license(call, project, root, todo),
         upstream=_upstream(call, project),
         python_depends=depends,
@@ -100,9 +100,13 @@ def _name(call: SetupCall, project: Mapping[str, Any], root: Path, todo: Todo) -
         return Found("kernel", "nowhere")
 
 
-def _version(call: SetupCall, project: Mapping[str, Any]) -> Found:
+def _version(call: SetupCall, project: Mapping[str, Any], todo: Todo) -> Found:
     found = _texts(call, project, "version") or Found("0", "nowhere")
     number = re.match(r"[vV]?([0-9]{1,9})", found.value)
+    if number and found.value != f"{number[1]}.0.0":
+        todo.add(
+            f"a wheel has the version {number[1]}.0.0 unless --wheel-version {found.value} names its own", at=call.at
+        )
     return Found(
         number[1] if number else "0", f"{found.value}, {found.origin}" if found.origin != "nowhere" else "nowhere"
     )
@@ -154,6 +158,7 @@ def _requirements(call: SetupCall, project: Mapping[str, Any], todo: Todo) -> tu
         if name in _BUILT_WITH or name.startswith("nvidia-"):
             continue
         if name in dependencies.table()["brought"]:
+            todo.add(f"the requirement '{text}' is left out: torch brings {name}", at=call.at)
             continue
         if name in PythonDependency.names() and not requirement.specifier:
             depends.append(str(name))

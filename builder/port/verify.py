@@ -12,7 +12,7 @@ from builder.errors import BuilderError
 from builder.kernel import Kernel, load
 from builder.kernel.source_set import package_directory
 from builder.matrix import rows
-from builder.port import commands, conditions, configure, submodules
+from builder.port import commands, conditions, configure, submodules, write
 from builder.port.lines import GPU, Line, normal, of_run
 from builder.port.record import copy, record
 from builder.port.recording import Recording, Run
@@ -64,7 +64,7 @@ def verify(
     """Yield the comparison for each machine that the config is for: each CUDA toolkit of the matrix, and none.
 
     Raises:
-        BuilderError: the config or `setup.py` cannot be read, or no backend can be compared.
+        BuilderError: the config or `setup.py` cannot be read, it compiles nothing, or no backend can be compared.
         ToolError: CMake cannot configure the rendered project.
     """
     config = load(directory).config
@@ -76,6 +76,8 @@ def verify(
         )
     seen = tuple(setting for _, setting in among)
     recording = record(directory, home=home, variables=variables, sandboxed=sandboxed, seconds=seconds, among=seen)
+    if all(run.failure is None and not run.extensions for run in recording.runs):
+        raise write.nothing_compiled(recording, recording.runs[0], directory)
     with tempfile.TemporaryDirectory(prefix="builder-port-") as scratch:
         kernel = _copy(directory, Path(scratch).resolve() / "kernel")
         for (backend, setting), run in zip(among, recording.runs, strict=True):

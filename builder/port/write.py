@@ -49,7 +49,7 @@ def port(recording: Recording, root: Path) -> Ported:
     if best is None:
         raise _failed(recording)
     if not best.extensions:
-        raise _nothing(recording, best, root)
+        raise nothing_compiled(recording, best, root)
     todo = Todo()
     parts = tuple(part.parts(recording, root, todo))
     compiled = draft.compiled(recording, parts)
@@ -128,7 +128,8 @@ _USUAL = (
 )
 
 
-def _nothing(recording: Recording, best: Run, root: Path) -> BuilderError:
+def nothing_compiled(recording: Recording, best: Run, root: Path) -> BuilderError:
+    """Return the error for a `setup.py` that ended well, and compiles nothing."""
     at = "" if best.setup is None else f"{best.setup.at}: "
     variables = _variables(recording)
     remedy = f"it reads variables, which --env NAME=VALUE gives it: {', '.join(variables)}" if variables else None

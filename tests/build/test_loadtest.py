@@ -313,6 +313,28 @@ def test_a_module_of_a_required_package_that_is_not_here_refuses_nothing(make):
     assert "nor is a package that may have it: 'Some.Thing[x]>=1' is not pinned" in found.reason
 
 
+def test_an_exception_of_another_package_names_it_with_its_version(make, tmp_path):
+    folder = tmp_path / "others"
+    files = {"outer/__init__.py": "import inner\n", "inner.py": "raise ValueError('registered twice')\n"}
+    for name, version in {"outer": "0.1.8", "Inner-Dist": "0.2"}.items():
+        info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        own = [file for file in files if file.startswith(name[:5].lower())]
+        (info / "RECORD").write_text("".join(f"{file},,\n" for file in own))
+    for file, text in files.items():
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text(text)
+    loaded, cell = make("import outer\n")
+    has = LoadTestPackages(folders=(folder,))
+    found = loadtest.load(setup(loaded.root / "torch-ext/package", cell, packages=has), ops="ops")
+    assert found.outcome is LoadState.BROKEN
+    assert "raised in 'outer 0.1.8', 'Inner-Dist 0.2': bound the one that does not fit" in found.help
+    (loaded.root / "torch-ext/package/__init__.py").write_text("raise ValueError\n")
+    own = loadtest.load(setup(loaded.root / "torch-ext/package", cell, packages=has), ops="ops")
+    assert own.help.startswith("correct what the last line names")
+
+
 def test_triton_is_left_out_where_nobody_imports_it(make):
     loaded, cell = make("import torch\n")
     assert packages.wanted(loaded, cell) == ()

@@ -53,7 +53,6 @@ def test_a_config_without_it_requires_nothing():
         pytest.param('requires = ["./rich"]', "B054", ("requires", 0), id="a folder as a requirement"),
         pytest.param('requires = [""]', "B054", ("requires", 0), id="no requirement"),
         pytest.param('requires = ["Torch>=2.10"]', "B054", ("requires", 0), id="torch"),
-        pytest.param('requires = ["apache_tvm.ffi"]', "B054", ("requires", 0), id="tvm-ffi"),
         pytest.param('data = "x.json"', "B012", ("data",), id="a text for files"),
         pytest.param('data = ["../x.json"]', "B023", ("data", 0), id="a file outside"),
         pytest.param('datas = ["x.json"]', "B010", ("datas",), id="a misspelled key"),
@@ -69,7 +68,6 @@ def test_another_value_is_refused_at_its_place(line, code, key):
     ("text", "help_"),
     [
         ("rich @ https://example.org/rich.whl", "name a package of an index, and not an address"),
-        ("torch==2.13", "leave it out: the wheel requires the 'torch' that it was built with"),
         ("rich at 13", None),
     ],
 )
@@ -93,3 +91,11 @@ def test_any_text_is_a_requirement_of_one_line_or_is_refused(text):
     assert found.isprintable()
     assert "@" not in found
     assert five(f"[torch]\n[wheel]\nrequires = [{toml.spelled(text)}]\n").requires == (text,)
+
+
+def test_a_kernel_for_torch_may_bound_tvm_ffi_and_one_for_tvm_ffi_has_it_anyway():
+    wheel = '[wheel]\nrequires = ["rich", "apache_tvm.ffi<=0.1.11"]\n'
+    assert [each.package for each in five(f"[torch]\n{wheel}").requires] == ["rich", "apache-tvm-ffi"]
+    (problem,) = problems_of(f'{GENERAL}[tvm-ffi]\nsrc = ["a.cpp"]\n{wheel}')
+    assert (problem.code, problem.key) == ("B054", ("wheel", "requires", 1))
+    assert "the 'apache-tvm-ffi' that it was built with" in problem.help

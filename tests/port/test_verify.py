@@ -117,6 +117,19 @@ def test_a_kernel_for_the_cpu_is_compared_too(tmp_path, capsys):
     assert capsys.readouterr().out == "no GPU and no toolkit: 2 sources equal, 0 different\n"
 
 
+def test_a_setup_that_compiles_nothing_without_a_variable_is_told_of_it(tmp_path, capsys):
+    guarded = SIMPLE.replace("from setuptools", "import os\nfrom setuptools", 1)
+    guarded = guarded.replace("setup(", "wanted = os.getenv('WITH_EXTENSION')\nsetup(", 1)
+    guarded = guarded.replace("ext_modules=[", "ext_modules=[] if not wanted else [", 1)
+    write(tmp_path, guarded)
+    assert run(["port", str(tmp_path), "--no-sandbox", "--env", "WITH_EXTENSION=a b"]) == 0
+    assert f"builder port --verify --env 'WITH_EXTENSION=a b' {tmp_path}" in capsys.readouterr().err
+    assert run(["port", str(tmp_path), "--no-sandbox", "--verify"]) == 2
+    said = capsys.readouterr().err
+    assert "setup() is given no extension" in said
+    assert "--env NAME=VALUE gives it: WITH_EXTENSION" in said
+
+
 def test_a_folder_without_a_config_is_told_to_port_first(tmp_path, capsys):
     write(tmp_path, SIMPLE)
     assert run(["port", str(tmp_path), "--verify"]) == 2

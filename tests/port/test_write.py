@@ -254,16 +254,31 @@ def test_a_variable_that_was_given_is_not_said_to_be_missing(tmp_path):
 
 
 def test_the_package_its_requirements_and_its_data_are_those_of_the_wheel(tmp_path):
-    wanted = ["torch>=2", "einops", "ninja", "rich>=12; python_version<'4'", "apache-tvm-ffi<1", "x @ https://x.org/x"]
+    wanted = [
+        "torch>=2",
+        "einops",
+        "ninja",
+        "rich>=12; python_version<'4'",
+        "apache-tvm-ffi<1",
+        "triton>=3",
+        "x @ https://x.org/x",
+    ]
     data = {"scale_it": ["*.json", "py.typed", "none/*"]}
     text = SIMPLE.replace("packages", f"package_data={data},\n    install_requires={wanted},\n    packages")
     found = ported(tmp_path, text, files={"scale_it/a.json": "{}", "scale_it/py.typed": ""})
     assert found.config.general.python_depends == ("einops",)
     assert found.config.wheel.package == "scale_it"
-    assert found.config.wheel.requires == ('rich>=12; python_version < "4"',)
+    assert found.config.wheel.requires == ('rich>=12; python_version < "4"', "apache-tvm-ffi<1")
     assert found.config.wheel.data == ("scale_it/*.json", "scale_it/py.typed")
-    line = "setup.py:5: the package requires 'apache-tvm-ffi<1', 'x @ https://x.org/x', which no key says"
-    assert line in said(found)
+    assert "setup.py:5: the package requires 'x @ https://x.org/x', which no key says" in said(found)
+    assert "setup.py:5: the requirement 'triton>=3' is left out: torch brings triton" in said(found)
+
+
+def test_a_version_that_wheels_would_lose_is_told_with_the_option_that_keeps_it(tmp_path):
+    line = "setup.py:5: a wheel has the version 2.0.0 unless --wheel-version 2.3.post1 names its own"
+    assert line in said(ported(tmp_path / "a", SIMPLE.replace("2.1", "2.3.post1")))
+    whole = ported(tmp_path / "b", SIMPLE.replace("2.1", "2.0.0"))
+    assert not [each for each in said(whole) if "--wheel-version" in each]
 
 
 def test_several_packages_are_told_to_a_person(tmp_path):

@@ -10,13 +10,14 @@ from typing import Any
 
 from builder.binary.extension import Extension
 from builder.build.job import LoadTestPackages
-from builder.build.loadtest import symbols
+from builder.build.loadtest import installed, symbols
 from builder.build.loadtest.devices import asks_for_a_device, lacks_a_driver
 from builder.build.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
 from builder.build.loadtest.packages import remedy as remedy_for
 from builder.build.loadtest.process import Ahead, Found, LoadedLibrary, Question, Setup, ahead, ask, keep_bytecode
 from builder.config import Framework
 from builder.matrix import Cell
+from builder.wording import listed
 
 __all__ = [
     "SKIPPED",
@@ -151,8 +152,17 @@ def _broken(asked: _Asked, reason: str, found: Found) -> LoadTest:
         ops=found.ops,
         reason=_placeless(asked, reason),
         details=details,
-        help=f"correct what the last line names; {_KEEP}" if details else None,
+        help=_remedy(asked, found) if details else None,
     )
+
+
+def _remedy(asked: _Asked, found: Found) -> str:
+    """Say what to do about an exception: where it comes from other packages, which of them may be too new."""
+    text = "" if found.failure is None else str(found.failure["text"])
+    packages = installed.raised_in(text, asked.packages.folders)
+    if not packages:
+        return f"correct what the last line names; {_KEEP}"
+    return f"it is raised in {listed(packages)}: bound the one that does not fit in 'wheel.requires'; {_KEEP}"
 
 
 def _judge_library(asked: _Asked, found: Found, said: str) -> LoadTest:
