@@ -74,6 +74,23 @@ def test_the_largest_target_comes_first(tmp_path):
     assert [each.name for each in made.extensions] == ["ops", "helper"]
 
 
+def test_a_target_that_binds_is_an_extension_and_another_is_left_out(tmp_path):
+    entries = [
+        entry(tmp_path, "csrc/binding.cpp"),
+        entry(tmp_path, "csrc/a.cu"),
+        entry(tmp_path, "csrc/x.cpp"),
+        entry(tmp_path, "csrc/binding.cpp", target="_more_C"),
+        entry(tmp_path, "csrc/b.cu", target="_more_C"),
+        entry(tmp_path, "csrc/x.cpp", target="helper"),
+    ]
+    found = port(recording(project(tmp_path, *entries), tmp_path), tmp_path)
+    assert [(name, table.src) for name, table in found.config.extension.items()] == [("more_c", ("csrc/binding.cpp",))]
+    members = {part.src: part.extension for part in found.config.kernel.values()}
+    assert members == {("csrc/a.cu", "csrc/x.cpp"): None, ("csrc/b.cu",): "more_c"}
+    said = "target 'helper' is left out: no source of it registers ops or makes a Python module"
+    assert said in [each.text for each in found.remaining]
+
+
 def test_arguments_as_a_list_are_read_too(tmp_path):
     words = ["c++", "-DX", "-I", "inc", "-c", "csrc/x.cpp"]
     entries = [{"directory": str(tmp_path), "arguments": words, "file": "csrc/x.cpp"}]
