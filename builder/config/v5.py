@@ -222,6 +222,8 @@ class Ctypes:
 
     exports: tuple[ExportGlob, ...]
     """The functions of C that the library exports, as in `["cquantize_*"]`; it keeps everything else to itself."""
+    backend_exports: Mapping[Backend, tuple[ExportGlob, ...]] = field(default_factory=dict)
+    """Those that the library of one backend exports besides, as in `{ cuda = ["get_context"] }`."""
     src: tuple[ProjectPath, ...] = ()
     """Sources and headers of every backend, relative to the project root; an entry may be a glob."""
     exclude: tuple[ProjectPath, ...] = ()
@@ -240,6 +242,10 @@ class Ctypes:
     libraries: tuple[LibraryName, ...] = ()
     """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; on each
     backend those that it has."""
+
+    def exports_of(self, backend: Backend) -> tuple[ExportGlob, ...]:
+        """Return what the library of a backend exports."""
+        return tuple(dict.fromkeys((*self.exports, *self.backend_exports.get(backend, ()))))
 
 
 Binding = Torch | TvmFfi | Ctypes | Extension

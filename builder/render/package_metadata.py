@@ -32,7 +32,7 @@ def client(config: Config, backend: Backend, *, ops: str, extensions: Mapping[st
         table["extensions"] = dict(extensions)
     table["backend"] = {"type": str(backend)}
     if config.ctypes is not None:
-        table["exports"] = list(dict.fromkeys(config.ctypes.exports))
+        table["exports"] = list(config.ctypes.exports_of(backend))
     if not completed:
         return _json(table)
     # No text of the config has an '@' left, so CMake replaces this one alone.

@@ -67,7 +67,7 @@ def of(
         "each_python": {"HELP": INSTALL} if config.of_each_python(backend) else {},
         "devices": {str(each): each.facts.torch_device for each in Backend if each.facts.torch_device is not None},
         "device_code": not noarch and backend.facts.device_code,
-        "exports": {} if config.ctypes is None else arguments.exports(config.ctypes.exports),
+        "exports": {} if config.ctypes is None else arguments.exports(config.ctypes.exports_of(backend)),
         "extension_ids": {str(each["extension"]): str(each["ops"]) for each in built[1:]},
         "features": _features(built),
         "foreign": () if noarch else foreign.calls(config, backend),

@@ -22,6 +22,7 @@ src = ["a.cpp"]
 """
 TABLE = """[ctypes]
 exports = ["cquantize_*", "get_context"]
+backend-exports = { cuda = ["get_context", "cget_*"] }
 src = ["csrc/interface.cpp"]
 exclude = ["csrc/x.cpp"]
 include = ["csrc"]
@@ -37,6 +38,8 @@ def test_the_table_is_read_written_and_kept_by_update():
     config = parse(source(ONE + TABLE + PARTS))
     assert config.framework is Framework.CTYPES
     assert config.ctypes.exports == ("cquantize_*", "get_context")
+    assert config.ctypes.exports_of(Backend.CPU) == ("cquantize_*", "get_context")
+    assert config.ctypes.exports_of(Backend.CUDA) == ("cquantize_*", "get_context", "cget_*")
     assert config.ctypes.defines == {"BUILD_CUDA": True, "N": 4}
     assert config.pyext == ("py",)
     assert parse(source(dump(config))) == config
@@ -61,6 +64,15 @@ def test_a_cuda_library_is_linked_to_the_runtime_that_no_framework_brings():
         pytest.param('exports = ["f", "${HOME}"]', "B045", ("exports", 1), id="a variable of CMake"),
         pytest.param('exports = ["f[a]"]', "B045", ("exports", 0), id="a class of characters"),
         pytest.param('exports = [""]', "B045", ("exports", 0), id="nothing"),
+        pytest.param(
+            'exports = ["f"]\nbackend-exports = { cuda = ["*"] }',
+            "B045",
+            ("backend-exports", "cuda", 0),
+            id="all of one",
+        ),
+        pytest.param(
+            'exports = ["f"]\nbackend-exports = { gpu = ["f"] }', "B013", ("backend-exports", "gpu"), id="no backend"
+        ),
         pytest.param('exports = ["f"]\nminver = "2.9"', "B010", ("minver",), id="a bound on torch"),
         pytest.param('exports = ["f"]\nsrc = ["../a.cpp"]', "B023", ("src", 0), id="a file outside"),
         pytest.param('exports = ["f"]\ndefines = { "1X" = true }', "B038", ("defines", "1X"), id="no macro"),

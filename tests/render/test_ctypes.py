@@ -22,7 +22,7 @@ cmake = pytest.mark.cmake
 def test_a_project_names_what_it_exports_and_finds_no_framework():
     project = render(load(PLAIN), Backend.CUDA, unique_id="one")
     lists = project["CMakeLists.txt"]
-    assert '  LIBRARY _plain_cuda_one\n  MODULE plain\n  EXPORTS\n    "plain_*"\n    answer\n' in lists
+    assert '  LIBRARY _plain_cuda_one\n  MODULE plain\n  EXPORTS\n    "plain_*"\n    answer\n    last_error\n' in lists
     assert "torch" not in lists
     assert not [path for path in project.files if "torch" in path or path.endswith(("_ops.py", "requirement.py"))]
     assert 'requires = ["scikit-build-core>=1.0"]\n' in project["pyproject.toml"]

@@ -10,6 +10,8 @@ extern "C" int plain_scale(float* out, const float* values, float factor, long c
   return cudaGetLastError();
 }
 
+extern "C" int last_error() { return cudaGetLastError(); }
+
 extern "C" int plain_version() {
   int version = 0;
   cublasGetProperty(MAJOR_VERSION, &version);
