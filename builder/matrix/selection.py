@@ -10,6 +10,9 @@ from builder.kernel import CONFIG, Kernel
 from builder.matrix import SETS, Cell, Decision, KeyPath, Row, decide, is_noarch, require_backends, rows, without_rows
 from builder.wording import listed, nearest
 
+_MOST_SHOWN = 12
+"""Cells that are listed where nothing was meant that is known."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
@@ -143,10 +146,21 @@ def _named(kernel: Kernel, scope: Scope, variants: Sequence[str], *, here: str) 
     by_name = by_variant(kernel, scope, here=here)
     unknown = [variant for variant in variants if variant not in by_name]
     if unknown:
-        near = dict.fromkeys(name for variant in unknown if (name := nearest(variant, by_name)) is not None)
-        remedy = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(by_name)}"
-        raise NothingToDoError(f"{listed(unknown)}: no such cell of this kernel", help=remedy)
+        raise NothingToDoError(f"{listed(unknown)}: no such cell of this kernel", help=_meant(unknown, by_name))
     return tuple(by_name[variant] for variant in dict.fromkeys(variants))
+
+
+def _meant(unknown: Sequence[str], by_name: Mapping[str, Cell]) -> str:
+    """Guess what was meant: names that go on after what was given, as with a Python, or that are spelled nearly so."""
+    near: dict[str, None] = {}
+    for variant in unknown:
+        longer = [name for name in by_name if name.startswith(f"{variant}-")]
+        near |= dict.fromkeys(longer or filter(None, [nearest(variant, by_name)]))
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    names = list(by_name)
+    more = f" and {len(names) - _MOST_SHOWN} more: `builder matrix --set all --all --format names` shows them"
+    return f"there are: {', '.join(names[:_MOST_SHOWN])}{more if names[_MOST_SHOWN:] else ''}"
 
 
 def _by_name(cells: Sequence[Cell], *, here: str) -> Mapping[str, Cell]:

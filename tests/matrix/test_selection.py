@@ -54,6 +54,18 @@ def test_several_unknown_variants_are_named_with_what_is_near_each():
     assert raised.value.help == "did you mean 'torch-cuda' or 'torch-cpu'?"
 
 
+def test_a_name_without_its_end_is_completed_and_a_long_list_is_cut():
+    with pytest.raises(NothingToDoError) as raised:
+        to_build(RELU, Scope(), variants=("torch213-cxx11-cu130",), here=HERE)
+    named = [f"torch213-cxx11-cu130-{machine}-linux" for machine in ("x86_64", "aarch64")]
+    assert raised.value.help == f"did you mean {' or '.join(map(repr, named))}?"
+    with pytest.raises(NothingToDoError) as raised:
+        to_build(RELU, Scope(), variants=("something-else",), here=HERE)
+    shown, _, more = raised.value.help.partition(" and ")
+    assert shown.count(", ") == 11
+    assert more.endswith(" more: `builder matrix --set all --all --format names` shows them")
+
+
 def test_a_variant_that_is_near_to_nothing_gets_the_list():
     with pytest.raises(NothingToDoError, match=r"there are: .*torch-cuda"):
         to_build(SILU, Scope(), variants=("something-else",), here=HERE)
