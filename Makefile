@@ -30,7 +30,7 @@ torch-day: $(SETUP)-test
 	$(BIN)/python -m builder torch-day $(VERSION) --write $(TORCH_DAY) 2>build/torch-day.txt >build/torch-day.diff \
 	  || { cat build/torch-day.txt >&2; exit 1; }
 	$(MAKE) test
-	$(BIN)/python -m builder build 'examples/*' --output build/torch-day
+	$(BIN)/python -m builder build 'examples/*' --set release --set preview --output build/torch-day
 	cat build/torch-day.diff
 	grep -E '^(look at|did not answer|wrote|nothing)' build/torch-day.txt
 

@@ -21,6 +21,7 @@ from builder.torch_day.wheel import WheelFacts, everything, versions
 FIRST_SYSTEM = "x86_64-linux"
 """The system whose wheel is read whole."""
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
+_TAGS = re.compile(r"-(?P<python>cp3\d+)-(?P<abi>\w+)-[\w.]+\.whl$")
 _LOCAL = re.compile(r"(?P<device>cpu|cu|rocm|xpu)(?P<toolkit>[0-9.]*)")
 _BUILD_NUMBER = re.compile(r"torch-[^-]+-(\d+)-")
 _SYCL = re.compile(r"intel-sycl-rt==([0-9.]+)")
@@ -151,7 +152,10 @@ def _best(files: Iterable[IndexFile], system: str, pythons: tuple[str, ...]) -> 
     """Return by Python the file for a system: of several builds of one the newest, and none without the GIL."""
     found: dict[str, IndexFile] = {}
     for each in sorted(files, key=lambda each: _build_number(each.file)):
-        python, abi, _ = pin_file.tags(each.file)
+        match = _TAGS.search(each.file)
+        if match is None:  # of another implementation, or of none
+            continue
+        python, abi = match["python"], match["abi"]
         usable = abi in (python, "none") and pin_file.serves(each.file, system=system, python=python)
         if usable and _number(python) >= _number(pythons[0]):
             found[python] = each

@@ -142,7 +142,10 @@ def _move_tvm_ffi(lines: list[Line], keys: str, row_text: str) -> None:
 
 def _start(lines: Sequence[Line], name: str) -> int:
     """Return the position of the first row of a set."""
-    return _index(lines, "cell = [", after=_index(lines, f"[{name}]")) + 1
+    header = _index(lines, f"[{name}]")
+    if _index(lines, "cell = [", after=header) != header + 1:  # that of another set
+        raise LayoutError(f"{NAME} has no line 'cell = [' below '[{name}]'", help="lay the file out as it was")
+    return header + 2
 
 
 def _block(lines: Sequence[Line], name: str) -> list[int]:

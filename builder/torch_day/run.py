@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder import pins as pinning
+from builder import toml
 from builder.environment import indexes
-from builder.errors import ToolError
+from builder.errors import BuilderError, ToolError
 from builder.files import write_atomic
 from builder.matrix import rules
 from builder.torch_day import propose as proposing
@@ -38,11 +39,12 @@ def propose(
     """Read a release from the indexes, and return what it changes; without a version the first that is new.
 
     Raises:
+        BuilderError: a data file cannot be read.
         NothingToDoError: no release is new.
         NoTorchError: no such version is published.
         ToolError: an index did not answer, or a wheel cannot be read.
     """
-    texts = {name: (data / name).read_text(encoding="utf-8") for name in proposing.READ}
+    texts = {name: _text(data / name) for name in proposing.READ}
     pins = pinning.load(data / "pins.toml")
     source = read.Source(
         pins=pins,
@@ -57,6 +59,20 @@ def propose(
     return TorchDay(release=release, proposal=proposing.propose(release, texts, pins, options))
 
 
+def _text(path: Path) -> str:
+    """Return a data file that is well-formed."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        _ = json.loads(text) if path.suffix == ".json" else toml.loads(text)
+    except OSError as error:
+        raise BuilderError(
+            f"cannot read '{path}': {error.strerror}", help="name the folder of data in --data"
+        ) from error
+    except ValueError as error:  # of JSON, of TOML and of UTF-8
+        raise BuilderError(f"'{path}' cannot be read: {error}", help="correct or restore it") from error
+    return text
+
+
 def require_answers(release: Release, *, partial: bool) -> None:
     """Refuse to write what some index was not asked about.
 
@@ -65,7 +81,8 @@ def require_answers(release: Release, *, partial: bool) -> None:
     """
     if release.away and not partial:
         listed = "".join(f"\n  {reason}" for reason in release.away)
+        count = "an index" if len(release.away) == 1 else f"{len(release.away)} indexes"
         raise ToolError(
-            f"{len(release.away)} indexes did not answer, so rows and pins may be missing{listed}",
+            f"{count} did not answer, so rows and pins may be missing{listed}",
             help="run it where they can be reached, or pass --partial; nothing was written",
         )

@@ -193,7 +193,7 @@ def test_a_file_that_cannot_be_written_leaves_all_as_they_were(tmp_path, monkeyp
 def test_an_index_that_did_not_answer_is_an_error_of_writing(release):
     away = replace(release, away=("https://example.org/cu126: no route to host",))
     run.require_answers(away, partial=True)
-    with pytest.raises(ToolError, match=r"1 indexes did not answer.*\n  https://example.org/cu126: no route to host"):
+    with pytest.raises(ToolError, match=r"an index did not answer.*\n  https://example.org/cu126: no route to host"):
         run.require_answers(away, partial=False)
 
 
@@ -232,6 +232,35 @@ def test_a_release_without_the_first_system_is_said():
     file = IndexFile(file="torch-2.99.0-cp313-cp313-manylinux_2_28_aarch64.whl", sha256="0" * 64, place="x")
     with pytest.raises(ToolError, match=r"torch 2\.99\.0 has no wheel for x86_64-linux"):
         read.read("2.99", source_of(lambda _: (file,)))
+
+
+def test_files_that_no_cpython_installs_are_passed_over():
+    names = ("torch-2.99.0-py3-none-any.whl", "torch-2.99.0-pp310-pypy310_pp73-manylinux_2_28_x86_64.whl", "torch.zip")
+    files = tuple(IndexFile(file=name, sha256="0" * 64, place="x") for name in names)
+    with pytest.raises(ToolError, match=r"has no wheel for x86_64-linux"):
+        read.read("2.99", source_of(lambda _: files))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        pytest.param("matrix.toml", "[release\n", r"matrix\.toml' cannot be read", id="not TOML"),
+        pytest.param("torch-shim.json", "{", r"torch-shim\.json' cannot be read", id="not JSON"),
+        pytest.param("matrix.toml", None, r"cannot read '.*matrix\.toml': No such file", id="absent"),
+    ],
+)
+def test_data_that_cannot_be_read_is_said(data, name, text, message):
+    (data / name).unlink()
+    if text is not None:
+        (data / name).write_text(text, encoding="utf-8")
+    with pytest.raises(BuilderError, match=message):
+        run.propose("2.99", data=data, options=rows.RowOptions(), environ={}, progress=lambda _: None)
+
+
+def test_rows_in_another_layout_are_not_guessed_at(newer, texts):
+    texts[rows.NAME] = texts[rows.NAME].replace("[release]\ncell = [", "[release]\ncell = [ # all")
+    with pytest.raises(BuilderError, match=r"matrix\.toml has no line 'cell = \[' below '\[release\]'"):
+        proposed(newer, texts)
 
 
 def test_what_is_newer_is_named_from_the_oldest_on():
