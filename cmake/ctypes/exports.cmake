@@ -24,7 +24,12 @@ function(kernel_ctypes_exports target)
     target_link_options("${target}" PRIVATE "LINKER:-exported_symbols_list,${list}")
   else()
     list(JOIN ARGN ";\n    " text)
-    file(CONFIGURE OUTPUT "${list}" CONTENT "{\n  global:\n    @text@;\n  local:\n    *;\n};\n" @ONLY)
+    file(
+      CONFIGURE
+      OUTPUT "${list}"
+      CONTENT "{\n  global:\n    @text@;\n  local:\n    *;\n};\n"
+      @ONLY
+    )
     target_link_options("${target}" PRIVATE "LINKER:--version-script,${list}")
   endif()
   set_property(TARGET "${target}" APPEND PROPERTY LINK_DEPENDS "${list}")

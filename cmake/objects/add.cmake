@@ -13,7 +13,10 @@ function(kernel_objects_add out_var target name)
   set(objects "${target}.${name}")
   if(NOT TARGET "${objects}")
     add_library("${objects}" OBJECT)
-    set_target_properties("${objects}" PROPERTIES KERNEL_OBJECTS "${name}" KERNEL_LIBRARY "${target}")
+    set_target_properties(
+      "${objects}"
+      PROPERTIES KERNEL_OBJECTS "${name}" KERNEL_LIBRARY "${target}"
+    )
     target_sources("${target}" PRIVATE "$<TARGET_OBJECTS:${objects}>")
     set_property(TARGET "${target}" APPEND PROPERTY KERNEL_OBJECT_TARGETS "${objects}")
   endif()

@@ -64,3 +64,11 @@ def test_a_translation_has_the_macros_and_flags_of_its_source(tmp_path):
     assert {"-DNAME=first", "-O1"} <= set(found["a.hip", "one"])
     assert "-DNAME=second" in found["a.hip", "two"]
     assert not {"-DNAME=first", "-O1"} & set(found["a.hip", "two"])
+
+
+def test_a_source_of_two_libraries_is_compiled_for_each(tmp_path):
+    more = 'extension = "more"\ndefines = { NAME = "second" }\n[extension.more]\nsrc = ["torch-ext/binding.cpp"]'
+    found = commands(tmp_path, ("one", "csrc/a.cu", "defines = { NAME = 'first' }"), ("two", "csrc/a.cu", more))
+    assert set(found) == {("a.hip", "one"), ("a.hip", "two")}
+    assert "-DNAME=second" in found["a.hip", "two"]
+    assert "-DNAME=first" not in found["a.hip", "two"]

@@ -60,6 +60,18 @@ include = ["inc"]
 """
 
 
+MORE = """
+[kernel.two]
+backend = "{backend}"
+depends = []
+src = {src}
+extension = "more"
+[extension.more]
+src = ["torch-ext/binding.cpp"]
+cxx-flags = ["-DKEY={key}"]
+"""
+
+
 @pytest.fixture
 def oneapi(tmp_path):
     """A folder with icpx and icx that are the host's compilers, and oneDNN's CMake package."""
@@ -101,6 +113,23 @@ def test_an_xpu_project_compiles_sycl_with_the_oneapi_compiler(tmp_path, oneapi)
     rendered.compile_and_install(tmp_path / "build", tmp_path / "installed", env=env)
     (library,) = (tmp_path / "installed").glob("small/*.so")
     assert b"libtorch_xpu.so\0" in library.read_bytes()
+
+
+@pytest.mark.slow
+def test_an_xpu_project_of_two_libraries_compiles_and_links_both(tmp_path, oneapi):
+    more = MORE.format(backend="xpu", src='["one.cpp"]', key="XPU") + "defines = { LIBRARY = 2 }\n"
+    files = {"one.cpp": "#include <cstdint>\nint64_t answer() { return SYCL_FLAG; }\n"}
+    components = XPU + more.replace('extension = "more"', 'extension = "more"\nsycl-flags = ["-DSYCL_FLAG=2"]')
+    kernel = rendered.small_kernel(tmp_path / "kernel", components, files, backend="xpu")
+    rendered.write_project(kernel, "xpu", tmp_path / "project", unique_id="x")
+    env = rendered.environment(ONEAPI_ROOT=oneapi)
+    env["PATH"] += f":{oneapi}/ocloc/latest/bin"
+    done = rendered.configure(tmp_path / "project", tmp_path / "build", env=env)
+    assert done.returncode == 0, done.output
+    rendered.compile_and_install(tmp_path / "build", tmp_path / "installed", env=env)
+    found = {path.name: path.read_bytes() for path in (tmp_path / "installed").glob("small/*.so")}
+    assert sorted(found) == ["_small_more_xpu_x.so", "_small_xpu_x.so"]
+    assert all(b"libtorch_xpu.so\0" in content for content in found.values())
 
 
 @pytest.mark.slow
@@ -167,3 +196,20 @@ def test_a_metal_project_plans_one_library_of_all_shaders(tmp_path):
     assert "metal/one/shader.metal.air" in plan.output
     assert "metal/two/shader.metal.air" in plan.output
     assert plan.output.count("xcrun -sdk macosx metallib ") == 1
+
+
+@pytest.mark.skipif(objc_compilers() is None, reason=needs.lacking("clang, which knows Objective-C", "clang"))
+def test_a_metal_project_of_two_libraries_plans_a_library_of_shaders_for_each(tmp_path):
+    files = {path: "" for path in ("one/shader.metal", "two/shader.metal", "one.mm", "inc/a.h")}
+    more = MORE.format(backend="metal", src='["one/shader.metal", "one.mm"]', key="MPS")
+    kernel = rendered.small_kernel(tmp_path / "kernel", METAL + more, files, backend="metal")
+    rendered.write_project(kernel, "metal", tmp_path / "project", unique_id="x")
+    clang, clangxx = objc_compilers()
+    compilers = (f"-DCMAKE_OBJC_COMPILER={clang}", f"-DCMAKE_OBJCXX_COMPILER={clangxx}")
+    done = rendered.configure(tmp_path / "project", tmp_path / "build", *compilers)
+    assert done.returncode == 0, done.output
+    plan = rendered.run([rendered.program("ninja"), "-C", tmp_path / "build", "-t", "commands"]).output
+    assert plan.count("xcrun -sdk macosx metallib ") == 2
+    assert plan.count("xcrun -sdk macosx metal ") == 3
+    for name in ("_small_metal_x", "_small_more_metal_x"):
+        assert f"-DEMBEDDED_METALLIB_NAMESPACE={name}_metal" in plan
