@@ -200,7 +200,7 @@ def test_a_metal_project_plans_one_library_of_all_shaders(tmp_path):
 
 @pytest.mark.skipif(objc_compilers() is None, reason=needs.lacking("clang, which knows Objective-C", "clang"))
 def test_a_metal_project_of_two_libraries_plans_a_library_of_shaders_for_each(tmp_path):
-    files = {path: "" for path in ("one/shader.metal", "two/shader.metal", "one.mm", "inc/a.h")}
+    files = dict.fromkeys(("one/shader.metal", "two/shader.metal", "one.mm", "inc/a.h"), "")
     more = MORE.format(backend="metal", src='["one/shader.metal", "one.mm"]', key="MPS")
     kernel = rendered.small_kernel(tmp_path / "kernel", METAL + more, files, backend="metal")
     rendered.write_project(kernel, "metal", tmp_path / "project", unique_id="x")
