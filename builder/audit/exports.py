@@ -10,6 +10,8 @@ from builder.config.values import Framework
 RULE = "exports"
 
 _SHOWN = 80
+_MOST = 1000
+"""Globs that a wheel may promise: each is compared with every symbol."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -27,7 +29,11 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _promised(subject: Subject) -> tuple[str, ...]:
     found = subject.metadata.get("exports")
-    if not isinstance(found, list) or not all(isinstance(glob, str) and ExportGlob.matches(glob) for glob in found):
+    if (
+        not isinstance(found, list)
+        or len(found) > _MOST
+        or not all(isinstance(glob, str) and ExportGlob.matches(glob) for glob in found)
+    ):
         return ()
     return tuple(found)
 

@@ -44,7 +44,9 @@ def test_a_symbol_that_nobody_asked_for_is_a_finding():
 
 
 @pytest.mark.parametrize(
-    "globs", [None, [], "cscale_*", [1], ["*"], ["f\n"]], ids=["null", "none", "text", "number", "all", "newline"]
+    "globs",
+    [None, [], "cscale_*", [1], ["*"], ["f\n"], ["f"] * 1001],
+    ids=["null", "none", "text", "number", "all", "newline", "many"],
 )
 def test_a_wheel_that_promises_nothing_that_can_be_judged_is_a_finding(globs):
     assert found(["cscale_float"], globs=globs) == [("demo/metadata.json", "exports")]

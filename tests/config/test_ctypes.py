@@ -151,4 +151,5 @@ def test_any_text_is_a_name_or_a_glob_that_a_linker_takes_or_is_refused(text):
 
 def test_a_glob_names_what_begins_as_it_says():
     assert exported({"cscale_f", "cscale_g", "scale", "Cscale_f"}, ["cscale_?"]) == {"cscale_f", "cscale_g"}
-    assert exported({"f", "g"}, ["g", "h"]) == {"g"}
+    assert exported({"f", "g", "gg"}, ["g", "h"]) == {"g"}
+    assert exported({"f"}, []) == frozenset()

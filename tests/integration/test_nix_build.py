@@ -21,6 +21,7 @@ from tests.integration import hostile, nix_tools
 builder, flake, relu, tiny = nix_tools.builder, nix_tools.flake, nix_tools.relu, nix_tools.tiny
 STABLE = "torch-stable-abi210-cpu-x86_64-linux"
 TVM_FFI = "tvm-ffi01-cpu-x86_64-linux"
+PLAIN = "ctypes-cpu-x86_64-linux"
 
 pytestmark = [
     *nix_tools.needs_nix,
@@ -64,6 +65,13 @@ def test_a_hostile_kernel_gets_nothing_of_the_machine(builder, tiny, tmp_path):
 def test_a_tvm_ffi_cell_is_the_same_file_from_nix_and_from_the_local_engine(builder, relu, tmp_path):
     builder(relu, "--variant", TVM_FFI, "--output", tmp_path / "nix", check=0)
     builder(relu, "--variant", TVM_FFI, "--output", tmp_path / "local", engine=(), check=0)
+    assert sha256(only_wheel(tmp_path / "nix")) == sha256(only_wheel(tmp_path / "local"))
+
+
+def test_a_plain_library_is_the_same_file_from_nix_and_from_the_local_engine(builder, tmp_path):
+    kernel = nix_tools.salted(nix_tools.ROOT / "tests/data/kernels/plain", tmp_path / "plain", "csrc/scale.cpp")
+    builder(kernel, "--variant", PLAIN, "--output", tmp_path / "nix", check=0)
+    builder(kernel, "--variant", PLAIN, "--output", tmp_path / "local", engine=(), check=0)
     assert sha256(only_wheel(tmp_path / "nix")) == sha256(only_wheel(tmp_path / "local"))
 
 

@@ -1,0 +1,42 @@
+"""Plain libraries, which have no framework: in an index, and not in the layout of the hub."""
+
+import pytest
+
+from builder.config import Version
+from builder.errors import BuilderError
+from builder.matrix.variant import Variant
+from builder.publish import bundle
+from builder.publish.index import choice, grid, variants
+from builder.wheel import kernel_wheel
+from tests.wheels import make
+
+CUDA = Variant.parse("ctypes-cu130-x86_64-linux")
+TAG = "py3-none-manylinux_2_28_x86_64"
+
+
+@pytest.fixture
+def wheel(tmp_path):
+    return kernel_wheel.read(make(tmp_path, "scale", CUDA, requires=("nvidia-cuda-runtime>=13,<14",), tag=TAG))
+
+
+def test_the_name_of_a_wheel_gives_its_variant_back(wheel):
+    assert wheel.wheel.path.name == f"scale-1.0.0+ctypes.cu130-{TAG}.whl"
+    assert wheel.variant == CUDA
+
+
+def test_the_hub_refuses_them_with_the_reason(wheel):
+    with pytest.raises(BuilderError, match="is a plain library, and what loads kernels of the hub looks for those of"):
+        bundle.lay_out([wheel])
+
+
+def test_an_index_offers_them_for_every_torch_of_their_toolkit(wheel):
+    found = choice.by_environment([wheel])
+    assert {name.partition("-")[2] for name in found} == {"cu130"}
+    assert len(found) > 1
+    assert not choice.fits(CUDA, torch=Version("2.13"), compute="cpu")
+    assert variants.properties(CUDA) == {"torch_kernel": {"abi": ["any"], "compute": ["cu130"]}}
+
+
+def test_the_grid_of_a_kernel_has_a_column_for_them(wheel):
+    (only,) = grid.grids([wheel], files="files")
+    assert only.columns == ("any framework",)
