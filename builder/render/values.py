@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from builder.config import Backend, Config, Framework, Version, dependencies, libraries
@@ -37,7 +37,7 @@ class SourceFacts:
 
     python: Use | None = None
     """The line that needs Python's headers, which all libraries then have."""
-    libraries: Mapping[str | None, LibraryFacts]
+    libraries: Mapping[str | None, LibraryFacts] = field(default_factory=lambda: {None: LibraryFacts()})
     """The facts of the main library, by None, and of the extensions."""
 
 
