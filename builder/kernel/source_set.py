@@ -11,7 +11,7 @@ from builder.config.foreign import foreign_path
 from builder.config.generated import is_output
 from builder.config.text import KeyPath
 from builder.errors import Problem
-from builder.kernel import Kernel, source_globs
+from builder.kernel import Kernel, license_files, source_globs
 from builder.kernel.source_globs import HEADERS, SourceTable
 from builder.kernel.tree import TooManyFilesError, Tree, is_glob
 from builder.wording import nearest, quoted
@@ -68,7 +68,7 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
     for path, directory in _include_directories(kernel.config, backend):
         found.update(_headers(kernel, tree, path, directory, problems))
     shipped = frozenset(_package(kernel, tree, problems)) | frozenset(_data(kernel, tree, problems))
-    found.update(shipped)
+    found.update(shipped, license_files.find(tree))
     if problems:
         raise kernel.source.error(*_without_repeats(kernel, problems))
     return SourceSet(root=tree.root, paths=tuple(sorted(found)), shipped=shipped)

@@ -27,6 +27,7 @@ class Tree:
     _real_directories: dict[str, str] = field(default_factory=dict)
     _walks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _globs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _folders: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _plain: set[str] = field(default_factory=set)
     """Regular files that a walk has met in a directory of the tree."""
     entered: set[str] = field(default_factory=set)
@@ -73,6 +74,13 @@ class Tree:
 
     def _is_inside(self, real: str) -> bool:
         return real == self.real_root or real.startswith(self.real_root.rstrip(os.sep) + os.sep)
+
+    def plain_files(self, folder: str) -> tuple[str, ...]:
+        """Return the names of the regular files directly in `folder`, sorted; hidden ones and links are none."""
+        known = self._folders.get(folder)
+        if known is None:
+            known = self._folders[folder] = tuple(entry.name for entry in self._entries(folder) if _is_plain(entry))
+        return known
 
     def walk(self, start: str) -> tuple[str, ...]:
         """Return the files under `start`, relative to the root, but no hidden ones.

@@ -178,6 +178,15 @@ let
       "pyi"
     ];
 
+  # As builder/kernel/license_files.py.
+  licenses =
+    root:
+    filter (
+      name:
+      (entries root "").${name} == "regular"
+      && match "(LICEN[CS]E|License|COPYING|COPYRIGHT|NOTICE|AUTHORS)([._-][A-Za-z0-9._-]*)?" name != null
+    ) (attrNames (entries root ""));
+
   found =
     root: kernel:
     let
@@ -198,6 +207,7 @@ let
     ++ concatMap (folder: headersOf (normal folder) ++ links (normal folder)) (includes kernel)
     ++ filter ships (walk root (package kernel))
     ++ concatMap (expand root) (kernel.wheel.data or [ ])
+    ++ map (named root) (licenses root)
     ++ links (package kernel)
     ++ [ (named root "build.toml") ];
 

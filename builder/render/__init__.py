@@ -11,7 +11,7 @@ from builder.config.extensions import Extension
 from builder.config.v5 import Ctypes, Torch, TvmFfi
 from builder.config.values import ProjectPath
 from builder.errors import BuilderError
-from builder.kernel import Kernel, source_globs
+from builder.kernel import Kernel, license_files, source_globs
 from builder.kernel.source_globs import HEADERS
 from builder.kernel.source_set import SourceSet, expand, package_directory, rendered_package, source_set
 from builder.kernel.tree import Tree
@@ -61,6 +61,7 @@ def render(
     refusals.check(kernel, tree, backend, allow_unsafe_flags=allow_unsafe_flags)
     kernel, copied = _read(kernel, tree, backend)
     found = values.SourceFacts(
+        license_files=license_files.among(copied),
         python=_python(kernel, copied, backend),
         libraries={
             name: _facts(replace(kernel, config=kernel.config.of_library(name)), copied, backend)
@@ -234,6 +235,7 @@ def _copied(kernel: Kernel, backend: Backend, files: SourceSet, run: frozenset[s
     package, inside = package_directory(kernel.config), rendered_package(kernel.config)
     noarch = is_noarch(kernel.config, backend)
     compiled = set() if noarch else run | {path for entries in values.source_lists(kernel, backend) for path in entries}
+    yield from ((path, path) for path in license_files.among(files.paths))
     for path in files.paths:
         in_place = package == inside and path.startswith(f"{package}/")
         if package != inside and path in files.shipped:

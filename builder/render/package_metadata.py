@@ -54,10 +54,16 @@ def framework_requirement(framework: Framework, *, noarch: bool, stable_abi: Ver
 
 def license_field(text: str) -> str:
     """Return the TOML value of `project.license`: an SPDX expression, or another text as such."""
+    known = spdx(text)
+    return f"{{ text = {toml.spelled(text)} }}" if known is None else toml.spelled(known)
+
+
+def spdx(text: str) -> str | None:
+    """Return a license as an SPDX expression, in its one spelling; None for another text."""
     try:
-        return toml.spelled(str(canonicalize_license_expression(text)))
+        return str(canonicalize_license_expression(text))
     except InvalidLicenseExpression:
-        return f"{{ text = {toml.spelled(text)} }}"
+        return None
 
 
 def urls(config: Config) -> tuple[tuple[str, str], ...]:

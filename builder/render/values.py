@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from builder.config import Backend, Config, Framework, Version, dependencies, libraries
@@ -37,8 +37,10 @@ class SourceFacts:
 
     python: Use | None = None
     """The line that needs Python's headers, which all libraries then have."""
-    libraries: Mapping[str | None, LibraryFacts] = field(default_factory=lambda: {None: LibraryFacts()})
+    libraries: Mapping[str | None, LibraryFacts]
     """The facts of the main library, by None, and of the extensions."""
+    license_files: tuple[str, ...] = ()
+    """The texts of the license, by their names."""
 
 
 def of(
@@ -76,6 +78,8 @@ def of(
         "id": unique_id,
         "languages": "" if noarch else _languages(kernel, backend),
         "license": package_metadata.license_field(config.general.license),
+        "license_files": found.license_files,
+        "license_is_spdx": package_metadata.spdx(config.general.license) is not None,
         "macos": backend.facts.macos,
         "module": module,
         "name": str(config.general.name),

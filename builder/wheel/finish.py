@@ -69,8 +69,12 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
     distribution = canonicalize_name(config.general.name).replace("-", "_")
     dist_info = f"{distribution}-{version}.dist-info"
     members = {f"{module}/{name}": member for name, member in package.items()}
+    licenses = _licenses(raw)
+    members |= {f"{dist_info}/licenses/{name}": member for name, member in licenses.items()}
     members[f"{dist_info}/METADATA"] = Bytes(
-        metadata.core_metadata(config, cell, version=version, framework_version=facts.framework_version).encode()
+        metadata.core_metadata(
+            config, cell, version=version, framework_version=facts.framework_version, license_files=licenses
+        ).encode()
     )
     members[f"{dist_info}/WHEEL"] = Bytes(metadata.wheel_file(tag=tag, pure=cell.noarch).encode())
     toolchain = facts.build.get("toolchain", {})
@@ -86,6 +90,13 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
     )
     content = pack(members, dist_info=dist_info, epoch=facts.epoch if facts.fixed else None)
     return FinishedWheel(name=f"{distribution}-{version}-{tag}.whl", content=content)
+
+
+def _licenses(raw: Wheel) -> dict[str, Bytes]:
+    """Return the texts of the license that scikit-build-core found, by their names."""
+    prefix = f"{raw.dist_info}/licenses/"
+    found = {name.removeprefix(prefix): member for name, member in raw.members.items() if name.startswith(prefix)}
+    return {name: Bytes(member.read()) for name, member in found.items()}
 
 
 def wheel_version(config: Config, cell: Cell, wanted: WheelOptions) -> str:

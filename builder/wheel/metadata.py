@@ -1,21 +1,22 @@
 """The metadata of a wheel: METADATA, WHEEL, and metadata.json for the client."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.version import Version
 
 from builder import __version__
 from builder.config import Config, Framework, dependencies, libraries
 from builder.matrix import Cell, absent_components
-from builder.render.package_metadata import framework_requirement, python_depends, urls
+from builder.render.package_metadata import framework_requirement, python_depends, spdx, urls
 from builder.wheel.archive import Bytes
 from builder.wheel.digest import digests
 
 
-def core_metadata(config: Config, cell: Cell, *, version: str, framework_version: str) -> str:
+def core_metadata(
+    config: Config, cell: Cell, *, version: str, framework_version: str, license_files: Iterable[str] = ()
+) -> str:
     """Return the METADATA file; `framework_version` is the torch or tvm-ffi that the wheel was built with."""
     general = config.general
     fields = [
@@ -24,6 +25,7 @@ def core_metadata(config: Config, cell: Cell, *, version: str, framework_version
         ("Version", version),
         ("Summary", f"The {general.name} kernel, built as {cell.variant}"),
         _license(general.license),
+        *(("License-File", name) for name in sorted(license_files)),
         *(("Project-URL", f"{label}, {url}") for label, url in urls(config)),
         ("Requires-Python", ">=3.9"),
         *(("Requires-Dist", requirement) for requirement in requirements(config, cell, framework_version)),
@@ -32,10 +34,8 @@ def core_metadata(config: Config, cell: Cell, *, version: str, framework_version
 
 
 def _license(text: str) -> tuple[str, str]:
-    try:
-        return "License-Expression", str(canonicalize_license_expression(text))
-    except InvalidLicenseExpression:
-        return "License", text  # a lint warns of it
+    known = spdx(text)
+    return ("License", text) if known is None else ("License-Expression", known)  # a lint warns of the first
 
 
 def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[str, ...]:

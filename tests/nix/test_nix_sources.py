@@ -61,6 +61,8 @@ def globs(tmp_path):
         *("src/deep/er/x.cpp", "src/y.cpp", "src/.hidden/z.cpp", "src/one1.cc", "src/one12.cc", "src/a1.cxx"),
         *("src/c1.cxx", "src/a.c", "src/b.c", "src/odd+(1).cpp", "headers/x.cuh", "headers/deep/y.hpp"),
         *("headers/x.txt", "csrc/implied.inl", "csrc/implied.cpp"),
+        *("LICENSE", "LICENSE-MIT.txt", "License.md", "COPYING", "NOTICE", "AUTHORS", "COPYRIGHT", "LICENSES.txt"),
+        *("src/LICENSE", "LICENSE.d/x", "LICENSE two"),
     )
     root = tmp_path / "globs with a space"
     for file in files:

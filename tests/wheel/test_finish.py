@@ -47,8 +47,15 @@ def finished(*, package=PACKAGE, change=lambda cell: cell, archs=None, fixed=Tru
     config, found = cells(framework='[torch]\nsrc = ["b.cpp"]')
     members = {f"demo_kernel/{name}": Bytes(content) for name, content in package.items()}
     members["elsewhere/x.py"] = Bytes(b"")
+    members["demo_kernel-1.0.0.dist-info/licenses/NOTICE"] = Bytes(b"Ours.", mode=0o755)
     version = PackageVersion("1.0.0")
-    raw = Wheel(path=Path("raw.whl"), name="demo-kernel", version=version, tags=frozenset(), members=members)
+    raw = Wheel(
+        path=Path("demo_kernel-1.0.0-py3-none-any.whl"),
+        name="demo-kernel",
+        version=version,
+        tags=frozenset(),
+        members=members,
+    )
     kernel = Kernel(root=Path(), source=Source(name="build.toml", text=""), config=config, schema=5)
     options = WheelOptions(**asked)
     facts = BuildFacts(
@@ -96,7 +103,10 @@ def test_a_wheel_has_the_package_and_what_describes_it_and_nothing_else():
         modes = {each.filename: each.external_attr >> 16 & 0o777 for each in archive.infolist()}
         assert modes.keys() == {
             *(f"demo_kernel/{name}" for name in PACKAGE),
-            *(f"{info}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "sboms/demo-kernel.cdx.json")),
+            *(
+                f"{info}/{name}"
+                for name in ("METADATA", "WHEEL", "RECORD", "sboms/demo-kernel.cdx.json", "licenses/NOTICE")
+            ),
         }
         assert [name for name, mode in modes.items() if mode == 0o755] == ["demo_kernel/_ops.abi3.so"]
         table = json.loads(archive.read("demo_kernel/metadata.json"))
@@ -191,3 +201,12 @@ def test_what_is_no_policy_is_refused():
 )
 def test_the_architectures_of_a_build_are_those_of_its_plan(plan, archs):
     assert archs_of(plan) == archs
+
+
+def test_the_texts_of_the_license_are_in_the_wheel_and_in_its_metadata():
+    with opened(finished()) as archive:
+        (name,) = [each for each in archive.namelist() if "/licenses/" in each]
+        info = name.partition("/")[0]
+        assert (name, archive.read(name)) == (f"{info}/licenses/NOTICE", b"Ours.")
+        assert archive.getinfo(name).external_attr >> 16 & 0o777 == 0o644
+        assert "\nLicense-File: NOTICE\n" in archive.read(f"{info}/METADATA").decode()
