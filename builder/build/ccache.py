@@ -20,9 +20,8 @@ _NO_DECISION = ("--threads=*",)
 """Options that change no bit, and differ from machine to machine."""
 _SLOPPINESS = "include_file_ctime"
 """A header's ctime changes with each environment that shares it by a hard link; its mtime still has to be older."""
-NO_HEADERS = frozenset(
-    (*(".c", ".cc", ".cpp", ".cu", ".cxx", ".hip", ".m", ".metal", ".mm"), *(".cmake", ".md", ".py", ".pyi", ".toml"))
-)
+_NEVER_COMPILED = (".cmake", ".md", ".py", ".pyi", ".toml")
+NO_HEADERS = frozenset((*(".c", ".cc", ".cpp", ".cu", ".cxx", ".hip", ".m", ".metal", ".mm"), *_NEVER_COMPILED))
 """Endings of files that an `#include` of another file does not find by accident."""
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]*(?:[<\"]([^/<>\"\n]+)|([A-Za-z_]))", re.MULTILINE)
 _READS_FILES = re.compile(rb"\bincbin\b|#\s*embed\b")
@@ -84,13 +83,18 @@ def _inputs(job: BuildJob, include: Iterable[Path]) -> Iterator[tuple[str, objec
 
 
 def _any(files: Mapping[str, bytes], pattern: re.Pattern[bytes]) -> bool:
-    return any(pattern.search(content) for content in files.values())
+    return any(map(pattern.search, _compiled(files)))
+
+
+def _compiled(files: Mapping[str, bytes]) -> Iterator[bytes]:
+    """Yield the texts that a compiler may read: a comment of Python begins as a line of the preprocessor does."""
+    return (content for path, content in files.items() if not path.endswith(_NEVER_COMPILED))
 
 
 def _included(files: Mapping[str, bytes]) -> frozenset[str] | None:
     """Return the first parts of the paths that files include; None where one is spelled by a macro, and may be any."""
     found: set[str] = set()
-    for content in files.values():
+    for content in _compiled(files):
         for first, macro in _INCLUDE.findall(content):
             if macro:
                 return None

@@ -79,6 +79,13 @@ def test_where_other_files_are_read_the_whole_project_counts(tmp_path, text):
     assert told(tmp_path, {"one.cpp": text, "blob": "1"})[0] != told(tmp_path, {"one.cpp": text, "blob": "2"})[0]
 
 
+def test_a_comment_of_python_reads_no_file_and_includes_none(tmp_path, torch):
+    files = {"one.cpp": "// nothing", "x/__init__.py": "# embed the tokens, __has_include(x)\n# include others\n"}
+    found = told(tmp_path, files, include=[torch])[0]
+    assert not {"project", "framework"} & set(found)
+    assert found["folders"] == [[]]
+
+
 @pytest.mark.parametrize("text", ["__has_include(<x>)", "__has_include_next(<x>)", "__has_embed(<x>)"])
 def test_where_files_are_asked_for_the_framework_counts(tmp_path, text):
     assert "framework" not in told(tmp_path, {"one.cpp": "// nothing"})[0]
