@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
@@ -26,6 +27,7 @@ class LibraryFacts:
     driver: bool = False
     wheels: Mapping[str, str] = field(default_factory=dict)
     part: str | None = None
+    headers: str | None = None
     torch: str | None = None
 
     def is_for(self, backend: Backend) -> bool:
@@ -89,6 +91,12 @@ def requirements(names: Iterable[LibraryName], framework: Framework, toolkit: st
 def parts(names: Iterable[LibraryName]) -> tuple[str, ...]:
     """Return the parts of the pin file that bring libraries into the environment of a build."""
     return tuple(dict.fromkeys(name.facts.part for name in names if name.facts.part is not None))
+
+
+def of_header(file: str) -> LibraryName | None:
+    """Return the library that a header such as `curand_kernel.h` comes with; None for any other."""
+    named = ((name, facts.headers) for name, facts in table().items() if facts.headers is not None)
+    return next((LibraryName(name) for name, pattern in named if fnmatchcase(file, pattern)), None)
 
 
 def distributions(file: str) -> frozenset[str]:

@@ -17,6 +17,7 @@ from builder.lint import (
     files,
     foreign_sources,
     glibc,
+    linked_headers,
     matrix,
     portability,
     python_headers,
@@ -56,6 +57,7 @@ def inspect(directory: Path) -> CheckReport:
     if kernel is not None:
         found += python_headers.check(kernel)
         found += glibc.check(kernel)
+        found += linked_headers.check(kernel)
     plain = kernel is not None and kernel.config.framework is Framework.CTYPES  # it has no namespace to use
     for package in () if plain else packages:
         of_tvm_ffi = None if kernel is None else kernel.config.framework is Framework.TVM_FFI

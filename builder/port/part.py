@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.config import libraries
 from builder.config.libraries import LibraryName
 from builder.config.values import InvalidValueError, ProjectPath
 from builder.port import source_facts, submodules
@@ -140,7 +141,7 @@ def _part(recording: Recording, extension: Extension, root: Path, todo: Todo, *,
         sources=sources,
         binding=binding,
         needs_python=bool(pybind),
-        libraries=tuple(_libraries(extension, root, todo)),
+        libraries=tuple(dict.fromkeys((*_libraries(extension, root, todo), *_included(sources, root)))),
         absent=recording.absent,
     )
 
@@ -183,6 +184,15 @@ def _say_binding(
         todo.add("no source registers ops or makes a Python module: write a binding", at=extension.at)
     elif sources and not binding:
         todo.add("the binding is in a source for the GPU: it stays in the component", at=extension.at)
+
+
+def _included(sources: Iterable[str], root: Path) -> Iterator[LibraryName]:
+    """Yield the libraries whose headers a source includes, and which an environment only has where they are named."""
+    for source in sorted(sources):
+        for header in source_facts.headers_of(root, source):
+            name = libraries.of_header(header)
+            if name is not None and name.facts.part != "libraries":
+                yield name
 
 
 def _libraries(extension: Extension, root: Path, todo: Todo) -> Iterator[LibraryName]:

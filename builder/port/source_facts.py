@@ -42,6 +42,11 @@ def _blank(comment: "re.Match[str]") -> str:
     return re.sub(r"[^\n]", " ", comment[0])
 
 
+def headers_of(root: Path, source: str) -> tuple[str, ...]:
+    """Return what the `#include` lines of a source name."""
+    return tuple(found[2] for found in _INCLUDE.finditer(_COMMENT.sub(_blank, read(root, source))))
+
+
 def pybind_line(root: Path, source: str) -> int | None:
     """Return the line of a source that makes a Python module; None where it makes none."""
     return _line_of(_PYBIND, root, source)

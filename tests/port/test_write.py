@@ -237,6 +237,12 @@ def test_libraries_have_the_names_of_cmake_and_unknown_ones_remain(tmp_path):
     assert "setup.py:14: linker flag '-Wl,--wrap=x' is left out" in said(found)
 
 
+def test_a_library_whose_header_a_source_includes_is_named(tmp_path):
+    files = {"csrc/scale.cu": "// <cufft.h>\n#include <curand_kernel.h>\n#include <cublas_v2.h>\n"}
+    (component,) = ported(tmp_path, SIMPLE, files=files).config.kernel.values()
+    assert component.libraries == ("curand",)
+
+
 def test_macros_of_both_compilers_are_defines_and_others_stay_flags(tmp_path):
     text = SIMPLE.replace('"--use_fast_math"', '"-DONLY_GPU=a\\\\,b"').replace(
         '"csrc/scale.cu"', '"csrc/scale.cu", "csrc/x.cpp"'
