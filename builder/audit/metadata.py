@@ -83,8 +83,10 @@ def _extensions(path: str, values: Mapping[str, object], subject: Subject) -> It
         yield _finding(
             path, "extensions", "it is not a table from the names of extensions to the ids of their libraries"
         )
-    elif len({values.get("id"), *table.values()}) < 1 + len(table):
-        yield _finding(path, "extensions", "two libraries have one id")
+    else:
+        ids = [each for each in (values.get("id"), *table.values()) if isinstance(each, str)]
+        if len(set(ids)) < len(ids):
+            yield _finding(path, "extensions", "two libraries have one id")
     for name, ops in subject.extensions.items():
         yield from _ops_file(f"_ops_{name}.py", ops, subject)
 

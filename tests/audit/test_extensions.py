@@ -26,9 +26,9 @@ def library(ops, *, module=True):
 BOTH = (library(MAIN), library(MORE))
 
 
-def found(*libraries, extensions=SAID, files=FILES):
+def found(*libraries, extensions=SAID, files=FILES, ops=MAIN):
     texts = {f"demo/{name}": text.encode() for name, text in files.items()}
-    texts["demo/metadata.json"] = json.dumps({"id": MAIN, "extensions": extensions}).encode()
+    texts["demo/metadata.json"] = json.dumps({"id": ops, "extensions": extensions}).encode()
     names = ("demo/__init__.py", *texts, *(each.name for each in libraries))
     subject = Subject(
         name="demo",
@@ -102,3 +102,7 @@ def test_symbols_of_every_library_are_judged(make_wheel, compiler):
     assert {(each.file, each.symbol) for each in findings if each.rule == "abi3"} == {
         (f"demo/{ops}.abi3.so", "_PyLong_New")
     }
+
+
+def test_an_id_of_another_type_is_no_error_of_the_audit():
+    assert ("demo/metadata.json", "extensions") not in found(*BOTH, ops=[])
