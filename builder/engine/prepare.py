@@ -96,7 +96,9 @@ class Preparer:
 
     @property
     def rule(self) -> LoadTestRule:
-        """What becomes of a wheel that cannot be imported."""
+        """What becomes of a wheel that cannot be imported; a part of the objects makes none."""
+        if self.options.part is not None:
+            return LoadTestRule.SKIP
         return self.options.load_test or self.kernel.config.load_test
 
     def record(self, request: BuildRequest) -> BuildRecord | None:

@@ -28,7 +28,7 @@ def wheels(requires: tuple[str, ...], *, base: PinSet, store: Store, env: Mappin
     if known is not None:
         return tuple(PinnedWheel(**wheel) for wheel in known["wheels"])
     try:
-        found = resolve.of_requirements(requires, without=have, system=base.system, python=base.python, env=env)
+        found = resolve.of_requirements(requires, without=have, python=base.python, env=env)
     except resolve.UnresolvedError as error:
         raise ToolError(
             f"the load test needs what [wheel] requires, and uv finds no wheels of it\n{error.message}",

@@ -112,14 +112,16 @@ def resolve(part: Part, *, system: str, python: str, uv: str, env: Mapping[str, 
 
 
 def of_requirements(
-    requires: tuple[str, ...], *, without: Iterable[str], system: str, python: str, env: Mapping[str, str]
+    requires: tuple[str, ...], *, without: Iterable[str], python: str, env: Mapping[str, str]
 ) -> tuple[PinnedWheel, ...]:
     """Return the wheels uv chooses for requirements, but those of the packages `without` and what only they need.
+
+    They are for this machine, which may take newer wheels than those that are pinned for all.
 
     Raises:
         UnresolvedError: no index has them, or none can be reached.
     """
-    target = ("--python-version", dotted(python), "--python-platform", systems.built()[system].uv)
+    target = ("--python-version", dotted(python))
     never = tuple(f"{name}; python_version < '0'" for name in without)
     packages = lock(requires, *target, index=None, uv=uv_binary(), env=env, overrides=never)
     return tuple(_wheel(*_files(package)[0], index=None) for package in packages)

@@ -25,22 +25,30 @@ execute_process(
 string(REGEX MATCHALL " UND [^ @\n]+@[A-Z]+_[0-9.]+" symbols "${text}")
 set(report)
 set(remedies)
+set(needed 0)
 foreach(symbol IN LISTS symbols)
   string(REGEX MATCH "^ UND (.+)@(([A-Z]+)_(.+))$" symbol "${symbol}")
   set(name "${CMAKE_MATCH_1}")
   set(version "${CMAKE_MATCH_2}")
   set(kind "${CMAKE_MATCH_3}")
-  if(NOT kind IN_LIST sets OR NOT CMAKE_MATCH_4 VERSION_GREATER "${newest_${kind}}")
+  set(number "${CMAKE_MATCH_4}")
+  if(NOT kind IN_LIST sets OR NOT number VERSION_GREATER "${newest_${kind}}")
     continue()
   endif()
   string(APPEND report "${name} (${version}) is newer than ${ACCEPTED}\n")
-  if(kind STREQUAL "GLIBC")
+  if(name MATCHES "^_ZGV")
+    # The name of a function on vectors: https://sourceware.org/glibc/wiki/libmvec
+    list(APPEND remedies "compile without -Ofast and -ffast-math, which call libmvec")
+  elseif(kind STREQUAL "GLIBC")
     list(APPEND remedies "write it another way")
   else()
     list(
       APPEND remedies
       "install the static libstdc++ of this compiler (Fedora: libstdc++-static), or write it another way"
     )
+  endif()
+  if(kind STREQUAL "GLIBC" AND number VERSION_GREATER "${needed}")
+    set(needed "${number}")
   endif()
   set(callers)
   file(STRINGS "${OBJECTS}" objects)
@@ -65,8 +73,12 @@ endforeach()
 if(report)
   list(REMOVE_DUPLICATES remedies)
   list(JOIN remedies "; " remedies)
-  message(
-    FATAL_ERROR
-    "${report}  help: ${remedies}, or accept a newer policy: -DKERNEL_MANYLINUX=manylinux_2_…"
-  )
+  if(needed)
+    string(REPLACE "." "_" policy "manylinux_${needed}")
+    string(
+      APPEND remedies
+      ", or accept a newer policy: builder build --manylinux ${policy}, or -DKERNEL_MANYLINUX=${policy} of CMake"
+    )
+  endif()
+  message(FATAL_ERROR "${report}  help: ${remedies}")
 endif()

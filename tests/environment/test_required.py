@@ -3,8 +3,10 @@
 import hashlib
 import os
 import shutil
+import sys
 
 import pytest
+from packaging.tags import sys_tags
 
 from builder.environment import required
 from builder.errors import ToolError
@@ -17,18 +19,18 @@ BASE = PinSet(
 )
 
 
-def publish(folder, name, version, *requires):
-    """Write a wheel of a pure package, as an index would have it."""
+def publish(folder, name, version, *requires, tag="py3-none-any"):
+    """Write a wheel as an index would have it."""
     info = f"{name}-{version}.dist-info"
     lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
     lines += [f"Requires-Dist: {requirement}" for requirement in requires]
-    wheel = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    wheel = f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n"
     members = {
         f"{name}.py": Bytes(b""),
         f"{info}/METADATA": Bytes("".join(f"{line}\n" for line in lines).encode()),
         f"{info}/WHEEL": Bytes(wheel.encode()),
     }
-    path = folder / f"{name}-{version}-py3-none-any.whl"
+    path = folder / f"{name}-{version}-{tag}.whl"
     path.write_bytes(pack(members, dist_info=info))
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -81,3 +83,12 @@ def test_a_package_that_no_index_has_is_said_with_the_key(ask):
         ask("no-such-package")
     assert "no-such-package" in raised.value.message
     assert "'requires' in [wheel]" in raised.value.help
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="tags of glibc")
+def test_this_machine_decides_which_wheels_fit_it(ask):
+    """A load test runs here: a wheel that needs a newer glibc than pinned ones may be installed."""
+    newest = next(tag.platform for tag in sys_tags() if tag.platform.startswith("manylinux_2_"))
+    publish(ask.folder, "wide", "2.1", tag=f"py3-none-{newest}")
+    publish(ask.folder, "wide", "2.2", tag="py3-none-manylinux_2_99_x86_64")
+    assert [wheel.version for wheel in ask("wide")] == ["2.1"]

@@ -70,3 +70,10 @@ def test_without_a_machine_that_died_the_wheel_is_the_same(cluster, kernel):  # 
 def test_more_parts_than_files_is_no_mistake(cluster, kernel):  # noqa: F811
     (one, _, _), shared = cluster
     assert part(one, kernel, shared, "999/999") == set()
+
+
+def test_a_part_asks_nobody_for_what_only_a_load_test_needs(cluster, kernel):  # noqa: F811
+    (one, _, _), shared = cluster
+    with (kernel / "build.toml").open("a") as config:
+        config.write('\n[wheel]\nrequires = ["no-such-package-of-any-index"]\n')
+    assert part(one, kernel, shared, "1/2")

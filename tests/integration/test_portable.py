@@ -161,9 +161,30 @@ def test_what_has_no_older_version_is_named_with_the_source_that_calls_it(tmp_pa
     assert done.returncode != 0
     assert "arc4random (GLIBC_2.36) is newer than manylinux_2_28" in done.output
     assert "one.cpp calls it" in done.output
-    assert "help: write it another way" in rendered.words(done.output)
+    said = rendered.words(done.output)
+    assert "help: write it another way, or accept a newer policy: builder build --manylinux manylinux_2_36, or" in said
     newer = library(tmp_path / "build", "-DKERNEL_MANYLINUX=manylinux_2_36", source=tmp_path / "one.cpp")
     assert policy(newer) == "manylinux_2_36"
+
+
+VECTORS = """
+#include <cmath>
+extern "C" __attribute__((visibility("default"))) int everything(float *data) {
+  for (int i = 0; i < 1024; ++i) data[i] = std::erf(data[i]);
+  return 0;
+}
+"""
+
+
+def test_a_function_that_the_compiler_makes_of_a_loop_is_known_by_its_name(tmp_path):
+    found = rendered.run(["sh", "-c", "nm -D $(g++ -print-file-name=libmvec.so.1)"])
+    if "_ZGVbN4v_erff@" not in found.output:
+        pytest.skip("the C library of this machine has no erff for vectors: glibc 2.35 on x86_64 is needed")
+    configure(tmp_path / "build", "-DCMAKE_CXX_FLAGS_RELEASE=-Ofast", source=written(tmp_path, VECTORS))
+    said = rendered.words(compiled(tmp_path / "build").output)
+    assert "_ZGVbN4v_erff (GLIBC_2.35) is newer than manylinux_2_28" in said
+    assert "help: compile without -Ofast and -ffast-math, which call libmvec, or accept a newer policy" in said
+    assert "--manylinux manylinux_2_35" in said
 
 
 def test_a_policy_that_is_none_is_refused(tmp_path):
