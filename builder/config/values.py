@@ -189,7 +189,7 @@ class KernelName(Text):
     @classmethod
     def remedy(cls, text: str) -> str | None:
         """Return the name with the letters and separators that names have."""
-        guess = re.sub(r"[^a-z0-9]+", "-", text[:200].lower()).strip("-0123456789")
+        guess = re.sub(r"[^a-z0-9]+", "-", text[:200].lower()).strip("-").lstrip("-0123456789")
         return f"write '{guess}'" if _compiled(cls.pattern).fullmatch(guess) else None
 
     @property

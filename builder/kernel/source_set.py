@@ -313,7 +313,10 @@ def _no_package(kernel: Kernel, tree: Tree, directory: str, place: KeyPath) -> P
     message = f"the Python package '{directory}/__init__.py' does not exist"
     packages = [path.parent.name for path in sorted(tree.path(parent).glob("*/__init__.py"))]
     remedy = f"create '{directory}/__init__.py'"
-    if packages:
+    guess = nearest(module, packages)
+    if place[0] == "wheel":
+        remedy = f"did you mean '{posixpath.join(parent, guess)}'?" if guess else f"{remedy}, or name another folder"
+    elif packages:
         remedy = f"rename '{parent}/{packages[0]}' to '{directory}', or change the name of the kernel"
     return kernel.source.problem("B032", message, path=place, help=remedy)
 

@@ -186,10 +186,23 @@ def _package(
     others = [top for top in there if top != wanted]
     if others:
         todo.add(f"a wheel has one Python package: {', '.join(others)} is left out", at=call.at)
+    folders_below = tuple(_below(call, root, wanted))
     for extension, (what, place) in extensions.items():
-        for file, line in source_facts.imports_of(root, extension, _below(call, root, wanted)):
-            todo.add(f"in place of '{extension}', import '{what}' from the package's '{place}'", at=f"{file}:{line}")
+        _say_imports(root, extension, f"{place} import {what}", package=there[wanted], folders=folders_below, todo=todo)
+    for file, line in source_facts.loads_of(root, folders_below):
+        todo.add("this compiles when it is imported: take the module of the wheel in every case", at=f"{file}:{line}")
     return there[wanted]
+
+
+def _say_imports(
+    root: Path, extension: str, import_: str, *, package: str, folders: tuple[str, ...], todo: Todo
+) -> None:
+    """Tell a person of the lines that import an extension, and of those that have its name as a text."""
+    for file, line in source_facts.imports_of(root, extension, folders):
+        dots = "." * (file.removeprefix(f"{package}/").count("/") + 1)
+        todo.add(f"in place of '{extension}', write: from {dots}{import_}", at=f"{file}:{line}")
+    for file, line in source_facts.mentions_of(root, extension, folders):
+        todo.add(f"no module of the wheel is named '{extension}': see what becomes of this", at=f"{file}:{line}")
 
 
 def _below(call: SetupCall, root: Path, top: str) -> Iterator[str]:
@@ -221,6 +234,11 @@ def _data(call: SetupCall, root: Path, package: str | None, todo: Todo) -> Itera
                 unsaid.append(path)
     if unsaid:
         todo.add(f"the wheel has {listed(unsaid)}, which is not in its package", at=call.at)
+    if package is not None and not call.package_data and source_facts.is_file(root, "MANIFEST.in"):
+        found = source_facts.data_of(root, package)
+        if found:
+            more = f" and {len(found) - 1} more" if found[1:] else ""
+            todo.add(f"MANIFEST.in is not read: unless wheel.data has them, files are left out: {found[0]}{more}")
 
 
 def _names_files(root: Path, path: str) -> bool:

@@ -1,5 +1,6 @@
 """What the files of a project say: which source binds, which headers are included, which glob names a list of files."""
 
+import itertools
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,6 +11,8 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PYBIND = re.compile(r"^[ \t]*(PYBIND11_MODULE|NB_MODULE|PyMODINIT_FUNC)\b", re.MULTILINE)
 _LIBRARY = re.compile(r"^[ \t]*(TORCH_LIBRARY|STABLE_TORCH_LIBRARY|TORCH_LIBRARY_EXPAND)\b", re.MULTILINE)
 _MOST = 20_000
+_CODE = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hip", ".hpp", ".inl", ".py", ".pyi")
+_NO_DATA = frozenset((*_CODE, ".md", ".pyc", ".pyd", ".so"))
 _FEWEST = 4
 """Files that are named one by one; more of them by a glob that names no other."""
 
@@ -131,11 +134,39 @@ def imports_of(root: Path, module: str, packages: Iterable[str]) -> Iterator[tup
     if package:
         ways.append(rf"from[ \t]+(?:{re.escape(package)}|\.+)[ \t]+import[ \t]+[^#\n]*\b{re.escape(last)}\b")
     pattern = re.compile(rf"^[ \t]*(?:{'|'.join(ways)})", re.MULTILINE)
+    return _lines_with(pattern, root, packages)
+
+
+def data_of(root: Path, package: str) -> tuple[str, ...]:
+    """Return the files of a package that are neither Python, nor sources, nor what a build or an editor left."""
+    files = (path for path in sorted((root / package).rglob("*")) if path.is_file() and not path.is_symlink())
+    paths = [path.relative_to(root) for path in itertools.islice(files, _MOST)]
+    return tuple(
+        path.as_posix()
+        for path in paths
+        if path.suffix.lower() not in _NO_DATA and not any(part.startswith((".", "__pycache__")) for part in path.parts)
+    )
+
+
+def mentions_of(root: Path, module: str, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield the lines of Python files, in the folders of packages, that have the name of a module as a text."""
+    pattern = re.compile(rf"""["']{re.escape(module)}["']""")
+    return _lines_with(pattern, root, packages)
+
+
+def loads_of(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield the lines of Python files, in the folders of packages, that compile with torch when they are imported."""
+    pattern = re.compile(r"^(?![ \t]*#).*\bcpp_extension[ \t]*(?:\.|import\b.*\b)load(?:_inline)?\b", re.MULTILINE)
+    return _lines_with(pattern, root, packages)
+
+
+def _lines_with(pattern: "re.Pattern[str]", root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
     for folder in packages:
         for path in sorted((root / folder).glob("*.py")):
-            text = read(root, path.relative_to(root).as_posix())
+            file = path.relative_to(root).as_posix()
+            text = read(root, file)
             for found in pattern.finditer(text):
-                yield path.relative_to(root).as_posix(), text.count("\n", 0, found.start()) + 1
+                yield file, text.count("\n", 0, found.start()) + 1
 
 
 def line_of(root: Path, place: str, text: str) -> str:

@@ -30,7 +30,8 @@ def test_a_kernel_name_refuses(text):
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
-        ("Flash Attention_2", "write 'flash-attention'"),
+        ("Flash Attention_2", "write 'flash-attention-2'"),
+        ("3D_ExLlama_v3_", "write 'd-exllama-v3'"),
         ("-relu-", "write 'relu'"),
         ("R" * 300, f"write '{'r' * 200}'"),
         ("é", None),

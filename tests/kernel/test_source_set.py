@@ -194,6 +194,22 @@ def test_a_missing_package_is_an_error_with_a_remedy(kernel):
     assert problem.span.line == 2
 
 
+@pytest.mark.parametrize(
+    ("named", "help_"),
+    [
+        ("my_rel", "did you mean 'my_relus'?"),
+        ("python/my_rel", "create 'python/my_rel/__init__.py', or name another folder"),
+    ],
+)
+def test_a_package_that_is_named_and_is_not_there_gets_the_one_that_is_near(kernel, named, help_):
+    made = kernel(f'[torch]\n[wheel]\npackage = "{named}"\n', "my_relus/__init__.py")
+    (made.root / PACKAGE).unlink()
+    (made.root / PACKAGE).parent.rmdir()
+    with pytest.raises(ConfigError) as raised:
+        source_set.source_set(made)
+    assert [problem.help for problem in raised.value.problems if problem.code == "B032"] == [help_]
+
+
 def test_no_package_at_all_is_an_error(kernel):
     made = kernel("[torch]\n")
     (made.root / PACKAGE).unlink()

@@ -49,7 +49,7 @@ def test_a_second_extension_is_a_library_of_its_own(tmp_path):
 
 
 def test_what_python_imports_is_named_by_its_own_module(tmp_path):
-    assert "in place of 'scale_it._moe_C', import 'module' from the package's '_ops_moe_c'" in said(
+    assert "in place of 'scale_it._moe_C', write: from ._ops_moe_c import module" in said(
         ported(tmp_path, FIRST, SECOND)
     )
 

@@ -154,8 +154,28 @@ def test_what_no_key_says_remains_with_its_line(tmp_path, change, line):
 
 def test_python_files_that_import_the_extension_are_named(tmp_path):
     files = {"scale_it/__init__.py": "import torch\nfrom scale_it import _C\n"}
-    line = "scale_it/__init__.py:2: in place of 'scale_it._C', import 'ops' from the package's '_ops'"
+    line = "scale_it/__init__.py:2: in place of 'scale_it._C', write: from ._ops import ops"
     assert line in said(ported(tmp_path, SIMPLE, files=files))
+
+
+def test_an_import_below_has_its_dots_and_a_name_in_a_text_and_a_compile_at_import_are_told(tmp_path):
+    deep = "import scale_it._C\nfound = find_spec('scale_it._C')\n"
+    loads = "from torch.utils.cpp_extension import load\n# cpp_extension.load\nx = cpp_extension.load(name='x')\n"
+    files = {"scale_it/sub/__init__.py": deep, "scale_it/ext.py": loads}
+    text = SIMPLE.replace('packages=["scale_it"]', 'packages=["scale_it", "scale_it.sub"]')
+    found = said(ported(tmp_path, text, files=files))
+    assert "scale_it/sub/__init__.py:1: in place of 'scale_it._C', write: from .._ops import ops" in found
+    assert (
+        "scale_it/sub/__init__.py:2: no module of the wheel is named 'scale_it._C': see what becomes of this" in found
+    )
+    told = "this compiles when it is imported: take the module of the wheel in every case"
+    assert [each for each in found if told in each] == [f"scale_it/ext.py:1: {told}", f"scale_it/ext.py:3: {told}"]
+
+
+def test_data_that_only_manifest_in_names_is_told(tmp_path):
+    files = {"MANIFEST.in": "graft scale_it\n", "scale_it/a/x.txt": "", "scale_it/b.json": "", "scale_it/c.cu": ""}
+    told = "MANIFEST.in is not read: unless wheel.data has them, files are left out: "
+    assert f"{told}scale_it/a/x.txt and 1 more" in said(ported(tmp_path, SIMPLE, files=files))
 
 
 def test_headers_beside_sources_are_listed_and_many_sources_are_a_glob(tmp_path):
