@@ -61,6 +61,8 @@ def of(setup: SetupCall | None, root: Path, extensions: Mapping[str, tuple[str, 
     name = _name(call, project, root, todo)
     package = _package(call, root, name.value, extensions, todo)
     depends, requires = _requirements(call, project, todo)
+    data = tuple(_data(call, root, package, todo))
+    _say_more_data(root, package, data, todo)
     return Metadata(
         name=name,
         version=_version(call, project, todo),
@@ -69,7 +71,7 @@ def of(setup: SetupCall | None, root: Path, extensions: Mapping[str, tuple[str, 
         python_depends=depends,
         package=package,
         requires=requires,
-        data=tuple(_data(call, root, package, todo)),
+        data=data,
     )
 
 
@@ -234,11 +236,17 @@ def _data(call: SetupCall, root: Path, package: str | None, todo: Todo) -> Itera
                 unsaid.append(path)
     if unsaid:
         todo.add(f"the wheel has {listed(unsaid)}, which is not in its package", at=call.at)
-    if package is not None and not call.package_data and source_facts.is_file(root, "MANIFEST.in"):
-        found = source_facts.data_of(root, package)
-        if found:
-            more = f" and {len(found) - 1} more" if found[1:] else ""
-            todo.add(f"MANIFEST.in is not read: unless wheel.data has them, files are left out: {found[0]}{more}")
+
+
+def _say_more_data(root: Path, package: str | None, data: tuple[str, ...], todo: Todo) -> None:
+    """Tell a person of files of the package that only MANIFEST.in may have put into the wheel."""
+    if package is None or not source_facts.is_file(root, "MANIFEST.in"):
+        return
+    known = {path.relative_to(root).as_posix() for pattern in data for path in root.glob(pattern)}
+    found = [path for path in source_facts.data_of(root, package) if path not in known]
+    if found:
+        more = f" and {len(found) - 1} more" if found[1:] else ""
+        todo.add(f"MANIFEST.in is not read: unless wheel.data has them, files are left out: {found[0]}{more}")
 
 
 def _names_files(root: Path, path: str) -> bool:
