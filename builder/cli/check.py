@@ -27,6 +27,7 @@ def _explain(ctx: click.Context, _: click.Parameter, code: str | None) -> None:
 @click.command()
 @kernels_argument
 @click.option("--strict", is_flag=True, help="Make every warning an error.")
+@click.option("--all", "every", is_flag=True, help="Show each note, also where many are alike.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Format of the report.")
 @click.option(
     "--explain",
@@ -37,7 +38,7 @@ def _explain(ctx: click.Context, _: click.Parameter, code: str | None) -> None:
     callback=_explain,
     help="Explain a code, such as B120.",
 )
-def command(*, named: NamedKernels, strict: bool, format_: str) -> int:
+def command(*, named: NamedKernels, strict: bool, every: bool, format_: str) -> int:
     """Find what is wrong with kernels before they are built: the config, the files, the ops they register.
 
     Exits with 2 when there is an error, and with 0 otherwise.
@@ -46,9 +47,9 @@ def command(*, named: NamedKernels, strict: bool, format_: str) -> int:
     color = _wants_color()
     clashes = several.load(named).clashes if named.several else ()
     if named.several:
-        shown = _render_all(reports, format_, clashes, color=color)
+        shown = _render_all(reports, format_, clashes, color=color, every=every)
     else:
-        shown = _render(reports[named.folders[0]], format_, color=color)
+        shown = _render(reports[named.folders[0]], format_, color=color, every=every)
     match format_:
         case "text":
             terminal.out(shown, end="", styled=color)
@@ -66,7 +67,7 @@ def _inspected(folder: Path, *, strict: bool) -> CheckReport:
     return report.strict() if strict else report
 
 
-def _render(report: CheckReport, format_: str, *, color: bool) -> str:
+def _render(report: CheckReport, format_: str, *, color: bool, every: bool) -> str:
     """Import the one format that is asked for."""
     from builder.lint.report import github, json, sarif, text  # noqa: PLC0415
 
@@ -78,10 +79,12 @@ def _render(report: CheckReport, format_: str, *, color: bool) -> str:
         case "github":
             return github.render(report)
         case _:
-            return text.render(report, color=color)
+            return text.render(report, color=color, every=every)
 
 
-def _render_all(reports: Mapping[Path, CheckReport], format_: str, clashes: Sequence[Refusal], *, color: bool) -> str:
+def _render_all(
+    reports: Mapping[Path, CheckReport], format_: str, clashes: Sequence[Refusal], *, color: bool, every: bool
+) -> str:
     """Return the document of several kernels."""
     from builder.lint.report import github, json, sarif, text  # noqa: PLC0415
 
@@ -94,7 +97,7 @@ def _render_all(reports: Mapping[Path, CheckReport], format_: str, clashes: Sequ
         case "github":
             return "".join(map(github.render, reports.values()))
         case _:
-            return text.render_all(tuple(reports.values()), color=color)
+            return text.render_all(tuple(reports.values()), color=color, every=every)
 
 
 def _wants_color() -> bool:

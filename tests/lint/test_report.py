@@ -67,6 +67,24 @@ def test_the_text_quotes_the_line_with_a_caret_and_ends_with_a_count():
     )
 
 
+def test_errors_are_next_to_the_summary_and_many_notes_of_one_code_are_folded():
+    notes = [
+        Located(file="build.toml", problem=problem("B115", "note", "a glob", span=span(line, 1, 2)), line="x = 1")
+        for line in range(1, 6)
+    ]
+    report = CheckReport.of("build.toml", 5, [FOUND, WARNING, ELSEWHERE, *notes])
+    shown = text.render(report)
+    assert [line.partition(":")[0] for line in shown.splitlines() if "[B" in line] == [
+        *("note[B115]", "note[B120]", "warning[B119]", "error[B010]")
+    ]
+    assert shown.count("and 4 more of B115: --all shows them") == 1
+    assert text.render(report, every=True).count("note[B115]") == 5
+    assert "1 error, 1 warning, 6 notes" in shown
+    few = CheckReport.of("build.toml", 5, notes[:3])
+    assert text.render(few).count("note[B115]") == 3
+    assert text.render_all([report, few]).count("note[B115]") == 4
+
+
 def test_the_text_of_a_clean_report_is_one_line():
     assert text.render(CheckReport.of("build.toml", 5, [])) == "build.toml: no problems\n"
 

@@ -1,6 +1,7 @@
 """The format for people: each problem with its line quoted, and a count at the end."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -11,18 +12,39 @@ from builder.lint.report import SEVERITIES, CheckReport, Located
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan", "place": "blue", "help": "green", "clean": "green"}
 
 
-def render(report: CheckReport, *, color: bool = False) -> str:
-    """Return every problem, a blank line between two, and a summary."""
-    parts = [problem(located, color=color) for located in report.found]
+_MOST_ALIKE = 3
+"""Notes of one code that are shown; of more, the first stands for all."""
+
+
+def render(report: CheckReport, *, color: bool = False, every: bool = False) -> str:
+    """Return the problems, a blank line between two, and a summary; errors are next to it.
+
+    Of many notes of one code the first stands for all, unless `every` one is asked for.
+    """
+    parts = _problems(report, color=color, every=every)
     return "\n\n".join([*parts, summary(report, color=color)]) + "\n"
 
 
-def render_all(reports: Sequence[CheckReport], *, color: bool = False) -> str:
-    """Return every problem of several kernels, a line for each that has some, and what they have together."""
-    parts = [problem(located, color=color) for report in reports for located in report.found]
+def render_all(reports: Sequence[CheckReport], *, color: bool = False, every: bool = False) -> str:
+    """Return the problems of several kernels, a line for each that has some, and what they have together."""
+    parts = [part for report in reports for part in _problems(report, color=color, every=every)]
     lines = [summary(report, color=color) for report in reports if report.found]
     lines.append(_together(reports, color=color))
     return "\n\n".join([*parts, "\n".join(lines)]) + "\n"
+
+
+def _problems(report: CheckReport, *, color: bool, every: bool) -> Iterator[str]:
+    """Yield notes, then warnings, then errors, each by position."""
+    notes = Counter(located.problem.code for located in report.found if located.problem.severity == "note")
+    folded = set() if every else {code for code, count in notes.items() if count > _MOST_ALIKE}
+    told: set[str] = set()
+    for located in sorted(report.found, key=lambda each: -SEVERITIES.index(each.problem.severity)):
+        code = located.problem.code
+        if located.problem.severity != "note" or code not in folded:
+            yield problem(located, color=color)
+        elif code not in told:
+            told.add(code)
+            yield f"{problem(located, color=color)}\n  and {notes[code] - 1} more of {code}: --all shows them"
 
 
 def _together(reports: Sequence[CheckReport], *, color: bool) -> str:
