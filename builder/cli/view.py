@@ -151,7 +151,8 @@ def line_of(outcome: CellOutcome) -> str:
 
 
 def _why(outcome: CellOutcome) -> str:
-    return outcome.reason.splitlines()[0].removeprefix(f"{outcome.cell.variant} ")
+    said = outcome.reason.splitlines()[0]
+    return said.removeprefix(f"{outcome.cell.variant} ").removeprefix(f"{outcome.cell.variant}: ")
 
 
 def _is_skipped(event: Event) -> bool:

@@ -10,7 +10,9 @@ from tests.paths import ROOT
 RELU = ROOT / "examples" / "relu"
 
 
-@pytest.mark.parametrize("reason", ["{} needs a Mac", "needs a Mac", "{} needs a Mac\n  help: buy one"])
+@pytest.mark.parametrize(
+    "reason", ["{} needs a Mac", "needs a Mac", "{}: needs a Mac", "{} needs a Mac\n  help: buy one"]
+)
 def test_a_skipped_cell_is_named_once_and_its_reason_takes_a_line(reason):
     cell = matrix.select(kernel.load(RELU).config, matrix.rows())[0]
     outcome = CellOutcome(cell=cell, status="skipped", reason=reason.format(cell.variant))
