@@ -15,34 +15,42 @@ from builder.kernel import CONFIG
 @kernel_argument
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if the file would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
+@click.option(
+    "--edition",
+    type=click.Choice(("5", "6")),
+    default="5",
+    show_default=True,
+    help="The edition to write; 6 is a preview.",
+)
 @click.option("--license", "license_", metavar="SPDX", help="License of a kernel whose old config names none.")
-def command(*, kernel: Path, check: bool, diff: bool, license_: str | None) -> int:
-    """Rewrite a build.toml to edition 5, and keep its comments, order and layout."""
-    from builder.config import update  # noqa: PLC0415  `--help` needs none of it
+def command(*, kernel: Path, check: bool, diff: bool, edition: str, license_: str | None) -> int:
+    """Rewrite a build.toml to edition 5 (or 6), and keep its comments, order and layout."""
+    from builder.config import detect, update  # noqa: PLC0415  `--help` needs none of it
 
     path = kernel if kernel.name == CONFIG else kernel / CONFIG
     source = Source.read(path, name=str(path))
-    text = update.rewrite(source, license=license_)
+    text = update.rewrite(source, license=license_, preview=edition == "6")
     changed = text != source.text
+    is_in = detect.schema(source.table(), source) if not changed else int(edition)
     if diff:
-        terminal.document(_diff(source, text))
+        terminal.document(_diff(source, text, edition))
     if not check and not diff and changed:
         update.write(path, text)
-    terminal.err(_message(path, changed=changed, writes=not check and not diff))
+    terminal.err(_message(path, changed=changed, writes=not check and not diff, edition=is_in))
     return 1 if check and changed else 0
 
 
-def _message(path: Path, *, changed: bool, writes: bool) -> str:
+def _message(path: Path, *, changed: bool, writes: bool, edition: int) -> str:
     if not changed:
-        return f"{path} is in edition 5 already"
-    return f"{path} is now in edition 5" if writes else f"{path} would be rewritten to edition 5"
+        return f"{path} is in edition {edition} already"
+    return f"{path} is now in edition {edition}" if writes else f"{path} would be rewritten to edition {edition}"
 
 
-def _diff(source: Source, text: str) -> str:
+def _diff(source: Source, text: str, edition: str) -> str:
     lines = difflib.unified_diff(
         source.text.splitlines(keepends=True),
         text.splitlines(keepends=True),
         fromfile=source.name,
-        tofile=f"{source.name} (edition 5)",
+        tofile=f"{source.name} (edition {edition})",
     )
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

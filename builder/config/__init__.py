@@ -65,7 +65,9 @@ def read(source: Source, *, license: str | None = None) -> Parsed:  # noqa: A002
     """
     table = source.table()
     schema = detect.schema(table, source)
-    config: Old | Config = decode(schema_type(schema), table, source, current=Config, **_remedy(schema))
+    type_ = schema_type(schema)
+    current = Config if schema <= v5.EDITION else type_
+    config: Old | Config = decode(type_, table, source, current=current, **_remedy(schema))
     try:
         while not isinstance(config, Config):
             config = _licensed(config, license).upgrade()

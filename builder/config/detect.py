@@ -6,6 +6,8 @@ from typing import Any
 from builder.config import shape, v5
 from builder.config.text import Source
 
+PREVIEW = 6
+"""The edition after the current one, whose form may still change."""
 _SINCE_4 = ("version", "license", "source")
 """Keys of `[general]` that schema 4 brought; the first two are optional in schema 3."""
 
@@ -19,7 +21,7 @@ def schema(table: Mapping[str, Any], source: Source) -> int:
     general = _tables(table, "general")
     if "edition" in general:
         _check_edition(general["edition"], source)
-        return 5
+        return PREVIEW if general["edition"] == PREVIEW else v5.EDITION
     if _is_4(table, general) or not isinstance(table.get("general"), dict):
         return 4
     if "backends" in general:
@@ -46,11 +48,11 @@ def _is_4(table: Mapping[str, Any], general: Mapping[str, Any]) -> bool:
 
 
 def _check_edition(edition: object, source: Source) -> None:
-    if not isinstance(edition, int) or isinstance(edition, bool) or edition == v5.EDITION:
+    if not isinstance(edition, int) or isinstance(edition, bool) or edition in {v5.EDITION, PREVIEW}:
         return  # a wrong type is one problem among those of the file
     found = str(edition) if abs(edition) < 10**18 else "a number of many digits"
     if edition > v5.EDITION:
-        message = f"edition {found} is newer than {v5.EDITION}, the one this builder reads"
+        message = f"edition {found} is newer than {v5.EDITION} and the preview of {PREVIEW}, which this builder reads"
         remedy = "this file needs a newer builder: pip install --upgrade kernel-wheel-builder"
     else:
         message = f"there is no edition {found}: {v5.EDITION} is the first"

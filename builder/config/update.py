@@ -26,18 +26,34 @@ from builder.files import flush_names
 _BOM = "\ufeff"
 
 
-def rewrite(source: Source, *, license: str | None = None) -> str:  # noqa: A002  the key it supplies
+def rewrite(source: Source, *, license: str | None = None, preview: bool = False) -> str:  # noqa: A002  the key it supplies
     """Return the text of a config in the current edition; `license` is for a config that names none.
+
+    With `preview` it is in the edition after that. A config that is in it already stays as it is in any case.
 
     Raises:
         ConfigError: with every problem of the text, among them a license that is missing and not given.
     """
+    text = _current(source, license=license)
+    given = Source(name=source.name, text=text)
+    if not preview or detect.schema(given.table(), given) == detect.PREVIEW:
+        return text
+    expected = read(given).config
+    try:
+        text = _from_5(_with_newline(text), toml.loads(text), license)
+    except (TOMLKitError, LookupError, StopIteration) as error:
+        raise _unusual(source) from error
+    _check_same(source, text, expected)
+    return text
+
+
+def _current(source: Source, *, license: str | None) -> str:  # noqa: A002
     if license is not None:
         _check_license(license)
     text = _supplied(source, license)
     given = Source(name=source.name, text=text)
     schema = detect.schema(given.table(), given)
-    if schema == EDITION:
+    if schema >= EDITION:
         read(given)
         return text
     expected = _upgraded(given, schema, license)
@@ -198,6 +214,13 @@ def _from_4(text: str, table: dict[str, Any], _: str | None) -> str:
         return text
     backends = [Backend(name).value for name in table["general"]["backends"]]
     return toml_edit.change(text, ("torch", "stable-abi"), dict.fromkeys(backends, stable))
+
+
+def _from_5(text: str, table: dict[str, Any], _: str | None) -> str:
+    """Write the edition after the current one, and the one repository as a list."""
+    text = toml_edit.change(text, ("general", "edition"), detect.PREVIEW)
+    upstream = table["general"].get("upstream")
+    return text if upstream is None else toml_edit.change(text, ("general", "upstream"), [upstream])
 
 
 _STEPS: dict[int, Step] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}

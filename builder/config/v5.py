@@ -122,6 +122,8 @@ class General:
     """License of the kernel, an SPDX expression such as `"Apache-2.0"`."""
     upstream: GitUrl | None = None
     """Git repository that the kernel's code comes from."""
+    more_upstreams: tuple[GitUrl, ...] = field(default=(), metadata={"internal": True})
+    """Further ones, which only a file of edition 6 names."""
     source: GitUrl | None = None
     """Git repository of the kernel itself."""
     backends: tuple[Backend, ...]

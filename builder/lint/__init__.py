@@ -80,8 +80,6 @@ def _problems(root: Path, source: Source) -> tuple[int | None, list[Problem], li
 def _edition(source: Source, error: ConfigError) -> int | None:
     if any(problem.code in _UNTOLD for problem in error.problems):
         return None
-    if source.has(("general", "edition")):
-        return EDITION
     return detect.schema(source.table(), source)
 
 
@@ -90,7 +88,15 @@ _UNTOLD = frozenset({"B001", "B002", "B003", "B004"})
 
 
 def _old(kernel: Kernel) -> Iterator[Problem]:
-    if kernel.schema == EDITION:
+    if kernel.schema > EDITION:
+        yield kernel.source.problem(
+            "B134",
+            f"edition {kernel.schema} is a preview: it may still change, and the public kernel-builder refuses it",
+            path=("general", "edition"),
+            severity="warning",
+            help=f"write edition {EDITION} for what is released",
+        )
+    if kernel.schema >= EDITION:
         return
     yield kernel.source.problem(
         "B124",

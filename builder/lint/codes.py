@@ -88,6 +88,7 @@ CODES = {
     "B131": "a condition that holds in no cell",
     "B132": "a foreign source that nothing uses",
     "B133": "a header of a library that the kernel does not name",
+    "B134": "an edition that is a preview",
     "B141": "a module of Python without 'python-abi'",
     "B142": "a line that keeps a kernel from one wheel for every Python",
     "B143": "a 'python-abi' that no source needs",

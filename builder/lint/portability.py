@@ -34,7 +34,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
             severity="note",
             help="give the option '--load-test' in its place, or keep it where only this builder builds the kernel",
         )
-    if kernel.schema == EDITION:
+    if kernel.schema >= EDITION:
         yield from _own_keys(kernel)
     yield from _elsewhere(kernel)
     for path, entry in listed(kernel.config):

@@ -18,7 +18,7 @@ let
     ;
 
   /**
-    The config in the current schema, from the table of an edition 5 or schema 4 file.
+    The config in the current schema, from the table of an edition 5 or 6, or a schema 4 file.
 
     # Type
     upgrade :: String -> Table -> Config
@@ -43,8 +43,8 @@ let
         );
       };
     in
-    if general ? edition && typeOf edition != "int" || edition != 4 && edition != 5 then
-      throw "${place} is of edition ${toString edition}, and this builder reads edition 5: get a newer builder, or correct 'general.edition'"
+    if general ? edition && typeOf edition != "int" || edition != 4 && edition != 5 && edition != 6 then
+      throw "${place} is of edition ${toString edition}, and this builder reads edition 5 and the preview of 6: get a newer builder, or correct 'general.edition'"
     else if edition == 4 && !v4 then
       throw "${place} is of a schema that Nix does not read: run 'builder update' in its folder"
     else if isString stable then

@@ -68,7 +68,8 @@ def spdx(text: str) -> str | None:
 
 def urls(config: Config) -> tuple[tuple[str, str], ...]:
     """Return the project URLs that a browser can open."""
-    named = (("Source", config.general.source), ("Upstream", config.general.upstream))
+    more = ((f"Upstream-{number}", url) for number, url in enumerate(config.general.more_upstreams, start=2))
+    named = (("Source", config.general.source), ("Upstream", config.general.upstream), *more)
     return tuple((label, url) for label, url in named if url is not None and url.startswith(("http://", "https://")))
 
 

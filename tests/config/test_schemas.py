@@ -73,7 +73,7 @@ def test_a_mistake_in_schema_4_is_reported_as_that_mistake(text):
         ("4", "there is no edition 4: 5 is the first"),
         ("0", "there is no edition 0"),
         ("-5", "there is no edition -5"),
-        ("6", "edition 6 is newer than 5"),
+        ("7", "edition 7 is newer than 5"),
         ("9" * 30, "a number of many digits is newer than 5"),
         ('"5"', "'edition' must be the integer 5, found a string"),
         ("5.0", "'edition' must be the integer 5, found a float"),

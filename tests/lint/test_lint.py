@@ -223,7 +223,7 @@ def test_ops_are_checked_even_when_the_config_is_broken(project):
         pytest.param(b"\xff", None, ["B001"], id="not UTF-8"),
         pytest.param(b"[general", None, ["B002"], id="not TOML"),
         pytest.param(b"", 4, ["B011", "B016"], id="empty"),
-        pytest.param(b"[general]\nedition = 6\n", None, ["B004"], id="newer"),
+        pytest.param(b"[general]\nedition = 7\n", None, ["B004"], id="newer"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_a_report_like_any_other(tmp_path, content, edition, codes):

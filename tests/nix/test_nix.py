@@ -86,7 +86,7 @@ def test_the_interface_of_the_host_is_that_of_nixpkgs():
     [
         pytest.param("[general]\nname = 'x'\n[torch]\n", "run 'builder update'", id="old schema"),
         pytest.param(
-            "[general]\nname = 'x'\nedition = 6\n", "of edition 6, and this builder reads edition 5", id="new"
+            "[general]\nname = 'x'\nedition = 7\n", "of edition 7, and this builder reads edition 5", id="new"
         ),
         pytest.param("[general]\nname = 'x'\nedition = '5'\n", "correct 'general.edition'", id="text"),
         pytest.param("[torch]\n", "has no \\[general\\] table", id="no general"),

@@ -82,9 +82,9 @@ def _root(config: Config, version: str) -> dict[str, Any]:
     if general.source is not None:
         root["externalReferences"] = [{"type": "vcs", "url": materials.web(general.source)}]
     if general.upstream is not None:
-        origin = {"type": "vcs", "url": materials.web(general.upstream)}
+        origins = [{"type": "vcs", "url": materials.web(url)} for url in (general.upstream, *general.more_upstreams)]
         root["pedigree"] = {
-            "ancestors": [{"type": "library", "name": f"{name} upstream", "externalReferences": [origin]}]
+            "ancestors": [{"type": "library", "name": f"{name} upstream", "externalReferences": origins}]
         }
     return root
 
