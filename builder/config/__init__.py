@@ -34,7 +34,11 @@ class Old(Protocol):
 
 
 def schema_type(number: int) -> Any:
-    """Return the class of a schema; an older one is only imported for a file that is in it."""
+    """Return the class of a schema; another than the current one is only imported for a file that is in it."""
+    if number == detect.PREVIEW:
+        from builder.config import v6  # noqa: PLC0415
+
+        return v6.Config
     return Config if number == v5.EDITION else importlib.import_module(f"builder.config.v{number}").Config
 
 
