@@ -18,8 +18,8 @@ RULE = "layout"
 
 _REQUIRED = {"name": str, "id": str, "version": int, "license": str, "python-depends": list, "backend": dict}
 _ORDER = (
-    "name", "id", "version", "license", "upstream", "source", "python-depends", "kernel-depends", "extensions",
-    "backend", "exports", "digest", "provenance",
+    "name", "id", "version", "kernels-minver", "license", "upstream", "source", "python-depends", "kernel-depends",
+    "extensions", "backend", "exports", "digest", "provenance",
 )  # fmt: skip
 _ARCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+:-]{0,63}", re.ASCII)
 _LONGEST_NUMBER = 9

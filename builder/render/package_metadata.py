@@ -12,6 +12,8 @@ from builder.config.v5 import KernelDependency
 
 ARCHS = "@KERNEL_ARCHITECTURES@"
 """What CMake replaces by the architectures that it compiled."""
+_DEPENDS_SINCE = "0.17.0"
+"""The first client that loads the kernels another one depends on; older ones load any other kernel."""
 
 
 def client(config: Config, backend: Backend, *, ops: str, extensions: Mapping[str, str], completed: bool) -> str:
@@ -21,6 +23,7 @@ def client(config: Config, backend: Backend, *, ops: str, extensions: Mapping[st
         "name": str(general.name),
         "id": ops,
         "version": general.version,
+        **({"kernels-minver": _DEPENDS_SINCE} if config.kernel_depends(backend) else {}),
         "license": general.license,
     }
     table |= {key: value for key in ("upstream", "source") if (value := getattr(general, key)) is not None}

@@ -26,8 +26,8 @@ from builder.wheel.digest import METADATA_FILE, is_digested
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _REQUIRED = ("name", "backend", "digest")
 _TYPES = {
-    "name": str, "id": str, "version": int, "license": str, "upstream": str, "source": str, "python-depends": list,
-    "backend": dict, "exports": list, "digest": dict, "provenance": dict, "build": dict,
+    "name": str, "id": str, "version": int, "kernels-minver": str, "license": str, "upstream": str, "source": str,
+    "python-depends": list, "backend": dict, "exports": list, "digest": dict, "provenance": dict, "build": dict,
 }  # fmt: skip
 _KINDS = {str: "no text", int: "no whole number", list: "no list", dict: "no table"}
 _SHOWN = 20

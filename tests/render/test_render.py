@@ -182,8 +182,8 @@ source = "https://example.com/src"
 kernel-depends = [{ repo-id = "a/b", version = 2 }, { repo-id = "c/d", revision = "main" }]
 """
     table = json.loads(render(kernel(tmp_path, general=general), Backend.CPU)["torch-ext/tiny/metadata.json"])
-    order = ["name", "id", "version", "license", "upstream", "source", "python-depends", "kernel-depends", "backend"]
-    assert list(table) == order
+    own = ["name", "id", "version", "kernels-minver", "license", "upstream", "source"]
+    assert list(table) == [*own, "python-depends", "kernel-depends", "backend"]
     assert table["kernel-depends"] == [{"repo-id": "a/b", "version": 2}, {"repo-id": "c/d", "revision": "main"}]
 
 
@@ -194,6 +194,9 @@ def test_the_public_client_reads_the_metadata(tmp_path):
     metadata = rust.Metadata.from_bytes(text.encode())
     assert (str(metadata.name), metadata.version) == ("tiny", 3)
     assert [depends.repo_id for depends in metadata.kernel_depends] == ["a/b"]
+    assert str(metadata.kernels_minver) == "0.17.0"
+    plain = render(kernel(tmp_path, general=""), Backend.CPU)["torch-ext/tiny/metadata.json"]
+    assert rust.Metadata.from_bytes(plain.encode()).kernels_minver is None
 
 
 @pytest.mark.parametrize("backend", ["cuda", "rocm"])
