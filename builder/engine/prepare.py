@@ -211,7 +211,7 @@ class Preparer:
             rules=rules,
         )
 
-    def _make(self, request: BuildRequest, wanted: pins.PinSet) -> None:
+    def _make(self, request: BuildRequest, wanted: pins.PinSet, *, bytecode: bool = False) -> None:
         pinned.make(
             wanted,
             store_root=self.options.store.root,
@@ -219,6 +219,7 @@ class Preparer:
             finders=indexes.read(self.options.environ),
             progress=lambda text: self.step(request.cell, text),
             processes=self.processes,
+            bytecode=bytecode,
         )
 
     def _test_environment(self, request: BuildRequest) -> PinnedPackages | None:
@@ -233,7 +234,7 @@ class Preparer:
         if not pinned.wheels:
             return None
         try:
-            self._make(request, pinned)
+            self._make(request, pinned, bytecode=True)
         except NotHereError as error:
             raise NotHereError(
                 f"the load test needs {', '.join((*names, *self.kernel.config.requires))}: {error.message}",

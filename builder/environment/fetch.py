@@ -41,6 +41,7 @@ class _Installation:
     """None for no cache at all."""
     finders: Finders
     processes: Processes
+    bytecode: bool = False
 
     def run(
         self,
@@ -56,6 +57,7 @@ class _Installation:
         wanted.write_text("".join(lines), encoding="utf-8")
         env = {"UV_CACHE_DIR": str(self.cache), **self.finders.env, **(variables or {})}
         options += ("--no-cache",) if self.cache is None else ()
+        options += ("--compile-bytecode",) if self.bytecode else ()
         options += ("--no-index",) if env.get("UV_NO_INDEX") else ()  # uv does not read that variable
         if index is not None:
             env["UV_EXTRA_INDEX_URL"] = f"{env.get('UV_EXTRA_INDEX_URL', '')} {index}".strip()
@@ -98,8 +100,11 @@ def install(
     finders: Finders,
     progress: Callable[[str], None],
     processes: Processes | None = None,
+    bytecode: bool = False,
 ) -> None:
     """Install exactly the wheels of `pinset` into the environment `into`; ending its `processes` stops it.
+
+    With `bytecode` what they have of Python is compiled at once, on all cores, and not by each process that imports it.
 
     Raises:
         NotHereError: no place that was asked has a wheel.
@@ -117,6 +122,7 @@ def install(
             cache=cache,
             finders=finders,
             processes=processes or Processes(),
+            bytecode=bytecode,
         )
         for index in (None, *sorted(indexes)):
             wheels = tuple(wheel for wheel in pinset.wheels if (None if wheel in local else wheel.index) == index)

@@ -54,6 +54,8 @@ class _Making:
     progress: Progress
     processes: Processes
     """The processes that run for it; ending them ends it."""
+    bytecode: bool
+    """Whether its Python is compiled at once."""
 
 
 def make(
@@ -64,8 +66,11 @@ def make(
     finders: Finders,
     progress: Progress = lambda _: None,
     processes: Processes | None = None,
+    bytecode: bool = False,
 ) -> Environment:
     """Return the environment of `pinset`, made with the interpreter `python` when the store lacks it.
+
+    With `bytecode` its Python is compiled at once, for processes that import it and cannot write into it.
 
     Raises:
         StoppedError: the `processes` were ended while another process made it.
@@ -84,7 +89,9 @@ def make(
         )
     found.path.parent.mkdir(exist_ok=True)
     _drop_leftovers(store, found.path.parent)
-    making = _Making(python=python, finders=finders, progress=progress, processes=processes or Processes())
+    making = _Making(
+        python=python, finders=finders, progress=progress, processes=processes or Processes(), bytecode=bytecode
+    )
     with store.lock(_lock(pinset.digest), give_up=lambda: making.processes.cancelled):
         _replace(found, pinset, making)
     return found
@@ -135,6 +142,7 @@ def _fill(path: Path, pinset: PinSet, making: _Making, *, cache: Path | None) ->
         finders=making.finders,
         progress=making.progress,
         processes=making.processes,
+        bytecode=making.bytecode,
     )
     cuda = cuda_wheels.cuda_root(_site_packages(path, pinset.python))
     if cuda is not None:

@@ -97,6 +97,14 @@ def test_an_environment_has_exactly_the_pinned_wheels(tmp_path, folder, pins, st
     assert [path.name for path in made.path.parent.iterdir()] == [pins.digest]
 
 
+@pytest.mark.parametrize("bytecode", [True, False])
+def test_python_is_compiled_at_once_where_it_is_asked_for(tmp_path, folder, pins, store, bytecode):
+    found = settings(tmp_path, PIP_FIND_LINKS=str(folder), **NOWHERE)
+    made = pinned.make(pins, store_root=store, python=PYTHON, finders=found, bytecode=bytecode)
+    assert bool(list(made.site_packages.rglob("*.pyc"))) is bytecode
+    assert pinned.damage(made, pins) is None
+
+
 def test_an_environment_says_what_is_in_it(tmp_path, folder, pins, store):
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
     made = pinned.make(pins, store_root=store, python=PYTHON, finders=found)
