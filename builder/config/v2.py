@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from builder.config import components, v3, v4, v5
+from builder.config import bindings, components, v3, v4, v5
 from builder.config.dependency_names import CudaPythonDependency, OldPythonDependency, PythonDependency
 from builder.config.values import Backend, ComponentName, KernelName, Version
 
@@ -61,6 +61,6 @@ class Config:
         """Return the same kernel in schema 3."""
         general = self.general.upgrade(self.backends)
         if self.general.universal and not self.kernel and (self.torch is None or not self.torch.src):
-            noarch = None if self.torch is None else v5.TorchNoarch(pyext=self.torch.pyext)
+            noarch = None if self.torch is None else bindings.TorchNoarch(pyext=self.torch.pyext)
             return v3.Config(general=general, noarch=noarch)
         return v3.Config(general=general, torch=self.torch, kernel=self.kernel)

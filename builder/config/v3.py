@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from builder.config import components, v4, v5
+from builder.config import bindings, components, v4, v5
 from builder.config.dependency_names import PythonDependency
 from builder.config.values import (
     Backend,
@@ -85,9 +85,9 @@ class TvmFfi:
     include: tuple[ProjectPath, ...] = ()
     pyext: tuple[PyExt, ...] | None = None
 
-    def upgrade(self) -> v5.TvmFfi:
+    def upgrade(self) -> bindings.TvmFfi:
         """Return the same in schema 4."""
-        return v5.TvmFfi(src=self.src, include=self.include, pyext=self.pyext)
+        return bindings.TvmFfi(src=self.src, include=self.include, pyext=self.pyext)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class Config:
     torch: Torch | None = None
     tvm_ffi: TvmFfi | None = None
     kernel: Mapping[ComponentName, components.Component] = field(default_factory=dict)
-    noarch: v5.TorchNoarch | None = field(default=None, metadata={"internal": True})
+    noarch: bindings.TorchNoarch | None = field(default=None, metadata={"internal": True})
     """What is kept of the framework of a universal kernel of schema 2; no key of a file."""
 
     def upgrade(self) -> v4.Config:
@@ -109,7 +109,7 @@ class Config:
         return v4.Config(
             general=self.general.upgrade(),
             torch=None if self.torch is None else self.torch.upgrade(),
-            torch_noarch=(self.noarch or v5.TorchNoarch()) if without else None,
+            torch_noarch=(self.noarch or bindings.TorchNoarch()) if without else None,
             tvm_ffi=None if self.tvm_ffi is None else self.tvm_ffi.upgrade(),
             kernel=self.kernel,
         )

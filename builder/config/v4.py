@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from builder.config import components, v5
+from builder.config import bindings, components, v5
 from builder.config.dependency_names import (
     CudaPythonDependency,
     NeuronPythonDependency,
@@ -86,9 +86,9 @@ class Torch:
     cxx_flags: tuple[str, ...] = ()
     stable_abi: Version | None = None
 
-    def upgrade(self, backends: tuple[Backend, ...]) -> v5.Torch:
+    def upgrade(self, backends: tuple[Backend, ...]) -> bindings.Torch:
         """Return the same in edition 5, with a stable ABI for each of `backends`."""
-        return v5.Torch(
+        return bindings.Torch(
             src=self.src,
             include=self.include,
             minver=self.minver,
@@ -107,8 +107,8 @@ class Config:
 
     general: General
     torch: Torch | None = None
-    torch_noarch: v5.TorchNoarch | None = None
-    tvm_ffi: v5.TvmFfi | None = None
+    torch_noarch: bindings.TorchNoarch | None = None
+    tvm_ffi: bindings.TvmFfi | None = None
     kernel: Mapping[ComponentName, components.Component] = field(default_factory=dict)
 
     def upgrade(self) -> v5.Config:

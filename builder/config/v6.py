@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from builder.config import v5
+from builder.config import bindings, v5
 from builder.config.components import Component
 from builder.config.dependency_names import PythonDependency
 from builder.config.extensions import Extension, ExtensionName
@@ -59,10 +59,10 @@ class Config:
     EXACTLY_ONE: ClassVar[tuple[str, ...]] = v5.Config.EXACTLY_ONE
 
     general: General
-    torch: v5.Torch | None = None
-    torch_noarch: v5.TorchNoarch | None = None
-    tvm_ffi: v5.TvmFfi | None = None
-    ctypes: v5.Ctypes | None = field(default=None, metadata={"ours": True})
+    torch: bindings.Torch | None = None
+    torch_noarch: bindings.TorchNoarch | None = None
+    tvm_ffi: bindings.TvmFfi | None = None
+    ctypes: bindings.Ctypes | None = field(default=None, metadata={"ours": True})
     kernel: Mapping[ComponentName, Component] = field(default_factory=dict)
     extension: Mapping[ExtensionName, Extension] = field(default_factory=dict, metadata={"ours": True})
     sources: Mapping[SourceName, ForeignSource] = field(default_factory=dict)

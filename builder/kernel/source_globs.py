@@ -3,9 +3,9 @@
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 
+from builder.config.bindings import Binding
 from builder.config.components import Component
 from builder.config.text import KeyPath
-from builder.config.v5 import Binding
 from builder.config.values import ProjectPath
 from builder.errors import Problem
 from builder.kernel import Kernel

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from builder.config import Backend, Framework
+from builder.config.bindings import Ctypes, Torch, TvmFfi
 from builder.config.components import Component
 from builder.config.extensions import Extension
-from builder.config.v5 import Ctypes, Torch, TvmFfi
 from builder.config.values import ProjectPath
 from builder.errors import BuilderError
 from builder.kernel import Kernel, license_files, source_globs

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from builder.config import Backend
+from builder.config.bindings import Binding
 from builder.config.components import Component, CudaComponent, RocmComponent, XpuComponent
 from builder.config.libraries import LibraryName
-from builder.config.v5 import Binding
 from builder.kernel import source_globs
 from builder.kernel.source_globs import SourceTable
 from builder.matrix import architectures, conditions

@@ -7,6 +7,7 @@ from builder.config import (
     Framework,
     KernelName,
     Version,
+    bindings,
     components,
     dump,
     parse,
@@ -99,7 +100,7 @@ def test_schema_1_makes_a_rocm_component_of_one_that_is_hipified():
         "x_rocm": components.RocmComponent(**shared, rocm_archs=("gfx90a",)),
     }
     assert config.general == v5.General(name="ab", version=1, license="MIT", backends=(Backend.CUDA, Backend.ROCM))
-    assert config.torch == v5.Torch(src=("b.cpp",), pyext=("py",))
+    assert config.torch == bindings.Torch(src=("b.cpp",), pyext=("py",))
 
 
 def test_schema_1_refuses_two_components_of_one_name():
@@ -149,7 +150,7 @@ def test_schema_2_takes_the_backends_of_its_components_sorted():
 
 def test_schema_3_without_a_framework_becomes_noarch():
     config = old('[general]\nname = "ab"\nbackends = ["cpu"]\n')
-    assert config.torch_noarch == v5.TorchNoarch()
+    assert config.torch_noarch == bindings.TorchNoarch()
     assert config.general.version == 1
 
 
