@@ -11,7 +11,7 @@ SCHEMES = ("https", "http", "git", "ssh", "git+ssh", "git+https", "git+http")
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _OPAQUE_FORBIDDEN = re.compile(r"[\0\t\n\r #/:<>?@\[\\\]^|]")
-_DOMAIN_FORBIDDEN = re.compile(r"[\0-\x20\"#%/:<>?@\[\\\]^`{|}\x7f]")
+_DOMAIN_FORBIDDEN = re.compile(r"[\0-\x20#%/:<>?@\[\\\]^|\x7f]")
 _NO_USER = re.compile(r"//(?:@\Z|:@(?:[/?#]|\Z))")  # no host, but the public parser takes it
 _PORT = re.compile(r"0*([0-9]{0,5})", re.ASCII)
 _LARGEST_PORT = 65535
