@@ -1,5 +1,6 @@
 """The wheel of `builder` itself: complete, and at work outside the checkout."""
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -36,9 +37,10 @@ def test_the_installed_wheel_renders_and_plans_outside_the_checkout(wheel, tmp_p
     python = environment / "bin/python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True)
     kernel = ROOT / "examples/relu"
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # it may name a checkout
     command = environment / "bin/builder"
     for arguments in (["--version"], ["check", kernel], ["matrix", kernel], ["render", kernel, "--backend", "cpu"]):
-        done = subprocess.run([command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = subprocess.run([command, *arguments], cwd=tmp_path, env=own, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     listed = subprocess.run(
         [sys.executable, "-m", "builder", "render", kernel, "--backend", "cpu"],
