@@ -40,13 +40,6 @@ def kernel(tmp_path):
     return root
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    """A store that the tests of a run share: environments are made once."""
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
-
-
 def build(kernel, store, torch, *options):
     """Build for a torch; return the digest of the wheel, and the sources that were compiled."""
     variant = f"torch{torch}-cxx11-cu130-x86_64-linux"

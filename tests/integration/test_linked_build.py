@@ -38,13 +38,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    """A store that the tests of a run share: environments are made once."""
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
-
-
 def test_a_kernel_is_built_with_the_parts_of_the_toolkit_that_it_is_linked_to(tmp_path, store):
     kernel = Path(shutil.copytree(CLASSIC, tmp_path / "classic"))
     config = kernel / "build.toml"

@@ -34,13 +34,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    """A store that the tests of a run share: environments are made once."""
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
-
-
 @pytest.fixture
 def build(store, tmp_path):
     """Build a kernel as a user does; return the only result, and what the user read."""

@@ -50,13 +50,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    """A store that the tests of a run share: environments are made once."""
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
-
-
 def build(directory, variant, *, store, output):
     command = [sys.executable, "-m", "builder", "build", directory, "--variant", variant, "--output", output, "--json"]
     env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}

@@ -25,13 +25,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    """A store that the tests of a run share: environments are made once."""
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
-
-
 def build(kernel, store, tmp_path, *options, check=0):
     done = subprocess.run(
         [sys.executable, "-m", "builder", "build", str(kernel), "--json", *options],
