@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 
-.PHONY: demo test test-all test-xpu torch-day mutants lint format docs nix nix-host nix-check nix-template clean
+.PHONY: demo test test-all test-gpu test-xpu torch-day mutants lint format docs nix nix-host nix-check nix-template clean
 
 demo: $(SETUP)
 	$(BIN)/python examples/demo.py
@@ -23,16 +23,24 @@ test-xpu: $(SETUP)-test
 	$(BIN)/python -m pip install --quiet --group xpu
 	$(BIN)/python -m pytest --durations=15 -m xpu
 
+# On the GPU of this machine; without one, every test skips and says so.
+test-gpu: $(SETUP)-test
+	$(BIN)/python -m pytest --durations=15 -m gpu
+
 # A new torch: its data is written, then tested and built with; VERSION names one, TORCH_DAY has more options.
-# What a person has to look at stands at the end, and in build/torch-day.txt.
+# What a person has to look at stands at the end, and in build/torch-day.txt; a test or build that fails keeps nothing from being shown.
 torch-day: $(SETUP)-test
 	mkdir -p build
 	$(BIN)/python -m builder torch-day $(VERSION) --write $(TORCH_DAY) 2>build/torch-day.txt >build/torch-day.diff \
 	  || { cat build/torch-day.txt >&2; exit 1; }
-	$(MAKE) test
-	$(BIN)/python -m builder build 'examples/*' --set release --set preview --output build/torch-day
-	cat build/torch-day.diff
-	grep -E '^(look at|did not answer|wrote|nothing)' build/torch-day.txt
+	failed=; \
+	$(MAKE) test || failed="the tests"; \
+	torch=$$(sed -n 's/^reading torch \([0-9]*[.][0-9]*\).*/\1/p' build/torch-day.txt | head -n 1); \
+	$(BIN)/python -m builder build 'examples/*' --torch "$$torch" --set release --set preview --keep-going --output build/torch-day \
+	  || failed="$${failed:+$$failed, }the builds with torch $$torch"; \
+	cat build/torch-day.diff; \
+	grep -E '^(look at|did not answer|wrote|nothing)' build/torch-day.txt; \
+	if [ -n "$$failed" ]; then echo "failed: $$failed (above)" >&2; exit 1; fi
 
 # Small changes of the core that no test notices, tried in a checkout of the last commit that nothing else uses; an hour.
 mutants: $(SETUP)-test

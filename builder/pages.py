@@ -1,5 +1,7 @@
 """HTML pages made of templates; every value is escaped."""
 
+import base64
+import hashlib
 from functools import lru_cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -14,11 +16,19 @@ def render(template: str, **values: object) -> bytes:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(resources.TEMPLATES / "site"),
         undefined=StrictUndefined,
         autoescape=True,
+        auto_reload=False,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["csp_digest"] = _csp_digest
+    return environment
+
+
+def _csp_digest(content: str) -> str:
+    """Return what a content security policy names the content of an inline element by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"

@@ -3,13 +3,9 @@
 import json
 import unicodedata
 from collections.abc import Iterable
-from email.message import Message
-from email.parser import HeaderParser
 
 LARGEST_TEXT = 4 << 20
 """Bytes of a file that describes others, such as RECORD; those of real wheels have a few kilobytes."""
-_LONGEST_HEAD = 1 << 20
-_MOST_FIELDS = 10_000
 _DEEPEST = 32
 _LONGEST_NAME, _LONGEST_PART = 1024, 255
 _INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
@@ -63,25 +59,10 @@ def _inside(value: object) -> Iterable[object]:
     return value if isinstance(value, list) else ()
 
 
-def fields(content: bytes) -> Message:
-    """Return the fields of METADATA or WHEEL; what follows them is not looked at.
-
-    Raises:
-        UntrustedError: they are not UTF-8, or too many.
-    """
-    head = content.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
-    if len(head) > _LONGEST_HEAD or head.count(b"\n") > _MOST_FIELDS:
-        raise UntrustedError(f"it has more than {_MOST_FIELDS} lines of fields, or {_LONGEST_HEAD} bytes")
-    try:
-        text = head.decode()
-    except UnicodeDecodeError as error:
-        raise UntrustedError(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
-    return HeaderParser().parsestr(text)
-
-
 def why_not_a_name(name: str) -> str | None:
     """Return why a path cannot be shown to a person or written to every file system, or None."""
-    if any(unicodedata.category(character) in _INVISIBLE for character in name):
+    plain = name.isascii() and name.isprintable()  # as nearly all are
+    if not plain and any(unicodedata.category(character) in _INVISIBLE for character in name):
         return "it has a character that cannot be seen, or that turns the direction of writing"
     encoded = name.encode()
     if len(encoded) > _LONGEST_NAME or any(len(part) > _LONGEST_PART for part in encoded.split(b"/")):

@@ -15,6 +15,7 @@ import pytest
 from builder.toolchain import distribution
 
 TOOLS = {
+    "aarch64-linux-gnu-g++": "g++-aarch64-linux",
     "chromium": "chromium",
     "clang": "clang",
     "diffoscope": "diffoscope",

@@ -6,7 +6,7 @@ import pytest
 
 from tests.paths import ROOT
 
-CHANGE = {"_Budget", "_Packed", "Index", "_Run", "NixLog", "Builder", "Caches", "Session", "_Compilation"}
+CHANGE = {"Budget", "_Answer", "_Packed", "Index", "_Run", "NixLog", "Builder", "Caches", "Session", "_Compilation"}
 """What is counted or collected in, and is no value."""
 WITHOUT_SLOTS = {"PinSet", "Feature"}
 """What keeps something that was worked out, or is of a protocol of others."""

@@ -6,10 +6,12 @@ from builder.audit import (
     abi3,
     archs,
     exports,
+    gpus,
     layout,
     macos,
     manylinux,
     reading,
+    size_budget,
     torch_classic,
     torch_stable_abi,
     unique_symbols,
@@ -38,6 +40,8 @@ CHECKS: Mapping[str, Check] = {
     archs.RULE: archs.check,
     unique_symbols.RULE: unique_symbols.check,
     exports.RULE: exports.check,
+    gpus.RULE: gpus.check,
+    size_budget.RULE: size_budget.check,
 }
 """Rule → the check that finds what breaks it."""
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from builder.audit.report import Finding
 from builder.audit.subject import Subject
 from builder.binary import device_code
-from builder.binary.device_code import Image
+from builder.binary.device_image import Image
 from builder.config.values import Framework
 from builder.wheel import release
 

@@ -7,10 +7,10 @@ from email.message import Message
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from builder import untrusted
 from builder.config.values import Backend, Framework, Version
 from builder.matrix.variant import Variant
 from builder.untrusted import UntrustedError
+from builder.wheel import fields
 
 _LONGEST_REQUIREMENT = 1000
 
@@ -22,6 +22,8 @@ class AuditPromise:
     variant: Variant | None = None
     ops: str | None = None
     archs: tuple[str, ...] | None = None
+    extensions: frozenset[str] | None = None
+    """The extensions that the cell has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,7 @@ def of_label(label: str, platform: str) -> FrameworkClaim | None:
 def headers(content: bytes) -> Message:
     """Return the headers of METADATA or WHEEL; none if they cannot be read, which `layout` reports."""
     try:
-        return untrusted.fields(content)
+        return fields.read(content)
     except UntrustedError:
         return Message()
 

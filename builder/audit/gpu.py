@@ -1,31 +1,12 @@
-"""The GPUs that wheels are asked about, and what one of them runs of a wheel."""
+"""What a GPU runs of a wheel, and the GPU that a user names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from builder import toml
-from builder.config import Backend
+from builder.config.gpus import Gpu, known, table
 from builder.errors import BuilderError
-from builder.resources import DATA
 from builder.wording import nearest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gpu:
-    """A kind of GPU, by the architecture that code is chosen for."""
-
-    backend: Backend
-    arch: str
-    also: str | None
-    """What older toolkits call that architecture."""
-    names: tuple[str, ...]
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What it may be called, in lower case."""
-        return tuple(word.lower() for word in (self.arch, self.also, *self.names) if word is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +24,8 @@ class GpuCode:
     """The release of CUDA that the driver must be of, at least, to compile that PTX; None without PTX."""
     lacks: bool = False
     """Whether some of the device code has nothing for it, so that those kernels fail."""
+    special: tuple[str, ...] = ()
+    """What device code is for that is special code for other GPUs alone, such as `9.0a`; it lacks nothing by that."""
 
     @property
     def runs(self) -> bool:
@@ -60,6 +43,8 @@ class GpuCode:
         if self.ptx:
             driver = f"; driver of CUDA {self.cuda} or newer" if self.cuda else ""
             parts.append(f"PTX for {', '.join(self.ptx)}, compiled at the first load{driver}")
+        if self.special:
+            parts.append(f"not the kernels for {', '.join(self.special)} alone")
         if self.lacks:
             parts.append("and nothing for other kernels, which fail")
         return "; ".join(parts)
@@ -75,6 +60,7 @@ class GpuCode:
             "ptx": list(self.ptx),
             "cuda": self.cuda,
             "lacks": self.lacks,
+            "special": list(self.special),
         }
 
     @classmethod
@@ -87,16 +73,8 @@ class GpuCode:
             ptx=tuple(fields["ptx"]),
             cuda=fields["cuda"],
             lacks=fields["lacks"],
+            special=tuple(fields["special"]),
         )
-
-
-@lru_cache
-def known() -> tuple[Gpu, ...]:
-    """Return the GPUs of `gpus.toml`, in its order."""
-    return tuple(
-        Gpu(backend=Backend(row["backend"]), arch=row["arch"], also=row.get("also"), names=tuple(row["names"]))
-        for row in _table()["gpu"]
-    )
 
 
 def named(text: str) -> Gpu:
@@ -119,10 +97,5 @@ def named(text: str) -> Gpu:
 
 def cuda_of_ptx(version: str) -> str | None:
     """Return the release of CUDA whose drivers compile a version of PTX first; None for one that is not known."""
-    found: str | None = _table()["ptx"].get(version)
+    found: str | None = table()["ptx"].get(version)
     return found
-
-
-@lru_cache
-def _table() -> dict[str, Any]:
-    return toml.loads((DATA / "gpus.toml").read_text(encoding="utf-8"))

@@ -2,14 +2,36 @@
 
 from collections.abc import Iterable, Iterator
 
-from builder.audit.gpu import Gpu, GpuCode, cuda_of_ptx, known
+from builder.audit.gpu import GpuCode, cuda_of_ptx
 from builder.audit.report import Finding
 from builder.audit.subject import Subject
-from builder.binary.device_code import Group, Image
+from builder.binary.device_image import Group, Image
 from builder.config import Backend
+from builder.config.gpus import Gpu, GpuName, known
 from builder.matrix import architectures
+from builder.wheel import release
 
 RULE = "gpus"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Yield a finding for each GPU that `[require]` of the kernel names and that does not run all of the wheel."""
+    table = subject.metadata.get("require")
+    names = table.get("gpus") if isinstance(table, dict) else None
+    if not isinstance(names, list) or release.obstacle(subject.metadata) is not None:
+        return
+    file = f"{subject.module}/metadata.json"
+    known_names = [name for name in names if name in GpuName.names()]
+    yield from missing((GpuName(name).gpu for name in known_names), of(subject), file)
+    for name in names:
+        if name not in known_names:
+            yield Finding(
+                file=file,
+                rule=RULE,
+                symbol=str(name),
+                why="it is required, and is no GPU that this audit knows",
+                remedy="audit the wheel with the builder that made it, or a newer one",
+            )
 
 
 def of(subject: Subject) -> tuple[GpuCode, ...]:
@@ -32,20 +54,26 @@ def missing(required: Iterable[Gpu], found: Iterable[GpuCode], file: str) -> Ite
                 rule=RULE,
                 symbol=f"{gpu.names[0]} ({gpu.arch})",
                 why=f"it is required, and the wheel has {GpuCode(gpu=gpu).text if code is None else code.text}",
-                remedy=f"add '{gpu.arch}' to the architectures of each component",
+                remedy=f"add '{gpu.arch}' to the architectures of each component that it is to run",
             )
 
 
 def choose(gpu: Gpu, groups: Iterable[Group]) -> GpuCode:
-    """Return what `gpu` runs: of each group the machine code that is nearest to it, or else the newest PTX."""
+    """Return what `gpu` runs: of each group the machine code that is nearest to it, or else the newest PTX.
+
+    A group of special code alone, such as `9.0a`, is for those GPUs: others have other kernels, and lack nothing.
+    """
     own: set[str] = set()
     older: set[str] = set()
     ptx: set[str] = set()
     versions: set[str] = set()
+    special: set[str] = set()
     lacks = False
     for group in groups:
         image = _chosen(gpu, group)
-        if image is None:
+        if image is None and all(_is_special(each) for each in group):
+            special.update(each.arch for each in group)
+        elif image is None:
             lacks = True
         elif image.kind == "ptx":
             ptx.add(image.arch)
@@ -60,6 +88,7 @@ def choose(gpu: Gpu, groups: Iterable[Group]) -> GpuCode:
         ptx=_sorted(ptx),
         cuda=None if newest is None else cuda_of_ptx(newest),
         lacks=lacks,
+        special=_sorted(special),
     )
 
 
@@ -78,6 +107,10 @@ def _fits(gpu: Gpu, image: Image) -> bool:
             return architectures.runs(f"{image.arch}+PTX", gpu.arch)
         case _:
             return False  # code for the linker of a device
+
+
+def _is_special(image: Image) -> bool:
+    return image.kind in {"sass", "ptx"} and image.arch[-1] in "af"
 
 
 def _is_own(gpu: Gpu, arch: str) -> bool:

@@ -11,14 +11,16 @@ import resource
 import signal
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from builder.audit import BUDGET, CHECKS, gpus, judge, reading
+from builder.audit import BUDGET, CHECKS, gpus, hub_variant, judge, reading
 from builder.audit.facts import AuditPromise
 from builder.audit.gpu import GpuCode
 from builder.audit.report import AuditReport, Finding
+from builder.audit.sizes import WheelSizes
+from builder.audit.sizes import of as sizes_of
 from builder.errors import BuilderError
 from builder.wheel.archive import Wheel, WheelError
 
@@ -40,6 +42,8 @@ class Judged:
     report: AuditReport
     gpus: tuple[GpuCode, ...] = ()
     """What each GPU of its backend runs; nothing for a backend without device code."""
+    sizes: WheelSizes | None = None
+    """What takes its bytes, where that was asked."""
 
 
 def run(wheel: Wheel) -> Judged:
@@ -53,8 +57,8 @@ def run(wheel: Wheel) -> Judged:
     return Judged(report=report, gpus=gpus.of(subject))
 
 
-def run_limited(path: Path) -> Judged:
-    """Judge a wheel; one that costs more time or memory than its size allows has a finding.
+def run_limited(path: Path, *, sizes: bool = False) -> Judged:
+    """Judge a wheel, or a variant of a hub layout; one that costs more than its size allows has a finding.
 
     Raises:
         WheelError: the file is damaged, or is not a wheel.
@@ -65,7 +69,7 @@ def run_limited(path: Path) -> Judged:
     child = _fork()
     if child == 0:
         os.close(reader)
-        _judge(path, writer, seconds=seconds, memory=memory)
+        _judge(path, writer, seconds=seconds, memory=memory, sizes=sizes)
     os.close(writer)
     answer = _answer(reader, child)
     if "error" in answer:
@@ -75,12 +79,13 @@ def run_limited(path: Path) -> Judged:
     findings = tuple(Finding(**each) for each in answer["findings"])
     codes = tuple(GpuCode.from_dict(each) for each in answer["gpus"])
     report = AuditReport(wheel=answer["wheel"], rules=tuple(answer["rules"]), findings=findings)
-    return Judged(report=report, gpus=codes)
+    taken = None if answer["sizes"] is None else WheelSizes.from_dict(answer["sizes"])
+    return Judged(report=report, gpus=codes, sizes=taken)
 
 
 def _size(path: Path) -> int:
     try:
-        return path.stat().st_size
+        return hub_variant.size(path) if hub_variant.is_folder(path) else path.stat().st_size
     except OSError:
         return 0  # the child says what is wrong
 
@@ -92,7 +97,7 @@ def _fork() -> int:
         return os.fork()
 
 
-def _judge(path: Path, writer: int, *, seconds: int, memory: int) -> None:
+def _judge(path: Path, writer: int, *, seconds: int, memory: int, sizes: bool) -> None:
     """Write the answer of the child and end it, without running the parent's exit handlers."""
     code = _BUG
     try:
@@ -101,7 +106,7 @@ def _judge(path: Path, writer: int, *, seconds: int, memory: int) -> None:
         _limit(resource.RLIMIT_CORE, 0)
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         with os.fdopen(writer, "w", encoding="ascii") as stream:
-            stream.write(_audited(path))
+            stream.write(_audited(path, sizes=sizes))
         code = 0
     except MemoryError:
         code = _NO_MEMORY
@@ -128,12 +133,27 @@ def _limit(kind: int, value: int) -> None:
         resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
 
 
-def _audited(path: Path) -> str:
+def _audited(path: Path, *, sizes: bool) -> str:
     try:
-        judged = run(Wheel.read(path))
-        return json.dumps({**judged.report.to_dict(), "gpus": [code.to_dict() for code in judged.gpus]})
+        folder = hub_variant.is_folder(path)
+        judged = _of_variant(path) if folder else run(Wheel.read(path))
+        taken = sizes_of(Wheel.read(path)).to_dict() if sizes and not folder else None
+        answer = {**judged.report.to_dict(), "gpus": [code.to_dict() for code in judged.gpus]}
+        return json.dumps({**answer, "sizes": taken})
     except BuilderError as error:
         return json.dumps({"error": error.message, "help": error.help})
+
+
+def _of_variant(folder: Path) -> Judged:
+    """Judge a variant as a wheel, and name its files as they lie in the layout."""
+    wheel = hub_variant.read(folder)
+    judged = run(wheel)
+    module, name = f"{wheel.path.name.partition('-')[0]}/", folder.name
+    findings = (
+        replace(each, file=f"{name}/{each.file.removeprefix(module)}") if each.file.startswith(module) else each
+        for each in judged.report.findings
+    )
+    return replace(judged, report=replace(judged.report, wheel=str(folder), findings=tuple(findings)))
 
 
 def _answer(reader: int, child: int) -> dict[str, Any]:

@@ -87,7 +87,12 @@ def _extensions(path: str, values: Mapping[str, object], subject: Subject) -> It
         ids = [each for each in (values.get("id"), *table.values()) if isinstance(each, str)]
         if len(set(ids)) < len(ids):
             yield _finding(path, "extensions", "two libraries have one id")
+    promised = subject.plan.extensions
+    for name in sorted((promised or frozenset()) - subject.extensions.keys()):
+        yield _finding(path, f"extensions.{name}", f"the cell has the extension '{name}', and this file does not")
     for name, ops in subject.extensions.items():
+        if promised is not None and name not in promised:
+            yield _finding(path, f"extensions.{name}", f"the cell leaves the extension '{name}' out")
         yield from _ops_file(f"_ops_{name}.py", ops, subject)
 
 

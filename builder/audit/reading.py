@@ -4,31 +4,27 @@ import hashlib
 import io
 import mmap
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 
 from packaging.utils import canonicalize_name
 
-from builder.audit import facts
+from builder.audit import facts, size_budget, sizes
 from builder.audit.facts import AuditPromise, FrameworkClaim
 from builder.audit.headers import header_versions
+from builder.audit.library_members import HEAD, is_library, memory, named_as_library
 from builder.audit.report import Finding
 from builder.audit.subject import File, Library, Subject, parse_object
 from builder.binary import device_code
 from builder.binary.elf_symbols import Data
-from builder.binary.extension import Extension, binary_format
+from builder.binary.extension import Extension
 from builder.errors import BuilderError
 from builder.untrusted import LARGEST_TEXT
 from builder.wheel.archive import Member, Wheel
 
-_IN_MEMORY = 256 << 20
-_HEAD = 4
-"""Bytes that a format is known by."""
 _IN_PACKAGE = re.compile(r"metadata\.json|_ops(?:_[a-z0-9_]+)?\.py|_library\.py", re.ASCII)
 _TEXTS = ("METADATA", "RECORD", "WHEEL")
-_LIBRARY_NAME = re.compile(r"\.(so(\.[0-9]+)*|pyd|dylib|dll)$")
 
 
 def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
@@ -44,7 +40,7 @@ def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
     for name, member in wheel.members.items():
         describes = _describes(name, package=package or "", dist_info=wheel.dist_info)
         files[name] = _member(name, member, texts=texts if describes else None, judged=judged)
-    return Subject(
+    subject = Subject(
         name=wheel.name,
         version=str(wheel.version),
         dist_info=wheel.dist_info,
@@ -57,6 +53,7 @@ def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
         refused=tuple(each for each in judged if isinstance(each, Finding)),
         plan=plan,
     )
+    return replace(subject, sizes=sizes.of(wheel)) if size_budget.is_exceeded(subject, wheel) else subject
 
 
 def _describes(name: str, *, package: str, dist_info: str) -> bool:
@@ -70,8 +67,8 @@ def _member(name: str, member: Member, *, texts: dict[str, bytes] | None, judged
     """Hash a member; keep its text in `texts`, and judge it if it is a library by name or by content."""
     pieces = member.chunks()
     first = _first(pieces)
-    if member.size and _is_library(name, first):
-        with _memory(member.size) as data:
+    if member.size and is_library(name, first):
+        with memory(member.size) as data:
             file = _hash(first, pieces, into=data)
             judged.append(_judge(name, data))
         return file
@@ -81,7 +78,7 @@ def _member(name: str, member: Member, *, texts: dict[str, bytes] | None, judged
         texts[name] = kept.getvalue()
         if member.size > LARGEST_TEXT:
             judged.append(_too_large(name, member.size))
-    if _LIBRARY_NAME.search(name):
+    if named_as_library(name):
         judged.append(_judge(name, b""))
     return file
 
@@ -91,7 +88,7 @@ def _first(pieces: Iterator[bytes]) -> bytes:
     first = b""
     for piece in pieces:
         first += piece
-        if len(first) >= _HEAD:
+        if len(first) >= HEAD:
             break
     return first
 
@@ -104,24 +101,6 @@ def _too_large(name: str, size: int) -> Finding:
         why=f"it has {size} bytes, and of a file that describes others no more than {LARGEST_TEXT} are read",
         remedy="build the wheel again",
     )
-
-
-def _is_library(name: str, head: bytes) -> bool:
-    """Whether a member is a library; the two letters MZ alone do not make one."""
-    return _LIBRARY_NAME.search(name) is not None or binary_format(head) not in (None, "PE")
-
-
-@contextmanager
-def _memory(size: int) -> Iterator[mmap.mmap]:
-    """Return a buffer for a library: in memory, or for a large one in a file, which the system caches as it can."""
-    if size <= _IN_MEMORY:
-        with mmap.mmap(-1, size) as data:
-            yield data
-        return
-    with tempfile.TemporaryFile() as file:
-        file.truncate(size)
-        with mmap.mmap(file.fileno(), size) as data:
-            yield data
 
 
 def _hash(first: bytes, pieces: Iterator[bytes], *, into: mmap.mmap | io.BytesIO | None) -> File:

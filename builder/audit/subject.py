@@ -9,7 +9,8 @@ from functools import lru_cache
 from builder import untrusted
 from builder.audit.facts import AuditPromise, FrameworkClaim
 from builder.audit.report import Finding
-from builder.binary.device_code import Group, Image
+from builder.audit.sizes import WheelSizes
+from builder.binary.device_image import Group, Image
 from builder.binary.extension import Extension
 from builder.config.extensions import ExtensionName
 from builder.config.values import Framework, Version
@@ -68,6 +69,8 @@ class Subject:
     libraries: tuple[Library, ...] = ()
     refused: tuple[Finding, ...] = ()
     """What could not be read."""
+    sizes: WheelSizes | None = None
+    """What takes its bytes, where it has more of them than its kernel allows."""
     plan: AuditPromise = field(default_factory=AuditPromise)
 
     @property

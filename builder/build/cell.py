@@ -14,6 +14,7 @@ from builder.binary.manylinux import MANYLINUX
 from builder.build import (
     ccache,
     cores,
+    crossing,
     failure,
     header_folders,
     load,
@@ -24,6 +25,7 @@ from builder.build import (
     reproducible,
     sandbox,
     source_trees,
+    tool_variables,
 )
 from builder.build.compiler_answers import CompilerAnswers, Notes
 from builder.build.job import BuildJob
@@ -31,6 +33,8 @@ from builder.build.part import Part, SourceFile
 from builder.build.report import BuildReport, Built
 from builder.build.sandbox import contents
 from builder.errors import AuditError, ToolError
+from builder.kernel import source_set
+from builder.matrix import extensions_of
 from builder.render import foreign
 from builder.wheel import finish
 from builder.wheel.archive import Wheel
@@ -109,7 +113,9 @@ def _finish(
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(finished.content)
     listen("auditing")
-    _audit(Wheel.read(path), audit.AuditPromise(variant=job.cell.name, archs=finish.archs_of(plan)))
+    extensions = frozenset(extensions_of(job.kernel.config, job.cell, job.wheel.only))
+    promise = audit.AuditPromise(variant=job.cell.name, archs=finish.archs_of(plan), extensions=extensions)
+    _audit(Wheel.read(path), promise)
     return finished.name, finished.content
 
 
@@ -222,6 +228,7 @@ def _run(
 
 def _facts(job: BuildJob, plan: Mapping[str, Any] | None) -> finish.BuildFacts:
     toolchain = {} if job.toolchain is None else job.toolchain.identity
+    readme = source_set.readme(job.kernel.config)
     return finish.BuildFacts(
         framework_version=job.framework_version,
         build=reproducible.inputs(
@@ -234,6 +241,7 @@ def _facts(job: BuildJob, plan: Mapping[str, Any] | None) -> finish.BuildFacts:
         archs=finish.archs_of(plan),
         wheel=job.wheel,
         epoch=job.epoch,
+        description="" if readme is None else job.project[readme],
         fixed=job.rules.fixed_zip,
     )
 
@@ -283,6 +291,7 @@ def _settings(paths: _BuildPaths) -> dict[str, Any]:
         "CMAKE_PREFIX_PATH": str(site_packages),
         "KERNEL_TORCH_DIR": str(site_packages / "torch"),
         **reproducible.cmake_defines(paths.job.rules),
+        **crossing.cmake_defines(paths.job, roots=(paths.base, site_packages)),
     }
     job, toolchain = paths.job, paths.job.toolchain
     found = _header_folders(job)
@@ -327,13 +336,8 @@ def _variables(paths: _BuildPaths) -> dict[str, str]:
     result["NINJA_STATUS"] = "[%f/%t] "
     if toolchain is None:
         return result
-    result |= {"CC": str(toolchain.cc.path), "CXX": str(toolchain.cxx.path)}
-    if toolchain.cuda is not None:
-        root = _toolkit(paths, toolchain.cuda.path.parent.parent)
-        result |= {"CUDACXX": str(root / "bin/nvcc"), "CUDAToolkit_ROOT": str(root), "CUDA_HOME": str(root)}
-        result["CUDAHOSTCXX"] = str(toolchain.cxx.path)
-    if toolchain.hip is not None:
-        result["ROCM_PATH"] = str(toolchain.hip.path.parent.parent)
+    cuda = None if toolchain.cuda is None else _toolkit(paths, toolchain.cuda.path.parent.parent)
+    result |= tool_variables.of(toolchain, cuda_root=cuda)
     if job.ccache is not None:
         result |= ccache.variables(paths.base)
     return result

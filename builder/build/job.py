@@ -1,8 +1,9 @@
 """What one build is made of: the value between an engine and `build`, light to import."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from builder.build.reproducible import Rules
 from builder.config import LoadTestRule
@@ -11,6 +12,7 @@ from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.render.project import Project
 from builder.toolchain import Toolchain
+from builder.toolchain.emulator import Emulator
 from builder.wheel.options import WheelOptions
 
 
@@ -26,6 +28,28 @@ class OutOfMemoryError(CompileError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KernelFolder:
+    """A variant of a locked kernel that another depends on."""
+
+    repo_id: str
+    commit: str
+    folder: Path
+    python_depends: tuple[str, ...] = ()
+    """The Python packages that it imports, by their names in build.toml."""
+    depends: tuple["KernelFolder", ...] = ()
+
+    def all(self) -> Iterator["KernelFolder"]:
+        """Yield it and all that it depends on."""
+        yield self
+        for each in self.depends:
+            yield from each.all()
+
+    def to_json(self) -> dict[str, Any]:
+        """Spell it for a process that loads it."""
+        return {"folder": str(self.folder), "depends": {each.repo_id: each.to_json() for each in self.depends}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadTestPackages:
     """The packages that a load test finds on its path after the framework."""
 
@@ -33,12 +57,35 @@ class LoadTestPackages:
     """Folders of packages; their `.pth` files count."""
     kernels: tuple[Path, ...] = ()
     """Wheels of other kernels, to be unpacked."""
+    locked: tuple[KernelFolder, ...] = ()
+    """Other kernels that `kernels.lock` names."""
+    depends: Mapping[str, str | None] = field(default_factory=dict)
+    """The repositories of `kernel-depends`, each with the module of its wheel, if that is at hand."""
     names: tuple[str, ...] = ()
     """Their names, such as `triton 3.7.1`."""
     absent: Mapping[str, str] = field(default_factory=dict)
     """Modules that a user would have and this machine lacks, each with the reason."""
     unmet: Mapping[str, str] = field(default_factory=dict)
     """Packages that the wheel requires and this machine lacks, each with the reason; their modules are not known."""
+
+    @property
+    def kernel_folders(self) -> tuple[Path, ...]:
+        """The folders of all locked kernels."""
+        return tuple(dict.fromkeys(kernel.folder for each in self.locked for kernel in each.all()))
+
+    @property
+    def kernel_tree(self) -> dict[str, Any]:
+        """What a process is told of the kernels that one depends on."""
+        wheels = {repository: module and {"module": module} for repository, module in self.depends.items()}
+        return {**wheels, **{each.repo_id: each.to_json() for each in self.locked}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotLoadable:
+    """Why nothing of a wheel can be loaded on this machine, and what to do about it."""
+
+    reason: str
+    help: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +112,10 @@ class BuildJob:
     """Interpreter that loads the wheel."""
     load_test: LoadTestRule = LoadTestRule.REQUIRE
     """What becomes of a wheel that cannot be imported."""
+    not_loadable: NotLoadable | None = None
+    """Why the wheel is not loaded, where this machine cannot."""
+    emulator: Emulator | None = None
+    """What runs `test_python`, where that is for another processor."""
     test_packages: LoadTestPackages = field(default_factory=LoadTestPackages)
     """What the load test finds besides the framework; nothing of it reaches the wheel."""
     keeps_bytecode: bool = False

@@ -18,6 +18,7 @@ from builder.build.sandbox import contents
 from builder.config import Backend, Framework, LoadTestRule
 from builder.errors import BuilderError
 from builder.kernel.source_set import rendered_package
+from builder.matrix import extensions_of
 from builder.wheel.archive import Wheel, unpack
 
 Listener = Callable[[str], None]
@@ -52,7 +53,8 @@ def early(job: BuildJob, *, scratch: Path, core: Core, processes: run.Processes 
     """
     with contextlib.ExitStack() as held:
         quick = job.cell.noarch or job.cell.framework is Framework.CTYPES
-        if job.load_test is LoadTestRule.SKIP or quick or not held.enter_context(core()):
+        never = job.load_test is LoadTestRule.SKIP or job.not_loadable is not None
+        if never or quick or not held.enter_context(core()):
             yield lambda: None
             return
         begun = held.enter_context(ThreadPoolExecutor(max_workers=1)).submit(_begin, job, scratch, held, processes)
@@ -85,6 +87,10 @@ def test(
     """Run the load test of a finished wheel and return its outcome; nothing is refused here."""
     if job.load_test is LoadTestRule.SKIP:
         return loadtest.SKIPPED
+    if job.not_loadable is not None:
+        return loadtest.LoadTest(
+            outcome=loadtest.LoadState.NOT_TESTED, reason=job.not_loadable.reason, help=job.not_loadable.help
+        )
     listen("loading")
     package = _installed(job, scratch)
     package.parent.mkdir(exist_ok=True)
@@ -111,6 +117,7 @@ def _setup(
         package=package or _installed(job, scratch),
         cell=job.cell,
         python=job.test_python,
+        runner=() if job.emulator is None else job.emulator.command,
         libraries=_search(job, scratch),
         bytecode=job.keeps_bytecode,
         packages=_packages(job, scratch / "kernel-depends"),
@@ -127,7 +134,7 @@ def _visible(job: BuildJob, processes: run.Processes | None) -> sandbox.SandboxP
     if not contents.sandboxed(job):
         return None
     name = "tvm_ffi" if job.cell.framework is Framework.TVM_FFI else "torch"
-    imports = job.cell.framework is not Framework.CTYPES
+    imports = job.cell.framework is not Framework.CTYPES and job.emulator is None
     if imports and job.keeps_bytecode and not any((job.site_packages / name / "__pycache__").glob("*.pyc")):
         visible = contents.of_load_test(job, written=True)
         loadtest.keep_bytecode(name, python=job.test_python, visible=visible, processes=processes)
@@ -140,19 +147,19 @@ def check_imports(job: BuildJob, scratch: Path, listen: Listener, processes: run
     Raises:
         LoadError: a module is neither here nor declared.
     """
-    if job.load_test is not LoadTestRule.REQUIRE or not _strangers(job):
+    if job.load_test is not LoadTestRule.REQUIRE or job.not_loadable is not None or not _strangers(job):
         return
     listen("importing the sources")
     folder = scratch / "sources"
     shutil.rmtree(folder, ignore_errors=True)
     package = folder / job.kernel.config.general.name.module
-    for path, content in job.project.files.items():
+    for path, content in _present(job):
         if PurePosixPath(path).is_relative_to(rendered_package(job.kernel.config)):
             target = package / PurePosixPath(path).relative_to(rendered_package(job.kernel.config))
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
     _stand_ins(job, package, scratch)
-    names = job.kernel.config.extensions(job.cell.backend)
+    names = extensions_of(job.kernel.config, job.cell, job.wheel.only)
     judged = loadtest.check_imports(
         _setup(job, scratch, processes, package),
         ops=f"_{package.name}",
@@ -160,6 +167,14 @@ def check_imports(job: BuildJob, scratch: Path, listen: Listener, processes: run
     )
     if judged is not None:
         judged.require(job.load_test)
+
+
+def _present(job: BuildJob) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of the project without the modules of extensions that the cell leaves out."""
+    config = job.kernel.config
+    absent = set(config.extension) - set(extensions_of(config, job.cell, job.wheel.only))
+    modules = {f"{rendered_package(config)}/_ops_{name}.py" for name in absent}
+    yield from ((path, content) for path, content in job.project.files.items() if path not in modules)
 
 
 def _strangers(job: BuildJob) -> tuple[str, ...]:
@@ -176,13 +191,17 @@ def _strangers(job: BuildJob) -> tuple[str, ...]:
 
 def _packages(job: BuildJob, folder: Path) -> loadtest.LoadTestPackages:
     """Unpack the kernels that this one depends on, and return all packages of the load test."""
-    if not job.test_packages.kernels:
-        return job.test_packages
+    # The interpreter of an environment finds its packages by itself; another one is told.
+    packages = job.test_packages
+    if job.emulator is not None:
+        packages = replace(packages, folders=(job.site_packages, *packages.folders))
+    if not packages.kernels:
+        return packages
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for path in job.test_packages.kernels:
         unpack(Wheel.read(path), folder)
-    return replace(job.test_packages, folders=(*job.test_packages.folders, folder))
+    return replace(packages, folders=(*packages.folders, folder))
 
 
 def _search(job: BuildJob, scratch: Path) -> tuple[Path, ...]:
@@ -195,6 +214,12 @@ def _search(job: BuildJob, scratch: Path) -> tuple[Path, ...]:
     return (scratch / "stand-ins", *search)
 
 
+def libraries(job: BuildJob, package: Path, scratch: Path) -> tuple[Path, ...]:
+    """Return where the loader finds what a wheel needs of a GPU's libraries; stand-ins for those that are missing."""
+    _stand_ins(job, package, scratch)
+    return _search(job, scratch)
+
+
 def _stand_ins(
     job: BuildJob, package: Path | None, scratch: Path, made: tuple[standin.Missing, ...] = ()
 ) -> tuple[standin.Missing, ...]:
@@ -205,6 +230,7 @@ def _stand_ins(
     # Python loads torch's own module before the kernel's, and that needs libraries which the kernel's does not.
     libraries = sorted((job.site_packages / "torch").glob("_C.*.so"))
     libraries += [] if package is None else sorted(package.rglob("*.so"))
+    libraries += [path for folder in job.test_packages.kernel_folders for path in sorted(folder.rglob("*.so"))]
     wanted = standin.missing(libraries, search=tuple(search))
     standin.make([library for library in wanted if library not in made], folder, cc=job.toolchain.cc.path)
     return wanted

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from builder.build import header_folders, own_code, reproducible, sandbox
+from builder.build import crossing, header_folders, own_code, reproducible, sandbox
 from builder.build.framework import FrameworkIdentity, python_of_torch
-from builder.build.job import BuildJob, LoadTestPackages
+from builder.build.job import BuildJob, KernelFolder, LoadTestPackages, NotLoadable
 from builder.build.loadtest.packages import found
 from builder.build.record import BuildRecord, file_digests, of_build_tools
 from builder.build.reproducible import Rules
@@ -18,6 +18,7 @@ from builder.matrix.variant import dotted
 from builder.render import python_api
 from builder.render.project import Project
 from builder.toolchain import Toolchain
+from builder.toolchain.emulator import Emulator
 from builder.toolchain.tool import REACHES_BUILD
 from builder.wheel import metadata
 
@@ -49,6 +50,8 @@ class RunOptions:
     """Most compilers at once; None leaves it to ninja."""
     kernels: Mapping[str, Path] = field(default_factory=dict)
     """Wheels of the kernels that this one depends on, by their repository, for its load test."""
+    locked: tuple[KernelFolder, ...] = ()
+    """Those of them that `kernels.lock` names."""
     keeps_bytecode: bool = False
     path: tuple[Path, ...] = ()
     """Folders of tools before those of the system."""
@@ -129,6 +132,8 @@ def _job(given: BuildInputs, run_options: RunOptions) -> BuildJob:
     spec = given.spec
     environment = spec.environment
     installed = isinstance(environment, InstalledPackages)
+    loading = crossing.loading(spec, given.environ)
+    emulator = loading if isinstance(loading, Emulator) else None
     return BuildJob(
         kernel=given.kernel,
         cell=spec.cell,
@@ -140,9 +145,11 @@ def _job(given: BuildInputs, run_options: RunOptions) -> BuildJob:
         toolchain=given.toolchain,
         headers=spec.headers,
         sources=spec.sources,
-        test_python=environment.python,
+        test_python=environment.python if emulator is None else emulator.python,
         load_test=load_test_rule(spec, given.kernel),
-        test_packages=_test_packages(given, run_options.kernels),
+        not_loadable=loading if isinstance(loading, NotLoadable) else None,
+        emulator=emulator,
+        test_packages=_test_packages(given, run_options),
         keeps_bytecode=run_options.keeps_bytecode,
         wheel=spec.options.wheel,
         epoch=spec.options.epoch,
@@ -156,14 +163,14 @@ def _job(given: BuildInputs, run_options: RunOptions) -> BuildJob:
     )
 
 
-def _test_packages(given: BuildInputs, kernels: Mapping[str, Path]) -> LoadTestPackages:
+def _test_packages(given: BuildInputs, run_options: RunOptions) -> LoadTestPackages:
     """Return what the load test has besides the framework."""
-    spec = given.spec
+    spec, kernels, locked = given.spec, run_options.kernels, run_options.locked
     if load_test_rule(spec, given.kernel) is LoadTestRule.SKIP:
         return LoadTestPackages()
     if isinstance(spec.environment, InstalledPackages):
         why = "is missing in the current environment: install it there"
-        return found(given.kernel, spec.cell, wheels=(), kernels=kernels, why=why)
+        return found(given.kernel, spec.cell, wheels=(), kernels=kernels, locked=locked, why=why)
     pins = spec.environment.pins
     return found(
         given.kernel,
@@ -171,5 +178,6 @@ def _test_packages(given: BuildInputs, kernels: Mapping[str, Path]) -> LoadTestP
         wheels=(*pins.wheels, *(() if spec.test_environment is None else spec.test_environment.pins.wheels)),
         folders=() if spec.test_environment is None else (spec.test_environment.site_packages,),
         kernels=kernels,
+        locked=locked,
         why=f"is not pinned for Python {dotted(pins.python)} on {spec.cell.system}",
     )

@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from typing import Any
 
 _NAMED = re.compile(r"CMakeLists\.txt|_ops(?:_[a-z0-9_]+)?\.py|_library\.py|metadata\.json(?:\.in)?", re.ASCII)
@@ -45,6 +44,8 @@ def of_build_tools() -> dict[str, str]:
 
 
 def _version_of(distribution: str) -> str:
+    from importlib import metadata  # noqa: PLC0415  only a build without isolation asks
+
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:  # a system's own CMake, as conda has it

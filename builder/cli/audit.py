@@ -1,43 +1,127 @@
-"""`builder audit`: judge wheels."""
+"""`builder audit`: judge wheels, and folders in hub layout."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from builder import kernel as kernels
 from builder import terminal
-from builder.audit import gpus
-from builder.audit.gpu import Gpu, named
+from builder.audit import gpus, hub_layout, hub_variant
+from builder.audit.gpu import named
 from builder.audit.limited import Judged, run_limited
-from builder.errors import AuditError
+from builder.audit.report import AuditReport
+from builder.cli import completing
+from builder.config.gpus import Gpu
+from builder.errors import AuditError, BuilderError
+from builder.kernel import CONFIG
+from builder.publish import signature
 from builder.wheel.archive import WheelError
+from builder.wheel.digest import METADATA_FILE
 from builder.wording import escaped
 
 
 @click.command()
-@click.argument("wheels", nargs=-1, required=True, metavar="WHEEL...", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, metavar="WHEEL|FOLDER...", type=click.Path(path_type=Path))
+@click.option(
+    "--kernel",
+    type=click.Path(path_type=Path),
+    shell_complete=completing.kernels,
+    help="Of a hub layout: the kernel's directory, to compare with. Default: the folder above, where it has one.",
+)
+@click.option("--complete", is_flag=True, help="Refuse a hub layout that lacks a variant of the release.")
+@click.option(
+    "--signed-by", metavar="IDENTITY", help="Refuse a variant that this workflow or mail address did not sign."
+)
+@click.option(
+    "--issuer", default=signature.GITHUB, show_default=True, metavar="URL", help="Who vouches for the signer."
+)
+@click.option("--trust-config", type=click.Path(path_type=Path), help="Verify with this instance of sigstore.")
 @click.option("--gpus", "show_gpus", is_flag=True, help="Show what each GPU would run of the wheel.")
 @click.option(
     "--require-gpus",
     metavar="GPU,...",
     help="Refuse a wheel that lacks code for one of these GPUs, such as H100,9.0 or gfx942.",
 )
+@click.option("--sizes", is_flag=True, help="Show what takes the bytes of the wheel, by architecture.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def command(wheels: tuple[Path, ...], *, show_gpus: bool, require_gpus: str | None, as_json: bool) -> int:
-    """Check wheels: ABI, layout, architectures."""
+def command(
+    paths: tuple[Path, ...],
+    *,
+    kernel: Path | None,
+    complete: bool,
+    signed_by: str | None,
+    issuer: str,
+    trust_config: Path | None,
+    show_gpus: bool,
+    require_gpus: str | None,
+    sizes: bool,
+    as_json: bool,
+) -> int:
+    """Check wheels, and folders in hub layout: ABI, layout, architectures."""
     required = tuple(named(name) for name in (require_gpus or "").split(",") if name.strip())
     judged: list[Judged] = []
     unreadable: list[WheelError] = []
-    for path in wheels:
+    layouts = [layout for path in paths if (layout := _layout(path)) is not None]
+    signed = _signatures(paths, signed_by, issuer, trust_config)
+    for path in (artifact for named_path in paths for artifact in _artifacts(named_path)):
         try:
-            judged.append(_required(run_limited(path), required))
+            judged.append(_required(signed(path, run_limited(path, sizes=sizes)), required))
         except WheelError as error:  # noqa: PERF203  the others are judged all the same
             unreadable.append(error)
+    judged += [Judged(report=_check(layout, kernel, complete=complete)) for layout in layouts]
     _show(judged, show_gpus=show_gpus, as_json=as_json)
     if unreadable:
         raise WheelError("\nerror: ".join(map(str, unreadable)))
     return 0 if all(each.report.ok for each in judged) else AuditError.exit_code
+
+
+def _signatures(
+    paths: tuple[Path, ...], signed_by: str | None, issuer: str, trust_config: Path | None
+) -> Callable[[Path, Judged], Judged]:
+    """Return what adds the findings of a variant's signature.
+
+    Raises:
+        BuilderError: a signer is named, and a wheel, which has no signature in it.
+    """
+    wheels = [path for path in paths if not hub_variant.is_folder(path)]
+    if signed_by is not None and wheels:
+        raise BuilderError(f"'{wheels[0]}' is no variant of a hub layout, which --signed-by is about")
+    signer = None if signed_by is None else signature.Signer(identity=signed_by, issuer=issuer)
+    verify = None if signer is None else signature.verifier(trust_config)
+
+    def add(path: Path, judged: Judged) -> Judged:
+        found = signature.check(path, signer, verify) if hub_variant.is_folder(path) else ()
+        rules = (*judged.report.rules, *((signature.RULE,) if signer else ()))
+        findings = tuple(sorted((*judged.report.findings, *found)))
+        return replace(judged, report=replace(judged.report, rules=rules, findings=findings))
+
+    return add
+
+
+def _layout(path: Path) -> Path | None:
+    """Return the folder that has variants, if `path` is one or is around one."""
+    if not hub_variant.is_folder(path) or (path / METADATA_FILE).exists():
+        return None
+    inner = path / "build"
+    return inner if inner.is_dir() and not hub_layout.variants(path) else path
+
+
+def _artifacts(path: Path) -> tuple[Path, ...]:
+    """Return what is judged one by one: the variants of a layout, or what was named."""
+    layout = _layout(path)
+    return (path,) if layout is None else hub_layout.variants(layout)
+
+
+def _check(layout: Path, kernel: Path | None, *, complete: bool) -> AuditReport:
+    """Judge a layout as a whole, by the config of its kernel where there is one."""
+    above = layout.absolute().parent
+    folder = above if kernel is None and (above / CONFIG).is_file() else kernel
+    if complete and folder is None:
+        raise BuilderError(f"nothing says which variants '{layout}' must have", help="name the kernel with --kernel")
+    return hub_layout.check(layout, kernel=None if folder is None else kernels.load(folder), complete=complete)
 
 
 def _required(judged: Judged, required: tuple[Gpu, ...]) -> Judged:
@@ -46,19 +130,25 @@ def _required(judged: Judged, required: tuple[Gpu, ...]) -> Judged:
         return judged
     report = judged.report
     missing = gpus.missing(required, judged.gpus, report.wheel)
-    findings = tuple(sorted((*report.findings, *missing)))
-    return replace(judged, report=replace(report, rules=(*report.rules, gpus.RULE), findings=findings))
+    return replace(judged, report=replace(report, findings=tuple(sorted({*report.findings, *missing}))))
 
 
 def _show(judged: list[Judged], *, show_gpus: bool, as_json: bool) -> None:
     if as_json:
-        reports = [{**each.report.to_dict(), "gpus": [code.to_dict() for code in each.gpus]} for each in judged]
+        reports = [_document(each) for each in judged]
         terminal.document(json.dumps({"wheels": reports}, indent=2), end="\n")
         return
     for each in judged:
         terminal.out(each.report.to_text(), end="")
         if show_gpus:
             terminal.out(_gpus_text(each), end="")
+        if each.sizes is not None:
+            terminal.out(f"{each.report.wheel}: {each.sizes.text}", end="")
+
+
+def _document(judged: Judged) -> dict[str, object]:
+    document = {**judged.report.to_dict(), "gpus": [code.to_dict() for code in judged.gpus]}
+    return document if judged.sizes is None else {**document, "sizes": judged.sizes.to_dict()}
 
 
 def _gpus_text(judged: Judged) -> str:

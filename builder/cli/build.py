@@ -22,10 +22,18 @@ from builder.cli.arguments import (
     store_option,
 )
 from builder.cli.builds import CellRequest
-from builder.cli.selecting import backends_option, sets_option, unbundled_option, variants_option
+from builder.cli.selecting import (
+    backends_option,
+    sets_option,
+    systems_option,
+    torches_option,
+    unbundled_option,
+    variants_option,
+)
 from builder.cli.several import NamedKernels, kernels_argument
 from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, LoadTestRule
+from builder.config.values import Version
 from builder.engine import budget
 from builder.engine.options import NixOptions, Options
 from builder.errors import BuilderError
@@ -38,7 +46,9 @@ from builder.wheel.options import WheelOptions
 @click.command()
 @kernels_argument
 @variants_option("Cell to build")
+@torches_option
 @backends_option
+@systems_option("Cells of this system, also of another than this machine's; may be repeated.")
 @sets_option
 @unbundled_option
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=Path("dist"), show_default=True)
@@ -87,6 +97,8 @@ def command(
     named: NamedKernels,
     variants: tuple[str, ...],
     backends: tuple[Backend, ...],
+    systems: tuple[str, ...],
+    torches: tuple[Version, ...],
     sets: tuple[str, ...],
     unbundled: bool,
     output: Path,
@@ -134,6 +146,7 @@ def command(
         allow_unsafe_flags=allow_unsafe_flags,
         load_test=load_test,
         only_possible=not variants,
+        crosses=bool(systems or variants),
         again=rebuild,
         cache=cache,
         part=part,
@@ -157,7 +170,7 @@ def command(
         _check_for_nix(no_isolation=no_isolation, dry_run=dry_run)
         if cache is not None and cache.url is not None:
             terminal.err("note: builds by Nix keep compiled files in Nix's store (--per-file): the cache is not used")
-    scope = Scope(sets=sets, backends=backends, unbundled=unbundled)
+    scope = Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled, torches=torches)
     request = CellRequest(scope=scope, archs=archs, variants=variants, environ=os.environ)
     if named.several:
         return building.several(several.load(named), request, options, asked, keep_going=keep_going)

@@ -20,6 +20,7 @@ from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.errors import BuilderError, ConfigError, NothingToDoError, ToolError
 from builder.files import write_atomic
 from builder.kernel import Kernel
+from builder.matrix import Cell
 from builder.store.locks import StoppedError
 
 _Build = Callable[[Listen], tuple[CellOutcome, ...]]
@@ -133,7 +134,7 @@ def _unrenderable(found: ChosenKernels, options: Options) -> Iterator[Refusal]:
     from builder import render, toolchain  # noqa: PLC0415  `--help` needs none of it
 
     for each in found.chosen:
-        here = (cell.backend for cell in each.cells if cell.noarch or cell.system == toolchain.system())
+        here = (cell.backend for cell in each.cells if options.crosses or not toolchain.crosses(cell))
         try:
             for backend in dict.fromkeys(here):
                 render.render(each.kernel, backend, allow_unsafe_flags=options.allow_unsafe_flags, only=each.only)
@@ -145,6 +146,13 @@ def _write_document(by_folder: Mapping[str, Any], found: ChosenKernels) -> None:
     errors = several_kernels.texts(found.refusals)
     document = {"kernels": by_folder, "left-out": dict(found.left_out), "errors": errors}
     terminal.document(json.dumps(document, indent=2), end="\n")
+
+
+def run_local(
+    kernel: Kernel, cells: Sequence[Cell], options: Options, asked: Asked, *, title: str
+) -> tuple[CellOutcome, ...]:
+    """Build cells by the local engine while its events are shown, and return the outcome of each."""
+    return _watched(lambda listen: local.build_cells(kernel, cells, options, listen), asked, title=title)
 
 
 def _watched(build: _Build, asked: Asked, *, title: str) -> tuple[CellOutcome, ...]:

@@ -1,6 +1,7 @@
 """`builder bundle`: hub layout."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -9,7 +10,7 @@ from builder import terminal
 from builder.cli import completing, several
 from builder.cli.arguments import allow_quick_option
 from builder.errors import BuilderError
-from builder.publish import bundle, card
+from builder.publish import bundle, card, signature
 from builder.wheel import kernel_wheel, release
 from builder.wheel.kernel_wheel import KernelWheel
 from builder.wording import quoted
@@ -30,6 +31,13 @@ from builder.wording import quoted
 @click.option("--commit", metavar="SHA", help="Commit that the wheels were built from; all of its digits.")
 @click.option("--repo-id", metavar="OWNER/NAME", help="Repository on the hub, for the card.")
 @allow_quick_option
+@click.option(
+    "--sign",
+    "signs",
+    is_flag=True,
+    help="Sign each variant with sigstore, as the identity of the CI job. [env: SIGSTORE_ID_TOKEN]",
+)
+@click.option("--trust-config", type=click.Path(path_type=Path), help="Sign with this instance of sigstore.")
 @click.option("--force", is_flag=True, help="Replace variants that are there with other content.")
 def command(
     wheels: tuple[Path, ...],
@@ -37,8 +45,10 @@ def command(
     kernel: Path | None,
     commit: str | None,
     repo_id: str | None,
+    trust_config: Path | None,
     *,
     allow_quick: bool,
+    signs: bool,
     force: bool,
 ) -> None:
     """Lay wheels out for the hub: build/<variant>/..., which the `kernels` client loads."""
@@ -46,12 +56,22 @@ def command(
     release.require({str(each.wheel.path): each.not_for_release for each in read}, allowed=allow_quick)
     if kernel is None or not several.is_pattern(kernel):
         _write(read, output, kernel=kernel, commit=commit, repo_id=repo_id, force=force)
+        _sign((output / str(each.variant) for each in read), trust_config, signs=signs)
         return
     if repo_id is not None:
         raise BuilderError("--repo-id is the repository of one kernel", help="leave it out, or bundle each on its own")
     for folder, wheels_of in _by_kernel(read, kernel).items():
         where = output / wheels_of[0].kernel / "build"
         _write(wheels_of, where, kernel=folder, commit=commit, repo_id=None, force=force)
+        _sign((where / str(each.variant) for each in wheels_of), trust_config, signs=signs)
+
+
+def _sign(variants: Iterable[Path], trust_config: Path | None, *, signs: bool) -> None:
+    """Sign variants, where that is asked for."""
+    if signs:
+        token = os.environ.get("SIGSTORE_ID_TOKEN")
+        for path in signature.sign(sorted(variants), token=token, trust_config=trust_config):
+            terminal.out(str(path))
 
 
 def _by_kernel(read: Sequence[KernelWheel], pattern: Path) -> dict[Path, list[KernelWheel]]:

@@ -7,17 +7,21 @@ from builder import terminal
 from builder.cli import COMPLETE
 from builder.cli.group import cli
 
-_SHELLS = ("bash", "zsh", "fish")
+_SHELLS = tuple(shell for shell in ("bash", "zsh", "fish", "powershell") if get_completion_class(shell) is not None)
+"""Those that this version of click has a script for; PowerShell is a newer one."""
 
 
 _WHERE = """\b
 bash  eval "$(builder completion bash)"     in ~/.bashrc
 zsh   eval "$(builder completion zsh)"      in ~/.zshrc, behind: autoload -U compinit && compinit
-fish  builder completion fish | source      in ~/.config/fish/config.fish"""
+fish  builder completion fish | source      in ~/.config/fish/config.fish
+PowerShell  builder completion powershell | Out-String | Invoke-Expression     in $PROFILE; not tested
+
+Elvish has no script."""
 
 
 @click.command(epilog=_WHERE)
-@click.argument("shell", type=click.Choice(_SHELLS))
+@click.argument("shell", metavar="{bash|zsh|fish|powershell}", type=click.Choice(_SHELLS))
 def command(shell: str) -> None:
     """Print the completion script of a shell, to be read when the shell starts."""
     found = get_completion_class(shell)

@@ -11,7 +11,7 @@ import click
 from builder import matrix, terminal
 from builder.cli.arguments import store_option
 from builder.cli.selecting import sets_option
-from builder.engine import doctor
+from builder.engine import buildable, doctor
 from builder.store import Store
 
 
@@ -23,7 +23,7 @@ def command(store: Path, sets: tuple[str, ...], as_json: bool) -> None:
     """Show what this machine has, which cells it can build, and what each other one lacks."""
     facts = list(doctor.facts(os.environ, Store(store)))
     rows = tuple(row for row in matrix.rows() if row.set in sets and row.variant is not None)
-    support = list(doctor.row_support(rows, os.environ))
+    support = list(buildable.row_support(rows, os.environ))
     if as_json:
         terminal.document(json.dumps({"facts": _facts_json(facts), "cells": _cells_json(support)}, indent=2), end="\n")
         return
@@ -37,14 +37,17 @@ def command(store: Path, sets: tuple[str, ...], as_json: bool) -> None:
     terminal.err(f"\n{here} of {len(support)} cells of {_listed(sets)} can be built here")
 
 
-def _cells_text(support: Sequence[doctor.RowSupport]) -> Iterator[str]:
+def _cells_text(support: Sequence[buildable.RowSupport]) -> Iterator[str]:
     """Yield the cells that can be built, then the others by what they lack: each reason once, most cells first."""
     lacks: dict[tuple[str, str], list[str]] = {}
+    ways: dict[str, list[str]] = {}
     for row in support:
-        lacks.setdefault((row.missing or "", row.help or ""), []).append(row.row.variant or "")
-    here = lacks.pop(("", ""), [])
-    if here:
-        yield f"ok  {_count(here)} can be built here"
+        alike = ways.setdefault(row.how, []) if row.missing is None else None
+        if alike is None:
+            alike = lacks.setdefault((row.missing or "", row.help or ""), [])
+        alike.append(row.row.variant or "")
+    for how, here in sorted(ways.items()):
+        yield f"ok  {_count(here)} can be built here{how and f' {how}'}"
         yield from _wrapped(here)
     for (missing, remedy), variants in sorted(lacks.items(), key=lambda item: -len(item[1])):
         yield f"--  {_count(variants)}: {missing}"
@@ -66,13 +69,14 @@ def _facts_json(facts: list[doctor.Fact]) -> list[dict[str, object]]:
     return [{"name": fact.name, "found": fact.found, "help": fact.help or None} for fact in facts]
 
 
-def _cells_json(support: list[doctor.RowSupport]) -> list[dict[str, object]]:
+def _cells_json(support: list[buildable.RowSupport]) -> list[dict[str, object]]:
     return [
         {
             "variant": row.row.variant,
             "buildable": row.missing is None,
             "missing": row.missing,
             "help": row.help,
+            "how": row.how or None,
         }
         for row in support
     ]

@@ -35,10 +35,9 @@ def command(
     """
     wheels = _once(path for directory in _folders(directories) for path in _wheels(directory))
     known = {path.name: path for path in index.existing_wheels(output)}
-    read = kernel_wheel.read_all(
-        [*wheels, *(path for name, path in known.items() if name not in {w.name for w in wheels})]
-    )
-    mine = {str(each.wheel.path): each.not_for_release for each in read if each.wheel.path in wheels}
+    given = {path.name for path in wheels}
+    read = kernel_wheel.read_all([*wheels, *(path for name, path in known.items() if name not in given)])
+    mine = {str(each.wheel.path): each.not_for_release for each in read if each.wheel.path.name in given}
     release.require(mine, allowed=allow_quick)
     site = index.build(read, base_url=base_url, with_variants=variants)
     new = index.write(site, output)

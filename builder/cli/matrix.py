@@ -1,5 +1,6 @@
 """`builder matrix`: show the cells of a kernel, and why the others are left out."""
 
+import os
 from pathlib import Path
 
 import click
@@ -11,13 +12,12 @@ from builder.ci.plan.runners import Runners, parse
 from builder.cli import several
 from builder.cli.arguments import Name, store_option
 from builder.cli.narrowing import Narrowing
-from builder.cli.selecting import backends_option, sets_option, unbundled_option
+from builder.cli.selecting import backends_option, sets_option, systems_option, torches_option, unbundled_option
 from builder.cli.several import NamedKernels, kernels_argument
-from builder.config.values import Backend
+from builder.config.values import Backend, Version
 from builder.matrix.selection import Scope, require_cells
-from builder.matrix.variant import SYSTEMS
 
-FORMATS = ("table", "names", "json", "github", "gitlab")
+FORMATS = ("table", "names", "json", "html", "github", "gitlab")
 
 
 @click.command()
@@ -25,7 +25,8 @@ FORMATS = ("table", "names", "json", "github", "gitlab")
 @click.option("--format", "form", type=Name("format", FORMATS), default="table", help="How to show them.")
 @unbundled_option
 @sets_option
-@click.option("--system", "systems", type=Name("system", SYSTEMS), multiple=True, help="Only cells of this system.")
+@systems_option("Only cells of this system.")
+@torches_option
 @backends_option
 @click.option("--explain", is_flag=True, help="What becomes of every row of the matrix, why, and what would change it.")
 @click.option("--savings", "show_savings", is_flag=True, help="Wheels and compile seconds that the stable ABI saves.")
@@ -41,6 +42,7 @@ def command(
     unbundled: bool,
     sets: tuple[str, ...],
     systems: tuple[str, ...],
+    torches: tuple[Version, ...],
     backends: tuple[Backend, ...],
     explain: bool,
     show_savings: bool,
@@ -54,7 +56,7 @@ def command(
     if (explain or show_savings) and form != "table":
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
     places = parse(runners, gitlab=form == "gitlab")
-    scope = Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled)
+    scope = Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled, torches=torches)
     narrowing = Narrowing.by(changed_since=changed_since, store=store if skip_stored else None)
     if named.several:
         from builder.cli import plans  # noqa: PLC0415  start-up time
@@ -67,14 +69,28 @@ def command(
         from builder.ci.plan import savings  # noqa: PLC0415  start-up time
 
         terminal.out(text.explain(plan) + savings.of_one_library(plan, matrix.rows()), end="")
+        _say_what_is_possible(plan, store)
+    elif form == "html":  # which also says why there is no cell
+        terminal.document(_shown(plan, form, places, shards))
     require_cells(selected)
     if show_savings:
         from builder.ci.plan import savings  # noqa: PLC0415
 
         terminal.out(savings.shown(plan, matrix.rows()), end="")
-    elif not explain:
+    elif not explain and form != "html":
         terminal.document(_shown(plan, form, places, shards))
     return 0
+
+
+def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
+    from builder.engine import budget, buildable  # noqa: PLC0415  start-up time
+    from builder.engine.options import Options  # noqa: PLC0415
+    from builder.store import Store  # noqa: PLC0415
+
+    options = Options(store=Store(store), output=Path(), limits=budget.machine(), environ=dict(os.environ))
+    here = buildable.cells_here(plan.kernel, plan.cells, options)
+    say = "`builder doctor` says what others lack, and what asks for those of another system"
+    terminal.err(f"\n{len(here)} of {len(plan.cells)} cells can be built here: {say}")
 
 
 def _shown(plan: CiPlan, form: str, places: Runners, shards: int | None) -> str:
@@ -83,6 +99,10 @@ def _shown(plan: CiPlan, form: str, places: Runners, shards: int | None) -> str:
         return text.names(plan, split)
     if form == "table":
         return text.table(plan, split)
+    if form == "html":
+        from builder.ci.plan.page import page  # noqa: PLC0415  start-up time
+
+        return page((plan,), split)
     from builder.ci.plan import documents  # noqa: PLC0415  start-up time
 
     if form == "json":

@@ -85,6 +85,7 @@ def _shown(found: _Found, asked: Asked) -> str:
     shown = {
         "table": lambda: together.table(plans, jobs, found.left_out),
         "names": lambda: together.names(plans, jobs),
+        "html": lambda: _page(found, jobs),
         "json": lambda: _document(found, asked, jobs),
         "github": lambda: documents.github(jobs or ()),
         "gitlab": lambda: documents.gitlab(jobs or ()),
@@ -100,6 +101,12 @@ def _document(found: _Found, asked: Asked, jobs: Sequence[CiJob] | None) -> str:
         left_out=found.left_out,
         errors=several.texts(found.refusals),
     )
+
+
+def _page(found: _Found, jobs: Sequence[CiJob] | None) -> str:
+    from builder.ci.plan.page import page  # noqa: PLC0415  start-up time
+
+    return page(found.plans, jobs, found.left_out)
 
 
 def _jobs(plans: Sequence[CiPlan], asked: Asked) -> tuple[CiJob, ...] | None:

@@ -91,6 +91,9 @@ def _verify(directory: Path, given: dict[str, str], *, sandboxed: bool, seconds:
         )
         for line in verify.in_groups(compared.differences):
             terminal.out(f"  {line}")
+    others = ", ".join(backend.facts.title for backend in verify.uncompared(directory))
+    if others:
+        terminal.err(f"not compared: the lines for {others}")
     if different:
         raise DifferenceError(
             "build.toml and setup.py compile differently",

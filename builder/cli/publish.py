@@ -2,17 +2,14 @@
 
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from builder import terminal
 from builder.cli.arguments import allow_quick_option
-from builder.errors import BuilderError, PublishError
-from builder.publish import card, site, targets
-from builder.publish import hub as hub_
-from builder.wheel import release
+from builder.cli.publishing import HUB, HubTarget, Permissions, Shown, send_site
+from builder.errors import BuilderError
+from builder.publish import hub, site, targets
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]+(?:/[\w!.*'()+=@-]+)*/?", re.ASCII)
 
@@ -24,8 +21,11 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]+(?:/[\w!.*'()+=@-]+)*/?", re.ASCII)
 @click.option("--endpoint-url", metavar="URL", help="Address of the S3 service or of the hub.")
 @click.option("--branch", help="Hub: another branch than v<version>.")
 @click.option("--replace", is_flag=True, help="Hub: replace variants that are there with other files.")
+@click.option("--create-pr", is_flag=True, help="Hub: open a pull request; nobody has to let you write for it.")
+@click.option("--private", is_flag=True, help="Hub: a new repository is private; one that everybody sees is refused.")
 @click.option("--allow-unsandboxed", is_flag=True, help="Publish also what was built without a sandbox.")
 @allow_quick_option
+@click.option("--json", "as_json", is_flag=True, help="What was sent, and where it is, as JSON on stdout.")
 def command(
     source: Path,
     target: str,
@@ -34,8 +34,11 @@ def command(
     *,
     dry_run: bool,
     replace: bool,
+    create_pr: bool,
+    private: bool,
     allow_unsandboxed: bool,
     allow_quick: bool,
+    as_json: bool,
 ) -> None:
     """Publish SOURCE to TARGET.
 
@@ -45,26 +48,27 @@ def command(
 
     A file that is there is never replaced by another of its name. A run that broke off is taken up by the next.
     """  # noqa: D301  a backspace is click's sign for lines to keep
-    if target.startswith("hub:"):
-        repo_id = target.removeprefix("hub:")
-        layout = _layout(source, repo_id, allow_unsandboxed=allow_unsandboxed)
-        release.require(layout.obstacles, allowed=allow_quick)
-        _hub(layout, repo_id, endpoint_url, branch=branch, dry_run=dry_run, replace=replace)
-    else:
-        to = _target(target, endpoint_url)
-        todo = site.plan(source, to)
-        _refuse(todo.unsandboxed, allowed=allow_unsandboxed)
-        release.require(todo.obstacles, allowed=allow_quick)
-        _site(source, to, todo, dry_run=dry_run)
-
-
-def _refuse(unsandboxed: Sequence[str], *, allowed: bool) -> None:
-    if unsandboxed and not allowed:
-        raise PublishError(
-            f"built without a sandbox: {', '.join(unsandboxed)}",
-            help="build where 'builder doctor' finds a sandbox, or pass --allow-unsandboxed: "
-            "nobody can say what of that machine is in them",
+    permissions = Permissions(unsandboxed=allow_unsandboxed, quick=allow_quick)
+    shown = Shown(dry_run=dry_run, as_json=as_json)
+    access = hub.Access(create_pr=create_pr, private=private)
+    if target.startswith(HUB):
+        repository = HubTarget(
+            repo_id=target.removeprefix(HUB), endpoint=endpoint_url, branch=branch, replace=replace, access=access
         )
+        layout = hub.read(source)
+        permissions.require(layout.unsandboxed, layout.obstacles)
+        sent = repository.send(layout, shown)
+        shown.end(sent.line, sent.document)
+        return
+    if create_pr or private:
+        raise BuilderError(
+            f"'{target}' has no {'pull requests' if create_pr else 'private repositories'}: the hub has them",
+            help="write hub:OWNER/NAME, or leave the option out",
+        )
+    to = _target(target, endpoint_url)
+    todo = site.plan(source, to)
+    permissions.require(todo.unsandboxed, todo.obstacles)
+    send_site(source, to, todo, shown)
 
 
 def _target(text: str, endpoint_url: str | None) -> targets.Target:
@@ -77,34 +81,3 @@ def _target(text: str, endpoint_url: str | None) -> targets.Target:
     if "://" in text:
         raise BuilderError(f"'{text}' is of no kind that is known", help="write a directory, s3://… or hub:OWNER/NAME")
     return targets.Directory(Path(text))
-
-
-def _site(source: Path, target: targets.Target, todo: site.SitePlan, *, dry_run: bool) -> None:
-    for name in todo.wheels:
-        terminal.out(f"{'would add' if dry_run else 'adding'} {name}")
-    if not dry_run:
-        site.publish(source, target, todo)
-    verb = "would be published" if dry_run else "published"
-    terminal.out(f"{target}: {len(todo.wheels)} new wheels, {len(todo.pages) + 1} pages {verb}")
-
-
-def _layout(source: Path, repo_id: str, *, allow_unsandboxed: bool) -> hub_.Layout:
-    if card.REPOSITORY.fullmatch(repo_id) is None:
-        raise BuilderError(f"'{repo_id}' is not a repository of the hub", help="write hub:OWNER/NAME")
-    layout = hub_.read(source)
-    _refuse(layout.unsandboxed, allowed=allow_unsandboxed)
-    return layout
-
-
-def _hub(
-    layout: hub_.Layout, repo_id: str, endpoint: str | None, *, branch: str | None, dry_run: bool, replace: bool
-) -> None:
-    repository = hub_.Hub(repo_id, branch=branch or layout.branch, endpoint=endpoint)
-    todo = repository.plan(layout, replace=replace)
-    for verb, paths in (("add", sorted(todo.add)), ("delete", todo.delete)):
-        for path in paths:
-            terminal.out(f"{'would ' if dry_run else ''}{verb} {path}")
-    if not todo.add and not todo.delete:
-        terminal.out(f"hub:{repo_id}: branch {repository.branch} has all of it")
-    elif not dry_run:
-        terminal.out(repository.publish(todo, message=f"{layout.kernel} {layout.version}: {len(todo.add)} files"))

@@ -7,12 +7,15 @@ from typing import Any
 
 import click
 
+from builder import terminal
+from builder.build.job import KernelFolder
+from builder.build.loadtest.packages import depended
 from builder.cli import selecting
 from builder.cli.arguments import archs_option, cache_options, load_test_option, store_option
 from builder.cli.selecting import variants_option
 from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, LoadTestRule
-from builder.engine import budget, dry_run, kernel_tests
+from builder.engine import budget, dry_run, kernel_depends, kernel_tests
 from builder.engine.options import Options
 from builder.errors import BuilderError
 from builder.kernel import Kernel
@@ -23,21 +26,28 @@ from builder.store import Store
 from builder.toolchain import gpus, installed
 from builder.toolchain.installed import Current
 
-_REST = "pytest"
+_REST = "rest"
 
 
 class PytestCommand(click.Command):
     """A command that leaves what stands behind `--` to pytest."""
 
+    rest = "[-- PYTEST_ARGUMENTS]"
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the arguments for pytest aside."""
+        """Keep what stands behind `--` aside."""
         end = args.index("--") if "--" in args else len(args)
         ctx.meta[_REST] = args[end + 1 :]
         return super().parse_args(ctx, args[:end])
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Say that there may be some."""
-        return [*super().collect_usage_pieces(ctx), "[-- PYTEST_ARGUMENTS]"]
+        return [*super().collect_usage_pieces(ctx), self.rest]
+
+
+def rest(ctx: click.Context) -> tuple[str, ...]:
+    """Return what stands behind `--`."""
+    return tuple(ctx.meta[_REST])
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,7 +90,7 @@ class TestRequest:
     @classmethod
     def of(cls, ctx: click.Context, environ: Mapping[str, str], **given: Any) -> "TestRequest":
         """Return what a command line says."""
-        return cls(environ=environ, arguments=tuple(ctx.meta[_REST]), **given)
+        return cls(environ=environ, arguments=rest(ctx), **given)
 
     def prepare(self, kernel: Kernel) -> "TestBuild":
         """Choose what is built: the cells that are named, or the first that the installed framework can run.
@@ -174,4 +184,14 @@ class TestBuild:
             python=self.found.python,
             arguments=self.request.arguments,
             environ=self.request.environ,
+            kernels=self._kernels,
         )
+
+    @property
+    def _kernels(self) -> tuple[KernelFolder, ...]:
+        """The locked kernels that the tested one depends on."""
+        cell = self.cells[0]
+        if not depended(self.kernel, cell.backend):
+            return ()
+        self.options.store.prepare()
+        return kernel_depends.locked(self.kernel, cell, kernel_depends.keeper(self.options, terminal.err))

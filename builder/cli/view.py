@@ -1,4 +1,4 @@
-"""The output of a build: ninja's lines and steps while it runs, then what was built, skipped and failed.
+"""The output of a build: steps and counts of files while it runs, then what was built, skipped and failed.
 
 It is live on a terminal, plain lines elsewhere, and groups and annotations on GitHub.
 """
@@ -7,14 +7,15 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from builder import terminal
 from builder.build.loadtest.outcome import LoadState
 from builder.compile_cache.options import LOCAL
+from builder.engine import steps
 from builder.engine.outcome import CellOutcome, Event
-from builder.errors import WrongHashError
+from builder.errors import BuilderError, WrongHashError
 from builder.wording import columns
 
 _WORDS = {
@@ -27,6 +28,11 @@ _WORDS = {
 }
 
 
+_PLAIN_TERMINALS = frozenset({"dumb", "unknown"})
+"""Values of TERM for which nothing is redrawn: the cursor cannot be moved, or a reader speaks each line once."""
+_QUIET = 30.0
+"""Seconds after which a cell that compiles says how far it is, where its lines cannot be redrawn."""
+_FILE = "  --> "
 _MORE = "  `builder doctor` says what installs what is missing, `builder matrix --explain` why there is each cell"
 
 
@@ -49,16 +55,22 @@ def choose(*, environ: Mapping[str, str], quiet: bool) -> View:
         return Plain(quiet=True)
     if environ.get("GITHUB_ACTIONS") == "true":
         return GitHub()
-    terminal = sys.stderr.isatty() and environ.get("TERM") != "dumb"
-    return Live() if terminal else Plain()
+    return Live() if is_live(environ) else Plain()
+
+
+def is_live(environ: Mapping[str, str]) -> bool:
+    """Whether stderr is a terminal whose lines can be redrawn."""
+    return sys.stderr.isatty() and environ.get("TERM", "").lower() not in _PLAIN_TERMINALS
 
 
 class Plain:
-    """A line for each step of each cell."""
+    """A line for each step of each cell, and now and then how many files are done."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._silent = quiet
         self._lock = threading.Lock()
+        self._told: dict[str, float] = {}
+        """When each cell last had a line."""
 
     def start(self) -> None:
         """Do nothing: a plain view keeps nothing open."""
@@ -72,8 +84,13 @@ class Plain:
             return
         if event.outcome is not None:
             self._write(line_of(event.outcome))
-        elif event.kind != "line" or event.text.startswith("["):
+        elif event.kind != "line" or self._is_due(event):
+            self._told[event.variant] = time.monotonic()
             self._write(f"{event.variant}: {event.text}")
+
+    def _is_due(self, event: Event) -> bool:
+        """Whether a line of ninja is shown: the log of the cell has all of them."""
+        return steps.is_progress(event) and time.monotonic() - self._told.get(event.variant, 0.0) > _QUIET
 
     def _write(self, text: str) -> None:
         with self._lock:
@@ -94,49 +111,26 @@ class GitHub(Plain):
 
 
 class Live:
-    """A table of the cells that are being built, redrawn in place; ended cells stay above it."""
+    """A line for each cell that is being built, redrawn in place; ended cells stay above them."""
 
     def __init__(self) -> None:
-        from rich.console import Console  # noqa: PLC0415  slow to import, and only a terminal needs it
-        from rich.live import Live as RichLive  # noqa: PLC0415
+        from builder.cli.live import Screen  # noqa: PLC0415  only a terminal needs it
 
-        self._lock = threading.Lock()
-        self._cells: dict[str, tuple[float, str]] = {}
-        self._console = Console(stderr=True, highlight=False)
-        self._live = RichLive(console=self._console, get_renderable=self._table, refresh_per_second=8, transient=True)
+        self._screen = Screen()
 
     def start(self) -> None:
         """Take the bottom of the terminal."""
-        self._live.start()
+        self._screen.start()
 
     def stop(self) -> None:
         """Leave the terminal as it was."""
-        self._live.stop()
+        self._screen.stop()
 
     def show(self, event: Event) -> None:
         """Take an event in; the next frame shows it."""
-        with self._lock:
-            if event.outcome is None:
-                began = self._cells.get(event.variant, (time.monotonic(), ""))[0]
-                if event.text.strip():
-                    self._cells[event.variant] = (began, terminal.safe(event.text.strip()))
-            else:
-                self._cells.pop(event.variant, None)
+        self._screen.show(event)
         if event.outcome is not None and not _is_skipped(event):
-            self._console.print(terminal.safe(line_of(event.outcome)), markup=False, soft_wrap=True)
-
-    def _table(self) -> Any:
-        from rich.table import Table  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
-
-        table = Table.grid(padding=(0, 2))
-        now = time.monotonic()
-        with self._lock:
-            cells = dict(self._cells)
-        for variant, (began, text) in cells.items():
-            step = Text(text, no_wrap=True, overflow="ellipsis")
-            table.add_row(Text(variant, style="bold"), f"{now - began:.0f} s", step)
-        return table
+            self._screen.print(line_of(event.outcome))
 
 
 def line_of(outcome: CellOutcome) -> str:
@@ -193,12 +187,35 @@ def _is_unsandboxed(outcome: CellOutcome) -> bool:
     return outcome.report is not None and outcome.report.sandbox is False
 
 
+def _failed(failures: Iterable[tuple[CellOutcome, BuilderError]]) -> Iterator[str]:
+    """Yield each error once, with all the cells that ended by it and all the files that they name."""
+    alike: dict[tuple[str, str], list[tuple[str, Sequence[str]]]] = {}
+    for outcome, error in failures:
+        before, files, after = _parts(str(error).splitlines())
+        alike.setdefault(("\n".join(before), "\n".join(after)), []).append((outcome.label, files))
+    for (before_files, after_files), found in alike.items():
+        lines = before_files.split("\n")
+        if len(found) > 1:
+            lines.insert(1, f"  {len(found)} cells: {', '.join(label for label, _ in found)}")
+        lines += dict.fromkeys(file for _, files in found for file in files)
+        yield "\n".join((f"error: {lines[0]}", *lines[1:], *([after_files] if after_files else [])))
+
+
+def _parts(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+    """Return the lines of an error before the files that it lists, these lines, and those after them."""
+    named = [number for number, line in enumerate(lines) if line.startswith(_FILE)]
+    if not named or named[-1] - named[0] >= len(named):  # what is between two says something of the first
+        return lines, (), ()
+    return lines[: named[0]], lines[named[0] : named[-1] + 1], lines[named[-1] + 1 :]
+
+
 def summary(outcomes: tuple[CellOutcome, ...]) -> str:
     """Say what was built, skipped (why) and failed; a failed cell's own first error comes whole."""
-    errors = [each.error for each in outcomes if each.status == "failed" and each.error is not None]
+    failures = [(each, each.error) for each in outcomes if each.status == "failed" and each.error is not None]
     # Last, where it is seen: somebody serves what was not pinned.
-    errors.sort(key=lambda error: isinstance(error, WrongHashError))
-    parts = [*skipped(outcomes), *(f"error: {error}" for error in errors)]
+    failures.sort(key=lambda failure: isinstance(failure[1], WrongHashError))
+    parts = [*skipped(outcomes), *_failed(failures)]
+    errors = [error for _, error in failures]
     wrong = sum(isinstance(error, WrongHashError) for error in errors)
     if wrong:
         cells = "1 cell" if wrong == 1 else f"{wrong} cells"

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,8 +56,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  s
 @contextlib.contextmanager
 def _progress() -> Iterator[Listen]:
     """Show the steps of a build while it runs: on a terminal, which is then as it was; elsewhere nothing."""
-    live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    shown: view.View = view.Live() if live else view.Plain(quiet=True)
+    shown: view.View = view.Live() if view.is_live(os.environ) else view.Plain(quiet=True)
 
     def listen(event: Event) -> None:
         if event.outcome is None:  # the line of the round says the rest

@@ -1,4 +1,4 @@
-"""The table `when` of a component: in which cells it is compiled."""
+"""The table `when` of a component or an extension: in which cells it is compiled."""
 
 import operator
 import re
@@ -87,7 +87,7 @@ class DeviceArch(Text):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """In which cells the component is compiled: where every entry holds; elsewhere it is left out."""
+    """In which cells something is compiled: where every entry holds; elsewhere it is left out."""
 
     KEYS: ClassVar[tuple[str, ...]] = ("cuda", "torch", "system", "arch")
 
@@ -98,7 +98,8 @@ class When:
     system: System | tuple[System, ...] | None = None
     """The system, or one of several, as in `"x86_64-linux"`."""
     arch: DeviceArch | tuple[DeviceArch, ...] | None = None
-    """A GPU architecture, or one of several, for which the component is compiled in the cell."""
+    """A GPU architecture, or one of several, for which the component, or one of the extension, is compiled in the
+    cell."""
 
     @property
     def systems(self) -> tuple[str, ...]:

@@ -48,6 +48,16 @@ class Dependency(Known):
         """Return every valid name."""
         return tuple(_dependencies()["component"])
 
+    @classmethod
+    def refusal(cls, text: str) -> InvalidValueError:
+        """Return the error for an unknown name, or for one that has another name today."""
+        today = _dependencies()["renamed"].get(text.replace("-", "_"))
+        if today is None:
+            return super().refusal(text)
+        return InvalidValueError(
+            f"{quoted(text)} is not {cls.kind} any more", code=cls.code, help=f"it is called '{today}' now"
+        )
+
 
 class PythonDependency(Known):
     """A Python package that the kernel imports, on every backend."""
@@ -72,6 +82,11 @@ class PythonDependency(Known):
                 return InvalidValueError(
                     f"{quoted(text)} is not {cls.kind}", code=cls.code, help=f"move it to '{where}'"
                 )
+            for name, facts in names.items():
+                if table == cls.table and name in cls.names() and text in (facts["package"], *facts["import"]):
+                    return InvalidValueError(
+                        f"{quoted(text)} is not {cls.kind}", code=cls.code, help=f"it is called '{name}' here"
+                    )
         return super().refusal(text)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from builder.config.conditions import When
 from builder.config.libraries import LibraryName
 from builder.config.values import MacroName, MacroValue, ProjectPath, Text
 
@@ -30,6 +31,9 @@ class Extension:
 
     src: tuple[ProjectPath, ...] = ()
     """Sources and headers of the binding, relative to the project root; an entry may be a glob."""
+    when: When | None = None
+    """Which cells have the library: those in which every entry holds. Elsewhere it is left out with its components, and
+    the wheel has no module for it."""
     exclude: tuple[ProjectPath, ...] = ()
     """Files and globs that are taken out of `src`, relative to the project root."""
     include: tuple[ProjectPath, ...] = ()

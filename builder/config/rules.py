@@ -10,6 +10,7 @@ from builder.config.package_requirement import built_with
 from builder.config.text import KeyPath
 from builder.config.v5 import Config
 from builder.config.values import Backend, CudaCapability, InvalidValueError, RocmArch
+from builder.config.wheel_version import of_another
 from builder.wording import listed, nearest, quoted
 
 
@@ -19,11 +20,21 @@ def check(config: Config) -> Iterator[InvalidValueError]:
         yield from _foreign(config)
     if config.generate:
         yield from _generated(config)
+    yield from _required_gpus(config)
     yield from _extensions(config)
+    if config.wheel is not None and config.wheel.version is not None:
+        error = of_another(config.wheel.version, config.general.version)
+        if error is not None:
+            error.path = ("wheel", "version")
+            yield error
     yield from plain_library.check(config) if config.ctypes is not None else _requires(config)
     for name, part in config.kernel.items():
         if part.when is not None:
-            yield from _condition(config, ("kernel", name, "when"), part, part.when)
+            yield from _condition(config, ("kernel", name, "when"), (part.backend,), part.when)
+    for key, extension in config.extension.items():
+        backends = tuple(dict.fromkeys(part.backend for part in config.kernel.values() if part.extension == key))
+        if extension.when is not None and backends:
+            yield from _condition(config, ("extension", key, "when"), backends, extension.when)
 
 
 def _requires(config: Config) -> Iterator[InvalidValueError]:
@@ -33,6 +44,18 @@ def _requires(config: Config) -> Iterator[InvalidValueError]:
         if error is not None:
             error.path = ("wheel", "requires", number)
             yield error
+
+
+def _required_gpus(config: Config) -> Iterator[InvalidValueError]:
+    """Refuse GPUs that no wheel of the kernel is for."""
+    for number, name in enumerate(() if config.require is None else config.require.gpus):
+        backend = name.gpu.backend
+        if not config.components(backend):
+            message = f"{quoted(name)} is a GPU of {backend.facts.title}, for which the kernel has no component"
+            path: KeyPath = ("require", "gpus", number)
+            yield InvalidValueError(
+                message, code="B065", path=path, help=f"remove it, or add a component of '{backend}'"
+            )
 
 
 def _extensions(config: Config) -> Iterator[InvalidValueError]:
@@ -68,20 +91,22 @@ def _member(config: Config, path: KeyPath, part: Component, name: str) -> Iterat
         yield InvalidValueError(message, code="B044", path=path, help=remedy)
 
 
-def _condition(config: Config, path: KeyPath, part: Component, when: When) -> Iterator[InvalidValueError]:
-    """Refuse entries that never hold, whatever a cell is."""
-    backend = part.backend
-    if when.cuda is not None and backend is not Backend.CUDA:
-        message = f"'cuda' never holds in a component of '{backend}'"
-        yield InvalidValueError(message, code="B042", path=(*path, "cuda"), help="remove it")
+def _condition(config: Config, path: KeyPath, backends: tuple[Backend, ...], when: When) -> Iterator[InvalidValueError]:
+    """Refuse entries that never hold for some of the backends, whatever a cell is."""
+    other = next((backend for backend in backends if backend is not Backend.CUDA), None)
+    if when.cuda is not None and other is not None:
+        remedy = "remove it" if len(backends) == 1 else "remove it, or give the condition to components of CUDA"
+        message = f"'cuda' never holds in a component of '{other}'"
+        yield InvalidValueError(message, code="B042", path=(*path, "cuda"), help=remedy)
     if when.torch is not None and config.torch is None:
         message = "'torch' never holds in a kernel that is built without torch"
         yield InvalidValueError(message, code="B042", path=(*path, "torch"), help="remove it")
     kinds = {Backend.CUDA: CudaCapability, Backend.ROCM: RocmArch}
+    named = "' or '".join(backends)
     for arch in when.archs:
-        if backend not in kinds or not kinds[backend].matches(arch):
-            message = f"'{arch}' never holds in a component of '{backend}'"
-            remedy = "write one of its architectures" if backend in kinds else "remove it"
+        if not any(backend in kinds and kinds[backend].matches(arch) for backend in backends):
+            message = f"'{arch}' never holds in a component of '{named}'"
+            remedy = "write one of its architectures" if kinds.keys() & set(backends) else "remove it"
             yield InvalidValueError(message, code="B042", path=(*path, "arch"), help=remedy)
 
 

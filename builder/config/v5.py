@@ -16,6 +16,7 @@ from builder.config.dependency_names import (
 from builder.config.extensions import Extension, ExtensionName
 from builder.config.foreign import ForeignSource, SourceName
 from builder.config.generated import GenerateStep
+from builder.config.gpus import GpuName
 from builder.config.libraries import LibraryName
 from builder.config.package_requirement import PackageRequirement
 from builder.config.text import KeyPath
@@ -31,6 +32,8 @@ from builder.config.values import (
     ToolkitVersion,
     Version,
 )
+from builder.config.wheel_size import WheelSize
+from builder.config.wheel_version import WheelVersion
 
 EDITION = 5
 """The number of this schema."""
@@ -173,6 +176,12 @@ class Build:
 class Wheel:
     """What the wheel contains and requires besides its library."""
 
+    version: WheelVersion | None = None
+    """Version of the wheel, as in `"2.8.4"`; it begins with that of `general.version`. When absent, that one with
+    `.0.0`; `--wheel-version` of `builder build` goes before both."""
+    readme: ProjectPath | None = None
+    """File that indexes show as the description of the wheel, relative to the project root, as in `"README.md"`:
+    Markdown or reStructuredText by its suffix, else plain text; in UTF-8."""
     package: ProjectPath | None = None
     """Folder of the Python package, as in `"python/gsplat"`; when absent, `torch-ext/<module>`,
     `tvm-ffi-ext/<module>` or `ctypes-ext/<module>`. The wheel has it under the name of the module."""
@@ -182,6 +191,18 @@ class Wheel:
     data: tuple[ProjectPath, ...] = ()
     """Files of the Python package that the wheel has besides Python, relative to the project root; an entry may be a
     glob, as in `["python/gsplat/**/*.json"]`."""
+    max_size: WheelSize | None = None
+    """The most bytes that a wheel may have, as in `"200 MB"`: the audit refuses a larger one. MB are
+    1,000,000 bytes, MiB 1,048,576; kB, GB, KiB and GiB are units as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Require:
+    """What a wheel must have, or its audit refuses it."""
+
+    gpus: tuple[GpuName, ...] = ()
+    """GPUs that run every kernel of the wheels for their backend, by product or architecture, as in
+    `["H100", "8.6", "gfx942"]`: on machine code, or on PTX that the driver compiles."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +232,8 @@ class Config:
     """Scripts that write sources before the compile."""
     wheel: Wheel | None = field(default=None, metadata={"ours": True})
     """What the wheel contains and requires besides its library."""
+    require: Require | None = field(default=None, metadata={"ours": True})
+    """What a wheel must have, or its audit refuses it."""
     matrix: Matrix | None = None
     """Which cells are built; an extension that the public kernel-builder does not read."""
     build: Build | None = None
@@ -290,9 +313,25 @@ class Config:
         return (*self.general.python_depends, *getattr(own, "python_depends", ()))
 
     @property
+    def wheel_version(self) -> str:
+        """Version of a wheel of which none is asked for."""
+        own = None if self.wheel is None else self.wheel.version
+        return f"{self.general.version}.0.0" if own is None else own
+
+    @property
+    def max_size(self) -> WheelSize | None:
+        """The most that a wheel may have."""
+        return None if self.wheel is None else self.wheel.max_size
+
+    @property
     def requires(self) -> tuple[PackageRequirement, ...]:
         """Requirements of any Python package, in the order of the file."""
         return () if self.wheel is None else self.wheel.requires
+
+    def required_gpus(self, backend: Backend) -> tuple[GpuName, ...]:
+        """Return the GPUs of a backend that its wheels must have code for."""
+        named = () if self.require is None else self.require.gpus
+        return tuple(name for name in named if name.gpu.backend is backend)
 
     def kernel_depends(self, backend: Backend) -> tuple[KernelDependency, ...]:
         """Return the kernels of the hub that `backend` needs."""

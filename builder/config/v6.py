@@ -68,6 +68,7 @@ class Config:
     sources: Mapping[SourceName, ForeignSource] = field(default_factory=dict)
     generate: tuple[GenerateStep, ...] = field(default=(), metadata={"ours": True})
     wheel: v5.Wheel | None = field(default=None, metadata={"ours": True})
+    require: v5.Require | None = field(default=None, metadata={"ours": True})
     matrix: v5.Matrix | None = None
     build: v5.Build | None = None
 
@@ -84,6 +85,7 @@ class Config:
             sources=self.sources,
             generate=self.generate,
             wheel=self.wheel,
+            require=self.require,
             matrix=self.matrix,
             build=self.build,
         )

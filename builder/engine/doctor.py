@@ -1,4 +1,4 @@
-"""What this machine has for building, and which rows of the matrix it can build with it."""
+"""What this machine has for building."""
 
 import functools
 import grp
@@ -10,17 +10,15 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from builder import pins, toolchain
+from builder import toolchain
 from builder.build import sandbox
 from builder.build.framework import torch_identity
-from builder.config import Backend, Framework
-from builder.engine import budget
-from builder.environment import indexes, interpreters
+from builder.config import Backend
+from builder.engine import budget, crossing
 from builder.errors import BuilderError
-from builder.matrix import Row
 from builder.store import Store
 from builder.toolchain import ccache, distribution, installed
 from builder.toolchain.tool import Search, Tool
@@ -37,15 +35,6 @@ class Fact:
     """What was found; None when it is missing."""
     help: str = ""
     """How to get it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowSupport:
-    """Whether a row of the matrix can be built here; `missing` says what it lacks."""
-
-    row: Row
-    missing: str | None
-    help: str | None = None
 
 
 def facts(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
@@ -90,9 +79,15 @@ def _compilers(environ: Mapping[str, str]) -> Iterator[Fact]:
         ("oneAPI", lambda: toolchain.find(Backend.XPU, environ=environ, digest=_no_digest).cxx),
     )
     yield host
+    for target in crossing.targets():
+        yield _tool(f"C++, {target}", functools.partial(_cross, environ, target))
     for name, find in devices:
         # A toolkit is found together with the compiler that it calls; without one nothing is known of it.
         yield _tool(name, find) if host.found is not None else Fact(name=name, found=None, help=_NO_HOST)
+
+
+def _cross(environ: Mapping[str, str], target: str) -> Tool:
+    return toolchain.find(Backend.CPU, environ=environ, digest=_no_digest, target=target).cxx
 
 
 def _no_digest(path: Path) -> str:
@@ -183,51 +178,3 @@ def _store(store: Store) -> Fact:
     writable = os.access(folder, os.W_OK)
     found = f"{store.root}, {free:.0f} GiB free" if writable else None
     return Fact(name="store", found=found, help=f"'{folder}' cannot be written: name another with BUILDER_STORE")
-
-
-def row_support(rows: tuple[Row, ...], environ: Mapping[str, str]) -> Iterator[RowSupport]:
-    """Yield for each row whether a classic torch cell of it can be built here; nothing is fetched."""
-    known, where = pins.load(), indexes.read(environ)
-    search = functools.cache(functools.partial(interpreters.find, finders=where))
-    tools: dict[tuple[Backend, str | None], BuilderError | None] = {}
-    for row in rows:
-        if row.system != toolchain.system():
-            elsewhere = f"builder matrix --system {row.system} --format github"
-            yield RowSupport(
-                row=row, missing=f"no machine of {row.system}", help=f"build it there, or in CI: {elsewhere}"
-            )
-            continue
-        wanted = pins.Requirement(
-            framework=Framework.TORCH, version=str(row.torch), compute=row.compute, python="", system=row.system
-        )
-        lacks: list[tuple[str, str | None]] = []
-        try:
-            tag = interpreters.interpreter_for(known, wanted, finders=where, search=search).tag
-        except interpreters.NoPythonError as error:
-            lacks.append((f"no Python {' or '.join(error.versions)}", error.help))
-            tag = known.pinned_pythons(wanted)[-1]
-        except BuilderError as error:
-            yield RowSupport(row=row, missing=error.message, help=error.help)
-            continue
-        pinned = known.environment(replace(wanted, python=tag))
-        # A toolkit among the pins is made when it is needed.
-        toolkit = any(wheel.name == "nvidia-cuda-nvcc" for wheel in pinned.wheels)
-        key = (Backend.CPU, None) if toolkit else (row.backend, row.toolkit)
-        if key not in tools:
-            tools[key] = _missing_tool(*key, environ=environ)
-        problem = tools[key]
-        if problem is not None:
-            lacks.append((problem.message, problem.help))
-        yield RowSupport(
-            row=row,
-            missing="; ".join(missing for missing, _ in lacks) or None,
-            help="; ".join(remedy for _, remedy in lacks if remedy) or None,
-        )
-
-
-def _missing_tool(backend: Backend, toolkit: str | None, *, environ: Mapping[str, str]) -> BuilderError | None:
-    try:
-        toolchain.find(backend, environ=environ, toolkit=toolkit, digest=_no_digest)
-    except BuilderError as error:
-        return error
-    return None

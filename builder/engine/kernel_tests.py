@@ -1,6 +1,7 @@
 """Run a kernel's own tests against a wheel of it, in a folder where its sources cannot be imported by mistake."""
 
 import contextlib
+import json
 import os
 import shlex
 import shutil
@@ -13,7 +14,9 @@ from pathlib import Path
 
 from builder import run as tools
 from builder import terminal
+from builder.build import loadtest
 from builder.build.framework import torch_identity
+from builder.build.job import KernelFolder, LoadTestPackages
 from builder.config import Backend, Framework
 from builder.engine.dry_run import DryRun
 from builder.engine.test_report import TestReport
@@ -30,6 +33,9 @@ _SHOWN = 20
 """Lines of pytest that are shown where it did not come to its end."""
 _NO_TESTS, _FAILED = 5, (1, 2)
 """Exit codes of pytest; 2 is a test module that cannot be imported."""
+_PLUGIN = "_builder_kernel_client"
+_LOCAL = "LOCAL_KERNELS"
+"""Variable by which the hub's client knows folders with kernels."""
 _ORIGIN = "import importlib.util, sys; print(getattr(importlib.util.find_spec(sys.argv[1]), 'origin', None))"
 
 
@@ -117,6 +123,8 @@ class TestRun:
     python: Path
     arguments: Sequence[str]
     environ: Mapping[str, str]
+    kernels: tuple[KernelFolder, ...] = ()
+    """The locked kernels that the tested one depends on."""
 
 
 def run(wheel: Path, asked: TestRun) -> int:
@@ -158,7 +166,8 @@ def run_quietly(wheel: Path, asked: TestRun, *, log: Path | None, processes: too
 
 
 def _pytest(asked: TestRun) -> list[str]:
-    return [str(asked.python), "-m", "pytest", "-p", "no:cacheprovider", TESTS]
+    plugin = ("-p", _PLUGIN) if asked.kernels else ()
+    return [str(asked.python), "-m", "pytest", "-p", "no:cacheprovider", *plugin, TESTS]
 
 
 def _judged(code: int, asked: TestRun, *, said: str = "", help: str) -> int:  # noqa: A002  the word the message uses
@@ -176,18 +185,42 @@ def _unpacked(wheel: Path, asked: TestRun) -> Iterator[tuple[Path, Mapping[str, 
     """Give a folder with the tests, and the variables with which the wheel is imported there."""
     with tempfile.TemporaryDirectory(prefix="builder-test-") as name:
         folder, site = Path(name), Path(name) / "site"
-        packed = Wheel.read(wheel)  # its members have safe names
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(site)
+        env = installed(wheel, site, python=asked.python, environ=asked.environ, kernels=asked.kernels)
         shutil.copytree(asked.tests, folder / TESTS, ignore=shutil.ignore_patterns("__pycache__"))
         for each in SETTINGS:
             if (asked.root / each).is_file():
                 shutil.copy(asked.root / each, folder / each)
-        paths = os.pathsep.join((str(site), *filter(None, [asked.environ.get("PYTHONPATH")])))
-        # Bytecode is written: without that of the framework, which uv does not make, each run compiles it anew.
-        env = {**asked.environ, "PYTHONPATH": paths}
-        _require_from(site, packed.name.replace("-", "_"), python=asked.python, env=env)
         yield folder, env
+
+
+def _give(kernels: tuple[KernelFolder, ...], site: Path, *, environ: Mapping[str, str]) -> dict[str, str]:
+    """Write the plugin that gives a kernel those that it depends on, and return what names them to the hub's client."""
+    shutil.copyfile(Path(loadtest.__file__).with_name("kernel_client.py"), site / f"{_PLUGIN}.py")
+    tree = LoadTestPackages(locked=kernels).kernel_tree
+    (site / f"{_PLUGIN}.json").write_text(json.dumps(tree), encoding="utf-8")
+    named = {kernel.repo_id: str(kernel.folder) for each in kernels for kernel in each.all()}
+    places = (f"{repository}={folder}" for repository, folder in named.items())
+    return {_LOCAL: ":".join((*places, *filter(None, [environ.get(_LOCAL)])))}
+
+
+def installed(
+    wheel: Path, site: Path, *, python: Path, environ: Mapping[str, str], kernels: tuple[KernelFolder, ...] = ()
+) -> Mapping[str, str]:
+    """Unpack a wheel, and return the variables with which an interpreter imports it, and locked `kernels` beside it.
+
+    Raises:
+        ToolError: something that is installed would be imported in its place.
+    """
+    packed = Wheel.read(wheel)  # its members have safe names
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    paths = os.pathsep.join((str(site), *filter(None, [environ.get("PYTHONPATH")])))
+    # Bytecode is written: without that of the framework, which uv does not make, each run compiles it anew.
+    env = {**environ, "PYTHONPATH": paths}
+    if kernels:
+        env |= _give(kernels, site, environ=environ)
+    _require_from(site, packed.name.replace("-", "_"), python=python, env=env)
+    return env
 
 
 def _require_from(site: Path, module: str, *, python: Path, env: Mapping[str, str]) -> None:

@@ -32,6 +32,8 @@ class Options:
     allow_unsafe_flags: bool = False
     only_possible: bool = False
     """No cell was named: one that this machine cannot build is skipped and does not fail."""
+    crosses: bool = False
+    """Cells of another system were asked for: they are compiled here, where there is a compiler for them."""
     again: bool = False
     """Build also what the store has."""
     load_test: LoadTestRule | None = None

@@ -62,6 +62,8 @@ class Event:
     kind: Literal["step", "line", "note", "done"]
     text: str = ""
     outcome: CellOutcome | None = None
+    expected: float | None = None
+    """Seconds that the last build of the cell took from here."""
 
 
 Listen = Callable[[Event], None]

@@ -7,24 +7,29 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from builder import pins, render, toolchain
+from builder.build import crossing as building
 from builder.build import header_folders, own_code, prepare
 from builder.build.framework import FrameworkIdentity, identity_of
+from builder.build.job import KernelFolder, NotLoadable
 from builder.build.loadtest.packages import depended, parts, wanted
 from builder.build.prepare import BuildInputs, Prepared, RunOptions
 from builder.build.record import BuildRecord
 from builder.build.sandbox import contents
 from builder.build.spec import BuildSpec, InstalledPackages, PinnedPackages
 from builder.config import Backend, LoadTestRule
-from builder.engine import current_environment, environment_wheels
+from builder.engine import crossing, current_environment, environment_wheels
+from builder.engine.crossing import NVCC
 from builder.engine.options import Options
 from builder.environment import indexes, interpreters, pinned
+from builder.environment.reach import Reach
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
 from builder.kernel import Kernel
 from builder.matrix import Cell, coverage
 from builder.render import foreign as rendered_sources
+from builder.render import python_api
 from builder.render.project import Project
 from builder.run import Processes
-from builder.store import HEADERS
+from builder.store import HEADERS, KERNELS, SOURCES
 from builder.toolchain import Toolchain, cuda_wheels, installed
 from builder.toolchain.installed import Current
 from builder.toolchain.tool import Tool
@@ -64,9 +69,12 @@ class Preparer:
     options: Options
     step: Callable[[Cell, str], None]
     processes: Processes = field(default_factory=Processes)
+    reach: Reach = field(default_factory=Reach)
+    """What came of asking each index; the cells of a run share it."""
     known: pins.Pins = field(default_factory=pins.load)
     _projects: dict[Backend, Project] = field(default_factory=dict)
     _looked: list[Current] = field(default_factory=list)
+    _pythons: dict[str, Path | None] = field(default_factory=dict)
     _rendering: threading.Lock = field(default_factory=threading.Lock)
 
     def request(self, cell: Cell) -> BuildRequest:
@@ -76,18 +84,18 @@ class Preparer:
             NotHereError: this machine lacks something.
             BuilderError: a component would have no device code.
         """
-        if cell.system != toolchain.system() and not cell.noarch:
-            raise NotHereError(
-                f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}",
-                help=f"build it on {cell.system}, or in CI: builder matrix --system {cell.system} --format github",
-            )
+        crosses = toolchain.crosses(cell)
+        if crosses:
+            crossing.require(cell, self.options)
         coverage.require(self.kernel.config, cell, self.options.wheel.only)
         project, options = self._project(cell.backend), self.options.of_build
+        if crosses:
+            crossing.require_no_python(cell, project)
         environment: PinnedPackages | InstalledPackages
         framework: FrameworkIdentity | None = None
         with _failing_as_tool():
             if self.options.isolation:
-                environment, python = self._isolated(cell)
+                environment, python = self._isolated(cell, project)
             else:
                 environment, framework = current_environment.found(cell, self._current())
                 python = environment.python
@@ -141,9 +149,43 @@ class Preparer:
             cuda = None if nvcc is None else {"version": nvcc.version, "digest": nvcc.digest}
             note = {"builder": own_code.identity(), **asdict(_Known(framework=framework, cuda=cuda))}
             self.options.store.set_note(_note(spec), note)
-        kernels = self._kernels(spec.cell)
-        run_options = RunOptions(cores=self.options.limits.cores, kernels=kernels, keeps_bytecode=isolated)
+        kernels, locked = self._kernels(spec.cell)
+        run_options = RunOptions(
+            cores=self.options.limits.cores, kernels=kernels, locked=locked, keeps_bytecode=isolated
+        )
         return prepare.prepare(given, run_options)
+
+    @contextlib.contextmanager
+    def held(self, request: BuildRequest) -> Iterator[Prepared]:
+        """Make the environment, and keep all that the build needs of the store from being removed.
+
+        Raises:
+            NotHereError: this machine lacks something.
+        """
+        store = self.options.store
+        while True:
+            prepared = self.prepare(request)
+            with contextlib.ExitStack() as held:
+                used = self._used(prepared)
+                for name in used:
+                    held.enter_context(store.use(name))
+                # What was removed as unused in between is made again.
+                if all(path.is_dir() for path in used.values()):
+                    yield prepared
+                    return
+
+    def _used(self, prepared: Prepared) -> Mapping[str, Path]:
+        """Return the folders of the store that a build needs, each by the lock that keeps it from being removed."""
+        fetched = self.options.store.root / HEADERS
+        headers = [folder for folder in prepared.job.headers.values() if folder.parent == fetched]
+        sources = [tree.parent for tree in prepared.job.sources.values()]
+        kernels = [folder.parent.parent for folder in prepared.job.test_packages.kernel_folders]
+        return {
+            **{f"environment-{path.name}": path for path in prepared.environments},
+            **{f"{HEADERS}-{path.name}": path for path in headers},
+            **{f"{SOURCES}-{path.name}": path for path in sources},
+            **{f"{KERNELS}-{path.name}": path for path in kernels},
+        }
 
     def _project(self, backend: Backend) -> Project:
         with self._rendering:
@@ -164,26 +206,51 @@ class Preparer:
                 self._looked.append(installed.look(self.options.python))
             return self._looked[0]
 
-    def _isolated(self, cell: Cell) -> tuple[PinnedPackages, Path]:
+    def _isolated(self, cell: Cell, project: Project) -> tuple[PinnedPackages, Path]:
         """Return the environment of a cell, and the Python that it is made with."""
-        requirement = _requirement(cell)
-        places = indexes.read(self.options.environ)
-        found = interpreters.interpreter_for(
-            self.known,
-            requirement,
-            finders=places,
-            preferred=self.options.python,
-            search=lambda tag: interpreters.find(tag, finders=places, processes=self.processes),
-            only=cell.python,
-        )
-        wanted = environment_wheels.of(
-            self.known,
-            replace(requirement, python=found.tag),
-            self.kernel.config,
-            cell.backend,
-            environ=self.options.environ,
-        )
+        requirement, config = _requirement(cell, self.known), self.kernel.config
+        found, any_python = self._interpreter(cell, requirement, project)
+        requirement, environ = replace(requirement, python=found.tag), self.options.environ
+        wanted = environment_wheels.of(self.known, requirement, config, cell, environ=environ, any_python=any_python)
+        if toolchain.crosses(cell):
+            wanted = crossing.environment(self.known, wanted, requirement, cell)
+        if not any(wheel.name == NVCC for wheel in wanted.wheels):
+            self._require_toolkit(cell)
         return self._packages(wanted), found.path
+
+    def _require_toolkit(self, cell: Cell) -> None:
+        """Refuse a cell whose toolkit this machine lacks, before gigabytes are fetched for it."""
+        if cell.backend is not Backend.CPU:
+            toolchain.of_cell(cell, environ=self.options.environ, digest=lambda path: path.name)
+
+    def _search(self, tag: str, places: indexes.Finders) -> Path | None:
+        """Return the Python of a tag; uv is asked once for each, and not for each cell."""
+        with self._rendering:
+            if tag not in self._pythons:
+                self._pythons[tag] = interpreters.find(tag, finders=places, processes=self.processes)
+            return self._pythons[tag]
+
+    def _interpreter(
+        self, cell: Cell, requirement: pins.Requirement, project: Project
+    ) -> tuple[interpreters.Interpreter, bool]:
+        """Return the Python of an environment, and whether the framework may be pinned for another one."""
+        places, preferred = indexes.read(self.options.environ), self.options.python
+        try:
+            found = interpreters.interpreter_for(
+                self.known,
+                requirement,
+                finders=places,
+                preferred=preferred,
+                search=lambda tag: self._search(tag, places),
+                only=cell.python,
+            )
+        except interpreters.NoPythonError:
+            # It only runs CMake, where nothing is compiled against Python or imported to be tested.
+            at_hand = interpreters.at_hand(preferred)
+            if at_hand is None or cell.python is not None or python_api.needed_by(project):
+                raise
+            return at_hand, True
+        return found, False
 
     def _packages(self, wanted: pins.PinSet) -> PinnedPackages:
         return PinnedPackages(path=pinned.at(wanted, self.options.store.root).path, pins=wanted)
@@ -219,6 +286,7 @@ class Preparer:
             finders=indexes.read(self.options.environ),
             progress=lambda text: self.step(request.cell, text),
             processes=self.processes,
+            reach=self.reach,
             bytecode=bytecode,
         )
 
@@ -227,7 +295,9 @@ class Preparer:
         cell, environment = request.cell, request.spec.environment
         if self.rule is LoadTestRule.SKIP or isinstance(environment, InstalledPackages):
             return None
-        requirement = replace(_requirement(cell), python=environment.pins.python)
+        if isinstance(building.loading(request.spec, self.options.environ), NotLoadable):
+            return None
+        requirement = replace(_requirement(cell, self.known), python=environment.pins.python)
         names = wanted(self.kernel, cell)
         declared = self.known.additional(parts(names), requirement, base=environment.pins)
         pinned = self._with_required(request, environment.pins, declared)
@@ -261,12 +331,27 @@ class Preparer:
         wheels = {wheel.name: wheel for wheel in (*found, *declared.wheels)}
         return replace(declared, wheels=tuple(wheels[name] for name in sorted(wheels)))
 
-    def _kernels(self, cell: Cell) -> Mapping[str, Path]:
+    def _kernels(self, cell: Cell) -> tuple[Mapping[str, Path], tuple[KernelFolder, ...]]:
+        """Return the wheels of kernels that this one depends on, and those that its lock names."""
         if self.rule is LoadTestRule.SKIP or not depended(self.kernel, cell.backend):
-            return {}
+            return {}, ()
         from builder.engine import kernel_depends  # noqa: PLC0415  reads wheels, which few kernels need
 
-        return kernel_depends.kernels(self.kernel, cell, store=self.options.store, output=self.options.output)
+        wheels = kernel_depends.kernels(self.kernel, cell, store=self.options.store, output=self.options.output)
+        return wheels, self._locked(cell)
+
+    def _locked(self, cell: Cell) -> tuple[KernelFolder, ...]:
+        """Fetch the kernels of the lock that are not there, and verify all; a test that may fail goes on without."""
+        from builder.engine import kernel_depends  # noqa: PLC0415  few kernels need it
+
+        keeper = kernel_depends.keeper(self.options, lambda text: self.step(cell, text), processes=self.processes)
+        try:
+            return kernel_depends.locked(self.kernel, cell, keeper)
+        except BuilderError as error:
+            if self.rule is not LoadTestRule.TRY:
+                raise
+            self.step(cell, error.message.splitlines()[0])
+            return ()
 
     def _headers(self, cell: Cell) -> Mapping[str, Path]:
         if cell.noarch:
@@ -301,8 +386,13 @@ class Preparer:
         """Return the toolchain; an nvcc from pinned wheels is known by its pins, and need not be installed."""
         if known.cuda is None:
             return self._toolchain(request.cell, None)
-        host = toolchain.find(Backend.CPU, environ=self.options.environ, digest=self.options.store.digest)
-        return replace(host, cuda=Tool(path=Path("nvcc"), **known.cuda))
+        compilers = toolchain.find(
+            Backend.CPU,
+            environ=self.options.environ,
+            digest=self.options.store.digest,
+            target=request.cell.system if toolchain.crosses(request.cell) else None,
+        )
+        return replace(compilers, cuda=Tool(path=Path("nvcc"), **known.cuda))
 
     def _toolchain(self, cell: Cell, root: Path | None) -> Toolchain | None:
         return toolchain.of_cell(cell, environ=self.options.environ, root=root, digest=self.options.store.digest)
@@ -319,13 +409,10 @@ def _failing_as_tool() -> Iterator[None]:
         raise ToolError(error.message, help=error.help) from error
 
 
-def _requirement(cell: Cell) -> pins.Requirement:
+def _requirement(cell: Cell, known: pins.Pins) -> pins.Requirement:
     """Return what the environment of a cell is for, before a Python is chosen."""
     requirement = pins.Requirement.of(cell, "")
-    if cell.noarch and cell.system != toolchain.system():
-        # A wheel without code is the same for every system, and is loaded with what this machine can have of torch.
-        return replace(requirement, compute="cpu", system=toolchain.system())
-    return requirement
+    return known.of_plain_torch(replace(requirement, system=toolchain.system())) if cell.noarch else requirement
 
 
 def _note(spec: BuildSpec) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from builder import pages
 from builder.engine.outcome import CellOutcome, Event
+from builder.engine.steps import DONE, ORDER, is_progress, step_of
 
 _WIDTH = 1000
 """Units of the drawing's width, for the whole build."""
@@ -15,26 +16,6 @@ _MIB = 1 << 20
 _SLOWEST = 20
 _OBJECT = re.compile(r"CMakeFiles/[^/]+\.dir/(.+)\.o(bj)?")
 """What CMake calls the object of a source."""
-_PROGRESS = re.compile(r"\[\d+/\d+\] ")
-"""How ninja begins the line of a file that is done."""
-_STEPS = {
-    "*** Configuring CMake...": "configuring",
-    "finishing the wheel": "finishing",
-    "auditing": "auditing",
-    "loading": "loading",
-}
-"""Lines of a build that begin a step of it."""
-_ORDER = (
-    "preparing",
-    "waiting",
-    "installing",
-    "starting",
-    "configuring",
-    "compiling",
-    "finishing",
-    "auditing",
-    "loading",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +35,7 @@ class Bar:
     @property
     def hue(self) -> int:
         """Its colour in the drawing, the same in every cell."""
-        return _ORDER.index(self.label) * 40 if self.label in _ORDER else 20
+        return ORDER.index(self.label) * 40 if self.label in ORDER else 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +106,7 @@ def _skipped(outcome: CellOutcome) -> dict[str, str]:
 
 def _steps(events: Sequence[tuple[float, Event]], whole: float) -> tuple[Bar, ...]:
     """Return the steps of a cell; each lasts until the next begins."""
-    marks = [(at, _label(event)) for at, event in events if _label(event)]
+    marks = [(at, step_of(event)) for at, event in events if step_of(event)]
     if not marks:
         return ()
     ends = [*(at for at, _ in marks[1:]), whole]
@@ -135,30 +116,14 @@ def _steps(events: Sequence[tuple[float, Event]], whole: float) -> tuple[Bar, ..
         if joined and joined[-1].label == bar.label:
             bar = Bar(label=bar.label, start=joined.pop().start, end=bar.end)  # noqa: PLW2901
         joined.append(bar)
-    return tuple(bar for bar in joined if bar.label != "done")
-
-
-def _label(event: Event) -> str:
-    """Name the step that an event begins; empty when it begins none."""
-    match event.kind:
-        case "done":
-            return "done"
-        case "step":
-            word = event.text.partition(" ")[0]
-            return "starting" if word == "compiling" else word  # what compiles is not configured yet
-        case "line" if _PROGRESS.match(event.text):
-            return "compiling"
-        case "line":
-            return _STEPS.get(event.text, "")
-        case _:
-            return ""
+    return tuple(bar for bar in joined if bar.label != DONE)
 
 
 def _placed(outcome: CellOutcome, events: Sequence[tuple[float, Event]]) -> tuple[Bar, ...]:
     """Return the compiled files, in lanes where none overlaps another."""
     report = outcome.report
     files = (report.files or ()) if report is not None and outcome.status == "built" else ()
-    first = next((at for at, event in events if event.kind == "line" and _PROGRESS.match(event.text)), None)
+    first = next((at for at, event in events if is_progress(event)), None)
     if not files or first is None:
         return ()
     began = first - min(file["end"] for file in files)  # ninja tells of a file when it is done

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
@@ -21,11 +21,12 @@ from builder.engine.delivery import deliver
 from builder.engine.options import KernelBuild, Options
 from builder.engine.outcome import CellOutcome, Event, Listen, Status
 from builder.engine.prepare import Preparer
+from builder.environment.reach import Reach
 from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.run import Processes
-from builder.store import HEADERS, SOURCES, Damaged, StoredWheel
+from builder.store import Damaged, StoredWheel
 from builder.store.locks import StoppedError
 from builder.wheel.archive import Wheel
 
@@ -51,6 +52,7 @@ class Shared:
     writable: bool
     """Whether the store can be written; a wheel that cannot be kept is still delivered."""
     cache: CompiledFiles
+    reach: Reach
 
     @classmethod
     @contextlib.contextmanager
@@ -64,6 +66,7 @@ class Shared:
                 processes=Processes(),
                 writable=writable,
                 cache=CompiledFiles.of(options, writable=writable),
+                reach=Reach(),
             )
             stack.callback(shared.jobserver.close)
             stack.callback(shared.cache.close)
@@ -99,7 +102,9 @@ class Worker:
             budget=shared.budget,
             jobserver=shared.jobserver,
             processes=shared.processes,
-            preparer=Preparer(kernel=kernel, options=options, step=step, processes=shared.processes),
+            preparer=Preparer(
+                kernel=kernel, options=options, step=step, processes=shared.processes, reach=shared.reach
+            ),
             writable=shared.writable,
             cache=shared.cache,
         )
@@ -141,27 +146,9 @@ class Worker:
             hit = self._hit(cell, record)
             if hit is not None:
                 return hit
-        while True:
-            prepared = self.preparer.prepare(request)
-            with contextlib.ExitStack() as held:
-                used = self._used(prepared)
-                for name in used:
-                    held.enter_context(self.options.store.use(name))
-                # What was removed as unused in between is made again.
-                if all(path.is_dir() for path in used.values()):
-                    part = self.options.part
-                    return self._finish(cell, prepared) if part is None else self._compile_part(cell, prepared, part)
-
-    def _used(self, prepared: Prepared) -> Mapping[str, Path]:
-        """Return the folders of the store that a build needs, each by the lock that keeps it from being removed."""
-        fetched = self.options.store.root / HEADERS
-        headers = [folder for folder in prepared.job.headers.values() if folder.parent == fetched]
-        sources = [tree.parent for tree in prepared.job.sources.values()]
-        return {
-            **{f"environment-{path.name}": path for path in prepared.environments},
-            **{f"{HEADERS}-{path.name}": path for path in headers},
-            **{f"{SOURCES}-{path.name}": path for path in sources},
-        }
+        with self.preparer.held(request) as prepared:
+            part = self.options.part
+            return self._finish(cell, prepared) if part is None else self._compile_part(cell, prepared, part)
 
     def _hit(self, cell: Cell, record: BuildRecord) -> CellOutcome | None:
         with self._lock(record.key):
@@ -267,10 +254,15 @@ class Worker:
                 notes=self.options.store,
             )
             built = replace(built, report=place.served.explained(built.report))
-        if prepared.job.toolchain is not None and not built.report.cached:  # else its largest file was not compiled
-            name = self.kernel.config.general.name
-            self.options.store.set_peak(name, cell.variant, built.report.peak_memory or 0)
+        if prepared.job.toolchain is not None:
+            self._remember_measures(cell, built.report)
         return built
+
+    def _remember_measures(self, cell: Cell, report: BuildReport) -> None:
+        store, name = self.options.store, self.kernel.config.general.name
+        store.set_seconds(name, cell.variant, (report.compile_seconds or 0) + (report.finish_seconds or 0))
+        if not report.cached:  # else its largest file was not compiled
+            store.set_peak(name, cell.variant, report.peak_memory or 0)
 
     def _compile_part(self, cell: Cell, prepared: Prepared, part: Part) -> CellOutcome:
         """Compile a part of the objects, which other parts need not wait for."""
@@ -319,7 +311,8 @@ class Worker:
             held.enter_context(self.jobserver.hold(1 if shares else jobs, give_up=lambda: self.processes.cancelled))
             if self.processes.cancelled:
                 raise _stopped(cell, options)
-            self.listen(Event(variant=cell.variant, kind="step", text="compiling"))
+            expected = options.store.seconds(name, cell.variant)
+            self.listen(Event(variant=cell.variant, kind="step", text="compiling", expected=expected))
             job = replace(prepared.job, cores=jobs, jobserver=self.jobserver.variables if shares else {})
             served = held.enter_context(cache.serve(job, scratch=folder))
             try:

@@ -3,12 +3,17 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from builder import toolchain
 from builder.environment.indexes import Finders, uv_binary
+from builder.environment.reach import Reach, is_unreachable
 from builder.errors import NotHereError, ToolError, WrongHashError
 from builder.files import sha256_of
+from builder.matrix import systems
+from builder.matrix.variant import dotted
 from builder.pins import PinnedWheel, PinSet
 from builder.run import Completed, Limits, Processes, run
 
@@ -24,7 +29,6 @@ _ABSENT = re.compile(
     r"|has no wheels with a matching|network was disabled"
 )
 """uv's message if every place that it asked answered, and none has the file."""
-_UNREACHABLE = re.compile(r"dns error|tcp connect error|client error \(Connect\)")
 _REFUSED = re.compile(r"^hint: An index.*(?:could not be queried|returned a 4\d\d).*", re.MULTILINE)
 
 
@@ -41,6 +45,7 @@ class _Installation:
     """None for no cache at all."""
     finders: Finders
     processes: Processes
+    reach: Reach
     bytecode: bool = False
 
     def run(
@@ -57,6 +62,7 @@ class _Installation:
         wanted.write_text("".join(lines), encoding="utf-8")
         env = {"UV_CACHE_DIR": str(self.cache), **self.finders.env, **(variables or {})}
         options += ("--no-cache",) if self.cache is None else ()
+        options += _target_options(_target(wheels[0], self.pinset))
         options += ("--compile-bytecode",) if self.bytecode else ()
         options += ("--no-index",) if env.get("UV_NO_INDEX") else ()  # uv does not read that variable
         if index is not None:
@@ -80,6 +86,16 @@ class _Installation:
         if not here:
             yield (), index
 
+    def ask(self, wheels: tuple[PinnedWheel, ...], *options: str, index: str | None) -> Completed:
+        """Install; an index that is known to be out of reach is not asked again."""
+        if "--offline" in options:
+            return self.run(wheels, *options, index=index)
+        return self.reach.ask(
+            index,
+            lambda: self.run(wheels, *options, index=index),
+            give_up=lambda: self.processes.cancelled,
+        )
+
     def is_at_hand(self, wheel: PinnedWheel) -> bool:
         """Whether `wheel` is in a local folder."""
         return wheel in self.local or self.run((wheel,), "--offline", "--dry-run", index=wheel.index).returncode == 0
@@ -100,11 +116,13 @@ def install(
     finders: Finders,
     progress: Callable[[str], None],
     processes: Processes | None = None,
+    reach: Reach | None = None,
     bytecode: bool = False,
 ) -> None:
     """Install exactly the wheels of `pinset` into the environment `into`; ending its `processes` stops it.
 
     With `bytecode` what they have of Python is compiled at once, on all cores, and not by each process that imports it.
+    Those who share a `reach` ask an index that cannot be reached only once.
 
     Raises:
         NotHereError: no place that was asked has a wheel.
@@ -122,19 +140,43 @@ def install(
             cache=cache,
             finders=finders,
             processes=processes or Processes(),
+            reach=reach or Reach(),
             bytecode=bytecode,
         )
-        for index in (None, *sorted(indexes)):
-            wheels = tuple(wheel for wheel in pinset.wheels if (None if wheel in local else wheel.index) == index)
+        # What may be out of reach comes first, before gigabytes are fetched that are of no use without it.
+        targets = sorted({_target(wheel, pinset) for wheel in pinset.wheels}, reverse=True)
+        for target, index in product(targets, (*sorted(indexes), None)):
+            wheels = tuple(
+                wheel
+                for wheel in pinset.wheels
+                if (None if wheel in local else wheel.index) == index and _target(wheel, pinset) == target
+            )
             if wheels:
                 progress(f"installing {len(wheels)} pinned wheels" + ("" if index is None else f" from {index}"))
                 _install(installation, wheels, index)
 
 
+def _target(wheel: PinnedWheel, pinset: PinSet) -> tuple[str, str]:
+    """Return the system and the Python that a wheel is for, where they are not those of the environment.
+
+    A build links to such a wheel, and runs nothing of it.
+    """
+    here = systems.built().get(toolchain.system())
+    system = "" if here is None or here.runs(wheel.file) else pinset.system
+    return system, "" if wheel.python in {None, pinset.python} else str(wheel.python)
+
+
+def _target_options(target: tuple[str, str]) -> tuple[str, ...]:
+    """Return the options by which uv installs wheels that are not for this machine, or not for its Python."""
+    system, python = target
+    of_system = ("--python-platform", systems.built()[system].uv) if system else ()
+    return (*of_system, *(("--python-version", dotted(python)) if python else ()))
+
+
 def _install(installation: _Installation, wheels: tuple[PinnedWheel, ...], index: str | None) -> None:
     said = []
     for options, where in installation.attempts(wheels, index):
-        done = installation.run(wheels, *options, index=where)
+        done = installation.ask(wheels, *options, index=where)
         if done.returncode == 0:
             return
         # A cache may hold a file of another set of pins; what anybody serves now must be the pinned one.
@@ -200,10 +242,11 @@ def _failure(
     if not absent:
         return ToolError(f"uv could not install the pinned wheels{_quoted(last)}", help="see what uv said above")
     listed = "".join(f"\n  --> {wheel.file}" for wheel in absent)
-    message = f"cannot get {len(absent)} of {len(installation.pinset.wheels)} pinned wheels{_quoted(last)}"
+    place = "" if index is None else f" from {index}"
+    message = f"cannot get {len(absent)} of {len(installation.pinset.wheels)} pinned wheels{place}{_quoted(last)}"
     if not _is_absence(said, mirrored=installation.finders.own_index):
         remedy = f"{REMEDY}; where there is no network, set PIP_NO_INDEX=1: what is missing is then skipped"
-        return ToolError(f"{message}{listed}", help=remedy if _UNREACHABLE.search(last) else REMEDY)
+        return ToolError(f"{message}{listed}", help=remedy if is_unreachable(last) else REMEDY)
     refusal = installation.refusal(wheels, index)
     if refusal is not None:
         return ToolError(f"{message}\n  uv: {refusal}{listed}", help="look at the index and at your credentials for it")
@@ -213,7 +256,7 @@ def _failure(
 def _is_absence(said: Sequence[str], *, mirrored: bool) -> bool:
     """Whether no index has the file: the user's mirror lacks it, and the publisher's cannot be reached."""
     last, before = said[-1], said[-2:-1]
-    if mirrored and before and _UNREACHABLE.search(last):
+    if mirrored and before and is_unreachable(last):
         return _ABSENT.search(before[0]) is not None
     return _ABSENT.search(last) is not None
 

@@ -35,8 +35,15 @@ class Finders:
     """Local find-links folders, in the order of the settings."""
     own_index: bool = False
     """Whether the user named an index: a mirror may have what another index publishes."""
-    env: Mapping[str, str] = field(repr=False)
-    """The environment uv runs in; an address in it may hold a password, so it is never shown."""
+    settings: Mapping[str, str] = field(repr=False)
+    """Variables for uv; an address in them may hold a password, so they are never shown."""
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The environment that uv runs in, which trusts the certificates of the system, as pip does."""
+        # A company's own authority is known there. The second name is the older one.
+        trusting = {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true"} if _has_system_certificates() else {}
+        return {**trusting, **self.settings}
 
 
 # Before CPython 3.14 a thread that asks second gets an answer before there is one; uv and we ask from several.
@@ -72,16 +79,13 @@ def read(environ: Mapping[str, str], *, files: Sequence[Path] | None = None) -> 
     env = {name: value for name, value in environ.items() if _is_kept(name)}
     for name, value in _translated(pip, environ).items():
         env.setdefault(name, value)
-    if _has_system_certificates():
-        env.setdefault("UV_SYSTEM_CERTS", "true")  # as pip does: a company's own authority is known there
-        env.setdefault("UV_NATIVE_TLS", "true")  # its older name
     if remote:
         env["UV_FIND_LINKS"] = ",".join(remote)
     env |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
     return Finders(
         folders=tuple(folders),
         own_index=bool(own or {"index-url", "extra-index-url"} & pip.keys()),
-        env=env,
+        settings=env,
     )
 
 

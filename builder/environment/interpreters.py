@@ -64,6 +64,15 @@ def named(python: Path) -> Interpreter | None:
     return Interpreter(path=Path(path), tag=tag) if tag else None
 
 
+def at_hand(preferred: Path | None) -> Interpreter | None:
+    """Return the Python that a user names, or else the running one, whatever is pinned for it.
+
+    Raises:
+        ToolError: the one that is named does not run.
+    """
+    return running() if preferred is None else named(preferred)
+
+
 def interpreter_for(
     pins: Pins,
     requirement: Requirement,
@@ -87,9 +96,9 @@ def interpreter_for(
         if only not in pinned:
             raise _no_pins(requirement, only)
         pinned = (only,)
-    for at_hand in (None if preferred is None else named(preferred), running()):
-        if at_hand is not None and at_hand.tag in pinned:
-            return at_hand
+    for each in (None if preferred is None else named(preferred), running()):
+        if each is not None and each.tag in pinned:
+            return each
     if not pinned:
         pins.environment(requirement)
     for tag in reversed(pinned):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from builder.environment.fetch import LIMITS, install
 from builder.environment.indexes import Finders, uv_binary
+from builder.environment.reach import Reach
 from builder.errors import ToolError
 from builder.files import write_atomic
 from builder.matrix.variant import dotted
@@ -54,6 +55,8 @@ class _Making:
     progress: Progress
     processes: Processes
     """The processes that run for it; ending them ends it."""
+    reach: Reach | None
+    """What is known of its indexes."""
     bytecode: bool
     """Whether its Python is compiled at once."""
 
@@ -66,11 +69,13 @@ def make(
     finders: Finders,
     progress: Progress = lambda _: None,
     processes: Processes | None = None,
+    reach: Reach | None = None,
     bytecode: bool = False,
 ) -> Environment:
     """Return the environment of `pinset`, made with the interpreter `python` when the store lacks it.
 
-    With `bytecode` its Python is compiled at once, for processes that import it and cannot write into it.
+    With `bytecode` its Python is compiled at once, for processes that import it and cannot write into it. Those who
+    share a `reach` ask an index that cannot be reached only once.
 
     Raises:
         StoppedError: the `processes` were ended while another process made it.
@@ -90,7 +95,12 @@ def make(
     found.path.parent.mkdir(exist_ok=True)
     _drop_leftovers(store, found.path.parent)
     making = _Making(
-        python=python, finders=finders, progress=progress, processes=processes or Processes(), bytecode=bytecode
+        python=python,
+        finders=finders,
+        progress=progress,
+        processes=processes or Processes(),
+        reach=reach,
+        bytecode=bytecode,
     )
     with store.lock(_lock(pinset.digest), give_up=lambda: making.processes.cancelled):
         _replace(found, pinset, making)
@@ -142,6 +152,7 @@ def _fill(path: Path, pinset: PinSet, making: _Making, *, cache: Path | None) ->
         finders=making.finders,
         progress=making.progress,
         processes=making.processes,
+        reach=making.reach,
         bytecode=making.bytecode,
     )
     cuda = cuda_wheels.cuda_root(_site_packages(path, pinset.python))

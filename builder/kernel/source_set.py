@@ -51,6 +51,12 @@ def rendered_package(config: Config) -> str:
     return f"{named}-ext/{config.general.name.module}"
 
 
+def readme(config: Config) -> str | None:
+    """Return the file that describes the wheel, relative to the root."""
+    named = None if config.wheel is None else config.wheel.readme
+    return None if named is None else posixpath.normpath(named)
+
+
 def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | None = None) -> SourceSet:
     """Find the files of a kernel, or those that its build for one backend reads.
 
@@ -68,7 +74,7 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
     for path, directory in _include_directories(kernel.config, backend):
         found.update(_headers(kernel, tree, path, directory, problems))
     shipped = frozenset(_package(kernel, tree, problems)) | frozenset(_data(kernel, tree, problems))
-    found.update(shipped, license_files.find(tree))
+    found.update(shipped, license_files.find(tree), _readme(kernel, tree, problems))
     if problems:
         raise kernel.source.error(*_without_repeats(kernel, problems))
     return SourceSet(root=tree.root, paths=tuple(sorted(found)), shipped=shipped)
@@ -292,6 +298,28 @@ def _data(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[str]:
             else:
                 message = f"the wheel cannot have {quoted(file)}: {reason}"
                 problems.append(kernel.source.problem("B055", message, path=place, help="leave it out"))
+
+
+def _readme(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[str]:
+    path, place = readme(kernel.config), ("wheel", "readme")
+    if path is None:
+        return
+    problem = _refusal(kernel, tree, place, path)
+    if problem is None and not _is_text(tree.path(path)):
+        message = f"the file {quoted(path)} is not UTF-8"
+        problem = kernel.source.problem("B030", message, path=place, help="save the file in the encoding UTF-8")
+    if problem is None:
+        yield path
+    else:
+        problems.append(problem)
+
+
+def _is_text(path: Path) -> bool:
+    try:
+        path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _why_no_data(file: str, package: str, *, generated: tuple[str, ...]) -> str | None:

@@ -23,6 +23,7 @@ from builder.lint import (
     python_headers,
     registration,
     rendering,
+    required_gpus,
     spdx,
 )
 from builder.lint.report import CheckReport, Located, locate
@@ -40,6 +41,7 @@ CHECKS: tuple[Check, ...] = (
     matrix.check,
     portability.check,
     rendering.check,
+    required_gpus.check,
 )
 """Each looks at the config, and at the files it names."""
 

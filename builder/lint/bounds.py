@@ -7,7 +7,7 @@ from builder.config.components import Component
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.matrix import Row, rows
-from builder.matrix.conditions import Place, unmet
+from builder.matrix.conditions import Place, unmet, unmet_of_extension
 from builder.matrix.rules import minor
 
 
@@ -35,6 +35,21 @@ def check(kernel: Kernel) -> Iterator[Problem]:
 
 def _conditions(kernel: Kernel) -> Iterator[Problem]:
     """Find conditions that hold in no cell of the whole matrix."""
+    config = kernel.config
+    for extension, table in config.extension.items():
+        whys = [
+            unmet_of_extension(config, extension, row.backend, _place(row))
+            for row in rows()
+            if extension in config.extensions(row.backend)
+        ]
+        if table.when is not None and whys and (why := whys[-1]) is not None and None not in whys:
+            yield kernel.source.problem(
+                "B131",
+                f"the 'when' of extension '{extension}' holds in no row of the build matrix: no wheel has it",
+                path=("extension", extension, "when"),
+                severity="warning",
+                help=f"for one row, {why.message}",
+            )
     for name, part in kernel.config.kernel.items():
         reasons = [_why_not(part, row) for row in rows() if row.backend is part.backend]
         if part.when is not None and reasons and all(reasons):
@@ -48,9 +63,13 @@ def _conditions(kernel: Kernel) -> Iterator[Problem]:
 
 
 def _why_not(part: Component, row: Row) -> str:
-    toolkit = None if row.toolkit is None else minor(row.toolkit)
-    why = unmet(part, Place(toolkit=toolkit, torch=row.torch, system=row.system))
+    why = unmet(part, _place(row))
     return "" if why is None else why.message
+
+
+def _place(row: Row) -> Place:
+    toolkit = None if row.toolkit is None else minor(row.toolkit)
+    return Place(toolkit=toolkit, torch=row.torch, system=row.system)
 
 
 def _crossed(kernel: Kernel, table: tuple[str, ...], low: Version | None, high: Version | None) -> Iterator[Problem]:

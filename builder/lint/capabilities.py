@@ -17,13 +17,13 @@ def check(kernel: Kernel) -> Iterator[Problem]:
     for name, component in kernel.config.kernel.items():
         if isinstance(component, CudaComponent) and component.cuda_capabilities is not None:
             path = ("kernel", name, "cuda-capabilities")
-            yield from _cuda(kernel, path, component.cuda_capabilities)
+            yield from _cuda(kernel, path, component.cuda_capabilities, _toolkits(kernel, component.cuda_minver))
             yield from _left_with_none(kernel, path, component)
         elif isinstance(component, RocmComponent) and component.rocm_archs is not None:
             yield from _rocm(kernel, ("kernel", name, "rocm-archs"), component.rocm_archs)
     noarch = kernel.config.torch_noarch
     if noarch is not None:
-        yield from _cuda(kernel, _noarch(kernel, "cuda_capabilities"), noarch.cuda_capabilities or ())
+        yield from _cuda(kernel, _noarch(kernel, "cuda_capabilities"), noarch.cuda_capabilities or (), [])
         yield from _rocm(kernel, _noarch(kernel, "rocm_archs"), noarch.rocm_archs)
 
 
@@ -32,13 +32,12 @@ def _noarch(kernel: Kernel, key: str) -> KeyPath:
     return kebab if kernel.source.has(kebab) else ("torch-noarch", key)
 
 
-def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...]) -> Iterator[Problem]:
+def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...], toolkits: list[Version]) -> Iterator[Problem]:
+    """Judge all toolkits that are known, and then those that the cells with the component are built with."""
     generations = architectures.generations()
     known = {name for one in generations for name in one.targets}
     for index, capability in enumerate(capabilities):
-        if not any(
-            architectures.intersect((capability,), one.capabilities, one.targets).compiled for one in generations
-        ):
+        if not architectures.toolkits_with(capability, (one.since for one in generations)):
             yield kernel.source.problem(
                 "B112",
                 f"no supported CUDA toolkit compiles for '{capability}': it is left out",
@@ -46,6 +45,23 @@ def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...]) -> Itera
                 severity="warning",
                 help=f"supported: {listed(sorted(known, key=architectures.natural))}",
             )
+        elif toolkits and not architectures.toolkits_with(capability, toolkits):
+            yield _unselected(kernel, (*path, index), capability, toolkits)
+
+
+def _unselected(kernel: Kernel, path: KeyPath, capability: str, toolkits: list[Version]) -> Problem:
+    """Return the finding for a capability that other toolkits have."""
+    every = (minor(row.toolkit) for row in rows() if row.backend is Backend.CUDA and row.toolkit is not None)
+    able = architectures.toolkits_with(capability, every)
+    which = f"CUDA {', '.join(map(str, able))} would" if able else "no row of the build matrix would"
+    return kernel.source.problem(
+        "B112",
+        f"no toolkit of this kernel's cells, CUDA {', '.join(map(str, toolkits))}, compiles for "
+        f"'{capability}': it is left out",
+        path=path,
+        severity="warning",
+        help=f"{which}: remove it, or widen the bounds that leave the other toolkits out",
+    )
 
 
 def _left_with_none(kernel: Kernel, path: KeyPath, component: CudaComponent) -> Iterator[Problem]:

@@ -48,6 +48,7 @@ CODES = {
     "B054": "invalid requirement of a Python package",
     "B055": "a data file that the wheel cannot have",
     "B056": "a second Python package",
+    "B057": "a version that the wheel cannot have",
     "B058": "a step of [[generate]] that cannot be run, or for nothing",
     "B059": "an argument of a step that names no value",
     "B060": "a text that CMake cannot hold",
@@ -55,6 +56,8 @@ CODES = {
     "B062": "a source of another backend",
     "B063": "a library of another backend",
     "B064": "flags of a single Metal shader",
+    "B065": "an unknown GPU, or one that no component is for",
+    "B066": "a size of a wheel that is none",
     "B101": "a component whose backend is not enabled",
     "B102": "a component in a pure-Python kernel",
     "B103": "a backend without compiled code, in a kernel that has components",
@@ -93,4 +96,5 @@ CODES = {
     "B142": "a line that keeps a kernel from one wheel for every Python",
     "B143": "a 'python-abi' that no source needs",
     "B144": "a module of Python with a name of its own",
+    "B147": "a required GPU without code",
 }

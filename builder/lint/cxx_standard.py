@@ -1,58 +1,103 @@
 """Flags that ask for an older C++ than the headers of torch have."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
 
-from builder.config import Backend, Version
+from builder import toml
+from builder.config import Version
 from builder.config.text import KeyPath
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.matrix import rows, select
-from builder.wording import listed
-
-CXX20_SINCE = Version("2.12")
-"""The first torch whose headers need C++20; `cmake/torch/extension.cmake` sets the standard by the same version."""
+from builder.matrix import Cell, rows, select
+from builder.resources import DATA
 
 _KEYS = ("cxx_flags", "cuda_flags", "hip_flags", "sycl_flags")
-_OLDER = re.compile(r"--?std[= ](?:c|gnu)\+\+(?:98|03|0x|11|1y|14|1z|17)")
+_ASKED = re.compile(r"(?:^|[\s=,])--?std[= ](?:c|gnu)\+\+(\d\w)$")
+_DRAFTS = {"98": 3, "03": 3, "0x": 11, "1y": 14, "1z": 17, "2a": 20, "2b": 23, "2c": 26}
+_MOST_ROWS = 4
+"""Rows that a finding names; it counts the rest."""
+
+Flags = tuple[KeyPath, tuple[str, ...], list[Cell]]
+"""Where flags stand, and the cells that are compiled with them."""
+
+
+@lru_cache
+def standards() -> tuple[tuple[Version, int], ...]:
+    """Return the first torch with each C++ standard of its headers, newest first."""
+    table: dict[str, Any] = toml.loads((DATA / "cpp-extension.toml").read_text(encoding="utf-8"))
+    return tuple((Version(entry["torch"]), int(entry["cxx"])) for entry in table["standard"])
+
+
+def standard(torch: Version) -> int:
+    """Return the C++ standard of the headers of a torch; for one older than the table, the oldest that it has."""
+    return next((cxx for since, cxx in standards() if since <= torch), standards()[-1][1])
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:
-    """Yield the flags with which cells of a newer torch do not compile."""
-    failing = _failing(kernel)
-    if not failing:
-        return
-    for path, flags in _flags(kernel, failing):
+    """Yield the flags with which cells of a newer torch do not compile, with the rows of these cells."""
+    for path, flags, cells in _flags(kernel):
         for index, flag in enumerate(flags):
-            if _OLDER.fullmatch(flag):
-                versions = sorted({version for backend in failing for version in failing[backend]})
-                yield kernel.source.problem(
-                    "B129",
-                    f"the headers of torch need C++20 since {CXX20_SINCE}, and '{flag}' asks for less: cells of "
-                    f"torch {listed([str(version) for version in versions])} do not compile",
-                    path=(*path, index),
-                    severity="warning",
-                    help="remove the flag: each cell is compiled as the headers of its torch need it",
-                )
+            asked = _asked(flags[index - 1] if index else "", flag)
+            failing = [cell for cell in cells if asked is not None and asked < standard(_torch(cell))]
+            if failing:
+                yield _problem(kernel, (*path, index), flag, failing)
 
 
-def _failing(kernel: Kernel) -> dict[Backend, frozenset[Version]]:
-    """Return the versions of torch that need C++20, of the cells of each backend that compiles with their headers."""
+def _asked(before: str, flag: str) -> int | None:
+    """Return the C++ standard that a flag asks for, also as the value of the flag before it."""
+    text = f"{before} {flag}" if before.lstrip("-") == "std" else flag
+    match = _ASKED.search(text)
+    if match is None:
+        return None
+    return _DRAFTS.get(match[1]) or (int(match[1]) if match[1].isdigit() else None)
+
+
+def _problem(kernel: Kernel, path: KeyPath, flag: str, failing: list[Cell]) -> Problem:
+    newest = max(_torch(cell) for cell in failing)
+    since = next(since for since, _ in standards() if since <= newest)
+    versions = sorted({_torch(cell) for cell in failing})
+    return kernel.source.problem(
+        "B129",
+        f"the headers of torch need C++{standard(newest)} since {since}, and '{flag}' asks for less: cells of "
+        f"torch {', '.join(map(str, versions))} do not compile: {_rows(failing)}",
+        path=path,
+        severity="warning",
+        help="remove the flag: each cell is compiled as the headers of its torch need it",
+    )
+
+
+def _rows(cells: Iterable[Cell]) -> str:
+    names = list(dict.fromkeys(cell.variant for cell in cells))
+    if len(names) <= _MOST_ROWS:
+        return ", ".join(names)
+    return f"{', '.join(names[: _MOST_ROWS - 1])} and {len(names) - _MOST_ROWS + 1} more"
+
+
+def _torch(cell: Cell) -> Version:
+    if cell.torch is None:
+        raise AssertionError(cell)
+    return cell.torch
+
+
+def _flags(kernel: Kernel) -> Iterator[Flags]:
+    """Yield the flags of sources that torch's unstable headers are included by."""
     config = kernel.config
     if config.torch is None:
-        return {}
-    found: dict[Backend, frozenset[Version]] = {}
-    for cell in select(config, rows(), unbundled=True):
-        # What the stable ABI has of headers is C++17.
-        if cell.torch is not None and cell.torch >= CXX20_SINCE and config.stable_abi(cell.backend) is None:
-            found[cell.backend] = found.get(cell.backend, frozenset()) | {cell.torch}
-    return found
-
-
-def _flags(kernel: Kernel, failing: dict[Backend, frozenset[Version]]) -> Iterator[tuple[KeyPath, tuple[str, ...]]]:
-    config = kernel.config
-    yield from (((*path, "cxx-flags"), table.cxx_flags) for path, table in config.bindings())
+        return
+    # What the stable ABI has of headers is C++17.
+    cells = [
+        cell
+        for cell in select(config, rows(), unbundled=True)
+        if cell.torch is not None and config.stable_abi(cell.backend) is None
+    ]
+    for path, table in config.bindings():
+        yield (*path, "cxx-flags"), table.cxx_flags, cells
+        yield from (((*path, "file-flags", str(file)), flags, cells) for file, flags in table.file_flags.items())
     for name, component in config.kernel.items():
-        if component.backend in failing and "torch" in component.depends:
-            for key in _KEYS:
-                yield ("kernel", name, key.replace("_", "-")), getattr(component, key, ())
+        if "torch" in component.depends:
+            own = [cell for cell in cells if cell.backend is component.backend]
+            path = ("kernel", name)
+            yield from (((*path, key.replace("_", "-")), getattr(component, key, ()), own) for key in _KEYS)
+            yield from (((*path, "file-flags", str(file)), flags, own) for file, flags in component.file_flags.items())

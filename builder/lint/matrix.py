@@ -1,12 +1,12 @@
 """Backends that no cell of the build matrix serves."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from builder.config import Backend
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.matrix import Decision, KeyPath, decide, rows, without_rows
+from builder.matrix import Decision, KeyPath, decide, rows, sets_with_cells, without_rows
 
 _RELEASE = "release"
 
@@ -54,11 +54,12 @@ def _unreleased(kernel: Kernel, backend: Backend) -> Problem:
 
 
 def _starved(kernel: Kernel, backend: Backend, found: list[Decision]) -> Problem:
+    elsewhere = _elsewhere(kernel, [backend])
     return kernel.source.problem(
         "B110",
         f"backend '{backend}' is left without a cell\n{_reasons(found)}",
         path=_place(kernel, found) or _backend_path(kernel, backend),
-        help=f"widen what leaves the rows out, or remove \"{backend}\" from 'general.backends'",
+        help=f"{elsewhere}widen what leaves the rows out, or remove \"{backend}\" from 'general.backends'",
     )
 
 
@@ -67,8 +68,14 @@ def _nothing(kernel: Kernel, found: list[Decision]) -> Problem:
         "B111",
         f"no cell is left: nothing can be built\n{_reasons(found)}",
         path=_place(kernel, found) or ("general", "backends"),
-        help="widen what leaves the rows out",
+        help=f"{_elsewhere(kernel, dict.fromkeys(one.row.backend for one in found))}widen what leaves the rows out",
     )
+
+
+def _elsewhere(kernel: Kernel, backends: Iterable[Backend]) -> str:
+    """Return the sets besides the release that have cells of these backends, as the beginning of a remedy."""
+    found = [name for name in sets_with_cells(kernel.config, rows(), backends) if name != _RELEASE]
+    return f"build it with {' or '.join(f'`--set {name}`' for name in found)}, " if found else ""
 
 
 def _reasons(found: list[Decision]) -> str:

@@ -1,12 +1,14 @@
 """The build matrix: which cells a config gets, and why."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from builder.config import Backend, Config, Framework, Version
 from builder.config.components import Component
+from builder.config.extensions import ExtensionName
+from builder.config.libraries import LibraryName
 from builder.errors import BuilderError
-from builder.matrix.conditions import Place, unmet
+from builder.matrix.conditions import Place, Unmet, may_hold, unmet, unmet_of_extension
 from builder.matrix.rules import SETS, BackendRequest, Exclusion, KeyPath, Row, is_noarch, left_out, minor, rows
 from builder.matrix.variant import Variant
 from builder.wording import nearest
@@ -21,10 +23,14 @@ __all__ = [
     "absent",
     "absent_components",
     "decide",
+    "extensions_of",
     "is_noarch",
+    "linked_libraries",
     "require_backends",
     "rows",
     "select",
+    "sets_with_cells",
+    "without_absent_extensions",
     "without_rows",
 ]
 
@@ -126,6 +132,13 @@ def decide(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> 
     return tuple(decisions)
 
 
+def sets_with_cells(config: Config, among: Iterable[Row], backends: Iterable[Backend] = ()) -> tuple[str, ...]:
+    """Return the sets of rows in which a config has cells, of some backends only where these are named."""
+    wanted = frozenset(backends)
+    candidates = [row for row in among if not wanted or row.backend in wanted]
+    return tuple(name for name in SETS if select(config, (row for row in candidates if row.set == name)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsentComponent:
     """A component that a cell leaves out, and why."""
@@ -141,13 +154,61 @@ def absent(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> tuple[Abse
     """Return the components that `cell` leaves out; `only` are the GPUs of a quick build."""
     if cell.noarch:
         return ()
+    without = _absent_extensions(config, cell, only)
+    found = []
+    for name, part in config.components(cell.backend).items():
+        why = without.get(part.extension)
+        one = _absent(name, part, cell, only) if why is None else _with_its(name, part.extension, why)
+        found += [] if one is None else [one]
+    return tuple(found)
+
+
+def extensions_of(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> tuple[ExtensionName, ...]:
+    """Return the names of the extensions that `cell` has; `only` are the GPUs of a quick build."""
+    without = _absent_extensions(config, cell, only)
+    return tuple(name for name in config.extensions(cell.backend) if name not in without)
+
+
+def without_absent_extensions(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> Config:
+    """Return the config of a kernel that has only the extensions of `cell`; `only` are the GPUs of a quick build."""
+    without = _absent_extensions(config, cell, only)
+    return replace(
+        config,
+        extension={name: table for name, table in config.extension.items() if name not in without},
+        kernel={name: part for name, part in config.kernel.items() if part.extension not in without},
+    )
+
+
+def linked_libraries(config: Config, cell: Cell) -> tuple[LibraryName, ...]:
+    """Return the libraries that a build of `cell` needs; quick builds have what the full one has."""
+    place = _place(cell)
+    extensions = {name: table for name, table in config.extension.items() if may_hold(table.when, place)}
+    members = {name: part for name, part in config.kernel.items() if part.extension in (None, *extensions)}
+    left_out = [name for name, part in members.items() if not may_hold(part.when, place)]
+    return replace(config, extension=extensions, kernel=members).libraries(cell.backend, without=left_out)
+
+
+def _absent_extensions(config: Config, cell: Cell, only: tuple[str, ...]) -> Mapping[str | None, Unmet]:
+    """Return the extensions of the cell's backend that it leaves out, and why."""
+    # A config of one library alone has its components, and no table of it.
+    names = (name for name in config.extension if name in config.extensions(cell.backend))
+    reasons = {name: unmet_of_extension(config, name, cell.backend, _place(cell), only) for name in names}
+    return {name: why for name, why in reasons.items() if why is not None}
+
+
+def _place(cell: Cell) -> Place:
     toolkit = None if cell.toolkit is None else minor(cell.toolkit)
-    place = Place(toolkit=toolkit, torch=cell.torch, system=cell.system)
-    parts = config.components(cell.backend).items()
-    return tuple(one for name, part in parts if (one := _absent(name, part, cell, place, only)) is not None)
+    return Place(toolkit=toolkit, torch=cell.torch, system=cell.system)
 
 
-def _absent(name: str, part: Component, cell: Cell, place: Place, only: tuple[str, ...]) -> AbsentComponent | None:
+def _with_its(name: str, extension: str | None, why: Unmet) -> AbsentComponent:
+    """Return a component that is left out with its extension."""
+    message = f"component '{name}' is left out with the extension '{extension}': {why.message}"
+    return AbsentComponent(name=name, rule="when", message=message, key=("extension", str(extension), "when", why.key))
+
+
+def _absent(name: str, part: Component, cell: Cell, only: tuple[str, ...]) -> AbsentComponent | None:
+    place = _place(cell)
     minver: Version | None = getattr(part, "cuda_minver", None)
     if minver is not None and place.toolkit is not None and place.toolkit < minver:
         message = f"component '{name}' is left out: CUDA {cell.toolkit} is below its cuda-minver"
@@ -203,7 +264,7 @@ def _keep(request: BackendRequest, row: Row, *, newest: Row, taken: dict[tuple[s
 def _merged(request: BackendRequest, row: Row, newest: Row) -> Decision:
     variant = _cell(request, newest).variant
     if request.noarch:
-        message = f"one noarch wheel serves every row: built as {variant}, tested with torch {newest.torch}"
+        message = f"one noarch wheel serves every row: built as {variant}"
         key, remedy = ("general", "backends"), f"a component of {row.backend} gives a wheel for every row"
     else:
         message = f"one stable ABI wheel serves every torch: built with torch {newest.torch} as {variant}"

@@ -1,7 +1,7 @@
 """Which GPU architectures are compiled, of those that a kernel asks for."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -83,6 +83,11 @@ def _renamed(name: str, generation: Generation) -> str:
     return generation.renamed.get(plain, plain) + name[len(plain) :]
 
 
+def toolkits_with(capability: str, among: Iterable[Version]) -> tuple[Version, ...]:
+    """Return the CUDA toolkits that compile for a capability, or for the GPU that it names, oldest first."""
+    return tuple(toolkit for toolkit in sorted(set(among)) if cuda((capability,), toolkit).compiled)
+
+
 def rocm(requested: tuple[str, ...] | None, only: tuple[str, ...] = ()) -> Architectures:
     """Return the ROCm architectures that are compiled, of those requested; None requests all of them.
 
@@ -124,13 +129,13 @@ def runs(name: str, gpu: str) -> bool:
 
     Code for one with `a` runs on its own alone, other machine code on later ones of its major version, which is the
     family that code with `f` is for, and PTX on every later one. Thor is 11.0, and no relative of 10.0, under both of
-    its numbers.
+    its numbers. Machine code for a GPU of Jetson runs on that one, which runs no other.
     """
     own, number = _number(_current(_plain(name))), _number(_current(gpu))
-    suffix = name.removesuffix(_PTX)[-1]
-    if suffix == "a":
+    suffix, ptx = name.removesuffix(_PTX)[-1], name.endswith(_PTX)
+    if suffix == "a" or (not ptx and {_plain(name), gpu} & set(facts()["cuda"]["alone"])):
         return own == number
-    return own <= number and (own[0] == number[0] or (suffix != "f" and name.endswith(_PTX)))
+    return own <= number and (own[0] == number[0] or (suffix != "f" and ptx))
 
 
 def _current(capability: str) -> str:
@@ -148,14 +153,15 @@ def intersect(requested: tuple[str, ...], supported: tuple[str, ...], targets: t
 
     A capability runs on later ones of its major version, and with PTX on every later one. One with a suffix runs on its
     own alone, so it is kept as it is, in place of the plain one. A GPU that is asked for is supported when the toolkit
-    compiles for it, which its `targets` say.
+    compiles for it, which its `targets` say. What is not among them is compiled for no other GPU either: CUDA 13
+    refuses 7.0, although 7.5 would run it.
     """
     ptx = {text.removesuffix(_PTX) for text in requested if text.endswith(_PTX)}
     asked = dict.fromkeys(text.removesuffix(_PTX) for text in requested)
     gpus = dict.fromkeys(text.removesuffix(_PTX) for text in supported)
     gpus |= dict.fromkeys(_plain(name) for name in asked if name in targets)
     special = [name for name in asked if name[-1] in "af" and name in targets]
-    plain = [name for name in asked if name[-1] not in "af"]
+    plain = [name for name in asked if name in targets and name[-1] not in "af"]
     served = {name[:-1] for name in special}
     best = (_best(gpu, plain, ptx) for gpu in gpus if gpu not in served)
     compiled = {*special, *(name for name in best if name is not None)}

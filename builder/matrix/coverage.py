@@ -6,10 +6,13 @@ from functools import partial
 
 from builder.config import Backend, Config
 from builder.config.components import Component, CudaComponent, RocmComponent
+from builder.config.gpus import Gpu, GpuName
 from builder.errors import BuilderError, NotHereError
-from builder.matrix import Cell, absent, absent_components, architectures
+from builder.matrix import Cell, absent, absent_components, architectures, extensions_of
 from builder.matrix.architectures import Architectures
+from builder.matrix.conditions import compiled_with_ptx
 from builder.matrix.rules import KeyPath, minor
+from builder.wording import listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,29 @@ def _of_component(name: str, part: Component, toolkit: str, only: tuple[str, ...
     )
 
 
+def unserved(config: Config, cell: Cell) -> Iterator[tuple[GpuName, str]]:
+    """Yield each required GPU that would lack code in a full build of a cell, and why."""
+    names = () if cell.noarch or cell.toolkit is None else config.required_gpus(cell.backend)
+    left_out = absent_components(config, cell) if names else ()
+    parts = {name: part for name, part in config.components(cell.backend).items() if name not in left_out}
+    for name in names:
+        served = {
+            key: _serves(compiled_with_ptx(part, minor(str(cell.toolkit))), name.gpu) for key, part in parts.items()
+        }
+        lacking = [key for key, serves in served.items() if serves is False]
+        if lacking or True not in served.values():
+            where = listed(lacking or parts)
+            toolkit = f"{cell.backend.facts.title} {cell.toolkit}"
+            yield name, f"{name} is required, and gets no code of {where} with {toolkit}"
+
+
+def _serves(archs: tuple[str, ...], gpu: Gpu) -> bool | None:
+    """Whether code for these runs on a GPU; None for special code for others alone, which it has no use for."""
+    if any(name == gpu.arch or (gpu.backend is Backend.CUDA and architectures.runs(name, gpu.arch)) for name in archs):
+        return True
+    return None if archs and all(name.removesuffix("+PTX")[-1] in "af" and "." in name for name in archs) else False
+
+
 def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:
     """Refuse a cell with a component that would have no device code, before anything is fetched for it.
 
@@ -100,6 +126,7 @@ def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:
     _require_components(config, cell, only)
     empty = [covered for covered in of(config, cell, only) if not covered.selection.compiled]
     if not empty:
+        _require_gpus(config, cell, only)
         return
     if only:
         _require_toolkit(cell, only, empty[0].toolkit)
@@ -118,10 +145,20 @@ def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:
     )
 
 
+def _require_gpus(config: Config, cell: Cell, only: tuple[str, ...]) -> None:
+    found = () if only else tuple(unserved(config, cell))
+    if found:
+        archs = dict.fromkeys(f"'{name.gpu.arch}'" for name, _ in found)
+        raise BuilderError(
+            f"{cell.variant}: " + "; ".join(why for _, why in found),
+            help=f"add {', '.join(archs)}, or PTX of an earlier GPU, or take it out of require.gpus",
+        )
+
+
 def _require_components(config: Config, cell: Cell, only: tuple[str, ...]) -> None:
     if cell.noarch:
         return
-    for name in (None, *config.extensions(cell.backend)):
+    for name in (None, *extensions_of(config, cell, only)):
         _require_library(config.of_library(name), cell, only)
 
 

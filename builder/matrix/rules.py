@@ -7,7 +7,7 @@ from typing import Any
 
 from builder import resources, toml
 from builder.config import Backend, Config, Framework, Version
-from builder.matrix.conditions import Place, unmet
+from builder.matrix.conditions import Place, unmet, unmet_of_extension
 from builder.matrix.variant import dotted
 
 SETS = ("release", "preview", "legacy")
@@ -238,22 +238,23 @@ def _when(request: BackendRequest, row: Row) -> Exclusion | None:
     if request.noarch:
         return None
     config = request.config
-    libraries = (None, *config.extensions(row.backend))
-    found = (_empty(config.of_library(name), name, row) for name in libraries)
+    toolkit = None if row.toolkit is None else minor(row.toolkit)
+    place = Place(toolkit=toolkit, torch=row.torch, system=row.system)
+    extensions = config.extensions(row.backend)
+    present = (name for name in extensions if unmet_of_extension(config, name, row.backend, place) is None)
+    found = (_empty(config.of_library(name), name, row, place) for name in (None, *present))
     return next(filter(None, found), None)
 
 
-def _empty(config: Config, extension: str | None, row: Row) -> Exclusion | None:
+def _empty(config: Config, extension: str | None, row: Row, place: Place) -> Exclusion | None:
     """Judge the row by the components of a library."""
-    toolkit = None if row.toolkit is None else minor(row.toolkit)
-    place = Place(toolkit=toolkit, torch=row.torch, system=row.system)
     reasons = {}
     for name, part in config.components(row.backend).items():
         minver: Version | None = getattr(part, "cuda_minver", None)
         why = unmet(part, place)
         if why is not None:
             reasons[name] = why
-        elif minver is None or toolkit is None or minver <= toolkit:
+        elif minver is None or place.toolkit is None or minver <= place.toolkit:
             return None
     if not reasons:
         return None

@@ -5,9 +5,22 @@ from dataclasses import dataclass, replace
 
 from builder.config import Backend
 from builder.config.text import dotted
+from builder.config.values import Version
 from builder.errors import NothingToDoError
 from builder.kernel import CONFIG, Kernel
-from builder.matrix import SETS, Cell, Decision, KeyPath, Row, decide, is_noarch, require_backends, rows, without_rows
+from builder.matrix import (
+    SETS,
+    Cell,
+    Decision,
+    KeyPath,
+    Row,
+    decide,
+    is_noarch,
+    require_backends,
+    rows,
+    sets_with_cells,
+    without_rows,
+)
 from builder.wording import listed, nearest
 
 _MOST_SHOWN = 12
@@ -22,6 +35,8 @@ class Scope:
     systems: tuple[str, ...] = ()
     backends: tuple[Backend, ...] = ()
     unbundled: bool = False
+    torches: tuple[Version, ...] = ()
+    """Cells built with these; a row of another torch still has a say in which torch builds a stable ABI."""
 
     def candidates(self, among: Iterable[Row]) -> tuple[Row, ...]:
         """Return the rows in scope."""
@@ -32,6 +47,10 @@ class Scope:
             and (not self.systems or row.system in self.systems)
             and (not self.backends or row.backend in self.backends)
         )
+
+    def shows(self, row: Row) -> bool:
+        """Return whether what becomes of a candidate is asked for."""
+        return not self.torches or row.torch in self.torches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +115,9 @@ def ask(kernel: Kernel, scope: Scope, among: Iterable[Row] | None = None) -> Sel
     require_backends(kernel.config, scope.backends)
     candidates = scope.candidates(rows() if among is None else among)
     decisions = decide(kernel.config, candidates, unbundled=scope.unbundled)
-    return Selection(kernel=kernel, scope=scope, decisions=decisions)
+    return Selection(
+        kernel=kernel, scope=scope, decisions=tuple(decision for decision in decisions if scope.shows(decision.row))
+    )
 
 
 def require_cells(selection: Selection) -> None:
@@ -181,8 +202,16 @@ def _rowless(backend: Backend) -> str:
 def _remedy(selection: Selection, wanted: Sequence[Decision]) -> str:
     """Return what to do about rows that give no cell, and about backends without rows."""
     remedies = [how for backend in selection.rowless if (how := selection.made_without_rows(backend)) is not None]
-    if any(decision.rule == "bundle" for decision in wanted):
-        remedies.append("its cells are not part of a release: pass --all")
-    elif wanted:
+    unbundled = any(decision.rule == "bundle" for decision in wanted)
+    remedies += ["its cells are not part of a release: pass --all"] if unbundled else _other_sets(selection)
+    if wanted and not unbundled:
         remedies.append("widen what leaves the rows out; `builder matrix --explain` says what would change each")
     return "; ".join(remedies) or "`builder matrix --set all --all` shows what the whole matrix has"
+
+
+def _other_sets(selection: Selection) -> list[str]:
+    """Return how to build the cells that sets out of scope have."""
+    scope = selection.scope
+    candidates = (row for row in replace(scope, sets=SETS).candidates(rows()) if scope.shows(row))
+    found = sets_with_cells(selection.kernel.config, candidates)
+    return [f"`--set {name}` has cells of it" for name in found if name not in scope.sets]

@@ -17,6 +17,13 @@ class Built:
     """The platform tags of wheels that run there."""
     uv: str
     """What uv calls it."""
+    triple: str | None = None
+    """What GNU compilers for it are named by; None where nothing is compiled for it on another system."""
+
+    def runs(self, file: str) -> bool:
+        """Whether the wheel of a file name can be installed there."""
+        tags = file.removesuffix(".whl").rpartition("-")[2].split(".")
+        return any(self.platforms.fullmatch(tag) for tag in tags)
 
 
 @cache
@@ -24,5 +31,6 @@ def built() -> Mapping[str, Built]:
     """Return every system that cells are built for, by its name."""
     tables = toml.loads((DATA / "systems.toml").read_text(encoding="utf-8"))
     return {
-        name: Built(platforms=re.compile(f"any|{given['platforms']}"), uv=given["uv"]) for name, given in tables.items()
+        name: Built(platforms=re.compile(f"any|{given['platforms']}"), uv=given["uv"], triple=given.get("triple"))
+        for name, given in tables.items()
     }

@@ -155,7 +155,7 @@ let
       need = pins.need cell;
       tag = head (environment.pythons set pins need);
       headerWheels = if kernel == null then [ ] else headers.wheelsOf kernel cell.backend;
-      linked = if kernel == null then [ ] else libraries.partsOf kernel cell.backend;
+      linked = if kernel == null then [ ] else libraries.partsOf kernel cell;
       base = pins.environment need tag;
       wheels = sort (left: right: left.name < right.name) (
         base ++ headerWheels ++ pins.additional need tag linked base

@@ -9,10 +9,11 @@ let
   util = import ./util.nix;
   glob = import ./glob.nix { inherit util; };
   config = import ./config.nix { };
-  matrix = import ./matrix.nix { inherit util config; };
+  architectures = import ./architectures.nix { inherit util; };
+  matrix = import ./matrix.nix { inherit util config architectures; };
   pins = import ./pins.nix { inherit util; };
   headers = import ./headers.nix { inherit util; };
-  libraries = import ./libraries.nix { inherit util config; };
+  libraries = import ./libraries.nix { inherit util config matrix; };
   foreign = import ./foreign.nix { inherit util config; };
   sources = import ./sources.nix { inherit util config glob; };
   loadTestPackages = import ./load-test-packages.nix { inherit util sources; };
@@ -62,6 +63,7 @@ in
   inherit
     util
     config
+    architectures
     matrix
     pins
     headers

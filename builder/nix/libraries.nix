@@ -2,7 +2,11 @@
   Libraries of the CUDA toolkit that a kernel is linked to, and the parts of the pin file that bring them. The rules are
   those of `builder/config/libraries.py`.
 */
-{ util, config }:
+{
+  util,
+  config,
+  matrix,
+}:
 let
   inherit (builtins)
     attrValues
@@ -23,22 +27,26 @@ let
 in
 {
   /**
-    The parts of the pin file that a kernel's libraries for a backend are in.
+    The parts of the pin file that the libraries of a cell are in, without those of tables that it has for no GPU.
 
     # Type
-    partsOf :: Config -> String -> [ String ]
+    partsOf :: Config -> Cell -> [ String ]
   */
   partsOf =
-    kernel: backend:
+    kernel: cell:
     let
-      components = filter (part: part.backend == backend) (attrValues (kernel.kernel or { }));
+      isPresent = table: matrix.mayHold cell (table.when or { });
+      isMember = part: !(part ? extension) || isPresent (kernel.extension.${part.extension} or { });
+      ofBackend = filter (part: part.backend == cell.backend) (attrValues (kernel.kernel or { }));
+      components = filter isMember ofBackend;
       tables = [
         (kernel.torch or { })
         (kernel.tvm-ffi or { })
+        (kernel.ctypes or { })
       ]
       ++ config.extensionsOf kernel components
-      ++ components;
-      names = filter (isFor backend) (concatMap (table: table.libraries or [ ]) tables);
+      ++ filter isPresent components;
+      names = filter (isFor cell.backend) (concatMap (table: table.libraries or [ ]) tables);
     in
     util.unique (map (name: facts.${name}.part) (filter (name: facts.${name} ? part) names));
 }

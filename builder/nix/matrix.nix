@@ -1,11 +1,16 @@
 /**
   The build matrix: which cells a kernel gets. The rules are those of `builder/matrix/`, by the same cases.
 */
-{ util, config }:
+{
+  util,
+  config,
+  architectures,
+}:
 let
   inherit (builtins)
     all
     any
+    attrNames
     attrValues
     concatMap
     elem
@@ -18,6 +23,7 @@ let
     map
     match
     readFile
+    removeAttrs
     split
     ;
   inherit (util) digits minor older;
@@ -93,25 +99,29 @@ let
       .${elemAt found 0}
     ) (filter isString (split "," text));
 
-  # Whether the `when` of a component can hold in a row; what it says of GPU architectures is left to the build.
+  # Whether a `when` holds in a row: that of a component, or of an extension with some components.
   holds =
-    row: part:
+    row: when: parts:
     let
-      when = part.when or { };
-      systems = if isString when.system then [ when.system ] else when.system;
+      listed = value: if isString value then [ value ] else value;
     in
     (!(when ? cuda) || row.toolkit != null && inRange when.cuda (minor row.toolkit))
     && (!(when ? torch) || inRange when.torch row.torch)
-    && (!(when ? system) || elem row.system systems);
+    && (!(when ? system) || elem row.system (listed when.system))
+    && (!(when ? arch) || architectures.anyCompiled parts row.toolkit (listed when.arch));
 
   # Whether conditions leave no component of a library in a row; `cuda-minver` alone never does so.
   isEmpty =
-    row: parts:
+    extensions: row: parts:
     let
       tooOld = part: part ? cuda-minver && row.toolkit != null && older (minor row.toolkit) part.cuda-minver;
-      isLeftOut = own: any (part: !(holds row part)) own && all (part: tooOld part || !(holds row part)) own;
+      isMet = part: holds row (part.when or { }) [ part ];
+      isLeftOut = own: any (part: !(isMet part)) own && all (part: tooOld part || !(isMet part)) own;
+      libraries = groupBy (part: part.extension or "") parts;
+      # A library that the cell leaves out as a whole is not missed.
+      isPresent = name: holds row (extensions.${name}.when or { }) libraries.${name};
     in
-    any isLeftOut (attrValues (groupBy (part: part.extension or "") parts));
+    any (name: isPresent name && isLeftOut libraries.${name}) (attrNames libraries);
 
   /**
     Whether a row can give the kernel a cell at all.
@@ -133,7 +143,7 @@ let
     && (!(matrix ? systems) || elem row.system matrix.systems)
     && (!(own ? systems) || elem row.system own.systems)
     && (!(own ? toolkits) || row.toolkit == null || elem (minor row.toolkit) (map minor own.toolkits))
-    && (wanted.noarch || !(isEmpty row wanted.parts))
+    && (wanted.noarch || !(isEmpty (kernel.extension or { }) row wanted.parts))
     && (unbundled || row.bundle);
 
   /**
@@ -192,6 +202,14 @@ let
 in
 {
   inherit rows;
+
+  /**
+    Whether a `when` holds in a cell for some choice of GPUs.
+
+    # Type
+    mayHold :: Cell -> When -> Bool
+  */
+  mayHold = cell: when: holds cell (removeAttrs when [ "arch" ]) [ ];
 
   /**
     The names of the sets, the released one first.

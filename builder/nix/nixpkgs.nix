@@ -30,20 +30,67 @@ let
       [
         {
           name = "cuda-${version}";
+          # The compiler that this nvcc takes beside itself: that of nixpkgs is newer than CUDA 12 accepts.
           value = {
             CUDA_HOME = "${pkgs.${name}.cudatoolkit}";
-          };
+          } // (if pkgs.${name} ? backendStdenv then compilers pkgs.${name}.backendStdenv.cc else { });
         }
       ]
     else
       [ ];
+  compilers = cc: {
+    CC = "${cc}/bin/gcc";
+    CXX = "${cc}/bin/g++";
+  };
+
+  # One prefix, as ROCm's own packages have it: nixpkgs has hipcc, clang and the device libraries in one each.
+  rocmRoot =
+    packages:
+    pkgs.symlinkJoin {
+      name = "rocm-${packages.clr.version}";
+      paths = map (name: packages.${name}) (filter (name: packages ? ${name}) rocmParts);
+      postBuild = ''
+        mkdir -p "$out/lib"
+        [ -e "$out/lib/llvm" ] || ln -s ${packages.llvm.clang} "$out/lib/llvm"
+      '';
+    };
+  rocmParts = [
+    "clr"
+    "hipcc"
+    "hip-common"
+    "rocm-core"
+    "rocm-cmake"
+    "rocm-comgr"
+    "rocm-device-libs"
+    "rocm-runtime"
+    "rocminfo"
+    "hipblas"
+    "hipblas-common"
+    "hipblaslt"
+    "hipcub"
+    "hipfft"
+    "hiprand"
+    "hipsolver"
+    "hipsparse"
+    "rocprim"
+    "rocrand"
+    "rocthrust"
+  ];
   rocm =
-    if linux && pkgs ? rocmPackages && pkgs.rocmPackages ? clr then
+    if
+      linux
+      && pkgs ? rocmPackages
+      && builtins.all (name: pkgs.rocmPackages ? ${name}) [
+        "clr"
+        "llvm"
+        "rocm-device-libs"
+      ]
+    then
       [
         {
           name = "rocm-${builtins.concatStringsSep "." (builtins.match "([0-9]+)\\.([0-9]+).*" pkgs.rocmPackages.clr.version)}";
           value = {
-            ROCM_PATH = "${pkgs.rocmPackages.clr}";
+            ROCM_PATH = "${rocmRoot pkgs.rocmPackages}";
           };
         }
       ]

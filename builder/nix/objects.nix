@@ -91,15 +91,30 @@ let
     else
       toJSON value;
 
-  # The config without the version of the kernel, which no object has.
+  # The config without the version of the kernel and what a wheel has besides its library, which no object has.
   configText =
     root:
     let
       table = fromTOML (readFile (root + "/build.toml"));
       general = table.general // (if table.general ? version then { version = 1; } else { });
-      same = table // {
-        inherit general;
-      };
+      same =
+        table
+        // {
+          inherit general;
+        }
+        // (
+          if table ? wheel then
+            {
+              wheel = removeAttrs table.wheel [
+                "data"
+                "readme"
+                "requires"
+                "version"
+              ];
+            }
+          else
+            { }
+        );
     in
     concatStringsSep "" (map (name: "${toJSON name} = ${toTOML same.${name}}\n") (attrNames same));
 in

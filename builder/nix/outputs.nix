@@ -34,6 +34,126 @@ let
     script
     ;
 
+  /**
+    The outputs that workflows of public kernel repositories evaluate, where a package is no set, as a flake wants it.
+
+    # Type
+    workflow :: { found, self, path } -> { packages, legacyPackages }
+  */
+  workflow =
+    {
+      self,
+      path,
+      found,
+    }:
+    let
+      inherit (found) set kernel;
+      inherit (kernel.general) name;
+      # They become words of a shell.
+      plain =
+        key: value:
+        if value == null || builtins.match "[A-Za-z0-9][A-Za-z0-9._/-]*" value != null then
+          value
+        else
+          throw "general.hub.${key} of ${name} is no name of the hub: run 'builder check'";
+      repository = plain "repo-id" (kernel.general.hub.repo-id or null);
+      branch = plain "branch" (kernel.general.hub.branch or null);
+      given =
+        (if self ? rev then { commit = self.rev; } else { })
+        // (if repository == null then { } else { inherit repository; })
+        // (
+          if builtins.pathExists (path + "/CARD.md") then
+            {
+              card = builtins.path {
+                path = path + "/CARD.md";
+                name = "CARD.md";
+              };
+            }
+          else
+            { }
+        );
+      layout = kind: programs.bundle set "${name}-${kind}" given;
+      firsts = mapAttrs (_: builtins.head) found.byBackend;
+      bundle = layout "bundle" found.released;
+      ciTest =
+        drv:
+        programs.program set "ci-test"
+          {
+            wheels = "${drv}";
+            tests = builtins.path {
+              path = path + "/tests";
+              name = "tests";
+            };
+          }
+          ''
+            # The torch and the pytest of this machine: no wheel of CUDA's libraries is in the build.
+            site=$(mktemp -d)
+            trap 'rm -rf "$site"' EXIT
+            ''${PYTHON:-python3} -c 'import sys, zipfile; [zipfile.ZipFile(w).extractall(sys.argv[1]) for w in sys.argv[2:]]' "$site" @wheels@/*.whl
+            cd @tests@
+            PYTHONPATH="$site''${PYTHONPATH:+:$PYTHONPATH}" ''${PYTHON:-python3} -m pytest -p no:cacheprovider -m kernels_ci . "$@"
+          '';
+      hasTests = builtins.pathExists (path + "/tests");
+      ciTests =
+        if hasTests then
+          listToAttrs (
+            map (drv: {
+              name = drv.variant;
+              value = ciTest drv;
+            }) found.released
+          )
+        else
+          { };
+      preferred = [
+        "cuda"
+        "rocm"
+        "xpu"
+        "metal"
+        "cpu"
+      ];
+      best = util.findFirst (backend: firsts ? ${backend}) null preferred;
+    in
+    {
+      packages = {
+        inherit bundle;
+        ci = layout "ci" (builtins.attrValues firsts);
+        build-and-copy = programs.program set "build-and-copy" { inherit bundle; } ''
+          mkdir -p build
+          for variant in @bundle@/*; do
+            rm -rf "build/''${variant##*/}"
+            cp -r "$variant" build/
+          done
+          chmod -R u+w build
+        '';
+      }
+      // (
+        if repository == null then
+          { }
+        else
+          {
+            build-and-upload =
+              programs.program set "build-and-upload"
+                {
+                  inherit bundle;
+                  program = "${programs.command set}/bin/builder";
+                }
+                ''
+                  exec @program@ publish @bundle@ hub:${repository}${
+                    if branch == null then "" else " --branch ${branch}"
+                  } "$@"
+                '';
+          }
+      )
+      // (if hasTests && best != null then { ci-test = ciTest firsts.${best}; } else { });
+      legacyPackages = {
+        backendBundle = mapAttrs (backend: layout "${backend}-bundle") found.byBackend;
+        backendCi = mapAttrs (backend: drv: layout "${backend}-ci" [ drv ]) firsts;
+        inherit ciTests;
+        variants = map (drv: drv.variant) found.released;
+        archVariants = map (drv: drv.variant) found.released;
+      };
+    };
+
   systems = attrNames (fromTOML (readFile ../data/systems.toml));
 
   /**
@@ -87,10 +207,21 @@ let
           ;
       };
       reason = cells.skipped set;
+      possible = util.filterAttrs (_: cell: reason cell == null) release;
+      # The newest torch first, and of one torch the oldest toolkit, which most machines have a driver for.
+      before =
+        left: right:
+        if left.torch != right.torch then
+          util.older right.torch left.torch
+        else
+          left.toolkit != null && right.toolkit != null && util.older left.toolkit right.toolkit;
     in
     {
       cells = mapAttrs (_: build) every;
-      released = map build (builtins.attrValues (util.filterAttrs (_: cell: reason cell == null) release));
+      released = map build (builtins.attrValues possible);
+      byBackend = mapAttrs (_: map build) (
+        mapAttrs (_: builtins.sort before) (builtins.groupBy (cell: cell.backend) (builtins.attrValues possible))
+      );
       skipped = util.filterAttrs (_: why: why != null) (mapAttrs (_: reason) release);
       inherit kernel;
       specs = every;
@@ -156,16 +287,23 @@ let
       each = make: mapAttrs (_: make) made;
     in
     {
-      packages = each (found: rec {
-        kernels = folder found.set "${found.kernel.general.name}-wheels" found.released;
-        default = kernels;
-        bundle = kernels;
-        redistributable = kernels;
-      });
-      legacyPackages = each (_: {
-        cells = each (found: found.cells);
-        skipped = each (found: found.skipped);
-      });
+      packages = each (
+        found:
+        rec {
+          kernels = folder found.set "${found.kernel.general.name}-wheels" found.released;
+          default = kernels;
+          redistributable = kernels;
+        }
+        // (workflow { inherit self path found; }).packages
+      );
+      legacyPackages = each (
+        found:
+        {
+          cells = each (each': each'.cells);
+          skipped = each (each': each'.skipped);
+        }
+        // (workflow { inherit self path found; }).legacyPackages
+      );
       checks = each (found: {
         kernels = folder found.set "${found.kernel.general.name}-wheels" found.released;
       });
@@ -200,10 +338,18 @@ let
       version = row: if builtins.isAttrs row then row.torchVersion else row;
       wanted = map (row: util.minor (version row)) asked;
     in
-    kernelFlake input {
+    withLayout (kernelFlake input {
       inherit self path;
       test = doGetKernelCheck;
       rows = row: torchVersions == null || builtins.elem row.torch wanted;
+    });
+
+  # Public flakes build the layout where nothing is named.
+  withLayout =
+    outputs:
+    outputs
+    // {
+      packages = mapAttrs (_: found: found // { default = found.bundle; }) outputs.packages;
     };
 in
 {
@@ -278,6 +424,9 @@ in
           pins
           sources
           ;
+      };
+      overlays.default = final: prev: {
+        kernel-wheel-builder = command (cells.prepare (nixpkgs { pkgs = final; }));
       };
       templates.default = {
         path = ./template;

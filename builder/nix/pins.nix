@@ -7,6 +7,7 @@ let
     all
     attrNames
     attrValues
+    compareVersions
     concatMap
     elem
     elemAt
@@ -94,6 +95,51 @@ let
     in
     if all (files: files != null) found then unique (concatMap (files: files) found) else null;
 
+  pinned =
+    need: python:
+    findFirst (found: found != null) null (
+      map (ofRecipe (need // { inherit python; })) (table.environment.${need.recipe} or [ ])
+    );
+
+  newestFirst = sort (left: right: compareVersions left right > 0) (
+    unique (map (part: part.version) (filter (part: part ? version) table.part))
+  );
+
+  # What loads a wheel without code, as `Pins.of_plain_torch` has it.
+  ofPlainTorch =
+    need:
+    let
+      plain = map (
+        version:
+        need
+        // {
+          inherit version;
+          compute = "cpu";
+        }
+      ) ([ need.version ] ++ newestFirst);
+      any = candidate: filter (python: pinned candidate python != null) table.pythons != [ ];
+    in
+    findFirst any need plain;
+
+  ofCell =
+    cell:
+    let
+      stable = if cell.stable-abi != null then "-stable" else "";
+      cuda = if cell.backend == "cuda" && cell.framework != "torch-noarch" then "-cuda" else "";
+    in
+    {
+      recipe = "${cell.framework}${stable}${cuda}";
+      version =
+        if cell.framework == "ctypes" then
+          ""
+        else if cell.tvm-ffi != null then
+          cell.tvm-ffi
+        else
+          cell.torch;
+      inherit (cell) compute system;
+    }
+    // (if cell ? python then { only = cell.python; } else { });
+
   # The wheels of one part; none where it is not pinned.
   ofPart =
     need: name:
@@ -114,22 +160,7 @@ in
   */
   need =
     cell:
-    let
-      stable = if cell.stable-abi != null then "-stable" else "";
-      cuda = if cell.backend == "cuda" && cell.framework != "torch-noarch" then "-cuda" else "";
-    in
-    {
-      recipe = "${cell.framework}${stable}${cuda}";
-      version =
-        if cell.framework == "ctypes" then
-          ""
-        else if cell.tvm-ffi != null then
-          cell.tvm-ffi
-        else
-          cell.torch;
-      inherit (cell) compute system;
-    }
-    // (if cell ? python then { only = cell.python; } else { });
+    if cell.framework == "torch-noarch" then ofPlainTorch (ofCell cell) else ofCell cell;
 
   /**
     The wheels of parts that an environment lacks, as far as they are pinned, sorted by name.
@@ -160,9 +191,7 @@ in
   environment =
     need: python:
     let
-      files = findFirst (found: found != null) null (
-        map (ofRecipe (need // { inherit python; })) (table.environment.${need.recipe} or [ ])
-      );
+      files = pinned need python;
     in
     if files == null then null else sort (left: right: left.name < right.name) (map (file: wheels.${file}) files);
 }

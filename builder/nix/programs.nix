@@ -35,33 +35,6 @@ let
     // {
       meta = { };
     };
-in
-{
-  inherit script;
-
-  /**
-    Wheels and records of cells in one folder; copies, so that it stands alone.
-  */
-  folder =
-    set: name: built:
-    script set name { wheels = map (drv: "${drv}") built; } ''
-      mkdir -p "$out/records"
-      for cell in $wheels; do
-        for wheel in "$cell"/*.whl; do
-          cp "$wheel" "$out/"
-          cp "$cell/record.json" "$out/records/$(basename "$wheel" .whl).json"
-        done
-      done
-    '';
-
-  /**
-    An application of `nix run`.
-  */
-  app = program: {
-    type = "app";
-    inherit program;
-    meta.description = "Build, audit and publish the wheels of GPU kernels";
-  };
 
   /**
     The command `builder`.
@@ -87,6 +60,85 @@ in
         } > "$out/bin/builder"
         chmod +x "$out/bin/builder"
       '';
+in
+{
+  inherit script command;
+
+  /**
+    Wheels and records of cells in one folder; copies, so that it stands alone.
+  */
+  folder =
+    set: name: built:
+    script set name { wheels = map (drv: "${drv}") built; } ''
+      mkdir -p "$out/records"
+      for cell in $wheels; do
+        for wheel in "$cell"/*.whl; do
+          cp "$wheel" "$out/"
+          cp "$cell/record.json" "$out/records/$(basename "$wheel" .whl).json"
+        done
+      done
+    '';
+
+  /**
+    The wheels of cells as the hub has them: a folder for each variant, and the card.
+  */
+  bundle =
+    set: name: given: built:
+    script set name
+      (
+        {
+          cells = map (drv: "${drv}") built;
+          program = "${command set}/bin/builder";
+          HOME = "/homeless-shelter";
+        }
+        // given
+      )
+      ''
+        set -- --output "$out"
+        if [ -n "''${commit:-}" ]; then set -- "$@" --commit "$commit"; fi
+        if [ -n "''${repository:-}" ]; then set -- "$@" --repo-id "$repository"; fi
+        if [ -n "''${card:-}" ]; then
+          mkdir -p kernel
+          cp "$card" kernel/CARD.md
+          set -- "$@" --kernel kernel
+        fi
+        for cell in $cells; do set -- "$@" "$cell"/*.whl; done
+        if [ -n "$cells" ]; then "$program" bundle "$@"; else mkdir "$out"; fi
+      '';
+
+  /**
+    A program of the package set's shell.
+  */
+  program =
+    set: name: variables: text:
+    script set name
+      (
+        {
+          inherit (set) shell;
+          inherit text;
+          mainPath = builtins.concatStringsSep ":" set.path;
+        }
+        // variables
+      )
+      ''
+        mkdir -p "$out/bin"
+        # What is named as @…@ is a path of the store.
+        for place in program bundle wheels tests; do text=''${text//@$place@/''${!place:-}}; done
+        printf '#!%s\nset -euo pipefail\nPATH="$PATH:%s"\n%s' "$shell" "$mainPath" "$text" > "$out/bin/$name"
+        chmod +x "$out/bin/$name"
+      ''
+    // {
+      meta.mainProgram = name;
+    };
+
+  /**
+    An application of `nix run`.
+  */
+  app = program: {
+    type = "app";
+    inherit program;
+    meta.description = "Build, audit and publish the wheels of GPU kernels";
+  };
 
   /**
     What `nix fmt` runs.

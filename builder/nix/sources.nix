@@ -207,6 +207,7 @@ let
     ++ concatMap (folder: headersOf (normal folder) ++ links (normal folder)) (includes kernel)
     ++ filter ships (walk root (package kernel))
     ++ concatMap (expand root) (kernel.wheel.data or [ ])
+    ++ concatMap (expand root) (if (kernel.wheel or { }) ? readme then [ kernel.wheel.readme ] else [ ])
     ++ map (named root) (licenses root)
     ++ links (package kernel)
     ++ [ (named root "build.toml") ];

@@ -25,6 +25,7 @@ let
     "builder"
     "templates"
     "cmake"
+    "docs"
   ];
   # The one list of what decides the bytes of a wheel, which the build key reads, too.
   decides = fromTOML (readFile ../data/decides-bytes.toml);

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from builder import resources
-from builder.config import Backend, Framework
+from builder.config import Backend, Framework, Version
 from builder.errors import NotHereError
 from builder.matrix import Cell, systems
 from builder.matrix.variant import dotted
 from builder.pins import pin_file
 
 FILE = resources.DATA / "pins.toml"
+_ONE_PYTHON = re.compile(r"cp3[0-9]+t?")
 
 
 class MissingPinsError(NotHereError):
@@ -37,6 +39,12 @@ class PinnedWheel:
     sha256: str
     index: str | None = None
     """Where it is published when that is not the default index."""
+
+    @property
+    def python(self) -> str | None:
+        """The one Python that can import it, such as `cp311`; None where several can."""
+        abi = self.file.split("-")[-2]
+        return abi if _ONE_PYTHON.fullmatch(abi) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +107,11 @@ class PinSet:
         content = {"python": self.python, "system": self.system, "wheels": wheels}
         return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
+    @property
+    def other_pythons(self) -> tuple[str, ...]:
+        """The Pythons, other than that of the environment, that some of its wheels are for."""
+        return tuple(sorted({wheel.python or self.python for wheel in self.wheels} - {self.python}))
+
     def __getitem__(self, name: str) -> PinnedWheel:
         for wheel in self.wheels:
             if wheel.name == name:
@@ -160,6 +173,20 @@ class Pins:
             raise self._missing(requirement)
         return found
 
+    def environment_of_any_python(self, requirement: Requirement) -> PinSet:
+        """Return the wheels a build of `requirement` needs that compiles nothing against Python.
+
+        Where a part is not pinned for the Python of `requirement`, its wheels are those for the newest that it is
+        pinned for: the build takes headers and libraries from them, and imports nothing.
+
+        Raises:
+            MissingPinsError: some part is not pinned for this system with any Python.
+        """
+        found = self._find(requirement, self.pythons)
+        if found is None:
+            raise self._missing(requirement)
+        return found
+
     def additional(self, names: tuple[str, ...], requirement: Requirement, *, base: PinSet) -> PinSet:
         """Return the wheels of parts that `base` lacks, as far as they are pinned."""
         found = {wheel.name: wheel for name in names for wheel in self._of_part(name, requirement)}
@@ -174,6 +201,18 @@ class Pins:
     def pinned_pythons(self, requirement: Requirement) -> tuple[str, ...]:
         """Return the Pythons for which the same requirement is pinned."""
         return tuple(python for python in self.pythons if self._find(replace(requirement, python=python)) is not None)
+
+    def of_plain_torch(self, requirement: Requirement) -> Requirement:
+        """Return what loads a wheel without code: torch for the CPU, in its own version or the newest that is pinned.
+
+        That of a GPU does not import without the libraries it runs on; it is taken where no other is pinned.
+        """
+        versions = sorted({Version(part.version) for part in self.parts if part.version is not None}, reverse=True)
+        plain = (
+            replace(requirement, version=version, compute="cpu")
+            for version in (requirement.version, *map(str, versions))
+        )
+        return next(filter(self.pinned_pythons, plain), requirement)
 
     def requirements(self) -> Iterator[Requirement]:
         """Yield every requirement for which an environment is pinned."""
@@ -201,19 +240,23 @@ class Pins:
             for name in sorted({name for name in names if names.count(name) > 1}):
                 yield f"{requirement} with Python {dotted(requirement.python)}: {name}"
 
-    def _find(self, requirement: Requirement) -> PinSet | None:
+    def _find(self, requirement: Requirement, others: tuple[str, ...] = ()) -> PinSet | None:
+        """Return the first recipe that is pinned for the Python, or each part for the newest of `others`."""
         for recipe in self.recipes.get(requirement.recipe, ()):
-            files = self._files(recipe, requirement)
+            files = self._files(recipe, requirement, others)
             if files is not None:
                 wheels = sorted((self.wheels[file] for file in files), key=lambda wheel: wheel.name)
                 return PinSet(requirement.python, requirement.system, tuple(wheels))
         return None
 
-    def _files(self, recipe: tuple[str, ...], requirement: Requirement) -> frozenset[str] | None:
+    def _files(
+        self, recipe: tuple[str, ...], requirement: Requirement, others: tuple[str, ...] = ()
+    ) -> frozenset[str] | None:
         files: set[str] = set()
+        pythons = (requirement.python, *reversed(others))
         for reference in recipe:
-            parts = (part for part in self.parts if part.serves(reference, requirement))
-            candidates = (part.files(requirement.system, requirement.python) for part in parts)
+            parts = [part for part in self.parts if part.serves(reference, requirement)]
+            candidates = (part.files(requirement.system, python) for python in pythons for part in parts)
             own = next((found for found in candidates if found is not None), None)
             if own is None:
                 return None

@@ -44,7 +44,10 @@ def _guessed(key: str, value: str, found: Found) -> str:
 
 
 def _wheel(metadata: Metadata) -> Iterator[str]:
-    lines = [] if metadata.package is None else [f"package = {toml.spelled(metadata.package)}"]
+    whole = metadata.wheel_version
+    lines = [] if whole is None else [_guessed("version", toml.spelled(whole.value), whole)]
+    lines += [] if metadata.readme is None else [f"readme = {toml.spelled(metadata.readme)}"]
+    lines += [] if metadata.package is None else [f"package = {toml.spelled(metadata.package)}"]
     lines += [*_list("requires", metadata.requires), *_list("data", metadata.data)]
     if lines:
         yield _table(["[wheel]", *lines])

@@ -105,8 +105,17 @@ def _words(flags: Flags, shared: dict[str, str | None], backend: Backend | None,
         yield from _standard(flags.standard, place)
     ours = set() if backend is None else set(compiler_flags.of(backend, ()))
     for flag in flags.rest:
-        if " ".join(flag) not in ours and _is_safe(flag, place):
+        if " ".join(flag) not in ours and _is_known(flag, backend, place) and _is_safe(flag, place):
             yield from flag
+
+
+def _is_known(flag: Flag, backend: Backend | None, place: Place) -> bool:
+    """Whether the compiler of a backend knows a flag that `setup.py` gives it; for ROCm, it may be one of nvcc."""
+    text = " ".join(flag)
+    if backend is not Backend.ROCM or not any(re.fullmatch(each, text) for each in facts()["nvcc"]["alone"]):
+        return True
+    place.todo.add(f"'{text}' is left out for ROCm: nvcc alone has it", at=place.line(flag[0]))
+    return False
 
 
 def _taken_away(backend: Backend | None) -> frozenset[str]:

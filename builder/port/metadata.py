@@ -15,7 +15,8 @@ from builder.config.dependency_names import PythonDependency
 from builder.config.license import problem_of
 from builder.config.package_requirement import PackageRequirement
 from builder.config.values import GitUrl, InvalidValueError, KernelName, ProjectPath
-from builder.port import source_facts
+from builder.config.wheel_version import WheelVersion
+from builder.port import description, source_facts
 from builder.port.recording import SetupCall
 from builder.port.todo import Todo
 from builder.wording import listed
@@ -44,6 +45,8 @@ class Metadata:
     name: Found
     version: Found
     license: Found
+    wheel_version: Found | None = None
+    readme: str | None = None
     upstream: str | None = None
     python_depends: tuple[str, ...] = ()
     package: str | None = None
@@ -63,10 +66,14 @@ def of(setup: SetupCall | None, root: Path, extensions: Mapping[str, tuple[str, 
     depends, requires = _requirements(call, project, todo)
     data = tuple(_data(call, root, package, todo))
     _say_more_data(root, package, data, todo)
+    description.say_pythons(call, project, todo)
+    description.say_what_has_no_key(call, project, todo)
     return Metadata(
         name=name,
         version=_version(call, project, todo),
+        wheel_version=_wheel_version(call, project),
         license=_license(call, project, root, todo),
+        readme=description.readme(call, project, root, todo),
         upstream=_upstream(call, project),
         python_depends=depends,
         package=package,
@@ -102,12 +109,27 @@ def _name(call: SetupCall, project: Mapping[str, Any], root: Path, todo: Todo) -
         return Found("kernel", "nowhere")
 
 
+def _public(version: Found) -> str:
+    """Return a version without `v` and without a label."""
+    return version.value.lstrip("vV").partition("+")[0]
+
+
+def _wheel_version(call: SetupCall, project: Mapping[str, Any]) -> Found | None:
+    """Return the whole version without a label; None where it says no more than its first number, or is none."""
+    found = _texts(call, project, "version") or Found("0", "nowhere")
+    public = _public(found)
+    if not WheelVersion.matches(public) or public == f"{WheelVersion(public).major}.0.0" or "." not in public:
+        return None
+    return Found(public, found.origin)
+
+
 def _version(call: SetupCall, project: Mapping[str, Any], todo: Todo) -> Found:
     found = _texts(call, project, "version") or Found("0", "nowhere")
     number = re.match(r"[vV]?([0-9]{1,9})", found.value)
-    if number and found.value != f"{number[1]}.0.0":
+    if number and not WheelVersion.matches(_public(found)):
         todo.add(
-            f"a wheel has the version {number[1]}.0.0 unless --wheel-version {found.value} names its own", at=call.at
+            f"a wheel has the version {number[1]}.0.0 unless --wheel-version names its own: '{found.value}' is none",
+            at=call.at,
         )
     return Found(
         number[1] if number else "0", f"{found.value}, {found.origin}" if found.origin != "nowhere" else "nowhere"
@@ -200,7 +222,7 @@ def _say_imports(
     root: Path, extension: str, import_: str, *, package: str, folders: tuple[str, ...], todo: Todo
 ) -> None:
     """Tell a person of the lines that import an extension, and of those that have its name as a text."""
-    for file, line in source_facts.imports_of(root, extension, folders):
+    for file, line in source_facts.imports_of(root, extension, folders, top=package):
         dots = "." * (file.removeprefix(f"{package}/").count("/") + 1)
         todo.add(f"in place of '{extension}', write: from {dots}{import_}", at=f"{file}:{line}")
     for file, line in source_facts.mentions_of(root, extension, folders):

@@ -6,6 +6,7 @@ from typing import Any
 
 from builder import toml
 from builder.config.values import Backend, Version
+from builder.lint import cxx_standard
 from builder.matrix import rows
 from builder.resources import DATA
 
@@ -73,5 +74,4 @@ def settings() -> tuple[Setting, ...]:
 def standard() -> int:
     """Return the C++ standard of the headers of the newest torch, which a rendered project compiles with."""
     newest = Version(torch_version().rpartition(".")[0])
-    rows = facts()["standard"]
-    return int(next(row["cxx"] for row in rows if newest >= Version(row["torch"])))
+    return cxx_standard.standard(newest)

@@ -10,6 +10,9 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MUL
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PYBIND = re.compile(r"^[ \t]*(PYBIND11_MODULE|NB_MODULE|PyMODINIT_FUNC)\b", re.MULTILINE)
 _LIBRARY = re.compile(r"^[ \t]*(TORCH_LIBRARY|STABLE_TORCH_LIBRARY|TORCH_LIBRARY_EXPAND)\b", re.MULTILINE)
+_RELATIVE = re.compile(
+    r"^[ \t]*from[ \t]+(\.+)[ \t]*([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^(\n#][^\n#]*)", re.MULTILINE
+)
 _MOST = 20_000
 _CODE = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hip", ".hpp", ".inl", ".py", ".pyi")
 _NO_DATA = frozenset((*_CODE, ".md", ".pyc", ".pyd", ".so"))
@@ -127,14 +130,28 @@ def header_globs(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def imports_of(root: Path, module: str, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield the lines of Python files, in the folders of packages, that import a module by its whole name."""
+def imports_of(root: Path, module: str, packages: Iterable[str], *, top: str) -> Iterator[tuple[str, int]]:
+    """Yield the lines of Python files, in the folders of packages below `top`, that import a module."""
     package, _, last = module.rpartition(".")
     ways = [rf"import[ \t]+(?:[^#\n]*,[ \t]*)?{re.escape(module)}\b", rf"from[ \t]+{re.escape(module)}[ \t]+import\b"]
     if package:
-        ways.append(rf"from[ \t]+(?:{re.escape(package)}|\.+)[ \t]+import[ \t]+[^#\n]*\b{re.escape(last)}\b")
+        ways.append(rf"from[ \t]+{re.escape(package)}[ \t]+import[ \t]+[^#\n]*\b{re.escape(last)}\b")
     pattern = re.compile(rf"^[ \t]*(?:{'|'.join(ways)})", re.MULTILINE)
-    return _lines_with(pattern, root, packages)
+    for file, text in _texts(root, packages):
+        found = [match.start() for match in pattern.finditer(text)]
+        if package:
+            found += _relative(text, posixpath.dirname(file), posixpath.join(top, *module.split(".")[1:]))
+        yield from ((file, text.count("\n", 0, start) + 1) for start in sorted(found))
+
+
+def _relative(text: str, folder: str, wanted: str) -> Iterator[int]:
+    """Yield where a file of a folder imports what is at a path, relative to its own package."""
+    for found in _RELATIVE.finditer(text):
+        dots, below, names = found.groups()
+        place = posixpath.normpath(posixpath.join(folder, *[".."] * (len(dots) - 1), below.replace(".", "/")))
+        imported = re.findall(r"(?:^|,)\s*(\w+)", re.sub(r"#.*", "", names).strip("( "))
+        if wanted in {place, *(posixpath.join(place, name) for name in imported)}:
+            yield found.start()
 
 
 def data_of(root: Path, package: str) -> tuple[str, ...]:
@@ -161,12 +178,17 @@ def loads_of(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
 
 
 def _lines_with(pattern: "re.Pattern[str]", root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
+    for file, text in _texts(root, packages):
+        for found in pattern.finditer(text):
+            yield file, text.count("\n", 0, found.start()) + 1
+
+
+def _texts(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the Python files in the folders of packages, with their texts."""
     for folder in packages:
         for path in sorted((root / folder).glob("*.py")):
             file = path.relative_to(root).as_posix()
-            text = read(root, file)
-            for found in pattern.finditer(text):
-                yield file, text.count("\n", 0, found.start()) + 1
+            yield file, read(root, file)
 
 
 def line_of(root: Path, place: str, text: str) -> str:

@@ -100,6 +100,13 @@ def machines(backends: Iterable[Backend]) -> Iterator[tuple[Backend, Setting]]:
             yield Backend.CPU, setting
 
 
+def uncompared(directory: Path) -> tuple[Backend, ...]:
+    """Return the backends of a kernel whose compile lines are not compared."""
+    named = load(directory).config.general.backends
+    compared = {backend for backend, _ in machines(named)}
+    return tuple(backend for backend in dict.fromkeys(named) if backend not in compared)
+
+
 def _copy(directory: Path, target: Path) -> Kernel:
     """Return a copy of a kernel; a Python package that is not there yet is an empty one."""
     copy(directory, target)

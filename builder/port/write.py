@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.config import Config, parse
+from builder.config import Backend, Config, parse
 from builder.config.text import Source
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import write_atomic
@@ -58,6 +58,10 @@ def port(recording: Recording, root: Path) -> Ported:
     included = frozenset(entry.partition(":")[0] for entry in entries if ":" in entry)
     sources = tuple(submodules.sources(root, included, todo))
     _say_runs(recording, todo)
+    if Backend.ROCM in compiled.backends:
+        todo.add(
+            "flags of components for ROCm are those that setup.py gives there: no compile line of ROCm was compared"
+        )
     files = {CONFIG: document.text(said, compiled, sources)}
     if not compiled.torch.src and not any(each.needs_python for each in parts) and not (root / _BINDING).exists():
         files[_BINDING] = _SKELETON

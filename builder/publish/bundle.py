@@ -20,7 +20,7 @@ from builder.kernel.git import Checkout
 from builder.matrix.variant import Variant
 from builder.publish.card import NAME as CARD
 from builder.wheel.archive import Bytes, Member
-from builder.wheel.digest import METADATA_FILE
+from builder.wheel.digest import METADATA_FILE, SIGNATURE_FILE
 from builder.wheel.kernel_wheel import KernelWheel, one_kernel
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
@@ -96,10 +96,11 @@ def _completed(kernel_wheel: KernelWheel, provenance: Mapping[str, Any]) -> byte
 
 def variants_in(output: Path) -> tuple[str, ...]:
     """Return the names of the variants that a directory has, sorted."""
-    return tuple(path.name for path in sorted(output.glob("t*")) if path.is_dir() and _is_variant(path.name))
+    return tuple(path.name for path in sorted(output.glob("t*")) if path.is_dir() and is_variant(path.name))
 
 
-def _is_variant(name: str) -> bool:
+def is_variant(name: str) -> bool:
+    """Whether a folder is named as a variant is."""
     try:
         Variant.parse(name)
     except ValueError:
@@ -190,6 +191,7 @@ def _equal(folder: Path, files: Mapping[str, Member]) -> bool:
     if folder.is_symlink() or not folder.is_dir():
         return False
     found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if not path.is_dir()}
+    found.pop(SIGNATURE_FILE, None)  # it stays with what it signs
     return found.keys() == files.keys() and all(
         not path.is_symlink() and _has(path, files[name]) for name, path in found.items()
     )

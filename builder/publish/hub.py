@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder.errors import NothingToDoError, PublishError, ToolError
+from builder.environment import hub_library
+from builder.errors import BuilderError, NothingToDoError, PublishError
 from builder.publish import card
-from builder.publish.bundle import variants_in
+from builder.publish.bundle import is_variant, variants_in
 from builder.publish.targets import is_own
 from builder.wheel import release
-from builder.wheel.digest import METADATA_FILE, is_digested
+from builder.wheel.digest import METADATA_FILE, SIGNATURE_FILE, is_digested
 
 README = "README.md"
 _REPO_TYPE = "kernel"
@@ -47,6 +48,37 @@ class HubCommit:
     delete: tuple[str, ...] = ()
     exists: bool = True
     """Whether the branch is there."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether the branch has all of it."""
+        return not self.add and not self.delete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How a commit reaches a repository."""
+
+    create_pr: bool = False
+    """As a pull request, for which nobody has to be allowed to write to the repository."""
+    private: bool = False
+    """To a repository that only its owners see."""
+
+    def __post_init__(self) -> None:
+        if self.create_pr and self.private:
+            raise BuilderError(
+                "--create-pr makes no repository, so --private says nothing",
+                help="leave one of them out",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What the hub made of a commit."""
+
+    url: str
+    """Of the commit, or of the pull request."""
+    pull_request: bool = False
 
 
 def read(build: Path) -> Layout:
@@ -90,9 +122,10 @@ def _is_unsandboxed(table: Mapping[str, Any]) -> bool:
 
 
 def _files(build: Path, tables: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Path]]:
-    """Yield what goes to the repository: the files that digests list, the digests themselves, and the card."""
+    """Yield what goes to the repository: the files that digests list, the digests, their signatures, and the card."""
     for variant, table in tables.items():
-        for name in sorted((METADATA_FILE, *_digest(table))):
+        signature = (SIGNATURE_FILE,) if is_own(build, f"{variant}/{SIGNATURE_FILE}") else ()
+        for name in sorted((METADATA_FILE, *signature, *_digest(table))):
             yield f"{_ROOT}/{variant}/{name}", build / variant / name
     if is_own(build, card.NAME):
         yield README, build / card.NAME
@@ -137,17 +170,11 @@ class Hub:
     """A repository of the hub, by way of huggingface_hub, which finds the user's token itself."""
 
     def __init__(self, repo_id: str, *, branch: str, endpoint: str | None = None) -> None:
-        try:
-            import huggingface_hub  # noqa: PLC0415  an optional dependency, and a slow one
-            from huggingface_hub import errors, hf_api  # noqa: PLC0415
-        except ImportError as error:
-            raise ToolError(
-                "publishing to the hub needs huggingface_hub", help="pip install 'kernel-wheel-builder[hub]'"
-            ) from error
-        self._library = huggingface_hub
-        self._errors = errors
-        self._file = hf_api.RepoFile
-        self._api = huggingface_hub.HfApi(endpoint=endpoint)
+        library: Any = hub_library.load("publishing to the hub")
+        self._library = library
+        self._errors = library.errors
+        self._file = library.hf_api.RepoFile
+        self._api = library.HfApi(endpoint=endpoint)
         self.repo_id = repo_id
         self.branch = branch
 
@@ -166,7 +193,11 @@ class Hub:
             sorted(path for path in there.keys() - layout.files.keys() if "/".join(path.split("/")[:2]) in variants)
         )
         # metadata.json names the commit, and the card the variants: they alone may differ.
-        changed = [path for path in add if path in there and not path.endswith((f"/{METADATA_FILE}", README))]
+        changed = [
+            path
+            for path in add
+            if path in there and not path.endswith((f"/{METADATA_FILE}", f"/{SIGNATURE_FILE}", README))
+        ]
         if (changed or stale) and not replace:
             raise PublishError(
                 f"'{self.repo_id}' has other files at {', '.join(sorted([*changed, *stale]))} of branch {self.branch}",
@@ -184,8 +215,62 @@ class Hub:
             raise self._failure(error) from error
         return {file.path: file.blob_id if file.lfs is None else file.lfs.sha256 for file in files}
 
-    def publish(self, todo: HubCommit, *, message: str) -> str:
-        """Make one commit, and return its URL; what was uploaded before a break is not sent again.
+    def require_login(self) -> None:
+        """Refuse to go on where the hub does not know who publishes.
+
+        Raises:
+            PublishError: there is no token, it is not valid, or the hub cannot be asked.
+        """
+        try:
+            self._api.whoami()
+        except self._refusals as error:
+            raise self._failure(error) from error
+
+    def variants(self) -> tuple[str, ...]:
+        """Return the variants that the branch has.
+
+        Raises:
+            PublishError: the hub cannot be asked.
+        """
+        found = (path.removeprefix(f"{_ROOT}/").split("/") for path in self._there() or ())
+        return tuple(sorted({folder for folder, *rest in found if rest and is_variant(folder)}))
+
+    def exists(self) -> bool:
+        """Whether the branch is there.
+
+        Raises:
+            PublishError: the hub cannot be asked.
+        """
+        return self._there() is not None
+
+    def require(self, todo: HubCommit, access: Access) -> None:
+        """Refuse a commit that cannot reach the repository as it is asked for.
+
+        Raises:
+            PublishError: a pull request to a branch that is not there, or a private commit to what everybody sees.
+        """
+        if access.create_pr and not todo.exists:
+            raise PublishError(
+                f"'{self.repo_id}' has no branch {self.branch}: a pull request needs one",
+                help="ask its owners to make the branch, or publish without --create-pr, which makes it",
+            )
+        if access.private and self._is_public():
+            raise PublishError(
+                f"'{self.repo_id}' is there, and everybody can see it",
+                help="make it private in its settings, name another repository, or publish without --private",
+            )
+
+    def _is_public(self) -> bool:
+        """Whether the repository is there, and not private."""
+        try:
+            return not self._api.repo_info(self.repo_id, repo_type=_REPO_TYPE).private
+        except self._errors.RepositoryNotFoundError:
+            return False
+        except self._refusals as error:
+            raise self._failure(error) from error
+
+    def publish(self, todo: HubCommit, *, message: str, access: Access) -> Published:
+        """Make one commit; what was uploaded before a break is not sent again.
 
         Raises:
             PublishError: the hub refused.
@@ -198,26 +283,30 @@ class Hub:
         )
         try:
             if not todo.exists:
-                self._api.create_repo(self.repo_id, repo_type=_REPO_TYPE, exist_ok=True)
+                # None: what the organization has as its default.
+                private = access.private or None
+                self._api.create_repo(self.repo_id, repo_type=_REPO_TYPE, private=private, exist_ok=True)
                 self._api.create_branch(self.repo_id, branch=self.branch, repo_type=_REPO_TYPE, exist_ok=True)
             done = self._api.create_commit(
-                self.repo_id, operations, commit_message=message, revision=self.branch, repo_type=_REPO_TYPE
+                self.repo_id,
+                operations,
+                commit_message=message,
+                revision=self.branch,
+                repo_type=_REPO_TYPE,
+                create_pr=access.create_pr,
             )
         except self._refusals as error:
             raise self._failure(error) from error
-        return str(done.commit_url)
+        return Published(url=str(done.pr_url or done.commit_url), pull_request=access.create_pr)
 
     @property
     def _refusals(self) -> tuple[type[Exception], ...]:
-        """What the library raises; its HTTP client, which has changed before, is a base of its own error."""
-        bases = self._errors.HfHubHTTPError.__mro__
-        # ValueError: a card that the hub finds wrong.
-        return (OSError, ValueError, *(base for base in bases if issubclass(base, Exception) and base is not Exception))
+        """What the library raises."""
+        return hub_library.refusals(self._library)
 
     def _failure(self, error: Exception) -> PublishError:
-        first = str(error).strip().splitlines()
         return PublishError(
-            f"the hub did not take '{self.repo_id}': {first[0] if first else type(error).__name__}",
+            f"the hub did not take '{self.repo_id}': {hub_library.first_line(error)}",
             help="check the name and `hf auth login`, and run the command again: it goes on where it stopped",
         )
 

@@ -37,6 +37,10 @@ def plan(site: Path, target: Target) -> SitePlan:
     """
     content = _read(site / MANIFEST)
     own = _manifest(content, name=str(site / MANIFEST))
+    if not own:
+        raise NothingToDoError(
+            f"'{site}' lists no wheels: the run of `builder index` that makes it was not finished", help="run it again"
+        )
     listed = {f"{FILES}/{name}": sha256 for name, sha256 in own.items()} | _made(content, name=str(site / MANIFEST))
     _check_files(site, listed)
     there = target.read(MANIFEST)

@@ -13,7 +13,7 @@ from builder.config.values import ProjectPath
 from builder.errors import BuilderError
 from builder.kernel import Kernel, license_files, source_globs
 from builder.kernel.source_globs import HEADERS
-from builder.kernel.source_set import SourceSet, expand, package_directory, rendered_package, source_set
+from builder.kernel.source_set import SourceSet, expand, package_directory, readme, rendered_package, source_set
 from builder.kernel.tree import Tree
 from builder.matrix import is_noarch, quick, require_backends
 from builder.render import generated, ops_name, python_api, refusals, values
@@ -219,7 +219,8 @@ def _templates(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
         "CMakeLists.txt": f"{framework}/CMakeLists.txt.j2",
         f"{package}/{framework.generated}.py": f"{framework}/{framework.generated}.py.j2",
     }
-    if kernel.config.stable_abi(backend) is None and framework is not Framework.CTYPES:
+    is_open = kernel.config.stable_abi(backend) is None and framework is not Framework.CTYPES
+    if is_open or values.linked(kernel.config, backend):
         own["requirement.py"] = "_shared/requirement.py.j2"
     if framework is Framework.TORCH:
         own["torch-ext/registration.h"] = "torch/registration.h.j2"
@@ -235,7 +236,8 @@ def _copied(kernel: Kernel, backend: Backend, files: SourceSet, run: frozenset[s
     package, inside = package_directory(kernel.config), rendered_package(kernel.config)
     noarch = is_noarch(kernel.config, backend)
     compiled = set() if noarch else run | {path for entries in values.source_lists(kernel, backend) for path in entries}
-    yield from ((path, path) for path in license_files.among(files.paths))
+    named = readme(kernel.config)
+    yield from ((path, path) for path in (*license_files.among(files.paths), *filter(None, [named])))
     for path in files.paths:
         in_place = package == inside and path.startswith(f"{package}/")
         if package != inside and path in files.shipped:

@@ -1,10 +1,12 @@
 """The calls of a rendered CMakeLists.txt: keyword -> values, in the order they are written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from builder.config import Backend
 from builder.config.bindings import Binding
 from builder.config.components import Component, CudaComponent, RocmComponent, XpuComponent
+from builder.config.conditions import When
+from builder.config.extensions import Extension
 from builder.config.libraries import LibraryName
 from builder.kernel import source_globs
 from builder.kernel.source_globs import SourceTable
@@ -52,19 +54,26 @@ def file_flags(table: SourceTable) -> tuple[Arguments, ...]:
 
 def when(name: str, part: Component, only: tuple[str, ...] = ()) -> Arguments:
     """Return the arguments of `kernel_when_holds`; empty for a component without a condition."""
-    given = part.when
-    if given is None:
-        return {}
+    return {} if part.when is None else {"NAME": name, **_condition(part.when, (part,), only)}
+
+
+def when_of_extension(name: str, table: Extension, parts: Sequence[Component], only: tuple[str, ...] = ()) -> Arguments:
+    """Return the arguments of `kernel_when_holds` for an extension with these components."""
+    return {} if table.when is None else {"EXTENSION": name, **_condition(table.when, parts, only)}
+
+
+def _condition(given: When, parts: Sequence[Component], only: tuple[str, ...]) -> Arguments:
     arguments: dict[str, str | tuple[Line, ...]] = {
-        "NAME": name,
         "CUDA_IS": _lines(() if given.cuda is None else given.cuda.clauses),
         "TORCH_IS": _lines(() if given.torch is None else given.torch.clauses),
         "SYSTEM_IS": _lines(given.systems),
     }
-    if given.archs and isinstance(part, CudaComponent):
-        arguments["CAPABILITIES"] = _asked(capabilities(part.cuda_capabilities, only), given.archs)
+    requested = [part.cuda_capabilities for part in parts if isinstance(part, CudaComponent)]
+    if given.archs and requested:
+        arguments["CAPABILITIES"] = _asked(_by_toolkit(requested, only), given.archs)
     elif given.archs:
-        arguments["COMPILED"] = "yes" if set(given.archs) & conditions.compiled(part, None, only) else "no"
+        compiled = (conditions.compiled(part, None, only) for part in parts)
+        arguments["COMPILED"] = "yes" if any(set(given.archs) & names for names in compiled) else "no"
     return arguments
 
 
@@ -120,11 +129,16 @@ def _own(part: Component, only: tuple[str, ...]) -> Arguments:
 
 def capabilities(requested: tuple[str, ...] | None, only: tuple[str, ...] = ()) -> tuple[Line, ...]:
     """Return a line for each range of CUDA toolkits: from which version, what is compiled, and what is lost."""
+    return _by_toolkit((requested,), only)
+
+
+def _by_toolkit(requests: Sequence[tuple[str, ...] | None], only: tuple[str, ...]) -> tuple[Line, ...]:
+    """Return these lines for what several components request together."""
     lines: list[Line] = []
     for generation in architectures.generations():
-        selection = architectures.cuda(requested, generation.since, only)
-        lost = ("lost", *selection.lost) if selection.lost else ()
-        line = (*selection.compiled, *lost)
+        found = [architectures.cuda(requested, generation.since, only) for requested in requests]
+        lost = tuple(dict.fromkeys(name for each in found for name in each.lost))
+        line = (*dict.fromkeys(name for each in found for name in each.compiled), *(("lost", *lost) if lost else ()))
         if lines and lines[-1][1:] == line:
             lines.pop()
         lines.append((f"CUDA>={generation.since}", *line))

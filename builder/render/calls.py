@@ -1,10 +1,11 @@
 """The calls of a rendered CMakeLists.txt that compile: of the binding, and of each component."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from builder.config import Backend, Config
 from builder.config.components import Component
+from builder.config.extensions import ExtensionName
 from builder.render import arguments, own_objects
 from builder.render.arguments import Arguments
 
@@ -29,6 +30,8 @@ class Calls:
     components: tuple[Call, ...]
     own_objects: bool
     """Whether some are compiled into objects of their own."""
+    when: Arguments = field(default_factory=dict)
+    """The condition of an extension."""
 
     @property
     def has_file_flags(self) -> bool:
@@ -37,8 +40,13 @@ class Calls:
 
     @property
     def has_conditions(self) -> bool:
-        """Whether any component has a condition."""
-        return any(call.when for call in self.components)
+        """Whether the library or any component has a condition."""
+        return bool(self.when) or any(call.when for call in self.components)
+
+    @property
+    def may_be_absent(self) -> bool:
+        """Whether the library has a condition."""
+        return bool(self.when)
 
     @property
     def may_be_empty(self) -> bool:
@@ -85,7 +93,17 @@ def of(
         )
         for name, table in tables.items()
     }
-    return {library: _of_library(config, backend, library, found, own) for library in libraries.values()}
+    return {
+        library: replace(_of_library(config, backend, library, found, own), when=_when(config, backend, library, only))
+        for library in libraries.values()
+    }
+
+
+def _when(config: Config, backend: Backend, library: str | None, only: tuple[str, ...]) -> Arguments:
+    if library is None:
+        return {}
+    parts = [part for part in config.components(backend).values() if part.extension == library]
+    return arguments.when_of_extension(library, config.extension[ExtensionName(library)], parts, only)
 
 
 def _of_library(

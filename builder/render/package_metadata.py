@@ -1,7 +1,9 @@
 """The metadata of a package: metadata.json, which the client reads, and the fields of pyproject.toml."""
 
 import json
+import posixpath
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
@@ -9,15 +11,24 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 from builder import toml
 from builder.config import Backend, Config, Framework, Version, dependencies
 from builder.config.v5 import KernelDependency
+from builder.kernel.source_set import readme
 
-ARCHS = "@KERNEL_ARCHITECTURES@"
-"""What CMake replaces by the architectures that it compiled."""
+_COMPLETED = {"archs": "@KERNEL_ARCHITECTURES@", "extensions": "@KERNEL_EXTENSIONS@"}
+"""What CMake replaces: by the architectures that it compiled, and by the extensions that it has."""
+_CONTENT_TYPES = {".md": "text/markdown", ".markdown": "text/markdown", ".rst": "text/x-rst"}
 _DEPENDS_SINCE = "0.17.0"
 """The first client that loads the kernels another one depends on; older ones load any other kernel."""
 
 
-def client(config: Config, backend: Backend, *, ops: str, extensions: Mapping[str, str], completed: bool) -> str:
-    """Return metadata.json, or a template of it that is completed by CMake."""
+def client(
+    config: Config,
+    backend: Backend,
+    *,
+    ops: str,
+    extensions: Mapping[str, str],
+    completed: AbstractSet[str] = frozenset(),
+) -> str:
+    """Return metadata.json, or a template of it in which CMake completes `archs`, `extensions` or both."""
     general = config.general
     table: dict[str, Any] = {
         "name": str(general.name),
@@ -32,15 +43,29 @@ def client(config: Config, backend: Backend, *, ops: str, extensions: Mapping[st
     if kernels:
         table["kernel-depends"] = kernels
     if extensions:
-        table["extensions"] = dict(extensions)
+        table["extensions"] = [] if "extensions" in completed else dict(extensions)
     table["backend"] = {"type": str(backend)}
+    required = _required(config, backend)
+    if required:
+        table["require"] = required
     if config.ctypes is not None:
         table["exports"] = list(config.ctypes.exports_of(backend))
     if not completed:
         return _json(table)
-    # No text of the config has an '@' left, so CMake replaces this one alone.
-    table["backend"]["archs"] = []
-    return _json(table).replace("@", "\\u0040").replace('"archs": []', f'"archs": {ARCHS}')
+    if "archs" in completed:
+        table["backend"]["archs"] = []
+    # No text of the config has an '@' left, so CMake replaces these alone.
+    text = _json(table).replace("@", "\\u0040")
+    for key in sorted(completed):
+        text = text.replace(f'"{key}": []', f'"{key}": {_COMPLETED[key]}')
+    return text
+
+
+def _required(config: Config, backend: Backend) -> dict[str, Any]:
+    """Return what every audit of the wheel asks of it."""
+    gpus = config.required_gpus(backend)
+    found: dict[str, Any] = {"gpus": list(gpus)} if gpus else {}
+    return found if config.max_size is None else {**found, "max-size": str(config.max_size)}
 
 
 def framework_requirement(framework: Framework, *, noarch: bool, stable_abi: Version | None) -> str | None:
@@ -59,6 +84,19 @@ def license_field(text: str) -> str:
     """Return the TOML value of `project.license`: an SPDX expression, or another text as such."""
     known = spdx(text)
     return f"{{ text = {toml.spelled(text)} }}" if known is None else toml.spelled(known)
+
+
+def content_type(path: str) -> str:
+    """Return how indexes show a description, by the suffix of its file."""
+    return _CONTENT_TYPES.get(posixpath.splitext(path)[1].lower(), "text/plain")
+
+
+def readme_field(config: Config) -> str:
+    """Return the TOML value of `project.readme`; empty for a kernel without a description."""
+    path = readme(config)
+    if path is None:
+        return ""
+    return f"{{ file = {toml.spelled(path)}, content-type = {toml.spelled(content_type(path))} }}"
 
 
 def spdx(text: str) -> str | None:

@@ -27,6 +27,7 @@ KEYWORDS = frozenset(
         "EVERYWHERE",
         "EXPORTS",
         "EXTENSION",
+        "EXTENSIONS",
         "FILE_FLAGS",
         "FIND_PACKAGES",
         "FROM",

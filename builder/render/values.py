@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from builder import toml
 from builder.config import Backend, Config, Framework, Version, dependencies, libraries
 from builder.kernel import Kernel
 from builder.kernel.source_set import rendered_package
@@ -64,6 +65,7 @@ def of(
             *([] if noarch or framework is None else [_bounded(config, framework, stable_abi)]),
         ],
         "built_with": framework if requirement is None else None,
+        "linked": "" if noarch else linked(config, backend),
         "config": config,
         "dependencies": [*filter(None, [requirement]), *package_metadata.python_depends(config, backend)],
         "each_python": {"HELP": INSTALL} if config.of_each_python(backend) else {},
@@ -87,11 +89,24 @@ def of(
         "package": rendered_package(config),
         "py_api": "py3" if python is None else "cp39",
         "python": {} if python is None else _python(python),
+        "readme": package_metadata.readme_field(config),
         "title": backend.facts.title,
         "torch_find": _torch_find(backend, stable_abi),
         "urls": package_metadata.urls(config),
-        "version": f"{config.general.version}.0.0",
+        "version": config.wheel_version,
     }
+
+
+def linked(config: Config, backend: Backend) -> str:
+    """Return what installs the libraries of a CUDA kernel, as a table of TOML by the major of CUDA; empty for none."""
+    if config.framework is not Framework.TORCH or backend is not Backend.CUDA:
+        return ""
+    names = config.libraries(backend)
+    majors = sorted({major for name in names for major in name.facts.wheels})
+    found = {major: libraries.requirements(names, config.framework, major) for major in majors}
+    listed = (f'"{major}" = {toml.spelled(list(wheels))}' for major, wheels in found.items() if wheels)
+    text = ", ".join(listed)
+    return f"{{ {text} }}" if text else ""
 
 
 def _libraries(
@@ -136,20 +151,23 @@ def _conditional(own: calls.Calls, *, alone: bool) -> arguments.Arguments:
 
 def _features(built: tuple[Mapping[str, Any], ...]) -> Mapping[str, bool]:
     """Return which of CMake's functions a library of the project needs."""
-    names = ("own_objects", "has_file_flags", "has_conditions", "may_be_empty", "has_libraries")
+    names = ("own_objects", "has_file_flags", "has_conditions", "may_be_empty", "may_be_absent", "has_libraries")
     return {name: any(getattr(each["calls"], name) for each in built) for name in names}
 
 
 def metadata(given: Mapping[str, Any]) -> dict[str, bytes]:
     """Return the client's metadata.json, or what CMake makes it of."""
+    open_extensions = given["features"]["may_be_absent"]
     text = package_metadata.client(
         given["config"],
         Backend(given["backend"]),
         ops=given["ops"],
         extensions=given["extension_ids"],
-        completed=given["device_code"],
+        completed=frozenset(
+            name for name, is_open in (("archs", given["device_code"]), ("extensions", open_extensions)) if is_open
+        ),
     )
-    path = "metadata.json.in" if given["device_code"] else f"{given['package']}/metadata.json"
+    path = "metadata.json.in" if given["device_code"] or open_extensions else f"{given['package']}/metadata.json"
     return {path: text.encode("utf-8")}
 
 

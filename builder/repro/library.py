@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from builder.binary import device_code
-from builder.binary.device_code import DeviceCodeError
+from builder.binary.device_image import DeviceCodeError
 from builder.errors import ToolError
 
 _DERIVED = (".note.gnu.build-id", ".gnu_debuglink")

@@ -23,6 +23,8 @@ HEADERS = "headers"
 """The folder with the headers of commits that builds have fetched."""
 SOURCES = "sources"
 """The folder with the trees of foreign sources."""
+KERNELS = "kernels"
+"""The folder with the kernels that locks name, each by its hash."""
 COMPILED: Final = "compiled"
 """The folder with compiled files."""
 _FOLDERS = ("wheels", "environments", COMPILED, "partial", "locks", "logs", "last", "notes", "scratch")
@@ -274,13 +276,27 @@ class Store:
 
     def set_peak(self, kernel: str, variant: str, size: int) -> None:
         """Remember how many bytes the largest compiler of a cell took, for the budget of the next build."""
-        with contextlib.suppress(OSError):
-            write_atomic(self.root / "last" / f"{kernel}-{variant}.peak", f"{size}\n".encode())
+        self._set_measured(f"{kernel}-{variant}.peak", size)
 
     def peak(self, kernel: str, variant: str) -> int | None:
         """Return the bytes that the largest compiler of a cell took, if a build has measured it."""
+        return self._measured(f"{kernel}-{variant}.peak")
+
+    def set_seconds(self, kernel: str, variant: str, seconds: float) -> None:
+        """Remember how long a cell was compiled and finished, which says how long the next build may take."""
+        self._set_measured(f"{kernel}-{variant}.seconds", round(seconds))
+
+    def seconds(self, kernel: str, variant: str) -> int | None:
+        """Return the seconds that the last build of a cell took to compile and finish it, if one has measured it."""
+        return self._measured(f"{kernel}-{variant}.seconds")
+
+    def _set_measured(self, name: str, value: int) -> None:
+        with contextlib.suppress(OSError):
+            write_atomic(self.root / "last" / name, f"{value}\n".encode())
+
+    def _measured(self, name: str) -> int | None:
         try:
-            return int(_content(self.root / "last" / f"{kernel}-{variant}.peak"))
+            return int(_content(self.root / "last" / name))
         except (OSError, ValueError):
             return None
 

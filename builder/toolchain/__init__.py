@@ -9,7 +9,7 @@ from pathlib import Path
 from builder.config import Backend
 from builder.files import sha256_of
 from builder.matrix import Cell
-from builder.toolchain import cuda, cxx, metal, oneapi, rocm
+from builder.toolchain import cross, cuda, cxx, metal, oneapi, rocm
 from builder.toolchain.tool import Digest, Search, Tool
 
 
@@ -46,6 +46,11 @@ def system() -> str:
     return f"{'aarch64' if machine == 'arm64' else machine}-{'darwin' if sys.platform == 'darwin' else 'linux'}"
 
 
+def crosses(cell: Cell) -> bool:
+    """Whether a cell has code for another system than this machine's."""
+    return not cell.noarch and cell.system != system()
+
+
 def of_cell(
     cell: Cell, *, environ: Mapping[str, str], root: Path | None = None, digest: Digest | None = None
 ) -> Toolchain | None:
@@ -57,7 +62,8 @@ def of_cell(
     """
     if cell.noarch:
         return None
-    return find(cell.backend, environ=environ, toolkit=cell.toolkit, toolkit_root=root, digest=digest)
+    target = cell.system if crosses(cell) else None
+    return find(cell.backend, environ=environ, toolkit=cell.toolkit, toolkit_root=root, digest=digest, target=target)
 
 
 def find(
@@ -67,14 +73,24 @@ def find(
     toolkit: str | None = None,
     toolkit_root: Path | None = None,
     digest: Digest | None = None,
+    target: str | None = None,
 ) -> Toolchain:
     """Return the tools for `backend`; `toolkit_root` is a toolkit that came as pinned wheels.
+
+    With a `target`, such as `aarch64-linux`, the C++ and C compilers are those for that system.
 
     Raises:
         NotHereError: a tool is missing or of another release; the message says how to get it.
         ToolError: a tool is there and does not work.
     """
     search = Search(environ=environ, digest=digest or sha256_of)
+    if target is not None:
+        cross_cxx, cross_cc = cross.compilers(search, target)
+        return Toolchain(
+            cxx=cross_cxx,
+            cc=cross_cc,
+            cuda=cuda.find(search, toolkit=toolkit, root=toolkit_root) if backend is Backend.CUDA else None,
+        )
     xpu = backend is Backend.XPU
     host = oneapi.find(search, toolkit=toolkit) if xpu else cxx.find(search)
     ocloc = oneapi.ocloc(search) if xpu else None

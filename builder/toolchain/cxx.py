@@ -1,5 +1,6 @@
 """The C++ and C compilers of the host."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from builder.errors import NotHereError
@@ -9,6 +10,8 @@ from builder.toolchain.tool import Search, Tool
 CXX_NAMES = ("c++", "g++", "clang++")
 _COMPILER_PARTS = ("cc1plus", "as", "ld")
 _COMPILER_FILES = ("libstdc++.so", "libgcc.a", "crt1.o", "libc.so.6", "libc_nonshared.a", "libm.so.6")
+_AT_ONCE = 4
+"""Questions that a compiler is asked at the same time; each is a process of a millisecond."""
 
 
 def find(search: Search) -> Path:
@@ -48,9 +51,10 @@ def identify(
     calls: Path | None = None,
 ) -> Tool:
     """Return a compiler with its version and digest; `programs` and `files` are parts that only some compilers have."""
-    version = search.first_line(path, "--version")
-    target = search.first_line(path, "-dumpmachine")
-    parts = [search.part(path, f"-print-prog-name={name}") for name in (*_COMPILER_PARTS, *programs)]
-    parts += [search.part(path, f"-print-file-name={name}") for name in (*_COMPILER_FILES, *files)]
-    found = [path, *(part for part in (*parts, calls) if part is not None)]
+    asked = [f"-print-prog-name={name}" for name in (*_COMPILER_PARTS, *programs)]
+    asked += [f"-print-file-name={name}" for name in (*_COMPILER_FILES, *files)]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        parts = pool.map(lambda question: search.part(path, question), asked)
+        version, target = pool.map(lambda argument: search.first_line(path, argument), ("--version", "-dumpmachine"))
+        found = [path, *(part for part in (*parts, calls) if part is not None)]
     return Tool(path=path, version=f"{version} ({target})", digest=search.digest_all(found))

@@ -37,9 +37,20 @@ class FileEdit:
     def added(self) -> Iterator[tuple[int, Line]]:
         """Yield the lines that the old text lacks, each with its number."""
         matcher = difflib.SequenceMatcher(None, self.old.splitlines(), [line.text for line in self.new], autojunk=False)
-        for tag, _, _, start, end in matcher.get_opcodes():
+        for tag, _, _, begin, end in matcher.get_opcodes():
             if tag in ("insert", "replace"):
-                yield from ((number + 1, self.new[number]) for number in range(start, end))
+                start = begin - self._too_late_by(begin, end) if tag == "insert" else begin
+                yield from ((number + 1, self.new[number]) for number in range(start, start + end - begin))
+
+    def _too_late_by(self, start: int, end: int) -> int:
+        """Return by how many lines an insertion is found too late: one that begins like what follows it."""
+        moved = 0
+        while start > moved and not self.new[end - moved - 1].source and self._same(start - moved, end - moved):
+            moved += 1
+        return moved
+
+    def _same(self, start: int, end: int) -> bool:
+        return self.new[start - 1].text == self.new[end - 1].text
 
     def diff(self, folder: str) -> str:
         """Show the sources of its new lines, then the difference as `git apply` takes it."""

@@ -30,7 +30,7 @@ def propose(release: Release, texts: Mapping[str, str], pins: Pins, options: Row
     )
     return Proposal(
         edits=tuple(edit for edit in edits if edit.text != edit.old),
-        notes=(*release.notes, *_notes(release, texts)),
+        notes=(*release.notes, *rows.staying(edits[0].text, options), *_notes(release, texts)),
     )
 
 

@@ -79,6 +79,18 @@ def not_seen(release: Release, text: str) -> Iterator[str]:
             yield f"row stays, although no wheel was seen for it: {_variant(line) or line.strip()}"
 
 
+def staying(text: str, options: RowOptions) -> Iterator[str]:
+    """Name the rows of dropped versions that stay, in the file with all other changes.
+
+    Raises:
+        LayoutError: the file was laid out by hand in another way.
+    """
+    lines = [Line(text=line) for line in text.splitlines()]
+    for version in options.drop:
+        for line in _of_version(lines, version)[1]:
+            yield f"row stays, since no other torch of the release set has its backend there: {line.text.strip()}"
+
+
 def _with_pythons(release: Release, lines: Sequence[Line]) -> list[Line]:
     """Return the lines with the Pythons of a release, in the order of versions."""
     source = f"names of the wheels of torch {release.version} on the default index"
@@ -112,9 +124,12 @@ def _with_row(lines: list[Line], new: Line, into: str) -> list[Line]:
 
 
 def _dropped(lines: list[Line], version: str) -> list[Line]:
-    """Return the lines with the rows of a version in the legacy set; its tvm-ffi cells stay, in rows of others."""
-    leaving = [lines[number] for number in _block(lines, "release") if _torch(lines[number].text) == Version(version)]
-    if not leaving:
+    """Return the lines with the rows of a version in the legacy set; its tvm-ffi cells stay, in rows of others.
+
+    Rows without which the release set had none for their backend and system stay, too.
+    """
+    leaving, staying = _of_version(lines, version)
+    if not leaving and not staying:
         raise BuilderError(f"no row of the release set has torch '{version}'", help="name a version that has rows")
     lines = [line for line in lines if line not in leaving]
     place = max(_block(lines, "legacy"), default=_start(lines, "legacy") - 1) + 1
@@ -126,18 +141,38 @@ def _dropped(lines: list[Line], version: str) -> list[Line]:
     return lines
 
 
+def _of_version(lines: Sequence[Line], version: str) -> tuple[list[Line], list[Line]]:
+    """Return the rows of a version in the release set: those that can leave, and the last of a backend and system."""
+    release = [lines[number] for number in _block(lines, "release")]
+    mine = [line for line in release if _torch(line.text) == Version(version)]
+    others = {_place(line.text) for line in release if line not in mine}
+    leaving = [line for line in mine if _place(line.text) in others]
+    return leaving, [line for line in mine if line not in leaving]
+
+
+def _place(text: str) -> tuple[str, str]:
+    facts = _facts(text)
+    return facts["backend"], facts["system"]
+
+
 def _move_tvm_ffi(lines: list[Line], keys: str, row_text: str) -> None:
-    """Give the keys of a tvm-ffi cell to the oldest row of the release set that is for the same toolkit and system."""
+    """Give the keys of a tvm-ffi cell to the oldest row of the release set that is for the same toolkit and system.
+
+    A toolkit that leaves with its torch hands them to the next one of its backend.
+    """
     block = _block(lines, "release")
     if any(keys in lines[number].text for number in block):
         return
     like = _facts(row_text)
-    for number in block:
-        facts = _facts(lines[number].text)
-        if all(facts[key] == like[key] for key in ("compute", "system")):
-            text = lines[number].text.replace(" },", f"{keys} }},")
-            lines[number] = Line(text=text, source=f"its tvm-ffi cell was that of torch {like['torch']}, which leaves")
-            return
+    found = {number: _facts(lines[number].text) for number in block}
+    same = [number for number, facts in found.items() if all(facts[key] == like[key] for key in ("backend", "system"))]
+    exact = [number for number in same if found[number]["compute"] == like["compute"]]
+    place = next(iter(exact or same), None)
+    if place is None or _TVM_FFI.search(lines[place].text):
+        return
+    own = keys.replace(f"-{like['compute']}-", f"-{found[place]['compute']}-")
+    source = f"its tvm-ffi cell was that of torch {like['torch']}, which leaves"
+    lines[place] = Line(text=lines[place].text.replace(" },", f"{own} }},"), source=source)
 
 
 def _start(lines: Sequence[Line], name: str) -> int:

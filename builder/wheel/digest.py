@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from builder.wheel.archive import Bytes
 
 METADATA_FILE = "metadata.json"
-_NOT_DIGESTED = (METADATA_FILE, "metadata.json.sigstore")
+SIGNATURE_FILE = "metadata.json.sigstore"
+"""The signature of it, which the hub's client verifies."""
+_NOT_DIGESTED = (METADATA_FILE, SIGNATURE_FILE)
 
 
 def is_digested(name: str) -> bool:

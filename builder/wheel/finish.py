@@ -45,6 +45,8 @@ class BuildFacts:
     archs: tuple[str, ...] | None = None
     wheel: WheelOptions = field(default_factory=WheelOptions)
     epoch: int
+    description: str = ""
+    """The text of the file that `wheel.readme` names."""
     fixed: bool = True
     """Whether the archive has fixed times and order, as every wheel that is delivered."""
 
@@ -73,7 +75,12 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
     members |= {f"{dist_info}/licenses/{name}": member for name, member in licenses.items()}
     members[f"{dist_info}/METADATA"] = Bytes(
         metadata.core_metadata(
-            config, cell, version=version, framework_version=facts.framework_version, license_files=licenses
+            config,
+            cell,
+            version=version,
+            framework_version=facts.framework_version,
+            license_files=licenses,
+            description=facts.description,
         ).encode()
     )
     members[f"{dist_info}/WHEEL"] = Bytes(metadata.wheel_file(tag=tag, pure=cell.noarch).encode())
@@ -105,7 +112,7 @@ def wheel_version(config: Config, cell: Cell, wanted: WheelOptions) -> str:
     Raises:
         BuilderError: the version asked for is invalid, has a label of its own, or is not of `general.version`.
     """
-    text = wanted.version if wanted.version is not None else f"{config.general.version}.0.0"
+    text = wanted.version if wanted.version is not None else config.wheel_version
     try:
         version = PackageVersion(text)
     except InvalidVersion as error:

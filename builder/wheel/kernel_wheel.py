@@ -19,7 +19,7 @@ from builder.errors import BuilderError
 from builder.files import sha256_of
 from builder.matrix.variant import Variant, python_of
 from builder.untrusted import LARGEST_TEXT, UntrustedError
-from builder.wheel import release
+from builder.wheel import fields, release
 from builder.wheel.archive import MAX_MEMBERS, Member, Wheel, WheelError
 from builder.wheel.digest import METADATA_FILE, is_digested
 
@@ -70,7 +70,7 @@ class KernelWheel:
     @property
     def fields(self) -> Message:
         """The fields of METADATA."""
-        return untrusted.fields(self.core)
+        return fields.read(self.core)
 
 
 def read_all(paths: Iterable[Path]) -> tuple[KernelWheel, ...]:

@@ -1,6 +1,7 @@
 """The metadata of a wheel: METADATA, WHEEL, and metadata.json for the client."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -8,17 +9,24 @@ from packaging.version import Version
 
 from builder import __version__
 from builder.config import Config, Framework, dependencies, libraries
-from builder.matrix import Cell, absent_components
-from builder.render.package_metadata import framework_requirement, python_depends, spdx, urls
+from builder.kernel import source_set
+from builder.matrix import Cell, absent_components, without_absent_extensions
+from builder.render.package_metadata import content_type, framework_requirement, python_depends, spdx, urls
 from builder.wheel.archive import Bytes
 from builder.wheel.digest import digests
 
 
 def core_metadata(
-    config: Config, cell: Cell, *, version: str, framework_version: str, license_files: Iterable[str] = ()
+    config: Config,
+    cell: Cell,
+    *,
+    version: str,
+    framework_version: str,
+    license_files: Iterable[str] = (),
+    description: str = "",
 ) -> str:
     """Return the METADATA file; `framework_version` is the torch or tvm-ffi that the wheel was built with."""
-    general = config.general
+    general, readme = config.general, source_set.readme(config)
     fields = [
         ("Metadata-Version", "2.4"),
         ("Name", str(general.name)),
@@ -29,8 +37,15 @@ def core_metadata(
         *(("Project-URL", f"{label}, {url}") for label, url in urls(config)),
         ("Requires-Python", ">=3.9"),
         *(("Requires-Dist", requirement) for requirement in requirements(config, cell, framework_version)),
+        *(() if readme is None else [("Description-Content-Type", content_type(readme))]),
     ]
-    return "".join(f"{name}: {' '.join(value.split())}\n" for name, value in fields)
+    head = "".join(f"{name}: {' '.join(value.split())}\n" for name, value in fields)
+    return head if readme is None else f"{head}\n{_lines(description)}"
+
+
+def _lines(text: str) -> str:
+    """Return a text whose lines end in the same way wherever it was saved."""
+    return re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
 
 
 def _license(text: str) -> tuple[str, str]:
@@ -42,7 +57,8 @@ def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[st
     """Return what must be installed with the wheel: the framework its ABI fits, and what build.toml names."""
     packages = [*python_depends(config, cell.backend)]
     if not cell.noarch:
-        linked = config.libraries(cell.backend, without=absent_components(config, cell))
+        present = without_absent_extensions(config, cell)
+        linked = present.libraries(cell.backend, without=absent_components(present, cell))
         packages += libraries.requirements(linked, config.framework, cell.toolkit)
     framework = () if cell.framework is Framework.CTYPES else (_framework_requirement(cell, framework_version),)
     return (*framework, *dict.fromkeys(packages))
@@ -81,6 +97,8 @@ def client_metadata(
     table = json.loads(rendered)
     if archs is not None:
         table["backend"]["archs"] = list(archs)
+    if not table.get("extensions", True):
+        del table["extensions"]  # the cell leaves out all that the project may have
     table["digest"] = {"algorithm": "sha256", "files": digests(package)}
     table["provenance"] = {"kernel-builder": {"version": __version__}}
     table["build"] = build

@@ -10,8 +10,11 @@ Let a project of several libraries have one plan of architectures, and one set o
 To be called after all components.
 #]=======================================================================]
 function(kernel_extensions_join target)
-  set_property(TARGET "${target}" PROPERTY KERNEL_EXTENSIONS ${ARGN})
   foreach(extension IN LISTS ARGN)
+    if(NOT TARGET "${extension}")
+      continue() # its condition does not hold
+    endif()
+    set_property(TARGET "${target}" APPEND PROPERTY KERNEL_EXTENSIONS "${extension}")
     get_property(toolkit TARGET "${extension}" PROPERTY KERNEL_TOOLKIT)
     if(toolkit)
       set_property(TARGET "${target}" PROPERTY KERNEL_TOOLKIT "${toolkit}")

@@ -4,9 +4,9 @@ include("${CMAKE_CURRENT_LIST_DIR}/version.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/../cuda/capabilities.cmake")
 
 #[=======================================================================[.rst:
-Tell whether a component is compiled, by the toolkit, the torch and the system that were found; say so if it is left out.
+Tell whether a component or an extension is compiled, by the toolkit, the torch and the system that were found; say so if it is left out.
 
-  kernel_when_holds(<out-var> NAME <name> [CUDA_IS <clause>...] [TORCH_IS <clause>...] [SYSTEM_IS <system>...]
+  kernel_when_holds(<out-var> <NAME|EXTENSION> <name> [CUDA_IS <clause>...] [TORCH_IS <clause>...] [SYSTEM_IS <system>...]
     [CAPABILITIES <table of kernel_cuda_capabilities>] [COMPILED <yes|no>]
   )
 
@@ -19,7 +19,7 @@ function(kernel_when_holds out_var)
     PARSE_ARGV 1
     arg
     ""
-    "NAME;COMPILED"
+    "NAME;EXTENSION;COMPILED"
     "CUDA_IS;TORCH_IS;SYSTEM_IS;CAPABILITIES"
   )
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -58,11 +58,18 @@ function(kernel_when_holds out_var)
   endif()
 
   if(NOT unmet)
-    set_property(GLOBAL APPEND PROPERTY KERNEL_WHEN_HELD "${arg_NAME}")
+    if(DEFINED arg_NAME)
+      set_property(GLOBAL APPEND PROPERTY KERNEL_WHEN_HELD "${arg_NAME}")
+    endif()
     set("${out_var}" TRUE PARENT_SCOPE)
     return()
   endif()
   list(JOIN unmet ", " unmet)
-  message(NOTICE "kernel '${arg_NAME}' is left out: ${unmet}")
+  set(what "kernel '${arg_NAME}'")
+  if(DEFINED arg_EXTENSION)
+    set(what "extension '${arg_EXTENSION}'")
+    set_property(GLOBAL APPEND PROPERTY KERNEL_EXTENSIONS_LEFT_OUT "${arg_EXTENSION}")
+  endif()
+  message(NOTICE "${what} is left out: ${unmet}")
   set("${out_var}" FALSE PARENT_SCOPE)
 endfunction()

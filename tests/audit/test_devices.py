@@ -1,20 +1,18 @@
 """Device code that real compilers made, against what the audit and NVIDIA's own reader see."""
 
 import re
-import shutil
-import subprocess
-import sys
-import zipfile
-from pathlib import Path
 
 import pytest
 
 from builder import audit
 from builder.audit import gpus
 from builder.audit.gpu import named
-from builder.binary import device_code
+from builder.binary import device_code, unpacking
+from builder.binary.device_image import Image
 from builder.binary.extension import Extension
 from builder.wheel.archive import Wheel
+from tests.audit import nvidia
+from tests.audit.nvidia import nvcc, run
 
 KERNEL = """
 __global__ void twice(float *x) { x[threadIdx.x] *= 2.f; }
@@ -39,17 +37,6 @@ LISTS = {
     "PTX": ("8.0", "12.0+PTX"),
     "specific PTX": ("9.0a+PTX",),
 }
-
-
-def nvcc():
-    """The real nvcc, not a script on PATH that only calls it."""
-    for root in (Path("/usr/local/cuda-13.0"), Path("/usr/local/cuda"), Path("/opt/cuda")):
-        if (root / "bin" / "nvcc").exists():
-            return root / "bin" / "nvcc"
-    found = shutil.which("nvcc")
-    if found is None:
-        pytest.fail("these tests need nvcc; leave them out with -m 'not cuda'")
-    return Path(found)
 
 
 def gencode(archs):
@@ -85,25 +72,10 @@ def compile_and_link(directory, archs, flags, link_flags):
     return output
 
 
-def run(*command):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def cuobjdump(tmp_path_factory):
     """NVIDIA's own reader, from the toolkit or from its wheel."""
-    beside = nvcc().with_name("cuobjdump")
-    if beside.exists():
-        return beside
-    place = tmp_path_factory.mktemp("cuobjdump")
-    run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", place, "nvidia-cuda-cuobjdump")
-    with zipfile.ZipFile(next(place.glob("*.whl"))) as wheel:
-        tool = next(name for name in wheel.namelist() if name.endswith("bin/cuobjdump"))
-        (place / "cuobjdump").write_bytes(wheel.read(tool))
-    (place / "cuobjdump").chmod(0o755)
-    return place / "cuobjdump"
+    return nvidia.tool("cuobjdump", "nvidia-cuda-cuobjdump", tmp_path_factory.mktemp("cuobjdump"))
 
 
 def by_cuobjdump(tool, library):
@@ -111,13 +83,13 @@ def by_cuobjdump(tool, library):
     found = set()
     for kind, name, suffix in re.findall(r"(ELF|PTX) file +\d+: \S+?\.\d+\.sm_(\d+)([af]?)\.", text):
         arch = f"{int(name) // 10}.{int(name) % 10}{suffix}"
-        found.add(device_code.Image(kind="sass" if kind == "ELF" else "ptx", arch=arch))
+        found.add(Image(kind="sass" if kind == "ELF" else "ptx", arch=arch))
     return found
 
 
 def without_family(images):
     """cuobjdump lists 10.0f as sm_100."""
-    return {device_code.Image(kind=image.kind, arch=image.arch.removesuffix("f")) for image in images}
+    return {Image(kind=image.kind, arch=image.arch.removesuffix("f")) for image in images}
 
 
 @pytest.mark.cuda
@@ -151,6 +123,15 @@ def test_compressed_images_are_read(build, flags):
 @pytest.mark.cuda
 def test_the_empty_code_that_nvcc_adds_when_it_links_does_not_count(build):
     content = build(("9.0a",), link_flags=()).read_bytes()
+    assert device_code.read("a.so", content) == device_code.images_of(("9.0a",))
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("flags", [("--compress-mode=size",), ("-Xfatbin=-compress-all",)], ids=["size", "all"])
+def test_nor_does_it_where_the_link_compresses_it(build, flags):
+    if not unpacking.has_zstandard():
+        pytest.skip("Zstandard is not installed beside the tests")
+    content = build(("9.0a",), flags=flags, link_flags=flags).read_bytes()
     assert device_code.read("a.so", content) == device_code.images_of(("9.0a",))
 
 

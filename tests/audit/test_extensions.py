@@ -6,7 +6,7 @@ import pytest
 
 from builder import audit
 from builder.audit import layout, metadata
-from builder.audit.facts import FrameworkClaim
+from builder.audit.facts import AuditPromise, FrameworkClaim
 from builder.audit.subject import File, Library, Subject
 from builder.binary.elf_symbols import Symbol
 from builder.binary.extension import Extension
@@ -26,7 +26,7 @@ def library(ops, *, module=True):
 BOTH = (library(MAIN), library(MORE))
 
 
-def found(*libraries, extensions=SAID, files=FILES, ops=MAIN):
+def found(*libraries, extensions=SAID, files=FILES, ops=MAIN, promised=None):
     texts = {f"demo/{name}": text.encode() for name, text in files.items()}
     texts["demo/metadata.json"] = json.dumps({"id": ops, "extensions": extensions}).encode()
     names = ("demo/__init__.py", *texts, *(each.name for each in libraries))
@@ -39,6 +39,7 @@ def found(*libraries, extensions=SAID, files=FILES, ops=MAIN):
         files={name: File(size=0, sha256=b"") for name in names},
         texts=texts,
         libraries=libraries,
+        plan=AuditPromise(extensions=promised),
     )
     findings = {(each.file, each.symbol) for each in (*layout.check(subject), *metadata.check(subject))}
     about = ("demo/_", "demo/o", "_demo", "PyInit", "extensions")
@@ -106,3 +107,12 @@ def test_symbols_of_every_library_are_judged(make_wheel, compiler):
 
 def test_an_id_of_another_type_is_no_error_of_the_audit():
     assert ("demo/metadata.json", "extensions") not in found(*BOTH, ops=[])
+
+
+def test_a_wheel_has_the_extensions_of_its_cell_and_no_other():
+    path = "demo/metadata.json"
+    assert found(*BOTH, promised=frozenset({"moe"})) == set()
+    assert found(*BOTH, promised=frozenset()) == {(path, "extensions.moe")}
+    alone = {"extensions": {}, "files": {"_ops.py": FILES["_ops.py"]}}
+    assert found(library(MAIN), **alone, promised=frozenset()) == set()
+    assert found(library(MAIN), **alone, promised=frozenset({"moe"})) == {(path, "extensions.moe")}

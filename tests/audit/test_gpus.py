@@ -4,11 +4,14 @@ import json
 
 import pytest
 
-from builder import cli
-from builder.audit.gpu import cuda_of_ptx, known, named
+from builder import audit, cli
+from builder.audit.gpu import cuda_of_ptx, named
 from builder.audit.gpus import choose
-from builder.binary.device_code import Image, groups
+from builder.binary.device_code import groups
+from builder.binary.device_image import Image
+from builder.config.gpus import known
 from builder.errors import BuilderError
+from builder.wheel.archive import Wheel
 from tests.binary.test_device_code import ARCH_SPECIFIC, bundle, fatbin, image
 
 
@@ -54,6 +57,8 @@ def test_a_driver_chooses(gpu, group, kind, chosen):
         pytest.param("8.0", [sass("8.6")], id="a later GPU's"),
         pytest.param("8.9", [ptx("9.0a"), ptx("10.0")], id="PTX of later ones"),
         pytest.param("12.0", [ptx("9.0a"), ptx("10.0f")], id="PTX of one GPU or family"),
+        pytest.param("8.7", [sass("8.0"), sass("8.6")], id="Jetson's is no other's"),
+        pytest.param("8.9", [sass("8.7")], id="and no other's is Jetson's"),
         pytest.param("9.0", [Image(kind="lto", arch="9.0")], id="code for a linker"),
         pytest.param("gfx1100", [Image(kind="gcn", arch="gfx1101")], id="AMD's next one"),
     ],
@@ -68,6 +73,13 @@ def test_a_gpu_that_lacks_the_code_of_one_source_does_not_run_the_wheel():
     found = code("8.0", [sass("8.0")], [sass("9.0")])
     assert not found.runs
     assert found.text == "machine code for 8.0; and nothing for other kernels, which fail"
+
+
+def test_special_code_for_others_is_no_lack_where_the_rest_serves_a_gpu():
+    found = code("8.0", [sass("8.0")], [sass("9.0a"), sass("10.0f")])
+    assert found.runs
+    assert found.text == "machine code for 8.0; not the kernels for 9.0a, 10.0f alone"
+    assert not code("8.0", [sass("9.0a")]).runs
 
 
 def test_the_driver_that_the_newest_ptx_needs_is_named():
@@ -126,3 +138,31 @@ def test_bundles_of_hip_are_groups_of_their_own():
     found = groups("a.so", one + two)
     assert not choose(named("gfx90a"), found).runs
     assert choose(named("gfx90a"), found).own == ("gfx90a",)
+
+
+@pytest.mark.parametrize(
+    ("table", "symbols"),
+    [
+        pytest.param({"gpus": ["H100"]}, set(), id="served"),
+        pytest.param({"gpus": ["H100", "T4"]}, {"T4 (7.5)"}, id="not served"),
+        pytest.param({"gpus": ["Z9"]}, {"Z9"}, id="not known"),
+        pytest.param({"gpus": "T4"}, set(), id="no list"),
+    ],
+)
+def test_what_the_kernel_requires_is_read_from_the_wheel(make_wheel, compiler, library, table, symbols):
+    wheel = make_wheel(
+        library=compiler.library() + library,
+        label="torch213.cxx11.cu130",
+        backend="cuda",
+        metadata={"require": table},
+    )
+    found = audit.run(Wheel.read(wheel)).findings
+    assert {each.symbol for each in found if each.rule == "gpus"} == symbols
+
+
+def test_nothing_is_required_of_a_quick_build(make_wheel, compiler, library):
+    quick = {"require": {"gpus": ["T4"]}, "build": {"not-for-release": "built for 9.0 alone"}}
+    wheel = make_wheel(
+        library=compiler.library() + library, label="torch213.cxx11.cu130", backend="cuda", metadata=quick
+    )
+    assert "gpus" not in {each.rule for each in audit.run(Wheel.read(wheel)).findings}

@@ -15,7 +15,11 @@ from tests import needs
 from tests.paths import ROOT
 
 LISTED = frozenset(name for name, _ in own_code.files())
-SCRIPTS = {"builder/build/loadtest/child.py", "builder/build/sandbox/enter.py"}
+SCRIPTS = {
+    "builder/build/loadtest/child.py",
+    "builder/build/loadtest/kernel_client.py",
+    "builder/build/sandbox/enter.py",
+}
 """Run as files of their own, by a build that knows their place."""
 LATE = {f"builder/config/v{number}.py" for number in (1, 2, 3, 4, 6)}
 """Imported for a config of an older schema."""
@@ -119,6 +123,7 @@ src = ["rare.cu"]
 extension = "more"
 [extension.more]
 src = []
+when = { torch = ">=2.10" }
 [sources.fmt]
 git = "https://example.org/fmt"
 rev = "0123456789abcdef0123456789abcdef01234567"

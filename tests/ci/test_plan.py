@@ -22,7 +22,7 @@ from builder.config import Backend, Framework, Version, parse
 from builder.config.text import Source
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import Kernel
-from builder.matrix import Cell, rows
+from builder.matrix import SETS, Cell, rows
 from builder.matrix.selection import Scope, require_cells
 
 GENERAL = '[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = '
@@ -87,11 +87,11 @@ def test_the_schema_refuses_a_document_that_says_more_or_less():
 
 
 def test_a_skipped_row_names_the_line_that_decided():
-    text_ = STABLE.source.text.replace('"2.10"', '"2.12"')
+    text_ = STABLE.source.text.replace('"2.10"', '"2.14"')
     document = json.loads(documents.document(plan(kernel(text_), unbundled=True), Runners(), None))
     by_rule = {one["rule"]: one for one in document["skipped"]}
     lines = text_.splitlines()
-    assert lines[by_rule["stable-abi"]["line"] - 1] == 'stable-abi = "2.12"'
+    assert lines[by_rule["stable-abi"]["line"] - 1] == 'stable-abi = "2.14"'
     assert lines[by_rule["backend"]["line"] - 1] == 'backends = ["cpu", "cuda"]'
 
 
@@ -103,7 +103,7 @@ def test_a_table_of_stable_abis_is_named_by_the_entry_of_the_backend():
 
 
 def test_a_component_that_a_cell_leaves_out_is_in_every_format():
-    one = plan(MINVER, systems=("x86_64-linux",))
+    one = plan(MINVER, systems=("x86_64-linux",), sets=("release", "legacy"))
     message = "2 cells: component 'cuda-new' is left out: CUDA 12.6 is below its cuda-minver"
     assert message in text.table(one, None)
     assert message in text.explain(one)
@@ -126,16 +126,18 @@ def test_a_table_has_every_cell_under_its_backend_and_says_what_all_would_add():
     one = plan()
     shown = text.table(one, None)
     assert all(cell.variant in shown for cell in one.cells)
-    assert "cpu (6)" in shown
-    assert "cuda (12)" in shown
-    assert "1 more with --all" in shown
-    assert "with --all" not in text.table(plan(unbundled=True), None)
+    assert "cpu (5)" in shown
+    assert "cuda (10)" in shown
+    legacy = ("legacy",)
+    assert "1 more with --all" in text.table(plan(sets=legacy), None)
+    assert "with --all" not in text.table(plan(sets=legacy, unbundled=True), None)
 
 
 def test_names_are_one_on_a_line_and_each_once():
     assert text.names(plan(NOARCH), None) == "torch-cpu\ntorch-cuda\n"
-    one = plan(backends=(Backend.CPU,), systems=("x86_64-linux",))
-    assert text.names(one, shared(one)) == "torch212-cxx11-cpu-x86_64-linux torch213-cxx11-cpu-x86_64-linux\n"
+    one = plan(backends=(Backend.CPU,), systems=("aarch64-darwin",))
+    names = " ".join(f"torch{torch}-cpu-aarch64-darwin" for torch in (213, 214, 215))
+    assert text.names(one, shared(one)) == f"{names}\n"
 
 
 def test_a_backend_that_the_kernel_does_not_have_is_refused():
@@ -157,8 +159,8 @@ def test_an_empty_plan_gives_the_reason_for_each_row_with_its_line():
 def test_stored_cells_are_left_out_and_counted():
     one = without_stored(plan(), lambda cell: cell.backend is Backend.CUDA)
     assert {cell.backend for cell in one.cells} == {Backend.CPU, Backend.ROCM}
-    assert "12 in the store" in text.table(one, None)
-    assert Counter(each.rule for each in one.skipped)["stored"] == 12
+    assert "10 in the store" in text.table(one, None)
+    assert Counter(each.rule for each in one.skipped)["stored"] == 10
 
 
 def test_a_cell_left_out_takes_its_notes_along():
@@ -171,7 +173,7 @@ def test_a_cell_left_out_takes_its_notes_along():
 
 
 def test_every_row_of_the_matrix_has_a_runner():
-    for set_ in ("release", "preview"):
+    for set_ in SETS:
         whole = plan(kernel(f'{GENERAL}["cpu", "cuda", "rocm", "xpu", "metal", "tpu"]\n[torch-noarch]\n'), sets=(set_,))
         assert all(Runners().place(cell).runner for cell in whole.cells)
 
@@ -184,7 +186,6 @@ def test_containers_are_for_the_toolkits_that_are_not_wheels():
         ("cuda", "12.6"),
         ("rocm", "7.1"),
         ("rocm", "7.2"),
-        ("xpu", "2025.3.2"),
         ("xpu", "2026.0.0"),
     }
 
@@ -330,14 +331,14 @@ def test_the_same_cells_give_the_same_jobs():
 
 def test_the_stable_abi_saves_wheels_and_seconds():
     found = {one.backend.value: one for one in saving.savings(plan(STABLE), rows())}
-    assert (found["cpu"].wheels, found["cpu"].wheels_without) == (3, 6)
-    assert (found["cuda"].wheels, found["cuda"].wheels_without) == (6, 12)
+    assert (found["cpu"].wheels, found["cpu"].wheels_without) == (3, 5)
+    assert (found["cuda"].wheels, found["cuda"].wheels_without) == (6, 10)
     classic, stable = data()["cost"]["classic"], data()["cost"]["stable"]
     assert found["cuda"].seconds == pytest.approx(6 * (stable["host"] + stable["cuda"]))
-    assert found["cuda"].seconds_without == pytest.approx(12 * (classic["host"] + classic["cuda"]))
+    assert found["cuda"].seconds_without == pytest.approx(10 * (classic["host"] + classic["cuda"]))
     shown = saving.shown(plan(STABLE), rows())
-    assert "total    9       18" in shown
-    assert "9 wheels" in shown
+    assert "total    9       15" in shown
+    assert "6 wheels" in shown
 
 
 def test_a_classic_or_noarch_kernel_saves_nothing():
@@ -359,7 +360,7 @@ def test_github_gets_one_line_with_a_job_for_each_machine():
     include = json.loads(line)["include"]
     cuda = next(one for one in include if one["name"] == "cuda-x86_64-linux-cu126")
     assert cuda["container"] == "pytorch/manylinux2_28-builder:cuda12.6"
-    assert cuda["variants"] == "torch212-cxx11-cu126-x86_64-linux torch213-cxx11-cu126-x86_64-linux"
+    assert cuda["variants"] == "torch213-cxx11-cu126-x86_64-linux"
     assert next(one for one in include if one["backend"] == "cpu")["container"] == ""
 
 

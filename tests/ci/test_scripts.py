@@ -11,9 +11,11 @@ import pytest
 
 from builder import __version__
 from builder.ci.pipeline import caller, template
+from builder.toolchain import distribution
 from tests.ci.workflows import BUILD_ACTION, KERNEL, script, steps, yaml
 from tests.paths import ROOT
 
+COMPILER = "Install the compiler for aarch64"
 NOARCH = ROOT / "examples" / "silu-and-mul"
 
 
@@ -80,8 +82,16 @@ def test_the_plan_step_writes_a_matrix_and_a_summary(runner):
     assert outputs["any"] == "true"
     assert outputs["kernel"] == "relu"
     assert re.fullmatch(r"[0-9a-f]{16}", outputs["digest"])
-    assert len(json.loads(outputs["matrix"])["include"]) == 12
-    assert "torch 2.12, cpu, x86_64-linux: built" in runner.read("GITHUB_STEP_SUMMARY")
+    assert len(json.loads(outputs["matrix"])["include"]) == 11
+    assert "torch 2.13, cpu, x86_64-linux: built" in runner.read("GITHUB_STEP_SUMMARY")
+    assert "<h2>relu: 21 cells on 3 systems</h2>" in (runner.root / "plan.html").read_text(encoding="utf-8")
+
+
+def test_the_summary_of_a_run_links_the_page_of_the_plan(runner):
+    url = "https://example.org/runs/1/artifacts/2"
+    done = runner.run(script("plan", "Link the page of the plan"), URL=url)
+    assert done.returncode == 0, done.stderr
+    assert runner.read("GITHUB_STEP_SUMMARY") == f"[The plan as a page]({url})\n"
 
 
 def test_the_plan_step_takes_every_input(runner):
@@ -164,6 +174,16 @@ def test_a_container_without_python_says_so(runner):
     done = runner.run(text)
     assert done.returncode == 1
     assert "::error::the container has no Python" in done.stdout
+
+
+def test_a_runner_of_x86_gets_the_compiler_for_aarch64_that_doctor_names(runner):
+    step = next(one for where, one in steps(KERNEL) if (where, one.get("name")) == ("build", COMPILER))
+    assert step["if"] == "matrix.container == '' && matrix.system == 'aarch64-linux' && runner.arch == 'X64'"
+    runner.install("sudo", 'echo "$@" >>arguments')
+    assert runner.run(script("build", COMPILER)).returncode == 0
+    *_, package = distribution.installing("g++-aarch64-linux", of={"ID": "ubuntu"}).split()
+    *_, installed = (runner.root / "arguments").read_text(encoding="utf-8").splitlines()
+    assert installed == f"apt-get install --yes --quiet {package}"
 
 
 REPORT = '[{"variant": "torch-cpu", "status": "failed", "reason": "no compiler", "seconds": 1}]'
@@ -251,6 +271,7 @@ def test_the_whole_gitlab_pipeline_runs(runner):
     done = runner.run(main["plan"]["script"][0], shell=shell, **common)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (runner.root / "builder-template.yml").read_text(encoding="utf-8") == template("gitlab-jobs.yml")
+    assert "<!DOCTYPE html>" in (runner.root / "plan.html").read_text(encoding="utf-8")
     planned = json.loads((runner.root / "builder-jobs.yml").read_text(encoding="utf-8"))
     variables = planned["cpu-x86_64-linux"]["variables"]
     build = jobs[".builder-build"]["script"][0]
@@ -268,7 +289,9 @@ def test_every_script_of_the_kernel_workflow_is_run_by_a_test():
         ("plan", "Install builder"),
         ("plan", "Check"),
         ("plan", "Plan"),
+        ("plan", "Link the page of the plan"),
         ("build", "Find Python and the toolkit of the container"),
+        ("build", COMPILER),
         ("build", "Install builder"),
         ("build", "Build"),
         ("collect", "Install builder"),

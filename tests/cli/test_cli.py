@@ -36,6 +36,13 @@ def test_help_imports_no_library():
     assert not {"click", "jinja2", "rich", "packaging"} & set(loaded)
 
 
+def test_building_imports_what_reads_mail_or_talks_tls_only_where_it_is_needed():
+    script = "import sys\nfrom builder.cli import build\nfrom builder.environment import indexes\n"
+    script += "indexes.read({})\nprint(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"ssl", "email.parser", "importlib.metadata"} & set(loaded)
+
+
 def test_version_is_the_package_version():
     assert builder("--version").stdout == f"builder, version {__version__}\n"
 

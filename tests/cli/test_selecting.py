@@ -1,5 +1,7 @@
 """What cells a command is about: every command that takes cells is asked the same, and gives the same answer."""
 
+import json
+
 import pytest
 
 from builder import kernel as kernels
@@ -169,3 +171,18 @@ def test_gpus_of_a_machine_are_what_is_built_for(monkeypatch, capsys):
     monkeypatch.setattr("builder.toolchain.gpus.cuda", lambda _environ: ("8.9",))
     assert run(["build", STABLE, "--archs", "native", "--dry-run"]) == 0
     assert "note: quick build only for 8.9: its" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["matrix", "build --dry-run"])
+@pytest.mark.parametrize(
+    ("torch", "said"),
+    [("2.9", "no row of the matrix has torch 2.9: it has 2.11, "), ("2.15.0", "'2.15.0' is not a version: write")],
+)
+def test_a_torch_that_no_row_has_is_refused(capsys, command, torch, said):
+    assert run([*command.split(), STABLE, "--torch", torch]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_torch_selects_its_cells(capsys):
+    assert run(["matrix", STABLE, "--torch", "2.13", "--torch", "2.14", "--format", "json"]) == 0
+    assert {cell["torch"] for cell in json.loads(capsys.readouterr().out)["cells"]} == {"2.13", "2.14"}

@@ -5,6 +5,7 @@ import pytest
 from builder import kernel, matrix
 from builder.cli import view
 from builder.engine.outcome import CellOutcome, Event
+from builder.errors import ToolError
 from tests.paths import ROOT
 
 RELU = ROOT / "examples" / "relu"
@@ -45,3 +46,37 @@ def test_a_build_says_nothing_of_a_skipped_cell_while_it_runs(capsys):
 
 def test_one_reason_for_what_was_skipped_says_enough():
     assert view.skipped(outcomes("needs a Mac", "needs a Mac")) == ("2 cells skipped: needs a Mac",)
+
+
+def failures(*errors):
+    cells = matrix.select(kernel.load(RELU).config, matrix.rows())
+    return tuple(
+        CellOutcome(cell=cell, status="failed", reason=error.message, error=error)
+        for cell, error in zip(cells, errors, strict=False)
+    )
+
+
+def lacking(*files):
+    listed = "".join(f"\n  --> {file}" for file in files)
+    return ToolError(f"cannot get 2 of 9 pinned wheels\n  uv: no address{listed}", help="bring them")
+
+
+def test_cells_that_failed_for_one_reason_are_told_together_with_all_the_files_that_they_lack():
+    found = failures(lacking("a.whl", "b.whl"), ToolError("no room"), lacking("b.whl", "c.whl"))
+    assert view.summary(found).splitlines() == [
+        "error: cannot get 2 of 9 pinned wheels",
+        f"  2 cells: {found[0].cell.variant}, {found[2].cell.variant}",
+        "  uv: no address",
+        "  --> a.whl",
+        "  --> b.whl",
+        "  --> c.whl",
+        "  help: bring them",
+        "error: no room",
+        "3 FAILED",
+    ]
+
+
+def test_what_an_error_says_of_each_file_stays_with_that_file():
+    wrong = [ToolError(f"wrong\n  --> {file}\n      pinned {digest}\n  --> both") for file, digest in ("a1", "b2")]
+    said = view.summary(failures(*wrong)).splitlines()
+    assert said == [*f"error: {wrong[0]}".splitlines(), *f"error: {wrong[1]}".splitlines(), "2 FAILED"]

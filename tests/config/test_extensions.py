@@ -92,6 +92,51 @@ def test_an_extension_that_is_not_there_is_told_the_nearest_one():
     assert (problem.message, problem.help) == ("there is no [extension.mow]", "did you mean 'moe'?")
 
 
+CONDITION = WHOLE + 'when = { torch = ">=2.10", system = "x86_64-linux" }\n'
+
+
+def test_a_condition_of_an_extension_is_written_and_read_again():
+    config = five(CONDITION)
+    assert config.extension["moe"].when.systems == ("x86_64-linux",)
+    assert parse(source(dump(config))) == config
+    assert update.rewrite(source(GENERAL + CONDITION)) == GENERAL + CONDITION
+
+
+@pytest.mark.parametrize(
+    ("backends", "entry", "message"),
+    [
+        (("cpu",), 'cuda = ">=12.8"', "'cuda' never holds in a component of 'cpu'"),
+        (("cuda", "rocm"), 'cuda = ">=12.8"', "'cuda' never holds in a component of 'rocm'"),
+        (("cuda",), 'arch = "gfx942"', "'gfx942' never holds in a component of 'cuda'"),
+        (("cpu", "xpu"), 'arch = "9.0"', "'9.0' never holds in a component of 'cpu' or 'xpu'"),
+        (("cuda", "rocm"), 'arch = ["9.0a", "gfx942"]', None),
+        (("cuda",), 'cuda = ">=12.8", torch = ">=2.10", arch = "9.0a"', None),
+    ],
+)
+def test_a_condition_that_never_holds_for_a_component_of_the_extension_is_refused(backends, entry, message):
+    parts = "".join(
+        (MAIN + MEMBER).replace("kernel.", f"kernel.{backend}-").replace('"cpu"', f'"{backend}"')
+        for backend in backends
+    )
+    text = GENERAL + TORCH + parts + EXTENSION + f"when = {{ {entry} }}\n"
+    if message is None:
+        assert read(source(text)).config.extension["moe"].when is not None
+        return
+    (problem,) = problems_of(text)
+    assert (problem.code, problem.key[:3], problem.message) == ("B042", ("extension", "moe", "when"), message)
+    assert problem.span is not None
+
+
+@pytest.mark.parametrize(
+    ("entry", "code"),
+    [('cuda = "13"', "B042"), ("cuda = 13", "B012"), ('os = "linux"', "B010"), ('system = "linux"', "B029")],
+)
+def test_a_condition_of_an_extension_takes_what_that_of_a_component_takes(entry, code):
+    found = problems_of(GENERAL + WHOLE + f"when = {{ {entry} }}\n")
+    of_a_component = problems_of(GENERAL + TORCH + MAIN + f"when = {{ {entry} }}\n")
+    assert {code} == {problem.code for problem in found} == {problem.code for problem in of_a_component}
+
+
 def test_two_extensions_of_one_name_are_no_toml():
     problems = problems_of(GENERAL + WHOLE + EXTENSION)
     assert {problem.code for problem in problems} == {"B002"}

@@ -36,7 +36,7 @@ def torch_at(root, lines):
 
 @pytest.mark.parametrize(
     ("example", "needed"),
-    [("relu", "'torch==2.13.*'"), ("silu-and-mul", "'torch==2.13.*'"), ("relu-tvm-ffi", "apache-tvm-ffi")],
+    [("relu", "'torch==2.15.*'"), ("silu-and-mul", "'torch==2.15.*'"), ("relu-tvm-ffi", "apache-tvm-ffi")],
 )
 def test_a_python_without_anything_is_told_the_one_command_before_anything_is_built(tmp_path, example, needed):
     venv.create(tmp_path / "bare", with_pip=False)

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from builder import cli, pins
+from builder import cli, pins, toolchain
 from builder.engine.prepare import Preparer
-from builder.environment import indexes, pinned
+from builder.environment import fetch, indexes, pinned
 from builder.errors import NotHereError, ToolError, WrongHashError
 from builder.pins import PinnedWheel, PinSet
+from builder.run import run
 from tests.paths import ROOT
 
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -125,6 +126,25 @@ def test_an_index_out_of_reach_is_a_failure_and_says_what_to_set_without_a_netwo
     assert "PIP_NO_INDEX=1" in raised.value.help
 
 
+def test_cells_of_one_run_ask_an_index_out_of_reach_once_and_are_told_together(tmp_path, monkeypatch, capsys):
+    asked = []
+
+    def counted(argv, **given):
+        if argv[1] == "pip" and "--offline" not in argv:
+            asked.append(argv)
+        return run(argv, **given)
+
+    monkeypatch.setattr(fetch, "run", counted)
+    nowhere, options = "http://127.0.0.1:9", ("-q", "--json", "--set", "all")
+    assert build(tmp_path, monkeypatch, *options, PIP_INDEX_URL=f"{nowhere}/simple", ALL_PROXY=nowhere) == 4
+    out, err = capsys.readouterr()
+    failed = [cell["reason"].splitlines()[0] for cell in json.loads(out) if cell["status"] == "failed"]
+    publishers = {reason.rpartition(" from ")[2] for reason in failed if " from " in reason}
+    assert len(failed) > len(set(failed))
+    assert len(asked) == 1 + len(publishers)  # the user's own index, and each publisher's
+    assert sum(line.startswith("error: cannot get ") for line in err.splitlines()) == len(set(failed))
+
+
 @pytest.mark.parametrize("variable", ["PIP_NO_INDEX", "UV_OFFLINE"])
 def test_without_an_index_what_is_missing_is_lacking(tmp_path, variable):
     with index(serving()) as url, pytest.raises(NotHereError):
@@ -204,3 +224,27 @@ def test_a_plan_tells_lacking_from_wrong(tmp_path, monkeypatch, capsys):
     plans = {plan["reason"]: plan["action"] for plan in json.loads(capsys.readouterr().out)}
     assert plans.pop("'c++' does not run") == "refuse"
     assert set(plans.values()) == {"skip"}  # cells of other systems
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param("alpha-1.0-py3-none-manylinux_2_28_aarch64.whl", id="another system"),
+        pytest.param("alpha-1.0-cp313-cp313-manylinux_2_28_x86_64.whl", id="another Python"),
+        pytest.param("alpha-1.0-cp313-cp313-manylinux_2_28_aarch64.whl", id="both"),
+    ],
+)
+@pytest.mark.parametrize("local", [True, False], ids=["in a folder", "from an index"])
+def test_what_a_build_only_links_to_may_be_for_another_system_or_python(tmp_path, monkeypatch, file, local):
+    if TAG == "cp313":
+        pytest.skip("that is the Python of these tests")
+    monkeypatch.setattr(toolchain, "system", lambda: "x86_64-linux")
+    system = "aarch64-linux" if "aarch64" in file else "x86_64-linux"
+    wheels = (PinnedWheel(file=file, name="alpha", version="1.0", sha256=PINS.wheels[0].sha256),)
+    monkeypatch.setattr(sys.modules[__name__], "PINS", PinSet(TAG, system, wheels))
+    (tmp_path / "links").mkdir()
+    if local:
+        (tmp_path / "links" / file).write_bytes(GOOD)
+    with index(serving(files=() if local else (file,))) as url:
+        made = make(tmp_path, PIP_INDEX_URL=url, PIP_FIND_LINKS=str(tmp_path / "links"))
+    assert (made.site_packages / "alpha.py").is_file()

@@ -7,7 +7,7 @@ import pytest
 
 from builder import matrix, toolchain
 from builder.config import Framework
-from builder.engine import doctor
+from builder.engine import buildable
 from builder.environment import indexes, interpreters
 from builder.errors import NotHereError, ToolError
 from builder.pins import MissingPinsError, Part, PinnedWheel, Pins, Requirement
@@ -116,6 +116,6 @@ def test_uv_is_asked_once_for_each_python_and_not_for_each_row(monkeypatch):
     monkeypatch.setattr(interpreters, "running", lambda: None)
     monkeypatch.setattr(interpreters, "find", lambda tag, **_: asked.append(tag))
     rows = tuple(row for row in matrix.rows() if row.system == toolchain.system())
-    verdicts = list(doctor.row_support(rows, {"PATH": ""}))
+    verdicts = list(buildable.row_support(rows, {"PATH": ""}))
     assert len(verdicts) == len(rows) > len(asked) > 0
     assert len(asked) == len(set(asked))

@@ -1,17 +1,21 @@
 """The pinned environments themselves, from the index and the find-links folders of this machine."""
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 from builder import pins, toolchain
-from builder.config import Framework
+from builder.config import Framework, Version
 from builder.environment import indexes, interpreters, pinned
+from builder.matrix import architectures
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
+TOOLKITS = sorted(part.compute[0] for part in pins.load().parts if part.name == "toolkit" and part.wheels)
+"""The CUDA toolkits that are pinned, with and without rows of the matrix."""
 TINY = {
     "CMakeLists.txt": """\
         cmake_minimum_required(VERSION 3.26)
@@ -69,7 +73,7 @@ def test_a_made_environment_is_found_again_whole(store):
 
 @pytest.mark.cmake
 @pytest.mark.cuda
-@pytest.mark.parametrize("compute", ["cu130", "cu132"])
+@pytest.mark.parametrize("compute", TOOLKITS)
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no CUDA elsewhere")
 def test_cmake_builds_cuda_with_the_toolkit_of_the_wheels(store, tmp_path, compute):
     made = make(store, framework=Framework.TVM_FFI, version="0.1", compute=compute)
@@ -93,3 +97,16 @@ def test_cmake_builds_cuda_with_the_toolkit_of_the_wheels(store, tmp_path, compu
     assert built.returncode == 0, built.stdout
     needed = subprocess.check_output(["readelf", "-d", tmp_path / "build/libtiny.so"], text=True)
     assert "libcudart.so.13" in needed
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("compute", TOOLKITS)
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no CUDA elsewhere")
+def test_what_a_pinned_toolkit_compiles_for_is_what_its_assembler_lists(store, compute):
+    root = make(store, framework=Framework.TVM_FFI, version="0.1", compute=compute).cuda_root
+    answer = subprocess.check_output([root / "bin/ptxas", "--help"], text=True)
+    allowed = answer[answer.index("--gpu-name") :]
+    listed = re.findall(r"'sm_([0-9]+)([0-9])([af]?)'", allowed[: allowed.index("Default value")])
+    toolkit = Version(f"{compute[2:4]}.{compute[4]}")
+    newest = next(each for each in architectures.generations() if each.since <= toolkit)
+    assert {f"{major}.{minor}{suffix}" for major, minor, suffix in listed} == set(newest.targets)

@@ -149,3 +149,25 @@ def test_a_library_without_ops_refuses_the_wheel_though_the_other_has_some(tmp_p
     assert done.returncode != 0
     assert "registers no op in '_pair_half_cpu_" in done.stderr
     assert "in a file of extension.half.src" in done.stderr
+
+
+NEITHER = (
+    "from ._ops import ops\ntry:\n    from ._ops_half import ops as halves\nexcept ImportError:\n    halves = None\n"
+)
+
+
+@pytest.mark.parametrize(("torch", "has"), [("<2.0", False), (">=2.0", True)])
+def test_a_cell_without_an_extension_has_nothing_of_it_and_is_imported(tmp_path, torch, has):
+    write(tmp_path / "kernel", CLASSIC, "", NEITHER)
+    config = tmp_path / "kernel/build.toml"
+    text = config.read_text(encoding="utf-8").replace(
+        "[extension.half]", f'[extension.half]\nwhen = {{ torch = "{torch}" }}'
+    )
+    config.write_text(text, encoding="utf-8")
+    done = build(tmp_path)
+    assert done.returncode == 0, done.stderr
+    (path,) = (tmp_path / "dist").glob("*.whl")
+    names = zipfile.ZipFile(path).namelist()
+    said = json.loads(zipfile.ZipFile(path).read("pair/metadata.json"))
+    assert ("pair/_ops_half.py" in names, len([name for name in names if name.endswith(".so")])) == (has, 1 + has)
+    assert tuple(said.get("extensions", {})) == (("half",) if has else ())

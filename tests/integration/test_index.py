@@ -1,9 +1,8 @@
-"""pip and uv install the right wheel from a local server that has the wrong ones too; a browser shows the pages."""
+"""pip and uv install the right wheel from a local server that has the wrong ones too."""
 
 import contextlib
 import functools
 import http.server
-import json
 import os
 import shutil
 import subprocess
@@ -16,10 +15,7 @@ import pytest
 
 from builder.cli import run
 from builder.matrix.variant import Variant
-from tests.integration import browsing
 from tests.wheels import make
-
-browser = browsing.browser
 
 RELU = Path(__file__).parents[2] / "examples" / "relu"
 WRONG = [
@@ -176,34 +172,3 @@ def test_the_real_kernel_is_installed_for_the_installed_torch_and_called(tmp_pat
     called = subprocess.run([python, "-c", call], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert called.returncode == 0, called.stderr
     assert str(own) in called.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("width", "columns"), [(360, False), (1280, True)], ids=["phone", "desktop"])
-def test_a_person_finds_a_wheel_without_javascript(browser, tmp_path, width, columns):
-    site = publish(tmp_path, [*WRONG, RIGHT])
-    with served(site) as (address, _):
-        page = browser.new_context(viewport={"width": width, "height": 800}, java_script_enabled=False).new_page()
-        page.goto(address)
-        page.get_by_role("link", name="relu", exact=True).click()
-        assert page.get_by_role("heading", name="relu").is_visible()
-        assert page.locator("thead").is_visible() is columns
-        row = page.locator("tr", has_text="cpu").filter(has_text="x86_64-linux")
-        place = row.locator("td[data-column='torch 2.13']")
-        command = place.locator("pre").first
-        assert not command.is_visible()
-        place.locator("summary").click()
-        assert command.is_visible()
-        assert command.inner_text().strip().endswith('"relu==1.0.0+torch213.cxx11.cpu"')
-        while (closed := page.locator("details:not([open]) > summary")).count() > 0:
-            closed.first.click()
-        sizes = json.loads(page.evaluate("JSON.stringify([document.documentElement.scrollWidth, window.innerWidth])"))
-        assert sizes[0] <= sizes[1], "the page is wider than the screen"
-        assert page.locator("caption").bounding_box()["width"] > 200, "a column of letters"
-        assert page.locator("tbody th").first.bounding_box()["width"] > 80, "a column of letters"
-        assert page.locator("summary").first.bounding_box()["height"] >= 24, "too small for a finger"
-        with page.expect_download() as download:
-            place.get_by_role("link").click()
-        assert download.value.suggested_filename.startswith("relu-1.0.0+torch213.cxx11.cpu")
-        if folder := os.environ.get("BUILDER_SCREENSHOTS"):
-            page.screenshot(path=Path(folder) / f"index-{width}.png", full_page=True)

@@ -290,6 +290,28 @@ def test_a_kernel_of_its_own_with_a_flake_of_five_lines(tiny, flake):
     assert only_wheel(output).name.startswith("tiny-1.0.0+torch.stable210.cpu-")
 
 
+def test_a_public_repository_changes_one_input_and_its_workflow_gets_the_layout_of_the_hub(tiny, flake, tmp_path):
+    (tiny / "flake.nix").write_text(
+        "{\n"
+        f'  inputs.kernel-builder.url = "path:{flake}";\n'
+        "  outputs = { self, kernel-builder }:\n"
+        "    kernel-builder.lib.genKernelFlakeOutputs { inherit self; path = ./.; };\n"
+        "}\n"
+    )
+    override = nix_tools.override(flake, "kernel-builder/nixpkgs")
+    names = nix_tools.nix("eval", ".#backendCi", "--apply", "builtins.attrNames", "--json", *override, cwd=tiny)
+    assert names.returncode == 0, names.stderr
+    assert json.loads(names.stdout) == ["cpu"]
+    built = nix_tools.nix("build", ".#backendCi.cpu", "--out-link", tmp_path / "result", *override, cwd=tiny)
+    assert built.returncode == 0, built.stderr
+    metadata = json.loads((tmp_path / "result" / STABLE / "metadata.json").read_text())
+    assert metadata["name"] == "tiny"
+    assert (tmp_path / "result/CARD.md").is_file()
+    copied = nix_tools.nix("run", ".#build-and-copy", *override, cwd=tiny)
+    assert copied.returncode == 0, copied.stderr
+    assert os.access(tiny / "build" / STABLE / "metadata.json", os.W_OK)
+
+
 def test_the_tool_itself_runs_from_nix(flake):
     built = nix_tools.nix("build", "--json", "--no-link", f"path:{flake}#builder", *nix_tools.override(flake))
     assert built.returncode == 0, built.stderr
@@ -302,6 +324,10 @@ def test_the_tool_itself_runs_from_nix(flake):
         check=True,
     )
     assert "torch213-cxx11-cpu-x86_64-linux" in names.stdout.split()
+    pages = subprocess.run(
+        [output / "bin/builder", "docs"], env={"HOME": "/nonexistent"}, capture_output=True, text=True, check=True
+    )
+    assert "tutorial.md" in pages.stdout.split()
 
 
 def test_a_shell_has_the_cells_python_and_builder_and_writes_nothing_into_the_store(flake):

@@ -1,19 +1,13 @@
 """Publication to services that run on this machine: a bucket by rclone, the hub by its own library."""
 
-import base64
-import hashlib
-import http.server
 import json
-import re
-import threading
-from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from builder.cli import run
 from builder.matrix.variant import Variant
 from tests import needs
-from tests.integration import buckets
+from tests.integration import buckets, hub_server
 from tests.wheels import make
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
@@ -81,93 +75,10 @@ def test_a_bucket_that_is_not_there_is_said(bucket, dist, tmp_path, capsys):
     assert objects(bucket) == {}
 
 
-class Hub(http.server.BaseHTTPRequestHandler):
-    """As much of the hub's API as one commit needs; a repository is a table of branches."""
-
-    branches: dict
-    commits: list
-    broken: list
-
-    def log_message(self, *_arguments):
-        pass
-
-    def reply(self, value, status=200, headers=()):
-        content = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        for name, text in headers:
-            self.send_header(name, text)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def body(self):
-        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
-
-    def do_GET(self):
-        found = re.fullmatch(r"/api/kernels/team/relu/tree/([^/]+)", unquote(urlsplit(self.path).path))
-        if found is None or found[1] not in self.branches:
-            self.reply({"error": "absent"}, 404, [("X-Error-Code", "RevisionNotFound")])
-            return
-        files = self.branches[found[1]]
-        self.reply(
-            [
-                {
-                    "type": "file",
-                    "path": path,
-                    "size": len(content),
-                    "oid": hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(),
-                }
-                for path, content in files.items()
-            ]
-        )
-
-    def do_POST(self):
-        path = unquote(urlsplit(self.path).path)
-        body = self.body()
-        if path == "/api/repos/create":
-            self.reply({"url": f"http://{self.headers['Host']}/kernels/team/relu"})
-        elif path == "/api/validate-yaml":
-            self.reply({"errors": [], "warnings": []})
-        elif found := re.fullmatch(r"/api/kernels/team/relu/branch/(.+)", path):
-            self.branches.setdefault(found[1], {})
-            self.reply({})
-        elif "/preupload/" in path:
-            files = json.loads(body)["files"]
-            self.reply({"files": [{"path": f["path"], "uploadMode": "regular", "shouldIgnore": False} for f in files]})
-        elif found := re.fullmatch(r"/api/kernels/team/relu/commit/(.+)", path):
-            self.commit(found[1], body)
-        else:
-            self.reply({"error": f"unknown {path}"}, 400)
-
-    def commit(self, branch, body):
-        if self.broken:
-            self.reply({"error": self.broken.pop()}, 500)
-            return
-        files = self.branches[branch]
-        for line in map(json.loads, body.splitlines()):
-            if line["key"] == "file":
-                files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
-            elif line["key"] == "deletedFile":
-                del files[line["value"]["path"]]
-        self.commits.append(branch)
-        address = f"http://{self.headers['Host']}/kernels/team/relu/commit/{'0' * 40}"
-        self.reply({"success": True, "commitOid": "0" * 40, "commitUrl": address, "hookOutput": ""})
-
-
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    pytest.importorskip("huggingface_hub")
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("HF_TOKEN", "hf_not_a_token")
-    handler = type("Handler", (Hub,), {"branches": {}, "commits": [], "broken": []})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        handler.address = f"http://127.0.0.1:{server.server_port}"
-        yield handler
-        server.shutdown()
-        thread.join()
+    with hub_server.served(monkeypatch, tmp_path / "home") as server:
+        yield server
 
 
 def lay_out(dist, build, *options):
@@ -235,3 +146,50 @@ def test_a_hub_that_cannot_be_reached_is_said(dist, tmp_path, capsys, monkeypatc
     build = lay_out(dist, tmp_path / "build")
     assert run(["publish", str(build), "hub:team/relu", "--endpoint-url", "http://127.0.0.1:9", "--dry-run"]) == 6
     assert "the hub did not take" in capsys.readouterr().err
+
+
+def test_a_pull_request_changes_no_branch_and_makes_no_repository(hub, dist, tmp_path, capsys):
+    build = lay_out(dist, tmp_path / "build")
+    publish = ["publish", str(build), "hub:team/relu", "--endpoint-url", hub.address, "--create-pr"]
+    assert run(publish) == 6
+    assert "has no branch v1: a pull request needs one" in capsys.readouterr().err
+    assert (hub.branches, hub.created) == ({}, [])
+    hub.branches["v1"] = {"notes.txt": b"of the author"}
+    assert run([*publish, "--dry-run"]) == 0
+    assert "would make a pull request to branch v1" in capsys.readouterr().out
+    assert hub.proposals == []
+    assert run([*publish, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["status"], said["url"]) == ("proposed", f"{hub.address}/kernels/team/relu/discussions/1")
+    assert hub.branches == {"v1": {"notes.txt": b"of the author"}}
+    assert hub.proposals == [on_hub(build) | {"notes.txt": b"of the author"}]
+
+
+def test_a_private_repository_is_made_so_and_one_that_everybody_sees_is_refused(hub, dist, tmp_path, capsys):
+    build = lay_out(dist, tmp_path / "build")
+    publish = ["publish", str(build), "hub:team/relu", "--endpoint-url", hub.address]
+    assert run([*publish, "--private", "--dry-run"]) == 0
+    assert hub.created == []
+    assert run([*publish, "--private"]) == 0
+    assert "private" in (*hub.created[0], hub.created[0].get("visibility"))  # by the version of the library
+    capsys.readouterr()
+    assert run([*publish, "--private"]) == 6
+    assert "everybody can see it" in capsys.readouterr().err
+    hub.private = True
+    assert run([*publish, "--private"]) == 0
+    assert run(publish) == 0
+    assert run([*publish, "--private", "--create-pr"]) == 2
+
+
+def test_what_was_published_is_one_document(hub, dist, tmp_path, capsys):
+    build = lay_out(dist, tmp_path / "build")
+    publish = ["publish", str(build), "hub:team/relu", "--endpoint-url", hub.address, "--json"]
+    capsys.readouterr()
+    statuses = []
+    for more in (["--dry-run"], [], []):
+        assert run([*publish, *more]) == 0
+        said = json.loads(capsys.readouterr().out)
+        statuses.append((said["status"], len(said["add"]), said["url"] is not None))
+        assert (said["target"], said["branch"], said["delete"]) == ("hub:team/relu", "v1", [])
+    files = len(on_hub(build))
+    assert statuses == [("planned", files, False), ("published", files, True), ("unchanged", 0, False)]

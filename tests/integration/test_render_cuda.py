@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from builder.binary import device_code
+from builder.binary.extension import Extension
 from builder.config import Version
 from builder.matrix import architectures
 from builder.toolchain import cuda
@@ -74,6 +76,19 @@ def test_a_stable_kernel_builds_without_a_cuda_torch(tmp_path):
     content = library.read_bytes()
     assert b"libtorch_cuda.so\0" in content
     assert str(tmp_path).encode() not in content
+
+
+def test_device_code_is_compressed_with_a_toolkit_whose_drivers_all_read_it(tmp_path):
+    done = configure(tmp_path, ONE, "-DKERNEL_CUDA_ARCHS=8.0;9.0+PTX")
+    assert done.returncode == 0, done.output
+    rendered.compile_and_install(tmp_path / "build", tmp_path / "installed")
+    (library,) = (tmp_path / "installed").glob("small/*.so")
+    content = library.read_bytes()
+    without = Extension.read(library.name, content).relocatable_device_code
+    images = device_code.images_of(("8.0", "9.0+PTX"))
+    assert device_code.read(library.name, content, without=without) == images
+    stored = [each for image, each in device_code.entries(library.name, content) if image.arch == "8.0"]
+    assert [each[:4] for each in stored] == [b"\x28\xb5\x2f\xfd"]
 
 
 def test_the_targets_of_a_toolkit_are_those_that_its_assembler_lists():

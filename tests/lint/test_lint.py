@@ -3,8 +3,9 @@
 import pytest
 
 from builder import lint, resources
+from builder.config import Version
 from builder.errors import Problem
-from builder.lint.cxx_standard import CXX20_SINCE
+from builder.lint import cxx_standard
 
 GENERAL = '[general]\nname = "relu"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = {backends}\n{more}\n'
 CUDA = '\n[kernel.{name}]\nbackend = "cuda"\ndepends = {depends}\nsrc = ["relu.cu"]\n{more}\n'
@@ -58,6 +59,20 @@ CASES = {
     ),
     "old C++ for a component": (
         general() + TORCH + cuda(more='cuda-flags = ["--std=c++17", "-std=c++20"]'), "B129", ['"--std=c++17"'],
+    ),
+    "old C++ for CUDA's host compiler": (
+        general() + TORCH + cuda(more='cuda-flags = ["-Xcompiler=-std=gnu++1z", "-Xcompiler", "-std=c++14"]'),
+        "B129", ['"-Xcompiler=-std=gnu++1z"', '"-std=c++14"'],
+    ),
+    "old C++ in two words": (
+        general() + TORCH + cuda(more='cuda-flags = ["-std", "c++17", "-std", "c++20"]'), "B129", ['"c++17"'],
+    ),
+    "old C++ of one file": (
+        general() + TORCH + cuda(more='file-flags = { "relu.cu" = ["-O3", "-std=c++17"] }'),
+        "B129", ['"-std=c++17"'],
+    ),
+    "old C++ for a library that is not torch's": (
+        general() + TORCH + cuda(depends="[]", more='cuda-flags = ["-std=c++17"]'), "B129", [],
     ),
     "old C++ of the stable ABI": (
         general() + '[torch]\nstable-abi = "2.11"\n' + cuda(more='cuda-flags = ["-std=c++17"]'), "B129", [],
@@ -143,11 +158,22 @@ def test_a_config_without_a_cell_is_an_error_with_the_reason_for_each_row_of_eve
     assert not [found for found in findings(project, text) if found.code == "B110"]
 
 
+def test_a_kernel_without_a_cell_in_a_release_is_told_which_other_set_has_one(project):
+    cpu = cuda().replace("cuda", "cpu").replace("relu.cu", "relu.cpp")
+    text = general('["cpu"]') + '[torch]\nminver = "2.14"\n' + cpu + '[matrix]\nsystems = ["x86_64-linux"]\n'
+    assert only(project, text, "B111").help == "build it with `--set preview`, widen what leaves the rows out"
+
+
+def test_a_torch_that_left_the_release_set_is_told_which_set_has_it(project):
+    problem = only(project, general() + '[torch]\nmaxver = "2.12"\n' + cuda(), "B111")
+    assert problem.help == "build it with `--set legacy`, widen what leaves the rows out"
+
+
 def test_each_reason_names_the_bound_that_left_its_row_out(project):
-    text = general() + '[torch]\nminver = "2.13"\nmaxver = "2.13"\n' + cuda() + '[matrix.cuda]\ntoolkits = ["11.8"]\n'
+    text = general() + '[torch]\nminver = "2.14"\nmaxver = "2.14"\n' + cuda() + '[matrix.cuda]\ntoolkits = ["11.8"]\n'
     message = only(project, text, "B111").message
-    assert "torch 2.12, cuda 12.6, x86_64-linux: torch 2.12 is below minver 2.13" in message
-    assert "torch 2.13, cuda 13.0, x86_64-linux: " in message
+    assert "torch 2.13, cuda 12.6, x86_64-linux: torch 2.13 is below minver 2.14" in message
+    assert "torch 2.14, cuda 13.0, x86_64-linux: " in message
     assert "11.8" in message
 
 
@@ -237,4 +263,46 @@ def test_a_file_that_cannot_be_read_is_a_report_like_any_other(tmp_path, content
 
 def test_the_project_sets_the_standard_from_the_same_torch_on():
     cmake = (resources.CMAKE / "torch/extension.cmake").read_text(encoding="utf-8")
-    assert f"version VERSION_LESS {CXX20_SINCE})" in cmake
+    (since, _) = cxx_standard.standards()[0]
+    assert f"version VERSION_LESS {since})" in cmake
+    assert [cxx_standard.standard(Version(text)) for text in ("2.0", "2.11", "2.12", "2.15")] == [17, 17, 20, 20]
+
+
+def test_an_old_standard_names_the_rows_that_it_breaks(project):
+    text = general(more="") + TORCH + cuda(more='cuda-flags = ["-std=c++17"]')
+    problem = only(project, text + '[matrix]\nsystems = ["x86_64-linux"]\n', "B129")
+    assert (
+        "cells of torch 2.12, 2.13, 2.14, 2.15 do not compile: torch213-cxx11-cu126-x86_64-linux, " in problem.message
+    )
+    assert "cpu" not in problem.message
+
+
+def test_a_capability_that_only_other_toolkits_have_is_left_out(project):
+    bounds = '[general.cuda]\nminver = "13.0"\n'
+    problem = only(project, general() + bounds + TORCH + cuda(more='cuda-capabilities = ["7.0", "9.0"]'), "B112")
+    assert problem.message.startswith("no toolkit of this kernel's cells, CUDA 13.0")
+    assert "CUDA 12.6" in problem.help
+    text = general() + TORCH + cuda(more='cuda-capabilities = ["7.0", "9.0"]')
+    assert [problem.code for problem in findings(project, text)] == []
+
+
+def test_a_capability_that_is_new_with_a_toolkit_of_no_row_is_left_out(project):
+    text = general() + TORCH + cuda(more='cuda-capabilities = ["9.0", "10.7a"]')
+    assert "no row of the build matrix would" in only(project, text, "B112").help
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where"),
+    [
+        ("cutlass_sycl", "sycl_tla", "component"),
+        ("cutlass-sycl", "sycl_tla", "component"),
+        ("apache-tvm-ffi", "tvm-ffi", "python"),
+        ("tvm_ffi", "tvm-ffi", "python"),
+    ],
+)
+def test_a_dependency_by_another_name_of_its_own_is_answered_with_the_one_it_has_here(project, old, new, where):
+    python = f'python-depends = ["{old}"]' if where == "python" else ""
+    text = general(more=python) + TORCH + cuda(depends=f'["{old if where == "component" else "torch"}"]')
+    (problem,) = findings(project, text)
+    assert problem.code == ("B013" if where == "component" else "B028")
+    assert f"it is called '{new}'" in problem.help

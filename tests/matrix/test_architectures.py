@@ -16,7 +16,7 @@ CUDA_13 = "7.5 8.0 8.6 8.7 8.9 9.0 10.0 11.0 12.0 12.1+PTX"
         pytest.param(
             "7.5 8.0 8.6 9.0 9.0a", "8.0 8.9 9.0", "8.0 8.6 9.0a", "7.5 9.0", id="the suffix replaces the plain one"
         ),
-        pytest.param("8.0+PTX", "9.0", "8.0+PTX", "", id="PTX runs on a later major version"),
+        pytest.param("8.0+PTX", "8.0 9.0", "8.0+PTX", "", id="PTX runs on a later major version"),
         pytest.param("9.0a 10.0a", "7.0 8.0 9.0", "9.0a", "10.0a", id="an unsupported suffix is lost"),
         pytest.param("8.0 9.0a 9.0", "8.0 9.0 10.0", "8.0 9.0a", "9.0", id="the suffix wins over the plain one"),
         pytest.param("10.0f 12.0f", "9.0 10.0 10.1 12.0 12.1", "10.0f 12.0f", "", id="families"),
@@ -35,7 +35,7 @@ CUDA_13 = "7.5 8.0 8.6 8.7 8.9 9.0 10.0 11.0 12.0 12.1+PTX"
 )
 def test_loose_intersection(requested, supported, compiled, lost):
     plain = [name.removesuffix("+PTX") for name in supported.split()]
-    targets = tuple(name + suffix for name in plain for suffix in ("", "a", "f"))
+    targets = (*(name + suffix for name in plain for suffix in ("", "a", "f")), "8.6")
     selection = architectures.intersect(tuple(requested.split()), tuple(supported.split()), targets)
     assert (" ".join(selection.compiled), " ".join(selection.lost)) == (compiled, lost)
 
@@ -113,6 +113,9 @@ def compiled(requested, toolkit):
         pytest.param("10.7a", "13.5", ("10.7a", ""), id="a newer toolkit than any entry"),
         pytest.param("6.0 9.0", "12.6", ("6.0 9.0", ""), id="an old GPU that the toolkit still has"),
         pytest.param("6.0 9.0", "13.0", ("9.0", "6.0"), id="and one that has dropped it"),
+        pytest.param("7.0 8.0", "13.0", ("8.0", "7.0"), id="dropped, though a later GPU runs its code"),
+        pytest.param("7.0+PTX", "13.2", ("", "7.0+PTX"), id="PTX that no compiler writes any more"),
+        pytest.param("8.8", "12.6", ("", "8.8"), id="not there yet, though a later GPU runs its code"),
     ],
 )
 def test_a_gpu_that_is_named_is_compiled_wherever_the_toolkit_has_it(requested, toolkit, expected):

@@ -75,8 +75,8 @@ def test_a_toolkit_below_cuda_minver_alone_leaves_no_row_out():
 
 
 def test_the_plan_says_which_component_is_left_out_of_a_cell_and_why(tmp_path):
-    write(tmp_path, ("a", ""), ("b", 'when = { torch = ">=2.13" }'))
-    assert "component 'b' is left out: torch 2.12 is not >=2.13" in explained(tmp_path)
+    write(tmp_path, ("a", ""), ("b", 'when = { torch = ">=2.14" }'))
+    assert "component 'b' is left out: torch 2.13 is not >=2.14" in explained(tmp_path)
 
 
 def test_a_quick_build_that_leaves_nothing_to_compile_is_refused():

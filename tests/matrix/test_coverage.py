@@ -111,7 +111,7 @@ def test_a_cell_without_device_code_is_refused_with_what_its_toolkit_has(keys, b
 def test_the_plan_names_what_is_lost_in_every_format():
     written = source(cuda='cuda-capabilities = ["8.0", "12.1"]')
     asked = Kernel(root=Path("nowhere"), config=parse(written), source=written, schema=5)
-    one = make(asked, matrix.rows(), Scope(systems=("x86_64-linux",)))
+    one = make(asked, matrix.rows(), Scope(sets=("release", "legacy"), systems=("x86_64-linux",)))
     message = "component 'cuda-part' is built without 12.1: not in CUDA 12.6"
     assert f"2 cells: {message}" in text.table(one, None)
     assert f"2 cells: {message}" in text.explain(one)

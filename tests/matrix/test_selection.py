@@ -1,24 +1,28 @@
 """Which cells are asked for, as values: the commands say the same in tests/cli/test_selecting.py."""
 
+from dataclasses import replace
+
 import pytest
 
 from builder import kernel
 from builder.config import Backend
+from builder.config.values import Version
 from builder.errors import BuilderError, NothingToDoError
 from builder.matrix import rows
 from builder.matrix.selection import Scope, ask, require_cells, to_build
 from tests.paths import ROOT
 
 RELU = kernel.load(ROOT / "examples/relu")
+STABLE = kernel.load(ROOT / "examples/rmsnorm-stable")
 SILU = kernel.load(ROOT / "examples/silu-and-mul")
 HERE, THERE = "x86_64-linux", "aarch64-linux"
 
 
 def test_a_scope_restricts_by_set_system_and_backend():
-    scope = Scope(sets=("preview",), systems=(HERE,), backends=(Backend.CUDA,))
+    scope = Scope(sets=("legacy",), systems=(HERE,), backends=(Backend.CUDA,))
     found = scope.candidates(rows())
     assert found
-    assert {(row.set, row.system, row.backend) for row in found} == {("preview", HERE, Backend.CUDA)}
+    assert {(row.set, row.system, row.backend) for row in found} == {("legacy", HERE, Backend.CUDA)}
 
 
 def test_of_a_noarch_wheel_the_cell_of_this_machine_is_built():
@@ -40,9 +44,9 @@ def test_variants_come_in_the_order_in_which_they_are_named_and_once():
 
 
 def test_a_variant_that_is_not_of_a_release_may_be_named():
-    (left,) = {cell.variant for cell in ask(RELU, Scope(unbundled=True)).cells} - {
-        cell.variant for cell in ask(RELU, Scope()).cells
-    }
+    legacy = Scope(sets=("legacy",))
+    every = {cell.variant for cell in ask(RELU, replace(legacy, unbundled=True)).cells}
+    (left,) = every - {cell.variant for cell in ask(RELU, legacy).cells}
     (cell,) = to_build(RELU, Scope(), variants=(left,), here=HERE)
     assert not cell.bundle
 
@@ -82,6 +86,42 @@ def test_an_empty_selection_names_each_row_and_the_place_that_decided():
         require_cells(ask(RELU, Scope(systems=("x86_64-windows",))))
     assert "this part of the matrix has no row for it" in raised.value.message
     assert raised.value.help == "`builder matrix --set all --all` shows what the whole matrix has"
+
+
+def test_a_kernel_without_a_cell_is_told_which_other_set_has_one(tmp_path):
+    text = (ROOT / "examples/relu/build.toml").read_text()
+    (tmp_path / "build.toml").write_text(text.replace("[torch]", '[torch]\nminver = "2.14"'))
+    asked = kernel.load(tmp_path)
+    scope = Scope(backends=(Backend.CPU,), systems=(HERE,))
+    with pytest.raises(NothingToDoError) as raised:
+        require_cells(ask(asked, scope))
+    assert raised.value.help.startswith("`--set preview` has cells of it; widen what leaves the rows out")
+    require_cells(ask(asked, replace(scope, sets=("preview",))))
+
+
+def test_a_kernel_for_a_torch_that_left_the_release_set_is_told_which_set_has_it(tmp_path):
+    text = (ROOT / "examples/relu/build.toml").read_text()
+    (tmp_path / "build.toml").write_text(text.replace("[torch]", '[torch]\nmaxver = "2.12"'))
+    old = kernel.load(tmp_path)
+    with pytest.raises(NothingToDoError) as raised:
+        require_cells(ask(old, Scope()))
+    assert raised.value.help.startswith("`--set legacy` has cells of it; widen what leaves the rows out")
+    require_cells(ask(old, Scope(sets=("legacy",))))
+
+
+def test_a_torch_selects_what_is_built_with_it_and_shows_what_becomes_of_its_other_rows():
+    scope = Scope(backends=(Backend.CUDA,), systems=(HERE,))
+    every = ask(STABLE, scope)
+    assert {"built", "merged"} <= {decision.rule for decision in every.decisions}
+    for torch in {decision.row.torch for decision in every.decisions}:
+        found = ask(STABLE, replace(scope, torches=(torch,)))
+        assert found.decisions == tuple(each for each in every.decisions if each.row.torch == torch)
+
+
+def test_a_torch_of_another_set_is_told_which_set_has_it():
+    with pytest.raises(NothingToDoError) as raised:
+        require_cells(ask(RELU, Scope(torches=(Version("2.12"),))))
+    assert raised.value.help == "`--set legacy` has cells of it"
 
 
 def test_a_selection_with_cells_is_fine():

@@ -35,4 +35,12 @@ def test_the_schema_of_the_matrix_allows_what_a_name_can_have():
 
 def test_the_data_file_is_a_table_for_each_system():
     text = (resources.DATA / "systems.toml").read_text(encoding="utf-8")
-    assert all(set(given) == {"platforms", "uv"} for given in toml.loads(text).values())
+    assert all(set(given) - {"triple"} == {"platforms", "uv"} for given in toml.loads(text).values())
+
+
+def test_a_wheel_runs_on_the_systems_of_its_tags():
+    x86, arm = systems.built()["x86_64-linux"], systems.built()["aarch64-linux"]
+    assert x86.runs("pathspec-1.1.1-py3-none-any.whl")
+    assert x86.runs("nvidia_nvvm-13.0.88-py3-none-manylinux2010_x86_64.manylinux_2_12_x86_64.whl")
+    assert not x86.runs("ninja-1.13.2-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.whl")
+    assert arm.runs("ninja-1.13.2-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.whl")

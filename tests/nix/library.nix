@@ -31,6 +31,8 @@ let
   };
 in
 {
+  compiled = map (case: library.architectures.compiled case.part case.toolkit) given.cases;
+
   selected = map (
     case:
     map (cell: [

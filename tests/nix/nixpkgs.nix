@@ -29,8 +29,31 @@ let
         };
     };
   cuda = {
-    cudatoolkit = package "cudatoolkit";
+    cudatoolkit = package "cuda-merged";
+    backendStdenv.cc = package "gcc-wrapper-13";
   };
+  # Names of the folders of pkgs/development/rocm-modules.
+  rocmNames = [
+    "hipblas"
+    "hipblas-common"
+    "hipblaslt"
+    "hipcc"
+    "hipcub"
+    "hipfft"
+    "hip-common"
+    "hiprand"
+    "hipsolver"
+    "hipsparse"
+    "rocm-cmake"
+    "rocm-comgr"
+    "rocm-core"
+    "rocm-device-libs"
+    "rocm-runtime"
+    "rocminfo"
+    "rocprim"
+    "rocrand"
+    "rocthrust"
+  ];
 in
 {
   stdenv = {
@@ -51,6 +74,21 @@ in
   python313 = python "3.13.12";
   python314 = python "3.14.3";
   bash = package "bash";
+  symlinkJoin =
+    {
+      name,
+      paths,
+      postBuild ? "",
+    }:
+    derivation {
+      inherit
+        name
+        system
+        paths
+        postBuild
+        ;
+      builder = "/bin/sh";
+    };
   cacert = package "nss-cacert";
   coreutils = package "coreutils";
   findutils = package "findutils";
@@ -65,9 +103,19 @@ in
 // (
   if rocm then
     {
-      rocmPackages.clr = package "clr" // {
-        version = "7.1.1";
-      };
+      rocmPackages =
+        builtins.listToAttrs (
+          map (name: {
+            inherit name;
+            value = package name;
+          }) rocmNames
+        )
+        // {
+          clr = package "clr" // {
+            version = "7.1.1";
+          };
+          llvm.clang = package "rocm-clang-wrapper";
+        };
     }
   else
     { }

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from builder import kernel, pins
 from builder.build.loadtest import packages
 from builder.build.spec import BuildOptions, BuildSpec
-from builder.config import LoadTestRule, parse
+from builder.config import LoadTestRule, Version, parse
 from builder.config.text import Source
 from builder.engine import environment_wheels
-from builder.matrix import SETS, rows, select
+from builder.matrix import SETS, architectures, rows, select
 from builder.wheel.options import WheelOptions
 from tests import needs
 from tests.nix.evaluating import EXAMPLES, KNOWN, NIX, evaluate, library
@@ -70,9 +70,47 @@ def cases(draw):
     if current:
         general["edition"] = 5
         config |= table(matrix=draw(maybe(matrices(backends))))
-    config["kernel"] = {f"{name}-part": {"backend": name, "depends": [], "src": ["part.cpp"]} for name in parts}
+    config["kernel"] = {f"{name}-part": draw(components(name, framework, current=current)) for name in parts}
+    if current and framework == "torch" and parts and draw(st.booleans()):
+        members = {
+            f"{name}-more": draw(components(name, framework, current=True)) | {"extension": "more"} for name in parts
+        }
+        config["kernel"] |= members
+        shared = draw(conditions(parts[0], framework)) if len(parts) == 1 else {}
+        config["extension"] = {"more": table(when=shared)}
     chosen = draw(st.lists(st.sampled_from(SETS), min_size=1, unique=True))
     return {"config": config, "all": draw(st.booleans()), "sets": [name for name in SETS if name in chosen]}
+
+
+ARCHS = {
+    "cuda": ("7.5", "8.0", "8.6", "9.0", "9.0a", "10.0", "10.0f", "10.1", "10.3a", "11.0", "12.0"),
+    "rocm": ("gfx906", "gfx90a", "gfx942", "gfx1250"),
+}
+CAPABILITIES = (*ARCHS["cuda"], "8.0+PTX", "10.1+PTX", "12.0+PTX")
+
+
+@st.composite
+def conditions(draw, backend, framework):
+    """Return a `when` that a component of a backend may have, or nothing."""
+    ranges = ["==2.12", ">=2.12", "<2.13,!=2.10"], [">=13.0", "<13.0", "!=13.2,>12.6"]
+    found = {"system": draw(maybe(st.sampled_from(SYSTEMS)))}
+    if framework == "torch":
+        found["torch"] = draw(maybe(st.sampled_from(ranges[0])))
+    if backend == "cuda":
+        found["cuda"] = draw(maybe(st.sampled_from(ranges[1])))
+    if backend in ARCHS:
+        found["arch"] = draw(maybe(st.lists(st.sampled_from(ARCHS[backend]), min_size=1, max_size=2, unique=True)))
+    return table(**found) if draw(st.booleans()) else {}
+
+
+@st.composite
+def components(draw, backend, framework, *, current):
+    names = {"cuda": ("cuda-capabilities", CAPABILITIES), "rocm": ("rocm-archs", ARCHS["rocm"])}
+    found = {"backend": backend, "depends": [], "src": ["part.cpp"]}
+    if backend in names:
+        key, archs = names[backend]
+        found |= table(**{key: draw(maybe(st.lists(st.sampled_from(archs), min_size=1, unique=True)))})
+    return found | (table(when=draw(conditions(backend, framework))) if current else {})
 
 
 @st.composite
@@ -101,6 +139,26 @@ def test_nix_selects_what_python_selects(batch):
     found = library("selected", cases=batch)
     for case, cells in zip(batch, found, strict=True):
         assert cells == selected(case), json.dumps(case)
+
+
+@st.composite
+def requests(draw):
+    backend = draw(st.sampled_from(("cuda", "rocm")))
+    key, known = {"cuda": ("cuda-capabilities", CAPABILITIES), "rocm": ("rocm-archs", ARCHS["rocm"])}[backend]
+    named = draw(maybe(st.lists(st.sampled_from(known), min_size=1, unique=True)))
+    toolkit = draw(st.sampled_from(("11.0", "11.8", "12.6", "12.8", "12.9", "13.0", "13.4", "14.0")))
+    return {"part": {"backend": backend} | table(**{key: named}), "toolkit": toolkit}
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(requests(), min_size=60, max_size=60))
+def test_nix_compiles_for_the_architectures_that_python_does(batch):
+    found = library("compiled", cases=batch)
+    for case, names in zip(batch, found, strict=True):
+        part, toolkit = case["part"], Version(case["toolkit"])
+        named = next((tuple(value) for key, value in part.items() if key != "backend"), None)
+        here = architectures.cuda(named, toolkit) if part["backend"] == "cuda" else architectures.rocm(named)
+        assert {name.removesuffix("+PTX") for name in here.compiled} == set(names), json.dumps(case)
 
 
 def test_nix_finds_the_pins_that_python_finds_for_every_cell_and_python():
@@ -137,7 +195,7 @@ def as_nix_has_it(cell):
     values = {"stable_abi": cell.stable_abi, "tvm_ffi": cell.tvm_ffi, "torch": cell.torch}
     known = {name.replace("_", "-"): None if value is None else str(value) for name, value in values.items()}
     names = {"framework": cell.framework.value, "backend": cell.backend.value}
-    return {**known, **names, "compute": cell.compute, "system": cell.system}
+    return {**known, **names, "compute": cell.compute, "system": cell.system, "toolkit": cell.toolkit}
 
 
 STRANGER = """
@@ -161,28 +219,48 @@ OF_HOST = "cp311"
 """The Python of the machine's own tools, as `host.toml` has it."""
 
 
-@pytest.mark.parametrize("framework", ["torch", "tvm-ffi"])
-def test_the_libraries_that_a_kernel_is_linked_to_are_in_the_environment_of_both_engines(tmp_path, framework):
-    text = f'{STRANGER.format(framework=framework)}libraries = ["curand", "dl"]\n'
-    parts = {"cpu": "", "cuda": 'libraries = ["nvrtc", "cublasLt"]'}
-    for backend, line in parts.items():
-        text += f'\n[kernel.{backend}]\nbackend = "{backend}"\ndepends = []\nsrc = ["a.cpp"]\n{line}\n'
-    (tmp_path / "build.toml").write_text(text)
-    config = kernel.load(tmp_path).config
+def environments(root, text):
+    """Return the files of the environment of each compute, on which both engines agree."""
+    (root / "build.toml").write_text(text)
+    config = kernel.load(root).config
     cells = [
         cell
         for cell in select(config, rows(), unbundled=True)
         if cell.system == "x86_64-linux" and OF_HOST in KNOWN.pinned_pythons(pins.Requirement.of(cell, OF_HOST))
     ]
-    given = library("linked", kernel=str(tmp_path), cells=[as_nix_has_it(cell) for cell in cells])
+    given = library("linked", kernel=str(root), cells=[as_nix_has_it(cell) for cell in cells])
     named = {}
     for cell, found in zip(cells, given, strict=True):
         requirement = pins.Requirement.of(cell, found["tag"])
-        wanted = environment_wheels.of(KNOWN, requirement, config, cell.backend, environ={})
+        wanted = environment_wheels.of(KNOWN, requirement, config, cell, environ={})
         assert found["files"] == [wheel.file for wheel in wanted.wheels]
         named[cell.compute] = " ".join(found["files"])
+    return named
+
+
+def component(name, backend, lines=""):
+    return f'\n[kernel.{name}]\nbackend = "{backend}"\ndepends = []\nsrc = ["a.cpp"]\n{lines}\n'
+
+
+@pytest.mark.parametrize("framework", ["torch", "tvm-ffi", "ctypes"])
+def test_the_libraries_that_a_kernel_is_linked_to_are_in_the_environment_of_both_engines(tmp_path, framework):
+    text = f'{STRANGER.format(framework=framework)}libraries = ["curand", "dl"]\n'
+    if framework == "ctypes":
+        text = text.replace(', "rocm", "xpu"', "").replace('src = ["binding.cpp"]', 'exports = ["a"]')
+    text += component("cpu", "cpu") + component("cuda", "cuda", 'libraries = ["nvrtc", "cublasLt"]')
+    named = environments(tmp_path, text)
     assert "nvidia" not in named["cpu"]
     assert all(f"nvidia_{name}-" in named["cu130"] for name in ("cublas", "cuda_nvrtc", "curand"))
+
+
+def test_libraries_of_what_a_cell_leaves_out_are_in_the_environment_of_neither_engine(tmp_path):
+    text = STRANGER.format(framework="torch") + component("cuda", "cuda")
+    text += component("older", "cuda", 'libraries = ["nvrtc"]\nwhen = { cuda = "<13.0" }')
+    text += component("jpeg", "cuda", 'extension = "jpeg"') + component("random", "cuda", 'extension = "random"')
+    text += '\n[extension.jpeg]\nlibraries = ["nvjpeg"]\nwhen = { cuda = "<13.0", arch = "9.0a" }\n'
+    text += '\n[extension.random]\nlibraries = ["curand"]\nwhen = { cuda = ">=13.0", arch = "9.0a" }\n'
+    named = environments(tmp_path, text)
+    assert [f"nvidia_{name}-" in named["cu130"] for name in ("cuda_nvrtc", "nvjpeg", "curand")] == [False, False, True]
 
 
 @pytest.mark.parametrize("framework", ["torch", "torch-noarch", "tvm-ffi"])

@@ -19,14 +19,16 @@ def test_what_the_host_cannot_build_has_a_reason():
     reasons = {variant: why for of_example in skipped.values() for variant, why in of_example.items()}
     assert "has no cuda 12.6" in reasons["torch-stable-abi210-cu126-x86_64-linux"]
     assert "no wheels are pinned" in reasons["torch213-cxx11-rocm72-x86_64-linux"]
-    assert "3.13 have pins" in reasons["torch212-cxx11-cpu-x86_64-linux"]
+    assert "3.13 have pins" in reasons["torch213-cxx11-cu132-x86_64-linux"]
     assert "classic CUDA" in reasons["torch213-cxx11-cu130-x86_64-linux"]
     assert "torch213-cxx11-cpu-x86_64-linux" not in reasons
 
 
 def test_a_cell_without_pins_says_so_when_it_is_evaluated():
-    asked = {"kernel": str(ROOT / "examples/relu"), "variants": ["torch212-cxx11-cpu-x86_64-linux"]}
-    with pytest.raises(ValueError, match=r"relu torch212-cxx11-cpu-x86_64-linux: no wheels are pinned for torch 2\.12"):
+    asked = {"kernel": str(ROOT / "examples/relu"), "variants": ["torch213-cxx11-cu132-x86_64-linux"]}
+    with pytest.raises(
+        ValueError, match=r"relu torch213-cxx11-cu132-x86_64-linux: no wheels are pinned for torch 2\.13"
+    ):
         library("derivations", **asked)
 
 

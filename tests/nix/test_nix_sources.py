@@ -91,15 +91,15 @@ def test_nix_takes_out_what_python_takes_out(globs, exclude):
 
 
 def test_nix_finds_the_package_and_the_data_of_the_wheel(globs):
-    table = '\n[wheel]\npackage = "./python//globs/"\ndata = ["python/globs/**/*.yaml"]\n'
+    table = '\n[wheel]\npackage = "./python//globs/"\ndata = ["python/globs/**/*.yaml"]\nreadme = "./docs//README.md"\n'
     (globs / "build.toml").write_text(GLOBS + table)
     shutil.rmtree(globs / "torch-ext/globs")
-    for file in ("__init__.py", "deep/tuned.yaml", "note.txt", "deep/data.json"):
+    for file in ("__init__.py", "deep/tuned.yaml", "note.txt", "deep/data.json", "../../docs/README.md"):
         (globs / "python/globs" / file).parent.mkdir(parents=True, exist_ok=True)
         (globs / "python/globs" / file).touch()
     found = library("sources", kernel=str(globs))["files"]
     assert found == python_files(globs)
-    assert {"python/globs/deep/tuned.yaml", "python/globs/deep/data.json"} <= set(found)
+    assert {"docs/README.md", "python/globs/deep/tuned.yaml", "python/globs/deep/data.json"} <= set(found)
     assert "python/globs/note.txt" not in found
 
 

@@ -167,6 +167,18 @@ def test_a_python_without_pins_is_refused_with_those_that_have_them(shipped):
     assert error.value.pythons == ("cp311", "cp312", "cp313", "cp314")
 
 
+def test_a_wheel_without_code_is_loaded_with_the_newest_pinned_torch_of_the_cpu(shipped):
+    asked = replace(CPU_CELL, framework=Framework.TORCH_NOARCH)
+    assert shipped.of_plain_torch(asked) == asked
+    assert shipped.of_plain_torch(replace(asked, compute="rocm72")) == asked
+    # The torch of CUDA is pinned too, and does not import without the libraries it runs on.
+    newer = replace(asked, version="2.15", compute="cu132")
+    assert shipped.environment(newer)["torch"].version == "2.15.0"
+    assert shipped.of_plain_torch(newer) == asked
+    without = replace(asked, version="2.13", compute="cu130", system="riscv64-linux")
+    assert shipped.of_plain_torch(without) == without
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -25,7 +25,10 @@ def line(*words, include=(), language=CXX):
         (["-DA=1", "-DB"], ["-DB=1", "-DA"]),
         (["-O3", "-DNDEBUG", "-ffile-prefix-map=/x=.", "-frandom-seed=1", "-std=c++20"], ["-std=c++17"]),
         (["-D__CUDA_NO_HALF_OPERATORS__", "-U__CUDA_NO_HALF_OPERATORS__"], []),
-        (["-Xcompiler=-fno-gnu-unique", "--threads=1", "-ccbin=/usr/bin/c++"], ["--threads", "4"]),
+        (
+            ["-Xcompiler=-fno-gnu-unique", "--threads=1", "--compress-mode=size", "-ccbin=/usr/bin/c++"],
+            ["--threads", "4"],
+        ),
         (["-DTORCH_EXTENSION_NAME=x", "-Dx_EXPORTS", "-DUSE_CUDA=1"], ["-DTORCH_EXTENSION_NAME=_C"]),
     ],
 )
@@ -104,6 +107,23 @@ def test_a_config_that_was_just_written_is_equal_and_an_edited_one_is_not(tmp_pa
     assert "csrc/scale.cu: missing --use_fast_math\n" in said.out
     assert "csrc/scale.cu: extra -lineinfo\n" in said.out
     assert said.err.startswith("error: build.toml and setup.py compile differently")
+
+
+@pytest.mark.cmake
+@needs_tools
+def test_backends_that_are_not_compared_are_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(verify, "machines", lambda backends: [(next(iter(backends)), CUDA)])
+    write(tmp_path, SIMPLE)
+    assert run(["port", str(tmp_path), "--no-sandbox"]) == 0
+    text = (tmp_path / "build.toml").read_text()
+    part = text[text.index("[kernel.") :].replace('"cuda"', '"rocm"').replace("[kernel.", "[kernel.amd-")
+    part = "\n".join(line for line in part.splitlines() if not line.startswith(("cuda-", "  ", "]")))
+    (tmp_path / "build.toml").write_text(
+        text.replace('backends = ["cuda"]', 'backends = ["cuda", "rocm"]') + part + "\n"
+    )
+    capsys.readouterr()
+    assert run(["port", str(tmp_path), "--no-sandbox", "--verify"]) == 0
+    assert "not compared: the lines for ROCm\n" in capsys.readouterr().err
 
 
 @pytest.mark.cmake

@@ -108,7 +108,13 @@ def test_rocm_is_a_backend_where_setup_py_knows_of_it(tmp_path):
     found = ported(tmp_path, CALL.format(lines=lines), CUDA, ROCM)
     assert found.config.general.backends == (Backend.CUDA, Backend.ROCM)
     assert found.config.components(Backend.ROCM)["scale_C_rocm"].rocm_archs == ("gfx942",)
-    assert ported(tmp_path, CALL.format(lines=""), CUDA, ROCM).config.general.backends == (Backend.CUDA,)
+    uncompared = (
+        "flags of components for ROCm are those that setup.py gives there: no compile line of ROCm was compared"
+    )
+    assert uncompared in said(found)
+    other = ported(tmp_path, CALL.format(lines=""), CUDA, ROCM)
+    assert other.config.general.backends == (Backend.CUDA,)
+    assert uncompared not in said(other)
 
 
 def test_an_extension_for_the_cpu_is_of_the_backend_cpu(tmp_path):
@@ -300,11 +306,34 @@ def test_the_package_its_requirements_and_its_data_are_those_of_the_wheel(tmp_pa
     assert "setup.py:5: the requirement 'triton>=3' is left out: torch brings triton" in said(found)
 
 
-def test_a_version_that_wheels_would_lose_is_told_with_the_option_that_keeps_it(tmp_path):
-    line = "setup.py:5: a wheel has the version 2.0.0 unless --wheel-version 2.3.post1 names its own"
-    assert line in said(ported(tmp_path / "a", SIMPLE.replace("2.1", "2.3.post1")))
-    whole = ported(tmp_path / "b", SIMPLE.replace("2.1", "2.0.0"))
-    assert not [each for each in said(whole) if "--wheel-version" in each]
+def test_flags_of_nvcc_alone_are_none_of_rocm(tmp_path):
+    lines = (
+        'flags += ["-DROCM", "-lineinfo", "-diag-suppress", "186", "-Xptxas=-v", "-Wno-x"] if torch.version.hip else []'
+    )
+    found = ported(tmp_path, CALL.format(lines=lines), CUDA, ROCM)
+    flags = found.config.components(Backend.ROCM)["scale_C_rocm"].hip_flags
+    assert [flag for flag in flags if flag != "-DROCM"] == ["-Wno-x"]
+    left = [each for each in said(found) if "is left out for ROCm: nvcc alone has it" in each]
+    assert [each.partition("'")[2].partition("'")[0] for each in left] == [
+        "-lineinfo",
+        "-diag-suppress 186",
+        "-Xptxas=-v",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("version", "kept"), [("2.3.post1", "2.3.post1"), ("v2.3+cu130", "2.3"), ("2.0.0", None), ("2", None)]
+)
+def test_wheels_keep_the_whole_version(tmp_path, version, kept):
+    found = ported(tmp_path, SIMPLE.replace("2.1", version))
+    assert found.config.general.version == 2
+    assert (None if found.config.wheel is None else found.config.wheel.version) == kept
+    assert not [each for each in said(found) if "--wheel-version" in each]
+
+
+def test_a_version_that_wheels_cannot_have_is_told(tmp_path):
+    line = "setup.py:5: a wheel has the version 2.0.0 unless --wheel-version names its own: '2.x' is none"
+    assert line in said(ported(tmp_path, SIMPLE.replace("2.1", "2.x")))
 
 
 def test_several_packages_are_told_to_a_person(tmp_path):

@@ -174,3 +174,17 @@ def test_a_layout_that_is_not_whole_never_reaches_the_hub(dist, spoil, code, mes
     spoil(build)
     assert run(["publish", str(build), "hub:team/relu"]) == code
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--create-pr", "--private"])
+def test_an_option_of_the_hub_is_refused_for_another_target(made, option, tmp_path, capsys):
+    assert run(["publish", str(made), str(tmp_path / "www"), option]) == 2
+    assert "the hub has them" in capsys.readouterr().err
+    assert not (tmp_path / "www").exists()
+
+
+def test_what_a_directory_got_is_one_document(made, tmp_path, capsys):
+    capsys.readouterr()
+    assert run(["publish", str(made), str(tmp_path / "www"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["status"], len(said["wheels"])) == ("published", 1)

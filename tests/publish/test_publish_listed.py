@@ -83,14 +83,15 @@ def test_a_manifest_that_lists_what_is_elsewhere_is_refused(site, secret, tmp_pa
     assert run(["publish", str(site), str(tmp_path / "www")]) == 6
 
 
-def test_the_hub_gets_what_digests_list_and_the_card(build):
+def test_the_hub_gets_what_digests_list_their_signature_and_the_card(build):
     variant = build / str(CPU)
     expected = set(hub.read(build).files)
     (variant / "__pycache__").mkdir()
     (variant / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"x")
     (variant / "evil.pyc").write_bytes(b"x")
-    (variant / "metadata.json.sigstore").write_text("{}", encoding="utf-8")
     assert set(hub.read(build).files) == expected
+    (variant / "metadata.json.sigstore").write_text("{}", encoding="utf-8")
+    assert set(hub.read(build).files) == {*expected, f"build/{CPU}/metadata.json.sigstore"}
     listed = json.loads((variant / "metadata.json").read_text(encoding="utf-8"))["digest"]["files"]
     assert expected == {"README.md", *(f"build/{CPU}/{name}" for name in ("metadata.json", *listed))}
 

@@ -118,6 +118,63 @@ def test_an_extension_whose_components_all_have_conditions_may_not_be_empty(tmp_
     assert text.count("kernel_when_any(") == 1
 
 
+WHEN = """
+[extension.moe]
+src = ["moe.cpp"]
+when = { {when} }
+[kernel.two]
+backend = "{backend}"
+depends = []
+src = ["two.cpp"]
+extension = "moe"
+{part}
+"""
+
+
+def conditional(tmp_path, when='torch = ">=2.12"', part="", **given):
+    return project(tmp_path, extension=WHEN.replace("{when}", when).replace("{part}", part), **given)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cuda", "metal"])
+def test_an_extension_with_a_condition_stands_in_it_as_a_whole(tmp_path, backend):
+    found = conditional(tmp_path, backend=backend)
+    text = found["CMakeLists.txt"]
+    opening = "kernel_when_holds(\n  holds\n  EXTENSION moe\n  TORCH_IS\n    >=2.12\n)\nif(holds)\n"
+    main, _, rest = text.partition(opening)
+    inside = rest.partition("\nendif()\n")[0]
+    assert f"_tiny_moe_{backend}" not in main
+    assert f"kernel_torch_extension(\n  _tiny_moe_{backend}\n" in inside
+    assert "NAME two\n" in inside
+    assert "  EXTENSIONS\n    moe _tiny_moe_" in rest
+    assert "install(DIRECTORY" not in text
+    assert '"extensions": @KERNEL_EXTENSIONS@' in found["metadata.json.in"]
+    assert "torch-ext/tiny/metadata.json" not in found.files
+
+
+def test_the_condition_of_an_extension_is_in_the_project_and_so_in_the_build_key(tmp_path):
+    found = {
+        when: conditional(tmp_path / when[-3:-1], when=when).digest for when in ('torch = ">=2.12"', 'torch = ">=2.13"')
+    }
+    assert len(set(found.values())) == 2
+
+
+def test_an_architecture_of_an_extension_is_asked_of_all_its_components(tmp_path):
+    more = '[kernel.more]\nbackend = "cuda"\ndepends = []\nsrc = ["one.cpp"]\nextension = "moe"\n'
+    text = conditional(
+        tmp_path,
+        when='arch = ["9.0a", "10.0a"]',
+        part=f'cuda-capabilities = ["8.0", "9.0a"]\n{more}cuda-capabilities = ["10.0a"]',
+        backend="cuda",
+    )["CMakeLists.txt"]
+    assert "  EXTENSION moe\n  CAPABILITIES\n    CUDA>=12.8 9.0a 10.0a\n    CUDA>=11.8 9.0a\n)\n" in text
+
+
+def test_a_component_of_a_conditional_extension_has_its_own_condition_within(tmp_path):
+    text = conditional(tmp_path, part='when = { system = "x86_64-linux" }')["CMakeLists.txt"]
+    assert text.index("EXTENSION moe") < text.index("NAME two\n  SYSTEM_IS") < text.index("if(TARGET _tiny_moe_cpu)")
+    assert "if(TARGET _tiny_moe_cpu)\nkernel_when_any(\n  AMONG\n    two\n)\nendif()\n" in text
+
+
 @given(data=st.data())
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_values_of_an_extension_reach_cmake_as_they_are_or_not_at_all(tmp_path, data):

@@ -1,9 +1,11 @@
 """`libraries` in a rendered project: CMake's targets, what the linker is told, and what a package loads first."""
 
 import ast
+from types import SimpleNamespace
 
 import pytest
 
+from builder import toml
 from builder.config import Backend
 from builder.errors import ConfigError
 from builder.kernel import load
@@ -80,3 +82,42 @@ def test_a_project_without_libraries_has_no_module_for_them(tmp_path):
     files = project(tmp_path, "cuda")
     assert "libraries.cmake" not in files["CMakeLists.txt"]
     assert "cmake/libraries.cmake" not in files.files
+
+
+def requirement(files):
+    own = {}
+    exec(compile(files["requirement.py"], "requirement.py", "exec"), own)
+    (settings,) = toml.loads(files["pyproject.toml"])["tool"]["dynamic-metadata"]
+    return own, settings
+
+
+@pytest.mark.parametrize(
+    ("torch", "cuda", "expected"),
+    [
+        ("", "'12.6'", ["torch==2.13.*", "nvidia-nvjpeg-cu12"]),
+        ("", "'13.0'", ["torch==2.13.*", "nvidia-nvjpeg>=13,<14"]),
+        ("", "None", ["torch==2.13.*"]),
+        ('stable-abi = "2.10"', "'13.0'", ["nvidia-nvjpeg>=13,<14"]),
+    ],
+)
+def test_a_wheel_that_pip_makes_asks_for_the_libraries_of_the_cuda_of_its_torch(
+    tmp_path, monkeypatch, torch, cuda, expected
+):
+    files = project(tmp_path / "kernel", "cuda", 'libraries = ["nvjpeg", "cublas"]', torch=torch)
+    installed = tmp_path / "site/torch"
+    installed.mkdir(parents=True)
+    (installed / "__init__.py").touch()
+    (installed / "version.py").write_text(f"__version__ = '2.13.0'\ncuda: Optional[str] = {cuda}\n", encoding="utf-8")
+    own, settings = requirement(files)
+    monkeypatch.setitem(own, "version", lambda _: "2.13.0")
+    monkeypatch.setitem(own, "find_spec", lambda _: SimpleNamespace(origin=str(installed / "__init__.py")))
+    assert own["dynamic_metadata"](settings, {}) == {"dependencies": expected}
+    assert toml.loads(files["pyproject.toml"])["project"]["dynamic"] == ["dependencies"]
+
+
+@pytest.mark.parametrize("names", ['"cublas", "dl"', '"cuda_driver"'])
+def test_libraries_that_torch_brings_change_nothing_of_the_requirements(tmp_path, names):
+    plain = project(tmp_path / "plain", "cuda")
+    found = project(tmp_path / "linked", "cuda", f"libraries = [{names}]")
+    assert found["requirement.py"] == plain["requirement.py"]
+    assert found["pyproject.toml"] == plain["pyproject.toml"]

@@ -7,6 +7,7 @@ from builder.config import Backend
 from builder.errors import ConfigError
 from builder.kernel.source_set import source_set
 from builder.lint import inspect
+from tests.render import small
 
 CONFIG = """
 [general]
@@ -155,3 +156,42 @@ def test_check_reads_the_package_where_it_is(scale):
     codes = {located.problem.code: located.file for located in inspect(made.root).found}
     assert codes["B120"].endswith("python/scale/deep/more.py")
     assert "B130" in codes
+
+
+def test_a_rendered_project_has_the_version_of_the_wheel(tmp_path):
+    found = render.render(small.kernel(tmp_path / "whole", extra='[wheel]\nversion = "3.1.4"\n'), Backend.CPU)
+    plain = render.render(small.kernel(tmp_path / "plain"), Backend.CPU)
+    assert 'version = "3.1.4"\n' in found["pyproject.toml"]
+    assert 'version = "3.0.0"\n' in plain["pyproject.toml"]
+
+
+def test_a_rendered_project_has_the_readme_and_another_digest_with_each_text(tmp_path):
+    def rendered(name, text):
+        extra = '[wheel]\nreadme = "docs/../docs/About me.md"\n'
+        return render.render(small.kernel(tmp_path / name, extra=extra, files={"docs/About me.md": text}), Backend.CPU)
+
+    found = rendered("one", "# One\n")
+    assert toml.loads(found["pyproject.toml"])["project"]["readme"] == {
+        "file": "docs/About me.md", "content-type": "text/markdown",
+    }  # fmt: skip
+    assert found["docs/About me.md"] == "# One\n"
+    assert found.digest != rendered("two", "# Two\n").digest
+    assert "readme" not in render.render(small.kernel(tmp_path / "none"), Backend.CPU)["pyproject.toml"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "code"),
+    [
+        pytest.param("ABOUT.md", "B030", id="missing"),
+        pytest.param("python", "B030", id="a folder"),
+        pytest.param("latin.txt", "B030", id="not UTF-8"),
+        pytest.param("linked.md", "B031", id="a link out of the project"),
+    ],
+)
+def test_a_readme_that_is_no_text_of_the_project_is_refused_at_its_place(scale, tmp_path_factory, entry, code):
+    outside = tmp_path_factory.mktemp("outside") / "secret.md"
+    outside.write_text("", encoding="utf-8")
+    made = scale(f'{CONFIG}readme = "{entry}"\n')
+    (made.root / "latin.txt").write_bytes(b"caf\xe9\n")
+    (made.root / "linked.md").symlink_to(outside)
+    assert problems(made) == [(code, ("wheel", "readme"))]

@@ -70,6 +70,16 @@ def test_every_new_line_has_a_source(newer, texts):
         assert all(line.source for _, line in edit.added())
 
 
+def test_a_block_before_one_that_begins_alike_is_shown_whole():
+    old = ("[[row]]", "a = 1", "", "[[row]]", "a = 2")
+    new = ("[[row]]", "a = 3", "")
+    for place in (0, 3):
+        lines = [Line(text=text) for text in old]
+        lines[place:place] = [Line(text=text, source="x") for text in new]
+        edit = FileEdit(name="a.toml", old="\n".join(old) + "\n", new=tuple(lines))
+        assert list(edit.added()) == [(place + at + 1, Line(text=text, source="x")) for at, text in enumerate(new)]
+
+
 def test_a_new_torch_gives_rows_functions_headers_and_a_standard(newer, texts):
     found = proposed(newer, texts)
     matrix = toml.loads(edit_of(found, rows.NAME).text)
@@ -105,13 +115,40 @@ def test_a_diff_is_one_that_git_applies(newer, texts, tmp_path):
 
 
 def test_a_dropped_torch_is_legacy_and_its_tvm_ffi_cells_stay(newer, texts):
-    matrix = toml.loads(edit_of(proposed(newer, texts, drop=("2.12",)), rows.NAME).text)
-    before = toml.loads(texts[rows.NAME])
-    assert not [row for row in matrix["release"]["cell"] if row["torch"] == "2.12"]
-    legacy = [row for row in before["release"]["cell"] if row["torch"] == "2.12"]
-    assert [row for row in matrix["legacy"]["cell"] if row["torch"] == "2.12"] == legacy
+    found = proposed(newer, texts, drop=("2.13",))
+    matrix = toml.loads(edit_of(found, rows.NAME).text)
+    before = [row for row in toml.loads(texts[rows.NAME])["release"]["cell"] if row["torch"] == "2.13"]
+    kept = [row for row in matrix["release"]["cell"] if row["torch"] == "2.13"]
+    # Backends that no other torch has on a system.
+    assert {row["backend"] for row in kept} == {"cpu", "rocm", "xpu"}
+    assert {row["system"] for row in kept} == {"x86_64-linux", "aarch64-linux"}
+    left = [row for row in before if row not in kept]
+    assert [row for row in matrix["legacy"]["cell"] if row["torch"] == "2.13"] == left
     after = {row.get("tvm-ffi-variant") for row in matrix["release"]["cell"]}
-    assert {"tvm-ffi01-cpu-x86_64-linux", "tvm-ffi01-cu130-x86_64-linux", "tvm-ffi01-cu132-x86_64-linux"} <= after
+    for system in ("x86_64-linux", "aarch64-linux"):
+        assert {f"tvm-ffi01-{compute}-{system}" for compute in ("cpu", "cu130", "cu132")} <= after
+    assert "tvm-ffi01-cpu-aarch64-darwin" in after
+    stay = [note for note in found.notes if note.startswith("row stays, since no other torch")]
+    assert len(stay) == len(kept)
+
+
+def test_the_tvm_ffi_cell_of_a_toolkit_that_leaves_goes_to_the_next_one_of_its_backend(newer, texts):
+    old = 'backend = "xpu", toolkit = "2025.3.2"'
+    whole = texts[rows.NAME]
+    (line,) = [line for line in whole.splitlines(keepends=True) if old in line]
+    again = whole.replace(line, "").replace("[release]\ncell = [\n", f"[release]\ncell = [\n{line}")
+    newest = ', tvm-ffi = "0.1", tvm-ffi-variant = "tvm-ffi01-xpu20260-x86_64-linux"'
+    assert again.count(newest) == 1
+    found = proposed(newer, {**texts, rows.NAME: again.replace(newest, "")}, drop=("2.12",))
+    assert edit_of(found, rows.NAME).text.count(newest) == 1
+
+
+def test_the_last_row_of_a_backend_on_a_system_stays_and_is_named(newer, texts):
+    found = proposed(newer, texts, drop=("2.11",))
+    release = toml.loads(edit_of(found, rows.NAME).text)["release"]["cell"]
+    assert [row["backend"] for row in release if row["torch"] == "2.11"] == ["tpu"]
+    (note,) = [note for note in found.notes if note.startswith("row stays, since no other torch")]
+    assert 'backend = "tpu"' in note
 
 
 def test_a_torch_without_rows_cannot_be_dropped(newer, texts):

@@ -11,7 +11,7 @@ from builder.config.text import Source
 from builder.kernel import Kernel
 from builder.render import values
 from builder.render.template import environment
-from builder.wheel import metadata
+from builder.wheel import fields, metadata
 from builder.wheel.archive import Bytes
 from tests.wheel.cells import cells
 
@@ -149,3 +149,19 @@ def test_what_the_wheel_requires_by_name_stands_last_each_once():
         required = Metadata.from_email(text, validate=True).requires_dist
         assert [requirement.name for requirement in required] == ["torch", "einops", "tokenizers"]
         assert str(required[-1].marker) == 'python_version < "3.13"'
+
+
+@pytest.mark.parametrize(
+    ("path", "type_"),
+    [("README.md", "text/markdown"), ("docs/./About.RST", "text/x-rst"), ("README", "text/plain")],
+)
+def test_the_readme_is_the_description_of_a_wheel_with_the_type_of_its_suffix(path, type_):
+    text = f'[torch]\nsrc = ["b.cpp"]\n[wheel]\nreadme = "{path}"'
+    config, found = cells(framework=text)
+    given = "\ufeff# D\u00e9mo\r\n\r\nName: other\rend\n"
+    cell = found["torch213-cxx11-cpu-x86_64-linux"]
+    said = metadata.core_metadata(config, cell, version="1.0.0", framework_version="2.13.0", description=given)
+    read_back = Metadata.from_email(said.encode(), validate=True)
+    assert (read_back.description, read_back.description_content_type) == ("# D\u00e9mo\n\nName: other\nend\n", type_)
+    assert read_back.name == "demo-kernel"
+    assert fields.read(said.encode())["Requires-Dist"] == "torch==2.13.*"

@@ -35,6 +35,7 @@ def main() -> None:
             _stand_in(asked)
         else:
             _load_libraries(asked, found)
+        _provide_kernels(asked)
         importlib.import_module(asked["module"])
         main, *extensions = asked["libraries"]
         early = asked["framework"] in ("tvm-ffi", "ctypes") or asked["of-one-python"]
@@ -107,6 +108,15 @@ def _stand_in(asked: Asked) -> None:
 
 def _prefix(ops: str) -> Callable[[str], str]:
     return lambda op_name: f"{ops}::{op_name}"
+
+
+def _provide_kernels(asked: Asked) -> None:
+    """Give the kernel those that it depends on."""
+    if asked["depends"]:
+        loader = importlib.machinery.SourceFileLoader("_builder_kernel_client", asked["client"])
+        client = types.ModuleType(loader.name)
+        loader.exec_module(client)
+        client.provide(asked["depends"])
 
 
 class _Anything:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from importlib import metadata
 from pathlib import Path
 
 _MOST = 3
@@ -25,6 +24,8 @@ def raised_in(traceback: str, folders: Iterable[Path]) -> tuple[str, ...]:
 
 
 def _distribution(file: str, folder: Path) -> str | None:
+    from importlib import metadata  # noqa: PLC0415  only a load test that failed asks
+
     for each in metadata.distributions(path=[str(folder)]):
         if any(path.as_posix() == file for path in each.files or ()):
             return f"{each.name} {each.version}"

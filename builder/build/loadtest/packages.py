@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from builder.build.job import LoadTestPackages
+from builder.build.job import KernelFolder, LoadTestPackages
 from builder.config import Backend, Framework, dependencies
 from builder.kernel import Kernel
 from builder.kernel.source_set import package_directory
@@ -45,6 +45,7 @@ def found(
     wheels: Iterable[PinnedWheel],
     folders: tuple[Path, ...] = (),
     kernels: Mapping[str, Path] | None = None,
+    locked: tuple[KernelFolder, ...] = (),
     why: str,
 ) -> LoadTestPackages:
     """Return what there is for a load test, and what is missing of what should be.
@@ -55,6 +56,7 @@ def found(
         wheels: All that its environments have.
         folders: Where they are.
         kernels: Wheels of the kernels it depends on, by their repository.
+        locked: Those of them that `kernels.lock` names.
         why: Why a wheel that is not among `wheels` is missing, as the end of a sentence.
     """
     versions = {wheel.name: wheel.version for wheel in wheels}
@@ -65,23 +67,43 @@ def found(
         if package not in versions
         for module in dependencies.modules(name)
     }
+    commits = {each.repo_id: each.commit[:7] for each in locked}
     required = {requirement.package: requirement for requirement in kernel.config.requires}
     others, depends = kernels or {}, depended(kernel, cell.backend)
-    missing = [repository for repository in depends if repository not in others]
-    absent |= {module_of(each): f"the kernel '{each}' of kernel-depends is not at hand" for each in missing}
+    at_hand = {*others, *(each.repo_id for each in locked)}
+    missing = [repository for repository in depends if repository not in at_hand]
+    absent |= {
+        module_of(each): f"the kernel '{each}' of kernel-depends is not at hand: `builder lock` brings it"
+        for each in missing
+    }
+    absent = {**_of_locked(locked), **absent}
     if depends:
         absent[_CLIENT] = f"'{_CLIENT}' would load {', '.join(depends)} from the hub, and a load test has no network"
     return LoadTestPackages(
         folders=folders,
         kernels=tuple(others[repository] for repository in depends if repository in others),
+        locked=locked,
+        depends={each: module_of(each) if each in others else None for each in depends},
         names=(
             *(f"{package} {versions[package]}" for package in packages.values() if package in versions),
             *(f"{name} {versions[name]}" for name in required if name in versions and name not in packages.values()),
-            *(repository for repository in depends if repository in others),
+            *(repository for repository in depends if repository in others and repository not in commits),
+            *(f"{repository} {commits[repository]}" for repository in depends if repository in commits),
         ),
         absent=absent,
         unmet={name: f"'{requirement}' {why}" for name, requirement in required.items() if name not in versions},
     )
+
+
+def _of_locked(locked: Iterable[KernelFolder]) -> dict[str, str]:
+    """Return the modules that locked kernels import, which their users have and this test may lack."""
+    return {
+        module: f"'{name}' is needed by the kernel '{kernel.repo_id}' alone"
+        for each in locked
+        for kernel in each.all()
+        for name in kernel.python_depends
+        for module in dependencies.modules(name)
+    }
 
 
 def depended(kernel: Kernel, backend: Backend) -> tuple[str, ...]:

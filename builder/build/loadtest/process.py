@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from builder.run import Processes
 
 _TIMEOUT = 300.0
 _CHILD = Path(__file__).with_name("child.py")
+_CLIENT = Path(__file__).with_name("kernel_client.py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,8 @@ class Setup:
     """What the wheel is for."""
     python: Path
     """Interpreter of an environment that has the cell's framework."""
+    runner: tuple[str, ...] = ()
+    """What runs the interpreter, where that is for another processor."""
     libraries: tuple[Path, ...] = ()
     """Where the loader also looks, for stand-ins of a GPU's libraries."""
     bytecode: bool = False
@@ -186,6 +190,8 @@ def keep_bytecode(module: str, *, python: Path, visible: SandboxPaths, processes
 def _command(setup: Setup, question: Question | None, folder: Path) -> list[str]:
     """Return the command; in a sandbox it sees the package, whose folder is its home, and what it has besides."""
     package = setup.package
+    if setup.packages.kernel_tree:
+        shutil.copyfile(_CLIENT, folder / _CLIENT.name)
     request = {
         "module": package.name,
         "parent": str(package.parent),
@@ -193,16 +199,21 @@ def _command(setup: Setup, question: Question | None, folder: Path) -> list[str]
         "framework": str(setup.cell.framework),
         "of-one-python": setup.cell.python is not None,
         "standard": sorted(sys.stdlib_module_names),
+        "depends": setup.packages.kernel_tree,
+        "client": str(folder / _CLIENT.name),
         "result": str(folder / "found.json"),
         "heard": str(folder / "heard"),
         "question": None if question is None else question.to_json(),
     }
-    argv = [str(setup.python), "-c", _CHILD.read_text(encoding="utf-8"), json.dumps(request)]
+    argv = [*setup.runner, str(setup.python), "-c", _CHILD.read_text(encoding="utf-8"), json.dumps(request)]
     if setup.visible is None:
         return argv
     written = (package.parent, folder)
     return enclose(
-        argv, setup.visible.with_more(readable=(*setup.packages.folders, *setup.libraries), writable=written)
+        argv,
+        setup.visible.with_more(
+            readable=(*setup.packages.folders, *setup.packages.kernel_folders, *setup.libraries), writable=written
+        ),
     )
 
 

@@ -58,7 +58,9 @@ def of_load_test(job: BuildJob, *, written: bool = False) -> SandboxPaths:
     if job.environment is None:
         return SandboxPaths(readable=(*_python(job, job.test_python), job.site_packages, *_of_variables(job)))
     mounts = ((job.environment, job.environment, written),)
-    return SandboxPaths(readable=(*_python(job, job.test_python), *_loader_folders(), *_named(job)), mounts=mounts)
+    emulated = () if job.emulator is None else (job.emulator.program, job.emulator.root)
+    seen = (*_python(job, job.test_python), *emulated, *_loader_folders(), *_named(job))
+    return SandboxPaths(readable=seen, mounts=mounts)
 
 
 def _python(job: BuildJob, python: Path) -> Iterator[Path]:

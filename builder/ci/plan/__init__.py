@@ -120,3 +120,5 @@ def _remarks(kernel: Kernel, cell: Cell) -> Iterator[tuple[str, str, KeyPath]]:
     for covered in coverage.of(kernel.config, cell):
         if covered.message is not None:
             yield covered.rule, covered.message, covered.key
+    for _, why in coverage.unserved(kernel.config, cell):
+        yield "require", why, ("require", "gpus")

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from builder.ci.plan import CiJob, CiPlan
 from builder.ci.plan import shards as sharing
 from builder.ci.plan.costs import Costs
+from builder.ci.plan.explained import footnotes_of_rules
 from builder.ci.plan.runners import Runners
-from builder.ci.plan.text import footnotes_of_rules
 from builder.wording import columns, reasons_left_out
 
 Reasons = Mapping[str, str]

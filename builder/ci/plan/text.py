@@ -1,10 +1,11 @@
 """A plan as text: its cells, and the decision about every row."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
-from builder.ci.plan import CiJob, CiPlan
+from builder.ci.plan import CiJob, CiPlan, explained
+from builder.ci.plan.explained import ExplainedRow
 from builder.config import Framework
-from builder.matrix import Decision
 from builder.wording import columns
 
 
@@ -22,24 +23,16 @@ def table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> str:
 
 def explain(plan: CiPlan) -> str:
     """Return the decision about every candidate row, by backend: rule, line of the config, remedy."""
-    lines = [_headline(plan)]
-    for backend in dict.fromkeys(decision.row.backend for decision in plan.decisions):
+    lines = [explained.headline(plan)]
+    for backend, rows in groupby(explained.rows(plan), key=lambda row: row.row.backend):
         lines += ["", backend.value]
-        for decision in plan.decisions:
-            if decision.row.backend is backend:
-                lines += _explained(plan, decision)
+        for row in rows:
+            lines += _explained(row)
     return "\n".join([*lines, *_footnotes(plan)]) + "\n"
 
 
-def _headline(plan: CiPlan) -> str:
-    cells = plan.cells
-    systems = len({cell.system for cell in cells})
-    on = f" on {systems} {'system' if systems == 1 else 'systems'}" if cells else ""
-    return f"{plan.kernel.config.general.name}: {len(cells)} {'cell' if len(cells) == 1 else 'cells'}{on}"
-
-
 def _table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> Iterator[str]:
-    yield _headline(plan)
+    yield explained.headline(plan)
     job_of = {cell.variant: job.name for job in jobs or () for cell in job.cells}
     head = ("variant", "torch", "toolkit", "system", *(() if jobs is None else ("job",)))
     groups: dict[str, list[tuple[str, ...]]] = {}
@@ -60,37 +53,16 @@ def _table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> Iterator[str]:
 
 
 def _footnotes(plan: CiPlan) -> Iterator[str]:
-    found = list(_remarks(plan))
-    found += [plan.about_rowless(backend) for backend in plan.rowless]
-    found += footnotes_of_rules(plan.skipped)
+    found = explained.footnotes(plan)
     yield from ("", *found) if found else ()
 
 
-def footnotes_of_rules(skipped: Iterable[Decision]) -> Iterator[str]:
-    """Yield how many rows were left out for what an option of the plan decides."""
-    counts: dict[str, int] = {}
-    for decision in skipped:
-        counts[decision.rule] = counts.get(decision.rule, 0) + 1
-    more = {"bundle": "more with --all", "stored": "in the store", "unchanged": "not changed"}
-    yield from (f"{counts[rule]} {text}" for rule, text in more.items() if rule in counts)
-
-
-def _remarks(plan: CiPlan) -> Iterator[str]:
-    """Yield what cells leave out: each message once, and the cells that it is about."""
-    variants: dict[str, list[str]] = {}
-    for note in plan.notes:
-        variants.setdefault(note.message, []).append(note.variant)
-    for message, names in variants.items():
-        yield f"{names[0] if len(names) == 1 else f'{len(names)} cells'}: {message}"
-
-
-def _explained(plan: CiPlan, decision: Decision) -> Iterator[str]:
-    word = decision.rule if decision.cell is not None or decision.rule == "merged" else "left out"
-    rule = "" if word == decision.rule else f" [{decision.rule}]"
-    yield f"  {decision.row}: {word}{rule}"
-    yield f"      {decision.message}"
-    where = plan.where(decision)
-    if where and decision.cell is None:
-        yield f"      decided by {where}"
-    if decision.remedy:
-        yield f"      to change it: {decision.remedy}"
+def _explained(row: ExplainedRow) -> Iterator[str]:
+    word = "left out" if row.is_left_out else row.rule
+    rule = f" [{row.rule}]" if row.is_left_out else ""
+    yield f"  {row.row}: {word}{rule}"
+    yield f"      {row.message}"
+    if row.where:
+        yield f"      decided by {row.where}"
+    if row.remedy:
+        yield f"      to change it: {row.remedy}"

@@ -44,7 +44,8 @@ def extension_class(notes: Notes) -> type:
     return Extension
 
 
-_TEXTS = ("name", "version", "license", "url", "python_requires", "description", "license_expression")
+_TEXTS = ("name", "version", "license", "url", "python_requires", "long_description", "license_expression")
+_NO_KEY = ("data_files", "entry_points", "extras_require", "project_urls", "scripts")
 _LISTS = ("packages", "install_requires", "classifiers", "py_modules", "setup_requires")
 
 
@@ -57,6 +58,7 @@ def _setup(notes: Notes, options: dict[str, Any]) -> None:
     folders, data = options.get("package_dir") or {}, options.get("package_data") or {}
     found["package_dir"] = {str(name): str(folder) for name, folder in folders.items()}
     found["package_data"] = {str(name): [str(each) for each in _listed(globs)] for name, globs in data.items()}
+    found["no_key"] = [name for name in _NO_KEY if options.get(name)]
     found["commands"] = sorted(str(name) for name in options.get("cmdclass") or {})
     found["passed"] = [id(each) for each in options.get("ext_modules") or () if isinstance(each, Noted)]
     notes.setup = found

@@ -14,16 +14,23 @@ def by_environment(wheels: Iterable[KernelWheel]) -> Mapping[str, tuple[KernelWh
     Wheels of one version of a kernel differ only in a label. An installer takes the highest label that its
     requirements allow, and `torch==2.13.*` matches a CPU build as well as one for CUDA 13.
     """
+    newest_first = sorted(fitting(wheels).items(), key=lambda each: (-each[0][0].major, -each[0][0].minor, each[0][1]))
+    return {environment(version, compute): found for (version, compute), found in newest_first}
+
+
+def fitting(wheels: Iterable[KernelWheel]) -> Mapping[tuple[Version, str], tuple[KernelWheel, ...]]:
+    """Return the wheels for each PyTorch and compute platform that some wheel fits, in the order of the wheels."""
     listed = tuple(wheels)
-    found = {}
-    newest_first = sorted(_environments(listed), key=lambda each: (-each[0].major, -each[0].minor, each[1]))
-    for version, compute in newest_first:
-        fitting = tuple(
-            kernel_wheel for kernel_wheel in listed if fits(kernel_wheel.variant, torch=version, compute=compute)
-        )
-        if fitting:
-            found[environment(version, compute)] = fitting
-    return found
+    pairs = _environments(listed)
+    by_variant: dict[Variant, tuple[tuple[Version, str], ...]] = {}
+    found: dict[tuple[Version, str], list[KernelWheel]] = {}
+    for kernel_wheel in listed:
+        variant = kernel_wheel.variant
+        if variant not in by_variant:
+            by_variant[variant] = tuple(pair for pair in pairs if fits(variant, torch=pair[0], compute=pair[1]))
+        for pair in by_variant[variant]:
+            found.setdefault(pair, []).append(kernel_wheel)
+    return {pair: tuple(each) for pair, each in found.items()}
 
 
 def environment(torch: Version, compute: str) -> str:

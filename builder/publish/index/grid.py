@@ -1,14 +1,20 @@
-"""The matrix of one version of a kernel as a grid: what exists, and how to install it."""
+"""The matrix of one version of a kernel as a grid: what exists, what a wheel serves, and why a place is empty."""
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from urllib.parse import quote
 
 from builder import wording
 from builder.build.loadtest import record
-from builder.config import Framework
+from builder.config import Framework, Version
 from builder.matrix.variant import Variant
+from builder.publish.index import picks, words
+from builder.publish.index.picks import Offer, Pick, Place
 from builder.wheel.kernel_wheel import KernelWheel
+
+SBOM_SUFFIX = ".cdx.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,22 +22,33 @@ class GridWheel:
     """A wheel, as a person sees it."""
 
     variant: str
+    serves: str
+    """What it is built for, in words."""
     filename: str
     url: str
     size: str
     sha256: str
     requirement: str
+    """Its whole version, quoted for a shell."""
+    gpus: tuple[str, ...]
+    """The architectures that it has device code for."""
     load_test: str
     """What became of its load test, in words."""
+    check: str
+    """The line that checks its hash."""
+    bill: str | None
+    """Where its bill of materials is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridCell:
-    """Where a row and a column meet."""
+    """Where a row meets one column, or several that one wheel serves."""
 
-    column: str
+    span: int
     wheels: tuple[GridWheel, ...]
     """The wheels there are; mostly one, or none."""
+    why: str = ""
+    """Why there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +58,6 @@ class GridRow:
     compute: str
     system: str
     cells: tuple[GridCell, ...]
-    """One for each column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +67,8 @@ class Grid:
     version: str
     columns: tuple[str, ...]
     rows: tuple[GridRow, ...]
-    count: int
+    wheels: tuple[GridWheel, ...]
+    """All wheels; one that no installer prefers is in no cell."""
 
 
 def grids(wheels: Iterable[KernelWheel], *, files: str) -> tuple[Grid, ...]:
@@ -63,55 +80,85 @@ def grids(wheels: Iterable[KernelWheel], *, files: str) -> tuple[Grid, ...]:
 
 
 def _grid(version: str, wheels: Sequence[KernelWheel], *, files: str) -> Grid:
-    columns = sorted({_column(kernel_wheel.variant) for kernel_wheel in wheels})
-    by_row: dict[tuple[str, str], dict[str, list[GridWheel]]] = {}
-    for kernel_wheel in sorted(wheels, key=lambda kernel_wheel: kernel_wheel.wheel.path.name):
-        row = by_row.setdefault(_row(kernel_wheel.variant), {})
-        row.setdefault(_title(kernel_wheel.variant), []).append(_grid_wheel(kernel_wheel, files=files))
-    titles = tuple(dict.fromkeys(title for _, title in columns))
-    rows = tuple(
-        GridRow(
-            compute=compute,
-            system=system,
-            cells=tuple(GridCell(column=title, wheels=tuple(found.get(title, ()))) for title in titles),
-        )
-        for (compute, system), found in sorted(by_row.items())
+    ordered = sorted(wheels, key=lambda kernel_wheel: kernel_wheel.wheel.path.name)
+    shown = {each.wheel.path.name: _grid_wheel(each, files=files) for each in ordered}
+    offer = picks.offer(ordered)
+    plain = all(each.variant.framework is Framework.CTYPES for each in ordered)
+    return Grid(
+        version=version,
+        columns=("any framework",) if plain else tuple(f"torch {torch}" for torch in offer.torches),
+        rows=tuple(
+            GridRow(
+                compute=words.compute(place.compute),
+                system=words.system(place.system),
+                cells=tuple(_one_cell(offer, place, shown) if plain else _cells(offer, place, shown)),
+            )
+            for place in offer.places
+        ),
+        wheels=tuple(shown.values()),
     )
-    return Grid(version=version, columns=titles, rows=rows, count=len(wheels))
 
 
-def _column(variant: Variant) -> tuple[tuple[int, ...], str]:
-    order = (0, 0, 0) if variant.version is None else (1, variant.version.major, variant.version.minor)
-    return order, _title(variant)
+def _one_cell(offer: Offer, place: Place, shown: Mapping[str, GridWheel]) -> Iterator[GridCell]:
+    """Return the cell of a place for wheels that need no torch: the same wheel whatever the column."""
+    pick = next(pick for pick in offer.picks if pick.place == place)
+    yield GridCell(span=1, wheels=tuple(shown[each.wheel.path.name] for each in pick.wheels))
 
 
-def _title(variant: Variant) -> str:
+def _cells(offer: Offer, place: Place, shown: Mapping[str, GridWheel]) -> Iterator[GridCell]:
+    by_torch = {torch: pick for pick in offer.picks if pick.place == place for torch in pick.torches}
+
+    def content(torch: Version) -> tuple[Pick | None, str]:
+        return by_torch.get(torch), "" if torch in by_torch else why_empty(torch, place)
+
+    for (pick, why), torches in groupby(offer.torches, key=content):
+        wheels = () if pick is None else tuple(shown[each.wheel.path.name] for each in pick.wheels)
+        yield GridCell(span=len(list(torches)), wheels=wheels, why=why)
+
+
+def why_empty(torch: Version, place: Place) -> str:
+    """Say why a place has no wheel."""
+    return "not built" if picks.in_matrix(torch, place) else "no PyTorch"
+
+
+def serves(variant: Variant) -> str:
+    """Say what a wheel is built for."""
+    place = words.compute(variant.compute)
+    where = place if variant.system is None else f"{place}, {words.system(variant.system)}"
     match variant.framework:
         case Framework.TORCH_NOARCH:
-            return "any torch"
+            return f"any torch, {where}"
         case Framework.CTYPES:
-            return "any framework"
+            return f"any framework, {where}"
         case Framework.TVM_FFI:
-            return f"tvm-ffi {variant.version}"
+            return f"tvm-ffi {variant.version}, {where}"
         case Framework.TORCH:
-            return f"torch ≥ {variant.version}" if variant.stable else f"torch {variant.version}"
-
-
-def _row(variant: Variant) -> tuple[str, str]:
-    return variant.compute, variant.system or "any system"
+            return f"torch {variant.version}{' and newer' if variant.stable else ''}, {where}"
 
 
 def _grid_wheel(kernel_wheel: KernelWheel, *, files: str) -> GridWheel:
     name = kernel_wheel.wheel.path.name
+    url = f"{files}/{quote(name)}"
+    archs = kernel_wheel.metadata["backend"].get("archs")
     return GridWheel(
         variant=str(kernel_wheel.variant),
+        serves=serves(kernel_wheel.variant),
         filename=name,
-        url=f"{files}/{quote(name)}",
+        url=url,
         size=wording.size(kernel_wheel.size),
         sha256=kernel_wheel.sha256,
-        requirement=f"{kernel_wheel.wheel.name}=={kernel_wheel.wheel.version}",
+        requirement=shlex.quote(f"{kernel_wheel.wheel.name}=={kernel_wheel.wheel.version}"),
+        gpus=tuple(map(str, archs)) if isinstance(archs, list) else (),
         load_test=_load_test(kernel_wheel),
+        check=f"echo {shlex.quote(f'{kernel_wheel.sha256}  {name}')} | sha256sum --check",
+        bill=None if bill_member(kernel_wheel) is None else f"{url}{SBOM_SUFFIX}",
     )
+
+
+def bill_member(kernel_wheel: KernelWheel) -> str | None:
+    """Return the name of the bill of materials in a wheel; None where it has none."""
+    name = f"{kernel_wheel.wheel.dist_info}/sboms/{kernel_wheel.wheel.name}{SBOM_SUFFIX}"
+    return name if name in kernel_wheel.wheel.members else None
 
 
 def _load_test(kernel_wheel: KernelWheel) -> str:

@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from packaging.version import Version
 
-from builder import pages, untrusted
+from builder import pages
+from builder.publish.index import requirements
 from builder.wheel.kernel_wheel import KernelWheel
 
 API_VERSION = "1.4"
@@ -79,13 +80,13 @@ def _project(name: str, listings: Sequence[Listing], *, root: str, base: str) ->
 
 def _file(listing: Listing, *, base: str) -> dict[str, object]:
     metadata = {"sha256": hashlib.sha256(listing.core).hexdigest()}
-    requires_python = untrusted.fields(listing.core)["Requires-Python"]
+    requires_python = requirements.read(listing.core).python
     return {
         "filename": listing.filename,
         "url": f"{base}/{quote(listing.filename)}",
         "hashes": {"sha256": listing.sha256},
         "size": listing.size,
-        **({} if requires_python is None else {"requires-python": str(requires_python)}),
+        **({} if requires_python is None else {"requires-python": requires_python}),
         "core-metadata": metadata,
         "dist-info-metadata": metadata,
         "yanked": False,

@@ -2,21 +2,20 @@
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder import pages
 from builder.build.loadtest import record
 from builder.errors import BuilderError
-from builder.publish.index import choice, grid, simple, variants
+from builder.publish.index import choice, grid, people, simple, variants
 from builder.wheel.kernel_wheel import KernelWheel
 
 FILES = "files"
 MANIFEST = "builder-index.json"
 _FORMAT = 1
-_FRAMEWORK = re.compile(r"(?:torch|apache-tvm-ffi)(?![A-Za-z0-9._-])")
+UNFINISHED = b'{"builder-index": 1, "files": {}, "made": {}}\n'
+"""The manifest until all the rest is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +46,19 @@ def build(
         name = kernel_wheel.wheel.path.name
         fixed[f"{FILES}/{name}"] = kernel_wheel.wheel.path
         fixed[f"{FILES}/{name}{simple.METADATA_SUFFIX}"] = kernel_wheel.core
+        bill = grid.bill_member(kernel_wheel)
+        if bill is not None:
+            fixed[f"{FILES}/{name}{grid.SBOM_SUFFIX}"] = kernel_wheel.wheel.members[bill].read()
     environments = choice.by_environment(wheels)
-    changing = _simple(wheels, "simple")
+    listings = {kernel_wheel.wheel.path: simple.Listing.of(kernel_wheel) for kernel_wheel in wheels}
+    changing = dict(simple.render(tuple(listings.values()), root="simple", files=FILES))
     for environment, fitting in environments.items():
-        changing |= _simple(fitting, f"for/{environment}/simple")
+        own = [listings[kernel_wheel.wheel.path] for kernel_wheel in fitting]
+        changing |= simple.render(own, root=f"for/{environment}/simple", files=FILES)
     if with_variants:
         _add_variants(wheels, fixed, changing)
     changing |= _records(wheels)
-    changing |= _landing(wheels, tuple(environments), base_url=base_url)
+    changing |= people.render(wheels, tuple(environments), base_url=base_url, files=FILES)
     changing[MANIFEST] = _manifest(wheels, fixed | changing)
     return {path: Page(content=content, fixed=True) for path, content in fixed.items()} | {
         path: Page(content=content, fixed=False) for path, content in changing.items()
@@ -70,10 +74,6 @@ def _records(wheels: Sequence[KernelWheel]) -> dict[str, bytes]:
     )
     paths = (record.path_of(kernel_wheel.wheel.path) for kernel_wheel in known)
     return {f"{FILES}/{path.name}": path.read_bytes() for path in paths}
-
-
-def _simple(wheels: Sequence[KernelWheel], root: str) -> dict[str, bytes]:
-    return dict(simple.render([simple.Listing.of(kernel_wheel) for kernel_wheel in wheels], root=root, files=FILES))
 
 
 def _add_variants(wheels: Sequence[KernelWheel], fixed: dict[str, bytes | Path], changing: dict[str, bytes]) -> None:
@@ -115,58 +115,6 @@ def _check_variants(wheels: Sequence[KernelWheel]) -> None:
             f"two wheels are of one version and variant{double}",
             help="keep the one you mean, or build it with another --wheel-version",
         )
-
-
-def _landing(wheels: Sequence[KernelWheel], environments: tuple[str, ...], *, base_url: str | None) -> dict[str, bytes]:
-    base = "URL" if base_url is None else base_url.rstrip("/")
-    kernels: dict[str, list[KernelWheel]] = {}
-    for kernel_wheel in wheels:
-        kernels.setdefault(kernel_wheel.wheel.name, []).append(kernel_wheel)
-    result = {}
-    summaries = []
-    for name, own in sorted(kernels.items()):
-        grids = grid.grids(own, files=f"../../{FILES}")
-        newest = max(own, key=lambda kernel_wheel: (kernel_wheel.wheel.version, kernel_wheel.wheel.path.name))
-        result[f"kernels/{name}/index.html"] = pages.render(
-            "kernel.html.j2",
-            name=name,
-            module=newest.module,
-            metadata=newest.metadata,
-            links=_links(newest),
-            requires=_requires(newest),
-            grids=grids,
-            torches=_by_torch(choice.by_environment(own)),
-            base=base,
-            base_known=base_url is not None,
-        )
-        summaries.append({"name": name, "version": grids[0].version, "count": len(own)})
-    result["index.html"] = pages.render(
-        "index.html.j2", kernels=summaries, environments=environments, base=base, base_known=base_url is not None
-    )
-    return result
-
-
-def _by_torch(environments: Iterable[str]) -> Mapping[str, list[str]]:
-    """Group the names of environments by PyTorch, in their order."""
-    found: dict[str, list[str]] = {}
-    for name in environments:
-        digits = name.partition("-")[0].removeprefix("torch")
-        found.setdefault(f"{digits[0]}.{digits[1:]}", []).append(name)
-    return found
-
-
-def _requires(kernel_wheel: KernelWheel) -> tuple[str, ...]:
-    """Return what must be installed besides the framework; that one differs from wheel to wheel."""
-    return tuple(
-        requirement
-        for requirement in kernel_wheel.fields.get_all("Requires-Dist", [])
-        if not _FRAMEWORK.match(requirement)
-    )
-
-
-def _links(kernel_wheel: KernelWheel) -> tuple[tuple[str, str], ...]:
-    urls = ((label, kernel_wheel.metadata.get(label)) for label in ("source", "upstream"))
-    return tuple((label, str(url)) for label, url in urls if str(url).startswith(("https://", "http://")))
 
 
 def _manifest(wheels: Sequence[KernelWheel], files: Mapping[str, bytes | Path]) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import sha256_of, write_atomic
-from builder.publish.index.site import FILES, MANIFEST, Page
+from builder.publish.index.site import FILES, MANIFEST, UNFINISHED, Page
 
 
 def existing_wheels(output: Path) -> tuple[Path, ...]:
@@ -58,7 +58,8 @@ def write(site: Mapping[str, Page], output: Path) -> int:
     try:
         with _lock(output):
             _refuse_changes(site, output)
-            return sum(_write(page, output / path) for path, page in site.items())
+            _begin(output)
+            return _write_all(site, output)
     except OSError as error:
         raise BuilderError(
             f"cannot write '{output}': {error.strerror}", help="free the disk, or name another place with --output"
@@ -66,6 +67,8 @@ def write(site: Mapping[str, Page], output: Path) -> int:
 
 
 def _refuse_changes(site: Mapping[str, Page], output: Path) -> None:
+    if not (output / FILES).exists():
+        return
     changed = sorted(path for path, page in site.items() if page.fixed and not _absent_or_same(page, output / path))
     if changed:
         raise NothingToDoError(
@@ -82,23 +85,42 @@ def _absent_or_same(page: Page, target: Path) -> bool:
     return target.samefile(page.content) or sha256_of(target) == sha256_of(page.content)
 
 
-def _write(page: Page, target: Path) -> bool:
-    """Write one file; whether it is a wheel that was not there."""
-    if page.fixed and target.exists():
+def _begin(output: Path) -> None:
+    """Say whose folder it is before anything else is written: a run that is interrupted is taken up by the next."""
+    manifest = output / MANIFEST
+    if not manifest.exists():
+        write_atomic(manifest, UNFINISHED)
+
+
+def _write_all(site: Mapping[str, Page], output: Path) -> int:
+    """Write files, and bring wheels to the disk before pages, and pages before the manifest; return the new wheels."""
+    for folder in sorted({path.rpartition("/")[0] for path in site}):
+        (output / folder).mkdir(parents=True, exist_ok=True)
+    fixed = [path for path, page in site.items() if page.fixed]
+    pages = [path for path, page in site.items() if not page.fixed and path != MANIFEST]
+    new = 0
+    for paths in (fixed, pages, [MANIFEST]):
+        new += sum(_write(site[path], f"{output}/{path}") for path in paths)
+        os.sync()  # once for all of them: a thousand kernels have a hundred thousand files
+    return new
+
+
+def _write(page: Page, target: str) -> bool:
+    """Write one file; whether it is a wheel that was not there. A text, as a Path takes longer to make than a file."""
+    content = page.content
+    there = os.path.exists(target)  # noqa: PTH110
+    if there and (page.fixed or (isinstance(content, bytes) and Path(target).read_bytes() == content)):
         return False
-    if isinstance(page.content, bytes):
-        if not target.exists() or target.read_bytes() != page.content:
-            write_atomic(target, page.content)
-            target.chmod(0o644)
-        return False
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = target.with_name(f".{target.name}.part")
-    shutil.copyfile(page.content, aside)
-    with aside.open("rb") as file:
-        os.fsync(file.fileno())
-    aside.chmod(0o644)
-    aside.replace(target)
-    return True
+    folder, _, name = target.rpartition("/")
+    aside = f"{folder}/.{name}.part"
+    if isinstance(content, bytes):
+        with open(aside, "wb") as file:  # noqa: PTH123
+            file.write(content)
+    else:
+        shutil.copyfile(content, aside)
+    os.chmod(aside, 0o644)  # noqa: PTH101
+    os.replace(aside, target)  # noqa: PTH105
+    return isinstance(content, Path)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""A cell of the preview set: a release of torch that no client expects yet, with its own toolkit from pinned wheels."""
+"""Classic CUDA cells of the newest torches, each with its own toolkit from pinned wheels."""
 
 import importlib.util
 import json
@@ -33,7 +33,7 @@ COMPONENT = '[kernel.relu-cuda]\nbackend = "cuda"\n'
 
 
 @pytest.mark.parametrize(("torch", "compute"), CELLS, ids=["-".join(cell) for cell in CELLS])
-def test_a_classic_cuda_cell_of_a_preview_builds_and_registers(tmp_path, torch, compute):
+def test_a_classic_cuda_cell_of_a_new_torch_builds_and_registers(tmp_path, torch, compute):
     short = torch.replace(".", "")
     variant = f"torch{short}-cxx11-{compute}-x86_64-linux"
     kernel = Path(shutil.copytree(rendered.EXAMPLES / "relu", tmp_path / "relu"))
@@ -42,7 +42,7 @@ def test_a_classic_cuda_cell_of_a_preview_builds_and_registers(tmp_path, torch, 
     assert COMPONENT in text
     # One capability: each takes nvcc minutes with the headers of a classic kernel.
     config.write_text(text.replace(COMPONENT, COMPONENT + 'cuda-capabilities = ["9.0"]\n'))
-    command = [sys.executable, "-m", "builder", "build", kernel, "--set", "preview", "--variant", variant, "--json"]
+    command = [sys.executable, "-m", "builder", "build", kernel, "--variant", variant, "--json"]
     env = rendered.environment(PYTHONPATH=rendered.ROOT, BUILDER_STORE=tmp_path / "store")
     done = rendered.run([*command, "--quiet", "--output", tmp_path / "dist"], env=env)
     assert done.returncode == 0, done.output

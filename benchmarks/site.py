@@ -1,0 +1,68 @@
+"""The index of many kernels: how long `builder index` takes from nothing and again, and how large its pages are.
+
+Run: python benchmarks/site.py [--kernels 1,50,1000] [--wheels 30]
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import paired
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the wheels of the tests
+
+from builder.matrix import rows
+from builder.matrix.variant import Variant
+from tests.wheels import make
+
+KIB = 1024
+
+
+def wheels(folder: Path, *, kernels: int, each: int) -> None:
+    """Make the wheels of some kernels: those of the first rows of the matrix."""
+    folder.mkdir()
+    variants = [Variant.parse(row.variant) for row in rows() if row.variant is not None][:each]
+    for number in range(kernels):
+        for variant in variants:
+            make(folder, f"some-kernel-{number:04}", variant, requires=[f"torch=={variant.version}.*"])
+
+
+def timed(command: list[str]) -> tuple[float, float]:
+    """Run a command; returns its wall seconds and its processor seconds."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.perf_counter() - began, cpu
+
+
+def measured(folder: Path, *, kernels: int, each: int) -> None:
+    """Print a line for a number of kernels."""
+    dist, site = folder / f"dist-{kernels}", folder / f"site-{kernels}"
+    wheels(dist, kernels=kernels, each=each)
+    command = [sys.executable, "-m", "builder", "index", str(dist), "--output", str(site)]
+    times = "".join(f" {wall:9.1f} {cpu:7.1f}" for wall, cpu in (timed(command), timed(command)))
+    front = (site / "index.html").stat().st_size / KIB
+    largest = max(page.stat().st_size for page in site.glob("kernels/*/index.html")) / KIB
+    print(f"{kernels:7} {each:6}{times} {front:12.1f} {largest:14.1f}")
+
+
+def main(sizes: list[int], *, each: int) -> None:
+    """Measure each size."""
+    print(paired.machine())
+    print("kernels wheels  first s   cpu s   again s   cpu s   front KiB largest page KiB")
+    for kernels in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            measured(Path(folder), kernels=kernels, each=each)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kernels", default="1,50,1000", help="Numbers of kernels, with commas.")
+    parser.add_argument("--wheels", type=int, default=30, help="Wheels of each.")
+    asked = parser.parse_args()
+    main([int(number) for number in asked.kernels.split(",")], each=asked.wheels)

@@ -1,0 +1,37 @@
+"""The members of a wheel that are libraries, and the memory that one is read into."""
+
+import mmap
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from builder.binary.extension import binary_format
+
+HEAD = 4
+"""Bytes that a format is known by."""
+_IN_MEMORY = 256 << 20
+_LIBRARY_NAME = re.compile(r"\.(so(\.[0-9]+)*|pyd|dylib|dll)$")
+
+
+def named_as_library(name: str) -> bool:
+    """Whether a member has the name of a library."""
+    return _LIBRARY_NAME.search(name) is not None
+
+
+def is_library(name: str, head: bytes) -> bool:
+    """Whether a member is a library; the two letters MZ alone do not make one."""
+    return named_as_library(name) or binary_format(head) not in (None, "PE")
+
+
+@contextmanager
+def memory(size: int) -> Iterator[mmap.mmap]:
+    """Return a buffer for a library: in memory, or for a large one in a file, which the system caches as it can."""
+    if size <= _IN_MEMORY:
+        with mmap.mmap(-1, size) as data:
+            yield data
+        return
+    with tempfile.TemporaryFile() as file:
+        file.truncate(size)
+        with mmap.mmap(file.fileno(), size) as data:
+            yield data

@@ -1,0 +1,90 @@
+"""The most bytes that a wheel may have: what takes those of one that has more, and what would make it smaller."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from builder.audit.report import Finding
+from builder.audit.sizes import CodeSize, WheelSizes
+from builder.audit.subject import Subject
+from builder.config.wheel_size import WheelSize
+from builder.matrix import architectures
+from builder.wheel.archive import Wheel
+from builder.wording import size as shown
+
+RULE = "size"
+
+_WAYS = 3
+_COMPRESS = {False: "-Xfatbin=-compress-all' in 'cuda-flags", True: "--offload-compress' in 'hip-flags"}
+
+
+def is_exceeded(subject: Subject, wheel: Wheel) -> bool:
+    """Whether a wheel has more bytes than its kernel allows; a folder of a hub layout is no wheel."""
+    limit = _limit(subject.metadata)
+    return limit is not None and wheel.path.is_file() and wheel.path.stat().st_size > limit.bytes
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Yield a finding for a wheel that is too large, or whose limit cannot be read."""
+    text, limit = _text(subject.metadata), _limit(subject.metadata)
+    if text is not None and limit is None:
+        yield Finding(
+            file=f"{subject.module}/metadata.json",
+            rule=RULE,
+            symbol=str(text),
+            why="it is the most that the wheel may have, and is no size that this audit knows",
+            remedy="audit the wheel with the builder that made it, or a newer one",
+        )
+    if subject.sizes is not None and limit is not None:
+        yield Finding(
+            file=f"{subject.module}/metadata.json",
+            rule=RULE,
+            symbol=shown(subject.sizes.packed),
+            why=f"the wheel may have {limit} ({limit.bytes:,} bytes) and has {subject.sizes.packed:,}; "
+            + _taken(subject.sizes),
+            remedy="; or ".join(ways_out(subject.sizes)[:_WAYS]),
+        )
+
+
+def ways_out(sizes: WheelSizes) -> tuple[str, ...]:
+    """Return what makes a wheel smaller: first what costs its users nothing, then what takes the most bytes."""
+    code = [each for file in sizes.files for each in file.code]
+    plain, ptx = sum(each.plain for each in code), sum(each.size for each in code if each.ptx)
+    ways: list[str] = []
+    if plain:
+        option = _COMPRESS[any(each.arch.startswith("gfx") for each in code)]
+        ways.append(f"compress the {shown(plain)} of device code that are not, by '{option}'")
+    if ptx and any(not each.ptx for each in code):
+        ways.append(f"leave out PTX, which takes {shown(ptx)} and serves GPUs that have no code of their own")
+    machine = _by_arch(each for each in code if not each.ptx)
+    if len(machine) > 1:
+        ways += [f"leave out {arch}, which takes {shown(size)}" for arch, size in machine.items()]
+    if len(ways) < _WAYS:
+        ways.append("raise 'max-size' in [wheel] of build.toml")
+    return tuple(ways)
+
+
+def _taken(sizes: WheelSizes) -> str:
+    """Return what takes the bytes of a wheel, by architecture."""
+    code = [each for file in sizes.files for each in file.code]
+    rest = sum(file.size for file in sizes.files) - sum(each.size for each in code)
+    parts = [f"{arch} takes {shown(size)}" for arch, size in _by_arch(code).items()]
+    return ", ".join([*parts, f"all but device code takes {shown(rest)}"]) + " of it unpacked"
+
+
+def _by_arch(code: Iterator[CodeSize] | list[CodeSize]) -> Mapping[str, int]:
+    """Return the bytes of each architecture, the largest first."""
+    found: Counter[str] = Counter()
+    for each in code:
+        found[each.arch] += each.size
+    order = sorted(found, key=lambda arch: (-found[arch], architectures.natural(arch)))
+    return {arch: found[arch] for arch in order}
+
+
+def _text(metadata: Mapping[str, object]) -> object:
+    table = metadata.get("require")
+    return table.get("max-size") if isinstance(table, dict) else None
+
+
+def _limit(metadata: Mapping[str, object]) -> WheelSize | None:
+    text = _text(metadata)
+    return WheelSize(text) if isinstance(text, str) and WheelSize.matches(text) else None

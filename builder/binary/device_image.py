@@ -1,0 +1,118 @@
+"""A piece of device code, and how much of a library may be read to find all of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from builder.binary.elf_symbols import Data
+from builder.errors import BuilderError
+
+_LARGEST_BUNDLES = 256 << 20
+_MAX_RATIO = 32
+"""How often a library's own size all its compressed bundles may unpack to, beyond `_LARGEST_BUNDLES`."""
+
+# A library with 200 MB of device code for ten architectures has some thousands of each.
+_MOST_MAGICS = 1 << 16
+_MOST_IMAGES = 1 << 17
+_MOST_SECTIONS = 1 << 20
+_MOST_ENTRIES = 1 << 19
+
+
+class DeviceCodeError(BuilderError):
+    """Device code that cannot be read; nothing can be said about its architectures."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Image:
+    """One piece of device code."""
+
+    kind: str
+    """`sass`, `ptx`, `lto` or `gcn`."""
+    arch: str
+    """As a capability (`9.0a`) or a target (`gfx90a`, with its features)."""
+    version: str | None = field(default=None, compare=False)
+    """Version of the language, of PTX: such as `9.0`."""
+
+    def __str__(self) -> str:
+        return {"sass": "machine code for {}", "ptx": "PTX for {}", "lto": "LTO code for {}", "gcn": "code for {}"}[
+            self.kind
+        ].format(self.arch)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A piece of device code, as a library has it."""
+
+    image: Image
+    size: int
+    """The bytes that it takes in the library."""
+    compressed: bool
+
+
+Group = frozenset[Image]
+"""The device code of one source, or of what was linked as one: a loader chooses one image of each group."""
+Ranges = tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True)
+class Budget:
+    """How much of one library may still be read: its parts can point at each other, and would be read forever."""
+
+    name: str
+    unpacked: int
+    """Bytes that its compressed bundles may still claim to unpack to."""
+    left: dict[str, int] = field(
+        default_factory=lambda: {
+            "marks of device code": _MOST_MAGICS,
+            "CUDA images": _MOST_IMAGES,
+            "sections of cubins": _MOST_SECTIONS,
+            "targets of offload bundles": _MOST_ENTRIES,
+        }
+    )
+
+    @classmethod
+    def of(cls, name: str, data: Data) -> "Budget":
+        """Return the budget of a library of that size."""
+        return cls(name, max(_LARGEST_BUNDLES, _MAX_RATIO * len(data)))
+
+    def spend(self, what: str) -> None:
+        """Count one of these.
+
+        Raises:
+            DeviceCodeError: there were too many.
+        """
+        self.left[what] -= 1
+        if self.left[what] < 0:
+            raise DeviceCodeError(
+                f"'{self.name}' has more {what} than are read", help="split the kernel, or compile it for fewer targets"
+            )
+
+    def unpack(self, size: int) -> None:
+        """Count what a compressed bundle unpacks to, wherever it is unpacked.
+
+        Raises:
+            DeviceCodeError: it is more than device code of that size has.
+        """
+        self.unpacked -= size
+        if self.unpacked < 0:
+            raise DeviceCodeError(
+                f"'{self.name}' has compressed offload bundles that unpack to more than {_MAX_RATIO} times its size",
+                help="compile with --no-offload-compress",
+            )
+
+
+def find(data: Data, magic: bytes, budget: Budget) -> Iterator[int]:
+    """Yield where a mark of device code is.
+
+    Raises:
+        DeviceCodeError: it is there too often.
+    """
+    at = data.find(magic, 0)  # a map searches from where it was read to
+    while at >= 0:
+        budget.spend("marks of device code")
+        yield at
+        at = data.find(magic, at + len(magic))
+
+
+def damaged(name: str, what: str, at: int) -> DeviceCodeError:
+    """Return the error for what cannot be read at a byte of a library."""
+    return DeviceCodeError(f"'{name}' has a damaged {what} at byte {at}", help="build it again")

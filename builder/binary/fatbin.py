@@ -1,0 +1,168 @@
+"""The fat binaries of CUDA in a library: machine code and PTX, plain or compressed."""
+
+import bisect
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from builder.binary import unpacking
+from builder.binary.device_image import Budget, DeviceCodeError, Group, Image, Ranges, Stored, damaged, find
+from builder.binary.elf_symbols import Data
+from builder.binary.unpacking import UnpackError
+from builder.untrusted import merged
+
+_FATBIN = struct.Struct("<IHHQ")
+_FATBIN_MAGIC = struct.pack("<I", 0xBA55ED50)
+_IMAGE = struct.Struct("<HHIQIIHHIIIQQQ")
+_KINDS = {1: "ptx", 2: "sass", 8: "lto"}
+_LZ4, _ZSTANDARD = 0x2000, 0x8000
+_COMPRESSED = _LZ4 | _ZSTANDARD
+_ARCH_SPECIFIC, _FAMILY_SPECIFIC = 1 << 20, 1 << 21
+
+_CUBIN = struct.Struct("<40xQ10xHHH")
+_CUBIN_SECTION = struct.Struct("<IIQQQQIIQQ")
+
+_LARGEST_EMPTY = 1 << 12
+"""Bytes of a cubin without a kernel, of which nvcc makes none above 1,500."""
+_FILLED = (b".text.", b".nv.global", b".nv.constant", b".merc.text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """An image as a fat binary has it."""
+
+    image: Image
+    flags: int
+    start: int
+    end: int
+    whole: int
+    """Its size when it is unpacked; 0 for one that is not compressed."""
+
+
+def groups(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Group]:
+    """Yield what each fat binary outside of the ranges `without` has, except empty cubins.
+
+    Raises:
+        DeviceCodeError: a fat binary is damaged, or cannot be read here.
+    """
+    for start, end in _outside(data, budget, without):
+        yield frozenset(
+            stored.image
+            for stored in _images(data, start, end, budget)
+            if stored.image.kind != "sass" or not _is_empty(data, stored, budget)
+        )
+
+
+def sizes(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Stored]:
+    """Yield each image outside of the ranges `without`.
+
+    Raises:
+        DeviceCodeError: a fat binary is damaged.
+    """
+    for start, end in _outside(data, budget, without):
+        for stored in _images(data, start, end, budget):
+            compressed = stored.flags & _COMPRESSED != 0
+            yield Stored(image=stored.image, size=stored.end - stored.start, compressed=compressed)
+
+
+def entries(data: Data, budget: Budget) -> Iterator[tuple[Image, bytes]]:
+    """Yield every image, in order, with its content as it is stored.
+
+    Raises:
+        DeviceCodeError: a fat binary is damaged.
+    """
+    for start, end in _outside(data, budget, ()):
+        for stored in _images(data, start, end, budget):
+            yield stored.image, bytes(data[stored.start : stored.end])
+
+
+def _outside(data: Data, budget: Budget, without: Ranges) -> Iterator[tuple[int, int]]:
+    left_out = merged(without)
+    for at, start, end in _fatbins(data, budget):
+        if not _within(at, left_out, len(data)):
+            yield start, end
+
+
+def _within(at: int, ranges: Ranges, end: int) -> bool:
+    before = bisect.bisect_right(ranges, (at, end)) - 1
+    return before >= 0 and at < sum(ranges[before])
+
+
+def _unpacked(name: str, data: Data, stored: _Stored) -> bytes | None:
+    """Return a cubin, unpacked; None for one that is too large to be empty, or that cannot be unpacked here."""
+    if stored.whole > _LARGEST_EMPTY or (stored.flags & _ZSTANDARD and not unpacking.has_zstandard()):
+        return None
+    packed = bytes(data[stored.start : stored.end])
+    try:
+        if stored.flags & _LZ4:
+            return unpacking.lz4(packed, stored.whole)
+        return unpacking.first(packed, stored.whole, unpacking.Zstandard())
+    except UnpackError:
+        raise damaged(name, "fat binary", stored.start) from None
+
+
+def _fatbins(data: Data, budget: Budget) -> Iterator[tuple[int, int, int]]:
+    """Yield where each fat binary is: its header, its first image, its end."""
+    end = 0
+    for at in find(data, _FATBIN_MAGIC, budget):
+        if at < end or at + _FATBIN.size > len(data):
+            continue
+        _, version, header, size = _FATBIN.unpack_from(data, at)
+        if version != 1 or header < _FATBIN.size:
+            continue  # these four bytes happen to be in code or data
+        end = at + header + size
+        if end > len(data):
+            raise damaged(budget.name, "fat binary", at)
+        yield at, at + header, end
+
+
+def _images(data: Data, at: int, end: int, budget: Budget) -> Iterator[_Stored]:
+    """Yield every image of a fat binary, and how it is stored."""
+    while at < end:
+        budget.spend("CUDA images")
+        if at + _IMAGE.size > end:
+            raise damaged(budget.name, "fat binary", at)
+        kind, _, header, size, _, _, minor, major, arch, _, _, flags, _, whole = _IMAGE.unpack_from(data, at)
+        if header < _IMAGE.size or at + header + size > end:
+            raise damaged(budget.name, "fat binary", at)
+        if kind not in _KINDS:
+            raise DeviceCodeError(
+                f"'{budget.name}' has device code of unknown kind {kind} for {_capability(arch, flags)}",
+                help="a newer CUDA than this audit knows made it; update builder",
+            )
+        content = at + header
+        version = f"{major}.{minor}" if _KINDS[kind] == "ptx" else None
+        image = Image(kind=_KINDS[kind], arch=_capability(arch, flags), version=version)
+        yield _Stored(image=image, flags=flags, start=content, end=content + size, whole=whole)
+        at = content + size
+
+
+def _capability(arch: int, flags: int) -> str:
+    suffix = "a" if flags & _ARCH_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
+    return f"{arch // 10}.{arch % 10}{suffix}"
+
+
+def _is_empty(data: Data, stored: _Stored, budget: Budget) -> bool:
+    """Whether a cubin has no kernel and no data: nvcc adds such ones when it links.
+
+    It makes them for its default architecture when the link names none, although nobody asked for that one.
+    """
+    if stored.flags & _COMPRESSED:
+        content = _unpacked(budget.name, data, stored)
+        return content is not None and _has_no_code(content, 0, len(content), budget)
+    return _has_no_code(data, stored.start, stored.end, budget)
+
+
+def _has_no_code(data: Data, start: int, end: int, budget: Budget) -> bool:
+    if end - start < _CUBIN.size or data[start : start + 4] != b"\x7fELF":
+        return False
+    offset, entry, count, names = _CUBIN.unpack_from(data, start)
+    if entry != _CUBIN_SECTION.size or names >= count or start + offset + entry * count > end:
+        return False
+    text = start + _CUBIN_SECTION.unpack_from(data, start + offset + names * entry)[4]
+    for index in range(count):
+        budget.spend("sections of cubins")
+        label = text + _CUBIN_SECTION.unpack_from(data, start + offset + index * entry)[0]
+        if bytes(data[label : label + 16]).startswith(_FILLED):
+            return False
+    return True

@@ -1,0 +1,121 @@
+"""What gives a kernel those that it depends on, in a process without `builder`: as the hub's client does, or by it.
+
+It stands in for the client where that is not installed. A pytest process loads it as a plugin, with what it gives in a
+file beside it.
+"""
+
+import contextlib
+import importlib
+import importlib.util
+import json
+import pathlib
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+BESIDE = pathlib.Path(__file__).with_suffix(".json") if "__file__" in globals() else None
+Tree = dict[str, Any]
+Use = Callable[[dict[str, Any]], AbstractContextManager[Any]]
+
+
+def provide(tree: Tree) -> None:
+    """Load the kernels that one depends on, and give them to it for the rest of this process.
+
+    `tree` has for each repository `null`, if that is not at hand, a `module` that can be imported, or a `folder` with
+    the tree that it `depends` on itself.
+    """
+    use = _client()
+    use(_modules(tree, use, {})).__enter__()
+
+
+def _client() -> Use:
+    if importlib.util.find_spec("kernels") is None:
+        return _StandIn.installed().use
+    use: Use = importlib.import_module("kernels.deps").use_kernel_deps
+    return use
+
+
+def _modules(tree: Tree, use: Use, loaded: dict[str, Any]) -> dict[str, Any]:
+    found = _Found(tree)
+    for repository, node in tree.items():
+        if node is None or "module" in node:
+            continue
+        try:
+            found[repository] = _load(node, use, loaded)
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            raise ImportError(f"the kernel '{repository}' that it depends on cannot be loaded: {said}") from error
+    return found
+
+
+def _load(node: Tree, use: Use, loaded: dict[str, Any]) -> Any:
+    """Import a variant by the name that its metadata has, as the client does; each once."""
+    folder = pathlib.Path(node["folder"])
+    if node["folder"] not in loaded:
+        deps = _modules(node["depends"], use, loaded)
+        name = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))["id"]
+        spec = importlib.util.spec_from_file_location(name, folder / "__init__.py")
+        if spec is None or spec.loader is None:
+            raise ImportError(f"'{folder.name}' has no package")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        with use(deps):
+            spec.loader.exec_module(module)
+        loaded[node["folder"]] = module
+    return loaded[node["folder"]]
+
+
+class _Found(dict[str, Any]):
+    """The modules of kernels by repository; of one that is not at hand it says so as of a module that is not there."""
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__()
+        self._tree = tree
+
+    def get(self, repository: str, default: Any = None) -> Any:
+        if repository in self or repository not in self._tree:
+            return super().get(repository, default)
+        node = self._tree[repository]
+        if node is None:
+            name = repository.rpartition("/")[2].replace("-", "_")
+            raise ModuleNotFoundError(f"the kernel '{repository}' is not at hand", name=name)
+        return importlib.import_module(node["module"])
+
+
+class _StandIn(types.ModuleType):
+    """As much of the client as a kernel uses while it is loaded."""
+
+    @classmethod
+    def installed(cls) -> "_StandIn":
+        """Return the one that is in the client's place."""
+        known = sys.modules.get("kernels")
+        if not isinstance(known, cls):
+            known = sys.modules["kernels"] = cls("kernels", "Stands in for the hub's client.")
+            vars(known)["given"] = []
+        return known
+
+    @contextlib.contextmanager
+    def use(self, modules: dict[str, Any]) -> Iterator[None]:
+        """Give these kernels to what is loaded meanwhile."""
+        given = vars(self)["given"]
+        given.append(modules)
+        yield
+        given.pop()
+
+    def get_kernel_dep(self, repo_id: str) -> Any:
+        """Return a kernel that the one which is being loaded depends on."""
+        module = vars(self)["given"][-1].get(repo_id)
+        if module is None:
+            raise RuntimeError(f"'{repo_id}' is not in kernel-depends of build.toml")
+        return module
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ModuleNotFoundError(f"'kernels.{name}' is not here: only get_kernel_dep is", name="kernels")
+
+
+if BESIDE is not None and BESIDE.is_file():
+    provide(json.loads(BESIDE.read_text(encoding="utf-8")))

@@ -1,0 +1,70 @@
+"""`builder docs`: the pages of the documentation, and one text of those that a kernel's author needs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from builder import resources, terminal
+from builder.errors import BuilderError
+from builder.wording import nearest, quoted
+
+PAGES = resources.CMAKE.parent / "docs"
+FOR_AGENTS = (
+    "tutorial.md",
+    "config.md",
+    "author-loop.md",
+    "howto/backends.md",
+    "howto/stable-abi.md",
+    "loadtest.md",
+    "publishing.md",
+    "errors/README.md",
+)
+"""What the author of a kernel needs, in the order to be read; the command line comes after it."""
+
+
+@click.command()
+@click.argument("page", metavar="[PAGE]", required=False)
+@click.option("--for-agents", is_flag=True, help="One text of what a kernel's author needs, for a coding agent.")
+def command(page: str | None, *, for_agents: bool) -> None:
+    """Show a page of the documentation; without one, the names of all.
+
+    With --for-agents: the tutorial, the keys of a build.toml, the how-tos, the codes and the whole command line as one
+    Markdown text, for the instructions of a coding agent.
+    """
+    if for_agents and page is not None:
+        raise BuilderError("--for-agents has pages of its own", help="leave out the page, or the option")
+    if for_agents:
+        terminal.document("\n".join(_for_agents()))
+    elif page is None:
+        for name in _names():
+            terminal.out(name)
+    else:
+        terminal.document(_read(page))
+
+
+def _for_agents() -> Iterator[str]:
+    from builder.cli import reference  # noqa: PLC0415  imports every command
+
+    for name in FOR_AGENTS:
+        yield f"<!-- docs/{name} -->\n\n{_read(name)}"
+    yield f"<!-- docs/cli.md -->\n\n{reference.page()}"
+
+
+def _names() -> tuple[str, ...]:
+    return tuple(sorted(path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.md")))
+
+
+def _read(page: str) -> str:
+    """Return a page, with or without its suffix.
+
+    Raises:
+        BuilderError: there is no such page.
+    """
+    names = _names()
+    name = page if page.endswith(".md") else f"{page}.md"
+    if name not in names:
+        guess = nearest(name, names)
+        remedy = f"did you mean '{guess}'?" if guess else "`builder docs` names all pages"
+        raise BuilderError(f"{quoted(page)} is no page of the documentation", help=remedy)
+    return Path(PAGES / name).read_text(encoding="utf-8")

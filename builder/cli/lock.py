@@ -1,0 +1,102 @@
+"""`builder lock`: the commits and hashes of the kernels that a kernel depends on."""
+
+import os
+from pathlib import Path
+
+import click
+
+from builder import kernel as kernels
+from builder import terminal
+from builder.cli.arguments import kernel_argument, store_option
+from builder.config.v5 import KernelDependency
+from builder.environment import kernel_lock, kernel_source, locked_kernels
+from builder.environment.kernel_lock import Locks, named
+from builder.environment.locked_kernels import LockedKernels
+from builder.errors import BuilderError, DifferenceError, NothingToDoError
+from builder.files import write_atomic
+from builder.store import Store
+
+
+@click.command()
+@kernel_argument
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if the lock names too little or too much.")
+@click.option(
+    "--from-folder",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Take kernels from this folder, which is as the hub's client keeps its cache, and not from the hub. "
+    "[env: BUILDER_KERNELS]",
+)
+@store_option
+def command(*, kernel: Path, check: bool, from_folder: Path | None, store: Path) -> None:
+    """Lock the kernels of kernel-depends: write kernels.lock, with a commit and a hash of each."""
+    loaded = kernels.load(kernel)
+    wanted = locked_kernels.depends(loaded)
+    before = kernel_lock.read(kernel) if check or not wanted else _before(kernel)
+    if not wanted and not before:
+        _nothing(kernel, check=check)
+        return
+    keeper = LockedKernels(
+        store=Store(store),
+        source=kernel_source.named_by(os.environ, folder=from_folder),
+        progress=terminal.err,
+    )
+    if not keeper.store.prepare():
+        raise BuilderError(f"the store '{store}' cannot be written", help="name another one with --store")
+    if check:
+        _check(keeper, wanted, before, kernel)
+        return
+    locks = keeper.lock(wanted)
+    _show(before or {}, locks)
+    write_atomic(kernel / kernel_lock.NAME, kernel_lock.dump(locks))
+
+
+def _before(root: Path) -> Locks | None:
+    """Read the lock that is to be replaced; a damaged one counts as none."""
+    try:
+        return kernel_lock.read(root)
+    except kernel_lock.LockError as error:
+        terminal.err(f"warning: {error.message}")
+        return None
+
+
+def _nothing(root: Path, *, check: bool) -> None:
+    text = f"'{root}' depends on no kernels"
+    if not check:
+        raise NothingToDoError(text, help="name some in kernel-depends of build.toml")
+    terminal.out(f"{text}: nothing to lock")
+
+
+def _check(keeper: LockedKernels, wanted: tuple[KernelDependency, ...], locks: Locks | None, root: Path) -> None:
+    """Compare a lock with what is needed, and verify each kernel.
+
+    Raises:
+        DifferenceError: it names too little or too much.
+    """
+    if locks is None:
+        raise DifferenceError(f"'{root}' has no {kernel_lock.NAME}", help="write it: builder lock")
+    missing = [each for each in wanted if each not in locks]
+    if missing:
+        raise DifferenceError(
+            f"{kernel_lock.NAME} lacks {', '.join(map(named, missing))}", help="write it anew: builder lock"
+        )
+    needed = keeper.needed(wanted, locks)
+    unused = kernel_lock.ordered(locks.keys() - needed.keys())
+    if unused:
+        raise DifferenceError(
+            f"{kernel_lock.NAME} has {', '.join(map(named, unused))}, which nothing depends on",
+            help="write it anew: builder lock",
+        )
+    terminal.out(f"{len(needed)} locked kernels: all good")
+
+
+def _show(before: Locks, after: Locks) -> None:
+    for each in kernel_lock.ordered(before.keys() | after.keys()):
+        old, new = before.get(each), after.get(each)
+        if new is None:
+            terminal.out(f"- {named(each)}")
+        elif old is None:
+            terminal.out(f"+ {named(each)} at {new.short}")
+        elif old != new:
+            terminal.out(f"! {named(each)} from {old.short} to {new.short}")
+    if before == after:
+        terminal.out("nothing to change")

@@ -1,0 +1,259 @@
+"""`builder release`: check, build, audit, bundle and publish a kernel."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from builder import kernel as kernels
+from builder import lint, terminal
+from builder.audit.limited import run_limited
+from builder.build.reproducible import Rules
+from builder.build.sandbox import contents
+from builder.cli import building, selecting, view
+from builder.cli.arguments import Age, cache_options, kernel_argument, store_option
+from builder.cli.publishing import HUB, HubTarget, Permissions, Shown
+from builder.cli.selecting import backends_option, sets_option, variants_option
+from builder.compile_cache.options import CacheOptions
+from builder.config import Backend
+from builder.engine import budget, dry_run
+from builder.engine.dry_run import DryRun
+from builder.engine.options import Options
+from builder.engine.outcome import CellOutcome
+from builder.errors import AuditError, BuilderError, ConfigError, NothingToDoError, PublishError
+from builder.kernel import Kernel
+from builder.lint.report import text
+from builder.matrix import Cell
+from builder.matrix.selection import Scope
+from builder.publish import bundle, card, hub
+from builder.store import Store
+from builder.wheel import kernel_wheel
+from builder.wheel.options import WheelOptions
+
+
+@click.command()
+@kernel_argument
+@click.option("--to", "target", metavar="hub:OWNER/NAME", required=True, help="Repository of the hub.")
+@variants_option("Cell to release")
+@backends_option
+@sets_option
+@click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=Path("dist"), show_default=True)
+@store_option
+@click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
+@click.option("--python", type=click.Path(path_type=Path), help="Python to build with.")
+@click.option("--wheel-version", metavar="X.Y.Z", help="Version of the wheel; the major must be general.version.")
+@cache_options
+@click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next run goes on.")
+@click.option("--strict", is_flag=True, help="Refuse a kernel with warnings.")
+@click.option("--allow-dirty", is_flag=True, help="Release files that are not committed.")
+@click.option("--allow-unsandboxed", is_flag=True, help="Release also what is built without a sandbox.")
+@click.option("--endpoint-url", metavar="URL", help="Address of the hub.")
+@click.option("--branch", help="Another branch than v<version>.")
+@click.option("--replace", "replaces", is_flag=True, help="Replace variants that are there with other files.")
+@click.option("--create-pr", is_flag=True, help="Open a pull request; nobody has to let you write for it.")
+@click.option("--private", is_flag=True, help="A new repository is private; one that everybody sees is refused.")
+@click.option("--dry-run", is_flag=True, help="Show what would be built and sent, and do neither.")
+@click.option("--json", "as_json", is_flag=True, help="What was built and sent, as JSON on stdout.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(
+    kernel: Path,
+    target: str,
+    variants: tuple[str, ...],
+    backends: tuple[Backend, ...],
+    sets: tuple[str, ...],
+    output: Path,
+    store: Path,
+    no_isolation: bool,
+    python: Path | None,
+    wheel_version: str | None,
+    cache: CacheOptions | None,
+    time_limit: float | None,
+    strict: bool,
+    allow_dirty: bool,
+    allow_unsandboxed: bool,
+    endpoint_url: str | None,
+    branch: str | None,
+    replaces: bool,
+    create_pr: bool,
+    private: bool,
+    dry_run: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Check a kernel, build and audit its wheels, and publish them on the hub.
+
+    All that can be refused is refused before the first file is compiled. A second run goes on where one ended: what the
+    store has is not built again, and what the hub has is not sent again. Cells that this machine cannot build are left
+    out: run the command on another machine for them, and both add to one branch.
+    """
+    if not target.startswith(HUB):
+        raise BuilderError(
+            f"'{target}' is not a repository of the hub",
+            help="write --to hub:OWNER/NAME; for a package index run builder build, index and publish",
+        )
+    access = hub.Access(create_pr=create_pr, private=private)
+    permissions = Permissions(unsandboxed=allow_unsandboxed, quick=False)
+    repository = HubTarget(
+        repo_id=target.removeprefix(HUB), endpoint=endpoint_url, branch=branch, replace=replaces, access=access
+    )
+    options = Options(
+        store=Store(store),
+        output=output,
+        limits=budget.machine(),
+        environ=dict(os.environ),
+        isolation=not no_isolation,
+        python=python,
+        wheel=WheelOptions(version=wheel_version),
+        only_possible=not variants,
+        cache=cache,
+        time_limit=time_limit,
+    )
+    loaded = _checked(kernel, strict=strict)
+    commit = _commit(loaded, allow_dirty=allow_dirty)
+    scope = Scope(sets=sets, backends=backends)
+    cells = selecting.cells(loaded, scope, variants=variants)
+    _require_sandbox(permissions)
+    planned = _planned(loaded, cells, options)
+    repository.require(f"v{loaded.config.general.version}")
+    shown = Shown(dry_run=dry_run, as_json=as_json)
+    if dry_run:
+        _preview(planned, repository, shown)
+        return 0
+    release = _Release(kernel=loaded, commit=commit, options=options, target=repository, permissions=permissions)
+    outcomes = release.built(planned, quiet=quiet)
+    terminal.err(view.summary(outcomes))
+    code = _failed(outcomes)
+    if code:
+        return code
+    release.published(outcomes, shown)
+    return 0
+
+
+def _checked(folder: Path, *, strict: bool) -> Kernel:
+    """Return the kernel, and say what `builder check` would.
+
+    Raises:
+        ConfigError: there are errors, or warnings that are not accepted.
+    """
+    report = lint.inspect(folder)
+    report = report.strict() if strict else report
+    if report.refused:
+        terminal.err(text.render(report), end="")
+        raise ConfigError(file=report.file, problems=(), rendered=f"'{folder}' is not released as it is")
+    return kernels.load(folder)
+
+
+def _commit(kernel: Kernel, *, allow_dirty: bool) -> bundle.Commit | None:
+    """Return the commit that is released; None outside of a checkout.
+
+    Raises:
+        PublishError: files were changed since, and nobody could get them again.
+    """
+    found = bundle.commit_of(kernel.root)
+    if found is None:
+        terminal.err(f"warning: '{kernel.root}' is not in a git checkout, so metadata.json will name no commit")
+    elif found.dirty and not allow_dirty:
+        raise PublishError(
+            f"files of '{kernel.root}' are not committed: nobody could build this release again",
+            help="commit them, or pass --allow-dirty",
+        )
+    return found
+
+
+def _require_sandbox(permissions: Permissions) -> None:
+    if not contents.uses_sandbox(Rules()):
+        permissions.require(("what this machine builds",), {})
+
+
+def _planned(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[DryRun, ...]:
+    """Return what would be done with each cell.
+
+    Raises:
+        NothingToDoError: this machine can build none.
+        BuilderError: a cell would be refused.
+    """
+    plans = dry_run.preview(kernel, cells, options)
+    reasons = "\n".join(f"  {plan.cell.variant}: {plan.reason.splitlines()[0]}" for plan in plans)
+    refused = [
+        plan for plan in plans if plan.action == "refuse" or (plan.action == "skip" and not options.only_possible)
+    ]
+    if refused:
+        raise BuilderError("\n".join(f"{plan.cell.variant}: {plan.reason}" for plan in refused))
+    if all(plan.action == "skip" for plan in plans):
+        raise NothingToDoError(
+            f"this machine can build none of the cells\n{reasons}", help="builder doctor shows what is missing"
+        )
+    return plans
+
+
+def _preview(planned: Sequence[DryRun], target: HubTarget, shown: Shown) -> None:
+    variants = [plan.cell.variant for plan in planned if plan.action != "skip"]
+    if not shown.as_json:
+        for plan in planned:
+            terminal.out(f"{plan.cell.variant}: {plan.text}")
+    document = {"cells": [plan.to_json() for plan in planned], "target": target.name, "variants": variants}
+    shown.end(f"{target.name}: would get {len(variants)} variants", document)
+
+
+def _failed(outcomes: Sequence[CellOutcome]) -> int:
+    """Say that nothing is published where a cell failed, and return the exit code."""
+    codes = [
+        outcome.error.exit_code for outcome in outcomes if outcome.status != "skipped" and outcome.error is not None
+    ]
+    if codes:
+        terminal.err("error: nothing is published; the same command goes on from what is built")
+    return max(codes, default=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Release:
+    """A release that nothing speaks against."""
+
+    kernel: Kernel
+    commit: bundle.Commit | None
+    options: Options
+    target: HubTarget
+    permissions: Permissions
+
+    def built(self, planned: Sequence[DryRun], *, quiet: bool) -> tuple[CellOutcome, ...]:
+        """Build the cells that this machine can build, or take them from the store."""
+        cells = tuple(plan.cell for plan in planned if plan.action != "skip")
+        for plan in planned:
+            if plan.action == "skip":
+                terminal.err(f"note: {plan.cell.variant} is left out: {plan.reason.splitlines()[0]}")
+        asked = building.Asked(nix=None, dry_run=False, as_json=True, report=None, quiet=quiet)
+        title = str(self.kernel.config.general.name)
+        return building.run_local(self.kernel, cells, replace(self.options, only_possible=False), asked, title=title)
+
+    def published(self, outcomes: Sequence[CellOutcome], shown: Shown) -> None:
+        """Audit the wheels, lay them out and send what the hub lacks.
+
+        Raises:
+            AuditError: a wheel is not what it should be.
+            PublishError: the hub refused.
+        """
+        wheels = [outcome.wheel for outcome in outcomes if outcome.wheel is not None]
+        _audit(wheels)
+        read = kernel_wheel.read_all(tuple(wheels))
+        tree = bundle.lay_out(read, commit=self.commit)
+        with tempfile.TemporaryDirectory(prefix="builder-release-") as name:
+            layout = Path(name) / "build"
+            branch = self.target.repository(f"v{self.kernel.config.general.version}")
+            known = tuple(sorted({*tree, *branch.variants()}))
+            filled = card.fill(card.read(self.kernel.root), read[0], variants=known, repo_id=self.target.repo_id)
+            bundle.write(tree, layout, card=filled)
+            found = hub.read(layout)
+            self.permissions.require(found.unsandboxed, found.obstacles)
+            sent = self.target.send(found, shown)
+        cells = [outcome.to_json() for outcome in outcomes]
+        shown.end(sent.line, {"cells": cells, **sent.document})
+
+
+def _audit(wheels: Sequence[Path]) -> None:
+    reports = [run_limited(wheel).report for wheel in wheels]
+    bad = [report for report in reports if not report.ok]
+    if bad:
+        raise AuditError("\n".join(report.to_text().rstrip() for report in bad))

@@ -1,0 +1,178 @@
+"""Where kernels of the hub come from: the hub, or a folder in the form of its client's cache."""
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from builder.config.v5 import KernelDependency
+from builder.environment import hub_library
+from builder.environment.kernel_lock import named
+from builder.errors import NotHereError, ToolError
+from builder.wording import quoted
+
+FOLDER = "BUILDER_KERNELS"
+"""Variable with a folder that has the kernels, in place of the hub."""
+_TYPE = "kernel"
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_REVISION = re.compile(r"[\w+-][\w.+-]*(?:/[\w+-][\w.+-]*)*", re.ASCII)
+_OWN = ".cache"
+"""What the library leaves beside the files that it downloads."""
+
+
+class KernelSource(Protocol):
+    """A place that has kernels, by repository and commit."""
+
+    def commit(self, wanted: KernelDependency) -> str:
+        """Return the commit that a dependency stands for today.
+
+        Raises:
+            NotHereError: nobody can tell.
+        """
+
+    def fetch(self, repo_id: str, commit: str, target: Path) -> None:
+        """Make `target` the files of a commit.
+
+        Raises:
+            NotHereError: it cannot be fetched.
+        """
+
+
+def named_by(environ: Mapping[str, str], *, folder: Path | None = None) -> KernelSource:
+    """Return where kernels come from: a folder that is named, or the hub."""
+    place = folder or (Path(environ[FOLDER]) if environ.get(FOLDER) else None)
+    return Hub(endpoint=environ.get("HF_ENDPOINT") or None) if place is None else CacheFolder(place)
+
+
+def branch(wanted: KernelDependency) -> str:
+    """Return the branch, tag or commit that a dependency names."""
+    return f"v{wanted.version}" if wanted.revision is None else wanted.revision
+
+
+@dataclass(frozen=True, slots=True)
+class CacheFolder:
+    """A folder as the hub's client keeps it: `kernels--OWNER--NAME/{refs,snapshots}`."""
+
+    root: Path
+
+    def commit(self, wanted: KernelDependency) -> str:
+        """Return the commit that a reference of the folder names.
+
+        Raises:
+            NotHereError: the folder has no such kernel or reference.
+        """
+        name = branch(wanted)
+        if _REVISION.fullmatch(name) is None:
+            raise NotHereError(f"{quoted(name)} is not a branch, tag or commit", help="correct it in build.toml")
+        repository = self._repository(wanted.repo_id)
+        if _COMMIT.fullmatch(name) and (repository / "snapshots" / name).is_dir():
+            return name
+        try:
+            said = (repository / "refs" / name).read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            raise self._absent(wanted.repo_id, name, what=named(wanted)) from None
+        if _COMMIT.fullmatch(said) is None:
+            raise NotHereError(f"'{repository / 'refs' / name}' does not name a commit", help="fetch the kernel again")
+        return said
+
+    def fetch(self, repo_id: str, commit: str, target: Path) -> None:
+        """Copy the files of a commit; those in the cache are links to blobs of its repository.
+
+        Raises:
+            NotHereError: the folder has not this commit.
+            ToolError: it cannot be copied, or has a link that leads elsewhere.
+        """
+        repository = self._repository(repo_id)
+        snapshot = repository / "snapshots" / commit
+        if not snapshot.is_dir():
+            raise self._absent(repo_id, commit, what=f"commit {commit} of {quoted(repo_id)}")
+        try:
+            for path in _files(snapshot, within=repository.resolve()):
+                place = target / path.relative_to(snapshot)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, place)
+        except OSError as error:
+            raise ToolError(f"cannot copy '{snapshot}': {error.strerror}", help="is the copy of it whole?") from error
+
+    def _repository(self, repo_id: str) -> Path:
+        return self.root / f"{_TYPE}s--{repo_id.replace('/', '--')}"
+
+    def _absent(self, repo_id: str, revision: str, *, what: str) -> NotHereError:
+        return NotHereError(
+            f"{what} is not in '{self.root}'",
+            help="fetch it where the hub can be reached, and bring the folder: "
+            f"hf download {repo_id} --repo-type {_TYPE} --revision {revision} --cache-dir FOLDER",
+        )
+
+
+def _files(snapshot: Path, *, within: Path) -> Iterator[Path]:
+    """Yield the files of a snapshot; a link may lead to a blob of the same repository, and nowhere else."""
+    for path in sorted(snapshot.rglob("*")):
+        if not path.resolve().is_relative_to(within):
+            raise ToolError(f"'{path}' is a link that leads out of '{within}'", help="fetch the kernel again")
+        if path.is_symlink() and path.is_dir():
+            raise ToolError(f"'{path}' is a link to a folder", help="fetch the kernel again")
+        if not path.is_dir():
+            yield path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hub:
+    """The hub, by its own library, which finds the user's token itself."""
+
+    endpoint: str | None = None
+
+    def commit(self, wanted: KernelDependency) -> str:
+        """Return the commit of a branch, tag or commit.
+
+        Raises:
+            NotHereError: the hub cannot be asked, or has none.
+        """
+        library = self._library()
+        try:
+            info = library.HfApi(endpoint=self.endpoint).repo_info(
+                wanted.repo_id, revision=branch(wanted), repo_type=_TYPE
+            )
+        except library.errors.RepositoryNotFoundError as error:
+            raise NotHereError(
+                f"the hub has no kernel {quoted(wanted.repo_id)}, or you may not read it",
+                help="correct its name in build.toml, or log in: hf auth login",
+            ) from error
+        except library.errors.RevisionNotFoundError as error:
+            raise NotHereError(
+                f"the hub has no {named(wanted)}: it has no branch or tag {quoted(branch(wanted))}",
+                help="name another version or revision in build.toml",
+            ) from error
+        except hub_library.refusals(library) as error:
+            raise _unreachable(named(wanted), error) from error
+        if not isinstance(info.sha, str) or _COMMIT.fullmatch(info.sha) is None:
+            raise NotHereError(f"the hub names no commit of {named(wanted)}", help="try again later")
+        return info.sha
+
+    def fetch(self, repo_id: str, commit: str, target: Path) -> None:
+        """Download the files of a commit.
+
+        Raises:
+            NotHereError: the hub cannot be asked, or has not this commit.
+        """
+        library = self._library()
+        try:
+            library.utils.disable_progress_bars()
+            library.HfApi(endpoint=self.endpoint).snapshot_download(
+                repo_id, revision=commit, repo_type=_TYPE, local_dir=target
+            )
+        except hub_library.refusals(library) as error:
+            raise _unreachable(f"commit {commit} of {quoted(repo_id)}", error) from error
+        shutil.rmtree(target / _OWN, ignore_errors=True)
+
+    def _library(self) -> Any:
+        return hub_library.load("fetching kernels from the hub")
+
+
+def _unreachable(what: str, error: Exception) -> NotHereError:
+    return NotHereError(
+        f"{what} cannot be fetched from the hub: {hub_library.first_line(error)}",
+        help=f"is there a network? {FOLDER} names a folder that has it",
+    )

@@ -1,0 +1,248 @@
+"""The kernels that a kernel depends on: locked with all that they depend on, fetched once, verified each time."""
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder.config.v5 import KernelDependency
+from builder.environment import kernel_lock, nar
+from builder.environment.kernel_lock import LockedCommit, LockError, Locks, named
+from builder.environment.kernel_source import KernelSource
+from builder.errors import BuilderError, ToolError, WrongHashError
+from builder.kernel import Kernel
+from builder.run import Processes
+from builder.store import KERNELS, Store, StoreError
+
+_BUILD = "build"
+_METADATA = "metadata.json"
+_TURN = 0.1
+"""Seconds after which a fetch looks whether it is to stop."""
+_LARGEST = 16 << 20
+"""Bytes that a metadata.json may have."""
+
+
+def depends(kernel: Kernel) -> tuple[KernelDependency, ...]:
+    """Return what a kernel depends on, on any of its backends.
+
+    Raises:
+        LockError: the name of a repository cannot be one of the hub.
+    """
+    found = (each for backend in kernel.config.general.backends for each in kernel.config.kernel_depends(backend))
+    try:
+        return tuple(dict.fromkeys(map(kernel_lock.checked, found)))
+    except ValueError as error:
+        raise LockError(str(error), help="correct 'repo-id' in kernel-depends of build.toml") from error
+
+
+def variants(tree: Path) -> Mapping[str, Path]:
+    """Return the variants of a kernel, by their names."""
+    folders = sorted((tree / _BUILD).iterdir()) if (tree / _BUILD).is_dir() else []
+    return {folder.name: folder for folder in folders if (folder / _METADATA).is_file()}
+
+
+def metadata(variant: Path) -> Mapping[str, Any]:
+    """Read the metadata.json of a variant.
+
+    Raises:
+        LockError: it is none.
+    """
+    path = variant / _METADATA
+    try:
+        with path.open("rb") as file:
+            table = json.loads(file.read(_LARGEST))
+    except (OSError, ValueError, RecursionError) as error:
+        raise LockError(f"'{path}' cannot be read: {error}", help="lock another commit of that kernel") from error
+    if not isinstance(table, dict):
+        raise LockError(f"'{path}' is not a table", help="lock another commit of that kernel")
+    return table
+
+
+def depends_of(variant: Path) -> tuple[KernelDependency, ...]:
+    """Return what a variant of a kernel depends on.
+
+    Raises:
+        LockError: its metadata.json is none.
+    """
+    listed = metadata(variant).get("kernel-depends") or []
+    try:
+        return tuple(map(kernel_lock.dependency, listed))
+    except (TypeError, ValueError) as error:
+        raise LockError(
+            f"'{variant / _METADATA}' has kernel-depends that are none: {error}",
+            help="lock another commit of that kernel",
+        ) from error
+
+
+def python_depends_of(variant: Path) -> tuple[str, ...]:
+    """Return the Python packages that a variant of a kernel imports.
+
+    Raises:
+        LockError: its metadata.json is none.
+    """
+    listed = metadata(variant).get("python-depends")
+    return tuple(each for each in listed if isinstance(each, str)) if isinstance(listed, list) else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockedKernels:
+    """The kernels of a store, each in a folder that is named by its hash; several threads may ask."""
+
+    store: Store
+    source: KernelSource
+    progress: Callable[[str], None]
+    processes: Processes = field(default_factory=Processes)
+
+    def lock(self, wanted: Iterable[KernelDependency]) -> Locks:
+        """Return the commit and the hash of each kernel, and of all that these depend on.
+
+        Raises:
+            LockError: a kernel depends on itself.
+            ToolError: one cannot be fetched.
+        """
+        found: dict[KernelDependency, LockedCommit] = {}
+        for each in wanted:
+            self._lock(each, found, ())
+        return found
+
+    def _lock(
+        self, wanted: KernelDependency, found: dict[KernelDependency, LockedCommit], path: tuple[KernelDependency, ...]
+    ) -> None:
+        if wanted in path:
+            circle = " → ".join(map(named, (*path[path.index(wanted) :], wanted)))
+            raise LockError(f"kernels depend on each other in a circle: {circle}", help="no client loads these")
+        if wanted in found:
+            return
+        commit = self.source.commit(wanted)
+        self.progress(f"fetching {named(wanted)} at {commit}")
+        locked = self._bring(wanted.repo_id, commit)
+        for each in _needs(self.store.root / KERNELS / locked.digest):
+            self._lock(each, found, (*path, wanted))
+        found[wanted] = locked
+
+    def needed(self, wanted: Iterable[KernelDependency], locks: Locks) -> Locks:
+        """Return the part of a lock that kernels need; each is verified.
+
+        Raises:
+            LockError: one is not locked.
+            ToolError: one cannot be fetched, or is not what the lock says.
+        """
+        found: dict[KernelDependency, LockedCommit] = {}
+        todo = list(wanted)
+        while todo:
+            each = todo.pop()
+            if each not in found:
+                tree = self.tree(each, locks)
+                found[each] = locks[each]
+                todo += _needs(tree)
+        return found
+
+    def tree(self, wanted: KernelDependency, locks: Locks) -> Path:
+        """Return the folder of a locked kernel, fetched if it is not there, and verified.
+
+        Raises:
+            LockError: it is not locked.
+            ToolError: it cannot be fetched, or is not what the lock says.
+        """
+        locked = locks.get(wanted)
+        if locked is None:
+            raise LockError(f"{named(wanted)} is not in {kernel_lock.NAME}", help="lock it: builder lock")
+        folder = self.store.root / KERNELS / locked.digest
+        if not self._verified(folder, locked):
+            with self._held(locked.digest):
+                if not self._verified(folder, locked):
+                    self.progress(f"fetching {named(wanted)} at {locked.short}")
+                    self._bring(wanted.repo_id, locked.commit, expected=locked.hash)
+        return folder
+
+    def _held(self, digest: str) -> AbstractContextManager[bool]:
+        return self.store.lock(f"{KERNELS}-{digest}", give_up=lambda: self.processes.cancelled)
+
+    def _verified(self, folder: Path, locked: LockedCommit) -> bool:
+        """Whether a kernel is there as it was fetched; a damaged one counts as none."""
+        try:
+            stranger = self.store.stranger(folder)
+        except OSError:
+            return False
+        if stranger is not None:
+            raise StoreError(
+                f"the kernel at '{folder}' is not used: {stranger}", help="remove it, or name another store"
+            )
+        if nar.sri(folder) != locked.hash:
+            return False
+        os.utime(folder)  # when it was last used
+        return True
+
+    def _bring(self, repo_id: str, commit: str, *, expected: str | None = None) -> LockedCommit:
+        """Fetch a commit, aside, and name it by its hash; without `expected` whoever comes second drops its own."""
+        try:
+            (self.store.root / KERNELS).mkdir(exist_ok=True)
+            with self.store.scratch() as scratch:
+                fresh = scratch / "kernel"
+                fresh.mkdir()
+                self._fetch(repo_id, commit, fresh)
+                found = LockedCommit(commit=commit, hash=nar.sri(fresh))
+                if expected is not None and found.hash != expected:
+                    raise WrongHashError(
+                        f"commit {commit} of '{repo_id}' is not what {kernel_lock.NAME} names\n"
+                        f"      expected {expected}\n      found    {found.hash}",
+                        help="is it fetched whole? If its publisher replaced it, lock it anew: builder lock",
+                    )
+                self._keep(fresh, found, locks=expected is None)
+        except OSError as error:
+            raise StoreError(
+                f"cannot keep '{repo_id}' in '{self.store.root / KERNELS}': {error.strerror}",
+                help="free the disk, or name a store that you may write to with --store or BUILDER_STORE",
+            ) from error
+        return found
+
+    def _fetch(self, repo_id: str, commit: str, target: Path) -> None:
+        """Fetch in a thread of its own: a worker that waits for a server does not notice that the build is stopped."""
+        ended: list[BuilderError | OSError | None] = []
+        thread = threading.Thread(target=_fetched, args=(self.source, repo_id, commit, target, ended), daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(_TURN)
+            if self.processes.cancelled:
+                raise ToolError(f"stopped while '{repo_id}' was fetched")
+        failed = ended[0] if ended else ToolError(f"'{repo_id}' was not fetched; why is above")
+        if failed is not None:
+            raise failed
+
+    def _keep(self, fresh: Path, found: LockedCommit, *, locks: bool) -> None:
+        folder = self.store.root / KERNELS / found.digest
+        if not locks:
+            _replace(fresh, folder)
+            return
+        with self._held(found.digest):
+            if not self._verified(folder, found):
+                _replace(fresh, folder)
+
+
+def _fetched(
+    source: KernelSource, repo_id: str, commit: str, target: Path, ended: list[BuilderError | OSError | None]
+) -> None:
+    """Fetch a commit, and note how that ended."""
+    try:
+        source.fetch(repo_id, commit, target)
+    except (BuilderError, OSError) as error:
+        ended.append(error)
+    else:
+        ended.append(None)
+
+
+def _replace(fresh: Path, folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)  # a damaged one
+    fresh.chmod(0o755)
+    fresh.rename(folder)
+
+
+def _needs(tree: Path) -> list[KernelDependency]:
+    """Return what any variant of a kernel depends on."""
+    found = (each for variant in variants(tree).values() for each in depends_of(variant))
+    return list(dict.fromkeys(found))

@@ -1,0 +1,79 @@
+"""How the pages call what labels spell: `cu130` is CUDA 13.0."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from builder import untrusted, wording
+from builder.config import Version
+from builder.matrix import rows
+from builder.matrix.variant import backend_of
+from builder.publish.index.picks import ANY_SYSTEM
+from builder.wheel.archive import WheelError
+from builder.wheel.kernel_wheel import KernelWheel
+
+Saying = Callable[[str], str]
+"""Returns how a person says a value."""
+
+_SYSTEMS = {
+    "x86_64-linux": "Linux x86_64",
+    "aarch64-linux": "Linux ARM64",
+    "aarch64-darwin": "macOS ARM64",
+    "x86_64-darwin": "macOS x86_64",
+    "x86_64-windows": "Windows x86_64",
+    "aarch64-windows": "Windows ARM64",
+    ANY_SYSTEM: "any system",
+}
+_DOCSTRING = re.compile(r"""(?:[ \t\r\n]|#[^\n]*\n)*[rR]?("{3}|'{3})(.*?)(?:\r?\n[ \t]*\r?\n|\1)""", re.DOTALL)
+_LONGEST = 160
+_LONGEST_README = 20_000
+_BEGINNING = 8192
+"""How many characters of a file are looked at."""
+
+
+@cache
+def compute(name: str) -> str:
+    """Return a compute platform as a person says it."""
+    title = backend_of(name).facts.title.removeprefix("the ")
+    toolkits = [row.toolkit for row in rows() if row.compute == name and row.toolkit is not None]
+    return f"{title} {toolkits[0]}" if toolkits else title if title.casefold() == name else f"{title} ({name})"
+
+
+def system(name: str) -> str:
+    """Return a system as a person says it."""
+    return _SYSTEMS.get(name, name)
+
+
+def torches(versions: Sequence[Version], *, among: Sequence[Version]) -> str:
+    """Return versions as a range where they have all that is between, `2.12 to 2.14`, and else as a list."""
+    first, last = among.index(versions[0]), among.index(versions[-1])
+    if len(versions) > 1 and tuple(among[first : last + 1]) == tuple(versions):
+        return f"{versions[0]} to {versions[-1]}"
+    return ", ".join(map(str, versions))
+
+
+def value(torch: Version) -> str:
+    """Return a torch as addresses spell it."""
+    return f"torch{torch.major}{torch.minor}"
+
+
+def summary(kernel_wheel: KernelWheel) -> str:
+    """Return what a kernel says of itself: the first paragraph of its docstring, on one line; it is not run."""
+    member = kernel_wheel.package.get("__init__.py")
+    if member is None or member.size > untrusted.LARGEST_TEXT:
+        return ""
+    try:
+        found = _DOCSTRING.match(member.read().decode()[:_BEGINNING])
+    except (UnicodeDecodeError, WheelError):
+        return ""
+    text = "" if found is None else wording.escaped(" ".join(found[2].replace("`", "").split()))
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_LONGEST].rpartition(' ')[0] or text[:_LONGEST]}…"
+
+
+def description(kernel_wheel: KernelWheel) -> str:
+    """Return the README that is the description of a wheel, as plain text; an empty text where it has none."""
+    text = kernel_wheel.core.replace(b"\r\n", b"\n").partition(b"\n\n")[2].decode(errors="replace").strip()
+    shown = text if len(text) <= _LONGEST_README else f"{text[:_LONGEST_README]}\n…"
+    return "\n".join(wording.escaped(line.expandtabs()) for line in shown.split("\n"))

@@ -1,0 +1,186 @@
+"""Signatures of variants: a bundle of sigstore beside `metadata.json`, whose digest names all other files."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from builder.audit.report import Finding
+from builder.errors import PublishError, ToolError
+from builder.files import write_atomic
+from builder.wheel.digest import METADATA_FILE, SIGNATURE_FILE
+from builder.wording import escaped
+
+RULE = "signature"
+GITHUB = "https://token.actions.githubusercontent.com"
+"""Who vouches for workflows of GitHub."""
+_LARGEST = 4 << 20
+"""Bytes that a bundle may have; a real one has ten thousand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signer:
+    """Who must have signed."""
+
+    identity: str
+    """The workflow or the mail address that the certificate names."""
+    issuer: str = GITHUB
+
+
+class Refused(Exception):  # noqa: N818  it says what became of a signature
+    """A signature that does not verify."""
+
+
+class Verify(Protocol):
+    """Verifies a bundle over bytes."""
+
+    def __call__(self, content: bytes, bundle: bytes, signer: Signer) -> None:
+        """Return where `signer` signed `content`.
+
+        Raises:
+            Refused: it did not, or the bundle is none.
+        """
+
+
+def check(variant: Path, signer: Signer | None, verify: Verify | None) -> tuple[Finding, ...]:
+    """Judge the signature of a variant; without a signer that is expected, only say that there is one."""
+    path = variant / SIGNATURE_FILE
+    if signer is None or verify is None:
+        return (_unasked(variant),) if path.exists() else ()
+    if not path.is_file() or path.is_symlink():
+        why = "the variant has no signature" if not path.exists() else "the signature is not a plain file"
+        return (_finding(variant, why, "sign it: builder bundle --sign, where the release is built"),)
+    try:
+        bundle = _read(path)
+        verify(_read(variant / METADATA_FILE), bundle, signer)
+    except OSError as error:
+        return (_finding(variant, f"it cannot be read: {error.strerror}", "fetch the variant again"),)
+    except Refused as error:
+        return (_finding(variant, escaped(str(error)), "do not use the variant: it is not what that signer published"),)
+    return ()
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise Refused(f"{path.name} has more than the {_LARGEST} bytes that are read")
+    return content
+
+
+def _finding(variant: Path, why: str, remedy: str) -> Finding:
+    return Finding(file=f"{variant.name}/{SIGNATURE_FILE}", rule=RULE, symbol="signature", why=why, remedy=remedy)
+
+
+def _unasked(variant: Path) -> Finding:
+    return Finding(
+        file=f"{variant.name}/{SIGNATURE_FILE}",
+        rule=RULE,
+        symbol="signature",
+        why="it was not verified: nobody said who must have signed",
+        remedy="name the signer with --signed-by",
+        severity="note",
+    )
+
+
+def _library() -> Any:
+    try:
+        import sigstore.errors  # noqa: PLC0415  an optional dependency
+        import sigstore.models  # noqa: PLC0415
+        import sigstore.oidc  # noqa: PLC0415
+        import sigstore.sign  # noqa: PLC0415
+        import sigstore.verify.policy  # noqa: PLC0415
+    except ImportError as error:
+        raise ToolError("signatures need sigstore", help="pip install 'kernel-wheel-builder[sign]'") from error
+    return sigstore
+
+
+def verifier(trust_config: Path | None = None) -> Verify:
+    """Return what verifies bundles: by the public instance of sigstore, or by that of a trust configuration.
+
+    Without a network, the roots count that the library knows already.
+
+    Raises:
+        ToolError: the library is not installed, or the configuration cannot be read.
+    """
+    library = _library()
+    made = _verifier(library, trust_config)
+
+    def verify(content: bytes, bundle: bytes, signer: Signer) -> None:
+        policy = library.verify.policy.Identity(identity=signer.identity, issuer=signer.issuer)
+        try:
+            made.verify_artifact(content, library.models.Bundle.from_json(bundle), policy)
+        except library.models.InvalidBundle as error:
+            raise Refused(f"it is not a bundle of sigstore: {_first(error)}") from error
+        except (library.errors.VerificationError, ValueError) as error:
+            raise Refused(f"it does not verify: {_first(error)}") from error
+
+    return verify
+
+
+def _verifier(library: Any, trust_config: Path | None) -> Any:
+    if trust_config is not None:
+        return library.verify.Verifier(trusted_root=_config(library, trust_config).trusted_root)
+    try:
+        return library.verify.Verifier.production()
+    except library.errors.Error:
+        return library.verify.Verifier.production(offline=True)
+
+
+def _config(library: Any, path: Path) -> Any:
+    try:
+        return library.models.ClientTrustConfig.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, library.errors.Error) as error:
+        raise ToolError(
+            f"'{path}' is not a trust configuration of sigstore: {_first(error)}",
+            help="it is what `sigstore --trust-config` takes",
+        ) from error
+
+
+def sign(variants: Iterable[Path], *, token: str | None, trust_config: Path | None = None) -> tuple[Path, ...]:
+    """Sign the `metadata.json` of variants by an identity, and return the bundles.
+
+    Args:
+        variants: Their folders.
+        token: An identity token; None asks the CI system that this runs in for one.
+        trust_config: The instance of sigstore, in place of the public one.
+
+    Raises:
+        ToolError: the library is not installed.
+        PublishError: nobody says who signs, or the service does not sign.
+    """
+    library = _library()
+    config = None if trust_config is None else _config(library, trust_config)
+    done: list[Path] = []
+    try:
+        raw = token or library.oidc.detect_credential()
+        if not raw:
+            raise PublishError(
+                "nothing says who signs",
+                help="sign in CI with the permission to write id-tokens, or set SIGSTORE_ID_TOKEN",
+            )
+        identity = library.oidc.IdentityToken(raw)
+        context = library.sign.SigningContext.from_trust_config(config or library.models.ClientTrustConfig.production())
+        with context.signer(identity) as signer:
+            for variant in variants:
+                bundle = signer.sign_artifact((variant / METADATA_FILE).read_bytes())
+                write_atomic(variant / SIGNATURE_FILE, bundle.to_json().encode())
+                done.append(variant / SIGNATURE_FILE)
+    except _refusals(library) as error:
+        raise PublishError(
+            f"sigstore did not sign: {_first(error)}",
+            help="is the token fresh, and can the service be reached? What is signed stays; run it again",
+        ) from error
+    return tuple(done)
+
+
+def _refusals(library: Any) -> tuple[type[Exception], ...]:
+    """Return what the library raises; those of its clients have no base of their own."""
+    from sigstore._internal.fulcio.client import FulcioClientError  # noqa: PLC0415
+    from sigstore._internal.rekor import RekorClientError  # noqa: PLC0415
+
+    return (library.errors.Error, library.oidc.IssuerError, FulcioClientError, RekorClientError, OSError)
+
+
+def _first(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

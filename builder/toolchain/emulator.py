@@ -1,0 +1,46 @@
+"""qemu, which runs programs of another processor with the files of a root of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.errors import NotHereError
+from builder.matrix.variant import dotted
+from builder.toolchain import distribution
+from builder.toolchain.tool import Search
+
+ROOT = "QEMU_LD_PREFIX"
+"""Variable that names the root; qemu reads it too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emulator:
+    """A program that runs others of another processor, and where their Python, loader and libraries are."""
+
+    program: Path
+    root: Path
+    python: Path
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What goes before a program of the root."""
+        return str(self.program), "-L", str(self.root)
+
+
+def find(search: Search, target: str, *, python: str) -> Emulator:
+    """Return what runs a Python, such as `cp311`, of the system `target`.
+
+    Raises:
+        NotHereError: there is no qemu, or no root with this Python; the message says how to get it.
+    """
+    name = f"qemu-{target.partition('-')[0]}"
+    program = search.which(f"{name}-static") or search.which(name)
+    if program is None:
+        raise NotHereError(f"no {name} is on PATH", help=distribution.installing("qemu"))
+    root = Path(search.environ.get(ROOT) or "/nonexistent")
+    interpreter = root / "usr/bin" / f"python{dotted(python)}"
+    if not root.is_absolute() or not interpreter.is_file():
+        raise NotHereError(
+            f"{ROOT} names no folder with the Python {dotted(python)} of {target}",
+            help=f"name a root of {target} there, such as an unpacked image that has usr/bin/python{dotted(python)}",
+        )
+    return Emulator(program=program, root=root, python=interpreter)

@@ -1,0 +1,88 @@
+"""The readme of a ported project, and the Pythons that it is for."""
+
+import pytest
+
+from builder.port.write import port
+from tests.port.projects import SIMPLE, recorded
+
+TEXT = "# Scale\n\nScales.\n"
+
+
+def ported(tmp_path, *, options="", files=None):
+    setup = SIMPLE.replace("setup(", f"setup({options}", 1)
+    return port(recorded(tmp_path, setup, files=files or {}), tmp_path)
+
+
+def said(found, word):
+    return [str(item) for item in found.remaining if word in str(item)]
+
+
+def readme_of(found):
+    return None if found.config.wheel is None else found.config.wheel.readme
+
+
+@pytest.mark.parametrize("text", ["open('README.rst').read()", "open('README.rst').read().strip()"])
+def test_the_file_that_setup_py_reads_is_the_readme(tmp_path, text):
+    files = {"README.md": "other", "README.rst": TEXT}
+    found = ported(tmp_path, options=f"long_description={text}, ", files=files)
+    assert readme_of(found) == "README.rst"
+    assert said(found, "README") == []
+
+
+def test_a_readme_that_nobody_names_is_none(tmp_path):
+    assert readme_of(ported(tmp_path, files={"README.md": TEXT})) is None
+
+
+@pytest.mark.parametrize("value", ['"docs/about.md"', '{ file = "docs/./about.md", content-type = "text/markdown" }'])
+def test_the_readme_of_pyproject_toml_is_taken(tmp_path, value):
+    files = {"pyproject.toml": f"[project]\nname = 'scale'\nreadme = {value}\n", "docs/about.md": TEXT}
+    assert readme_of(ported(tmp_path, files=files)) == "docs/about.md"
+
+
+@pytest.mark.parametrize("value", ["1", '"../about.md"', '"missing.md"', '{ text = "a" }', '"docs"'])
+def test_another_value_of_pyproject_toml_is_left_out(tmp_path, value):
+    files = {"pyproject.toml": f"[project]\nname = 'scale'\nreadme = {value}\n", "docs/a": ""}
+    assert readme_of(ported(tmp_path, files=files)) is None
+
+
+def test_a_description_that_is_no_file_remains(tmp_path):
+    found = ported(tmp_path, options="long_description='Made up.', ", files={"README.md": TEXT})
+    assert readme_of(found) is None
+    (line,) = said(found, "wheel.readme")
+    assert line.startswith("setup.py:")
+
+
+@pytest.mark.parametrize(
+    ("range_", "lost"),
+    [
+        (">=3.8", None),
+        (">=3.10.2", None),
+        (">=3.11", "'3.10'"),
+        ("<3.14,>=3.9", "'3.14'"),
+    ],
+)
+def test_pythons_that_the_project_refuses_are_told_to_a_person(tmp_path, range_, lost):
+    found = said(ported(tmp_path, options=f"python_requires='{range_}', "), "for Python")
+    assert ([] if lost is None else [lost]) == [
+        line.partition("wheels are for ")[2].partition(",")[0] for line in found
+    ]
+
+
+def test_pythons_of_pyproject_toml_count_too_and_nonsense_is_told(tmp_path):
+    files = {"pyproject.toml": "[project]\nname = 'scale'\nrequires-python = '>=3.11'\n"}
+    assert said(ported(tmp_path / "one", files=files), "'3.10'")
+    assert said(ported(tmp_path / "two", options="python_requires='new', "), "no range of Pythons")
+
+
+def test_what_a_wheel_cannot_have_is_told_to_a_person(tmp_path):
+    options = (
+        "entry_points={'console_scripts': ['scale=scale_it:main']}, project_urls={}, extras_require={'dev': ['x']}, "
+    )
+    files = {"pyproject.toml": "[project]\nname = 'scale'\nscripts = { scale = 'x:y' }\noptional-dependencies = {}\n"}
+    found = said(ported(tmp_path, options=options, files=files), "of which no key")
+    assert [line.partition(": ")[2] for line in found] == [
+        "the wheel has nothing of 'entry_points', 'extras_require', of which no key says anything",
+        "the wheel has nothing of 'project.scripts', of which no key says anything",
+    ]
+    assert [line.partition(":")[0] for line in found] == ["setup.py", "pyproject.toml"]
+    assert said(ported(tmp_path / "plain"), "of which no key") == []
