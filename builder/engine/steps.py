@@ -6,6 +6,8 @@ from builder.engine.outcome import Event
 
 _PROGRESS = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 """How ninja begins the line of a file that is done: https://ninja-build.org/manual.html#_environment_variables."""
+_OBJECT = re.compile(r"CMakeFiles/[^/]+\.dir/(.+)\.o(bj)?")
+"""What CMake calls the object of a source."""
 _STEPS = {
     "*** Configuring CMake...": "configuring",
     "finishing the wheel": "finishing",
@@ -52,3 +54,8 @@ def progress(event: Event) -> tuple[int, int, str] | None:
     """Return how many files are done, of how many, and what ninja says of the last one."""
     match = _PROGRESS.match(event.text) if event.kind == "line" else None
     return None if match is None else (int(match[1]), int(match[2]), match[3])
+
+
+def source_of(output: str) -> str:
+    """Return the source that an object was made of, as CMake names it; what is no object is named as it is."""
+    return _OBJECT.sub(r"\1", output)

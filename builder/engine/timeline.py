@@ -1,21 +1,20 @@
 """The page of a build: what ran when, what the store had, and what was slow."""
 
-import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builder import pages
+from builder.engine.first_error import first_error
 from builder.engine.outcome import CellOutcome, Event
-from builder.engine.steps import DONE, ORDER, is_progress, step_of
+from builder.engine.steps import DONE, ORDER, is_progress, source_of, step_of
 
 _WIDTH = 1000
 """Units of the drawing's width, for the whole build."""
 _MIB = 1 << 20
 _SLOWEST = 20
-_OBJECT = re.compile(r"CMakeFiles/[^/]+\.dir/(.+)\.o(bj)?")
-"""What CMake calls the object of a source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +78,7 @@ class Recorder:
         slowest = sorted(
             ((bar, cell) for cell in cells for bar in cell.files), key=lambda each: each[0].seconds, reverse=True
         )
-        counts = {
-            status: sum(outcome.status == status for outcome in outcomes) for status in ("built", "hit", "skipped")
-        }
+        counts = Counter(outcome.status for outcome in outcomes)
         return pages.render(
             "build.html.j2",
             kernel=kernel,
@@ -92,6 +89,7 @@ class Recorder:
             skipped=[_skipped(cell.outcome) for cell in cells if cell.outcome.status == "skipped"],
             slowest=slowest[:_SLOWEST],
             counts=counts,
+            error=first_error((event for _, event in self._events), outcomes),
         )
 
     def _cell(self, outcome: CellOutcome, whole: float) -> TimelineRow:
@@ -134,7 +132,7 @@ def _placed(outcome: CellOutcome, events: Sequence[tuple[float, Event]]) -> tupl
         free[lane : lane + 1] = [file["end"]]
         bars.append(
             Bar(
-                label=_OBJECT.sub(r"\1", file["output"]) + (" (from a cache)" if "cache" in file else ""),
+                label=source_of(file["output"]) + (" (from a cache)" if "cache" in file else ""),
                 start=began + file["start"],
                 end=began + file["end"],
                 lane=lane,
