@@ -33,6 +33,7 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
     assert {"index.html", "tutorial.html", "cli.html", "errors/index.html", "howto/stable-abi.html"} <= pages.keys()
     for name, text in pages.items():
         assert not re.search(r"<(script|link|img)[^>]+(src|href)=.(https?:)?//", text), name
+    assert (tmp_path / "search/offline.js").read_text(encoding="utf-8").startswith("startSearch(")
     styles = "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.css"))
     assert not re.search(r"url\(.?(https?:)?//|@import .?(https?:)?//", styles)
 

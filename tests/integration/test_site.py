@@ -1,0 +1,92 @@
+"""The site of docs/ in a real browser, read from a folder and from a server, with nothing from elsewhere."""
+
+import contextlib
+import functools
+import http.server
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tests.integration import browsing
+from tests.paths import ROOT
+
+browser = browsing.browser
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return the folder of the site."""
+    pytest.importorskip("mkdocs")
+    site = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(site)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return site
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        """Say nothing."""
+
+
+@contextlib.contextmanager
+def served(folder):
+    """Yield the address of a folder on a server of this machine."""
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(params=["read from a folder", "served"])
+def site(request, folder):
+    with contextlib.nullcontext(folder.as_uri()) if request.param != "served" else served(folder) as address:
+        yield address
+
+
+@pytest.fixture
+def page(browser, site):
+    """Return a page which fails the test where a script of it fails, or where it asks for what is not of the site."""
+    made = browser.new_context(color_scheme="dark").new_page()
+    wrong = []
+    made.on("pageerror", lambda error: wrong.append(str(error)))
+    made.on("requestfailed", lambda request: wrong.append(request.url))
+    made.on("request", lambda request: request.url.startswith((site, "blob:")) or wrong.append(request.url))
+    made.set_default_timeout(10_000)
+    yield made
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["index.html", "howto/backends.html"])
+def test_the_search_finds_a_page_and_leads_to_it(page, site, name):
+    page.goto(f"{site}/{name}")
+    page.get_by_role("link", name="Search").click()
+    page.locator("#mkdocs-search-query").press_sequentially("B107")
+    found = page.get_by_role("link", name="B107: ").first
+    found.wait_for()
+    page.keyboard.press("Enter")  # what was found stays
+    found.click()
+    page.wait_for_url(f"{site}/errors/B107.html")
+
+
+def test_the_colours_are_those_of_the_system_until_a_reader_picks_others(page, site):
+    page.goto(f"{site}/index.html")
+    root = page.locator("html")
+    assert root.get_attribute("data-bs-theme") == "dark"
+    page.locator("#theme-menu").click()
+    page.locator("[data-bs-theme-value=light]").click()
+    assert root.get_attribute("data-bs-theme") == "light"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["index.html", "tutorial.html", "howto/from-setup-py.html"])
+def test_a_page_can_be_read_on_a_phone_and_in_either_scheme(browser, folder, name, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    page = browser.new_context(viewport={"width": 360, "height": 800}, color_scheme=scheme).new_page()
+    page.goto(f"{folder.as_uri()}/{name}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    found = axe.Axe().run(page, options={"runOnly": ["color-contrast", "image-alt"]}).response["violations"]
+    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
