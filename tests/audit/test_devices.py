@@ -189,7 +189,8 @@ def test_device_code_in_a_cpu_wheel_is_found(build, make_wheel):
 
 @pytest.mark.rocm
 @pytest.mark.parametrize("archs", [("gfx90a",), ("gfx908", "gfx90a", "gfx1030")], ids=["one", "three"])
-def test_the_library_has_what_hipcc_was_told(tmp_path, archs):
+def test_the_library_has_what_hipcc_was_told(tmp_path, monkeypatch, archs):
+    monkeypatch.setenv("HIP_PLATFORM", "amd")  # where nvcc is installed, hipcc would hand all to that
     (tmp_path / "kernel.hip").write_text(HIP_KERNEL)
     flags = [f"--offload-arch={arch}" for arch in archs]
     run("hipcc", "-shared", "-fPIC", *flags, tmp_path / "kernel.hip", "-o", tmp_path / "a.so")

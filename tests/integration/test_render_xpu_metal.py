@@ -29,7 +29,7 @@ pytestmark = [
 ]
 ICPX = """#!/bin/sh
 if [ "$*" = --version ]; then
-  echo "Intel(R) oneAPI DPC++/C++ Compiler 2025.3.2 (2025.3.2.20260112)"
+  echo "Intel(R) oneAPI DPC++/C++ Compiler 2026.0.0 (2026.0.0.20260331)"
   exit
 fi
 case "$*" in
@@ -137,7 +137,7 @@ def test_a_build_hands_an_xpu_cell_to_the_oneapi_compiler(tmp_path, oneapi):
     files = {"one.cpp": "#include <cstdint>\nint64_t answer() { return SYCL_FLAG; }\n"}
     kernel = rendered.small_kernel(tmp_path / "kernel", XPU, files, backend="xpu")
     variants = rendered.run([sys.executable, "-m", "builder", "matrix", kernel, "--format", "names"]).output.split()
-    variant = next(name for name in variants if "xpu20253-x86_64" in name)
+    variant = next(name for name in variants if "xpu20260-x86_64" in name)
     command = [sys.executable, "-m", "builder", "build", kernel, "--variant", variant, "--no-isolation", "--json"]
     command += ["--store", tmp_path / "store", "--output", tmp_path / "dist"]
     env = rendered.environment(ONEAPI_ROOT=oneapi, CXX=None, CC=None)
