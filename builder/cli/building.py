@@ -173,9 +173,9 @@ def _recording(show: Listen, target: Path | None, title: str) -> tuple[Listen, C
     """Return what a build tells its events, and what to do with its outcomes in the end."""
     if target is None:
         return show, lambda _: None
-    from builder.engine import timeline  # noqa: PLC0415  only those who ask for a report need it
+    from builder.engine import build_page  # noqa: PLC0415  only those who ask for a report need it
 
-    recorder = timeline.Recorder()
+    recorder = build_page.Recorder()
 
     def listen(event: Event) -> None:
         recorder.show(event)

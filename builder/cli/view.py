@@ -12,8 +12,7 @@ from typing import Protocol
 
 from builder import terminal
 from builder.build.loadtest.outcome import LoadState
-from builder.compile_cache.options import LOCAL
-from builder.engine import steps
+from builder.engine import from_caches, steps
 from builder.engine.outcome import CellOutcome, Event
 from builder.errors import BuilderError, WrongHashError
 from builder.wording import columns
@@ -165,24 +164,6 @@ def skipped(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
     return (*lines, _MORE) if len(lines) > 1 else lines
 
 
-def compiled(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
-    """Say how many objects were compiled, and what the caches saved; nothing where no cache had any."""
-    reports = [each.report for each in outcomes if each.report is not None and each.status in {"built", "compiled"}]
-    objects = sum(len(report.objects) for report in reports)
-    cached = [file for report in reports for file in report.cached]
-    if not cached:
-        return ()
-    saved = sum(file["saved"] for file in cached)
-    counts = Counter(file["cache"] for file in cached)
-    whose = ", ".join(f"{count} of {_cache(name)}" for name, count in sorted(counts.items()))
-    made = f"{objects - len(cached)} of {objects} files compiled"
-    return (f"{made}; from caches: {whose}, which saved {saved:.1f} s of compiling",)
-
-
-def _cache(name: str) -> str:
-    return "the store" if name == LOCAL else name
-
-
 def _is_unsandboxed(outcome: CellOutcome) -> bool:
     return outcome.report is not None and outcome.report.sandbox is False
 
@@ -221,7 +202,7 @@ def summary(outcomes: tuple[CellOutcome, ...]) -> str:
         cells = "1 cell" if wrong == 1 else f"{wrong} cells"
         parts.append(f"error: NOT WHAT WAS PINNED: {cells} got a file with a wrong hash; trust nothing from there")
     parts += [f"note: {note}" for outcome in outcomes for note in outcome.notes]
-    parts += compiled(outcomes)
+    parts += from_caches.compiled(outcomes)
     counts = {word: sum(outcome.status == status for outcome in outcomes) for status, word in _WORDS.items()}
     open_ = sum(map(_is_unsandboxed, outcomes))
     counts["unsandboxed"] = open_

@@ -15,13 +15,17 @@ _STEPS = {
     "loading": "loading",
 }
 """Lines of a build that begin a step of it."""
+COMPILING = "compiling"
+"""The step in which ninja runs."""
+WAITING = "waiting"
+"""The step in which a cell waits for memory and cores."""
 ORDER = (
     "preparing",
-    "waiting",
+    WAITING,
     "installing",
     "starting",
     "configuring",
-    "compiling",
+    COMPILING,
     "finishing",
     "auditing",
     "loading",
@@ -36,9 +40,9 @@ def step_of(event: Event) -> str:
             return DONE
         case "step":
             word = event.text.partition(" ")[0]
-            return "starting" if word == "compiling" else word  # what compiles is not configured yet
+            return "starting" if word == COMPILING else word  # what compiles is not configured yet
         case "line" if is_progress(event):
-            return "compiling"
+            return COMPILING
         case "line":
             return _STEPS.get(event.text, "")
         case _:

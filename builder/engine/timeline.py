@@ -1,141 +1,125 @@
-"""The page of a build: what ran when, what the store had, and what was slow."""
+"""What ran when in a build: the steps of each cell, and each compiled file in the place of a compiler."""
 
-import threading
-import time
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from builder import pages
-from builder.engine.first_error import first_error
+from builder.build.ninja_log import File
 from builder.engine.outcome import CellOutcome, Event
-from builder.engine.steps import DONE, ORDER, is_progress, source_of, step_of
+from builder.engine.steps import COMPILING, DONE, is_progress, source_of, step_of
 
-_WIDTH = 1000
-"""Units of the drawing's width, for the whole build."""
-_MIB = 1 << 20
-_SLOWEST = 20
+TimedEvent = tuple[float, Event]
+"""Seconds since the build began, and what happened then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """Something that took time; seconds since the build began."""
+    """A step or a file that took time; seconds since the build began."""
 
+    cell: str
     label: str
+    """The name of the step, or the source of the file."""
     start: float
     end: float
-    lane: int = 0
+    file: File | None = None
+    """What ninja says of it; None for a step."""
 
     @property
     def seconds(self) -> float:
         """How long it took."""
         return self.end - self.start
 
-    @property
-    def hue(self) -> int:
-        """Its colour in the drawing, the same in every cell."""
-        return ORDER.index(self.label) * 40 if self.label in ORDER else 20
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimelineRow:
-    """A cell as it is drawn: its steps in the first lane, files below."""
+class CellTimeline:
+    """What a cell did, one after the other, and the files that it made side by side."""
 
     outcome: CellOutcome
     steps: tuple[Bar, ...]
     files: tuple[Bar, ...]
 
-    @property
-    def lanes(self) -> int:
-        """Rows of files."""
-        return 1 + max((bar.lane for bar in self.files), default=-1)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """What ran when."""
+
+    whole: float
+    """Seconds from the first event to the last."""
+    cells: tuple[CellTimeline, ...]
 
     @property
-    def memory(self) -> str:
-        """The most that its largest process took."""
-        report = self.outcome.report
-        peak = report.peak_memory if report is not None and self.outcome.status == "built" else None
-        return f"{peak / _MIB:.0f} MiB" if peak else "unknown"
+    def files(self) -> tuple[Bar, ...]:
+        """The files of all cells, in the order in which they were begun."""
+        files = (bar for cell in self.cells for bar in cell.files)
+        return tuple(sorted(files, key=lambda bar: (bar.start, bar.end, bar.cell, bar.label)))
+
+    @property
+    def compilers(self) -> tuple[tuple[Bar, ...], ...]:
+        """The files by the compiler that made them: as few compilers as can have run, each with one file at a time."""
+        places: list[list[Bar]] = []
+        for bar in self.files:
+            free = next((place for place in places if place[-1].end <= bar.start), None)
+            if free is None:
+                places.append([bar])
+            else:
+                free.append(bar)
+        return tuple(map(tuple, places))
 
 
-class Recorder:
-    """Records the time of each event; a listener of a build, called from any thread."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._events: list[tuple[float, Event]] = []
-        self._lock = threading.Lock()
-
-    def show(self, event: Event) -> None:
-        """Note an event."""
-        with self._lock:
-            self._events.append((time.monotonic() - self._began, event))
-
-    def page(self, outcomes: Sequence[CellOutcome], *, kernel: str) -> bytes:
-        """Return the page as HTML."""
-        whole = max((at for at, _ in self._events), default=0.0)
-        cells = tuple(self._cell(outcome, whole) for outcome in outcomes)
-        slowest = sorted(
-            ((bar, cell) for cell in cells for bar in cell.files), key=lambda each: each[0].seconds, reverse=True
-        )
-        counts = Counter(outcome.status for outcome in outcomes)
-        return pages.render(
-            "build.html.j2",
-            kernel=kernel,
-            whole=whole,
-            scale=_WIDTH / whole if whole else 0.0,
-            width=_WIDTH,
-            cells=[cell for cell in cells if cell.outcome.status != "skipped"],
-            skipped=[_skipped(cell.outcome) for cell in cells if cell.outcome.status == "skipped"],
-            slowest=slowest[:_SLOWEST],
-            counts=counts,
-            error=first_error((event for _, event in self._events), outcomes),
-        )
-
-    def _cell(self, outcome: CellOutcome, whole: float) -> TimelineRow:
-        events = [(at, event) for at, event in self._events if event.variant == outcome.label]
-        files = _placed(outcome, events)
-        return TimelineRow(outcome=outcome, steps=_steps(events, whole), files=files)
+def of(events: Sequence[TimedEvent], outcomes: Sequence[CellOutcome]) -> Timeline:
+    """Return what ran when, by the events of a build in their order and by the logs of ninja in its outcomes."""
+    whole = max((at for at, _ in events), default=0.0)
+    cells = tuple(_cell(outcome, events, whole) for outcome in outcomes)
+    return Timeline(whole=whole, cells=cells)
 
 
-def _skipped(outcome: CellOutcome) -> dict[str, str]:
-    return {"label": outcome.label, "reason": outcome.reason.removeprefix(f"{outcome.cell.variant} ")}
+def _cell(outcome: CellOutcome, events: Sequence[TimedEvent], whole: float) -> CellTimeline:
+    mine = [(at, event) for at, event in events if event.variant == outcome.label]
+    files = tuple(_files(outcome, mine))
+    steps = tuple(_steps(outcome.label, mine, whole))
+    return CellTimeline(outcome=outcome, steps=tuple(_begun_with(steps, files)), files=files)
 
 
-def _steps(events: Sequence[tuple[float, Event]], whole: float) -> tuple[Bar, ...]:
-    """Return the steps of a cell; each lasts until the next begins."""
-    marks = [(at, step_of(event)) for at, event in events if step_of(event)]
-    if not marks:
-        return ()
-    ends = [*(at for at, _ in marks[1:]), whole]
-    bars = [Bar(label=label, start=at, end=end) for (at, label), end in zip(marks, ends, strict=True)]
-    joined: list[Bar] = []
-    for bar in bars:
-        if joined and joined[-1].label == bar.label:
-            bar = Bar(label=bar.label, start=joined.pop().start, end=bar.end)  # noqa: PLW2901
-        joined.append(bar)
-    return tuple(bar for bar in joined if bar.label != DONE)
+def _steps(cell: str, events: Sequence[TimedEvent], whole: float) -> Iterator[Bar]:
+    """Yield the steps of a cell; each lasts until another begins."""
+    marks = [(at, step) for at, event in events if (step := step_of(event))]
+    changes = [mark for number, mark in enumerate(marks) if number == 0 or marks[number - 1][1] != mark[1]]
+    ends = (*(at for at, _ in changes[1:]), whole)
+    for (start, step), end in zip(changes, ends, strict=False):  # without any step there is an end alone
+        if step != DONE:
+            yield Bar(cell=cell, label=step, start=start, end=end)
 
 
-def _placed(outcome: CellOutcome, events: Sequence[tuple[float, Event]]) -> tuple[Bar, ...]:
-    """Return the compiled files, in lanes where none overlaps another."""
+def _files(outcome: CellOutcome, events: Sequence[TimedEvent]) -> Iterator[Bar]:
+    """Yield what ninja made, when it did: it tells of the first file when that is done."""
     report = outcome.report
-    files = (report.files or ()) if report is not None and outcome.status == "built" else ()
-    first = next((at for at, event in events if is_progress(event)), None)
+    files = (report.files or ()) if report is not None and outcome.status in {"built", "compiled"} else ()
+    again = max((number for number, (_, event) in enumerate(events) if event.kind == "step"), default=0)
+    first = next((at for at, event in events[again:] if is_progress(event)), None)
     if not files or first is None:
-        return ()
-    began = first - min(file["end"] for file in files)  # ninja tells of a file when it is done
-    free: list[float] = []
-    bars = []
+        return
+    began = first - min(file["end"] for file in files)
     for file in files:
-        lane = next((index for index, until in enumerate(free) if until <= file["start"]), len(free))
-        free[lane : lane + 1] = [file["end"]]
-        bars.append(
-            Bar(
-                label=source_of(file["output"]) + (" (from a cache)" if "cache" in file else ""),
-                start=began + file["start"],
-                end=began + file["end"],
-                lane=lane,
-            )
+        yield Bar(
+            cell=outcome.label,
+            label=source_of(file["output"]),
+            start=began + file["start"],
+            end=began + file["end"],
+            file=file,
         )
-    return tuple(bars)
+
+
+def _begun_with(steps: Sequence[Bar], files: Sequence[Bar]) -> Iterator[Bar]:
+    """Yield steps in which compiling begins with the first file, and not when that is done."""
+    first = min((bar.start for bar in files), default=None)
+    numbers = [number for number, step in enumerate(steps) if step.label == COMPILING]
+    if first is None or not numbers:
+        yield from steps
+        return
+    for number, step in enumerate(steps):
+        begin = max(first, steps[numbers[-1] - 1].start if numbers[-1] else 0.0)
+        if number == numbers[-1]:
+            yield replace(step, start=min(begin, step.start))
+        elif number == numbers[-1] - 1:
+            yield replace(step, end=min(begin, step.end))
+        else:
+            yield step

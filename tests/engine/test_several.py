@@ -6,8 +6,8 @@ from builder import kernel as kernels
 from builder import matrix
 from builder.cli import view
 from builder.engine import kernel_depends
+from builder.engine.build_page import Recorder
 from builder.engine.outcome import CellOutcome, Event, for_kernel
-from builder.engine.timeline import Recorder
 from builder.matrix.selection import Scope, to_build
 from tests.cli.folders import write
 

@@ -1,18 +1,12 @@
-"""The page of a build, from events and outcomes alone."""
-
-import re
+"""What ran when in a build, from events and logs of ninja alone."""
 
 import pytest
 
-from builder import kernel, matrix
 from builder.build import ninja_log
-from builder.build.report import BuildReport
 from builder.engine import timeline
-from builder.engine.outcome import CellOutcome, Event
-from tests.paths import ROOT
+from builder.engine.outcome import CellOutcome
+from tests.engine.recorded import CELLS, CPU, CUDA, built, done, file, line, step
 
-RELU = ROOT / "examples" / "relu"
-CPU, CUDA, HIT = (f"torch213-cxx11-{compute}-x86_64-linux" for compute in ("cpu", "cu130", "cu132"))
 LOG = """# ninja log v7
 0\t4000\t123\tCMakeFiles/_k_cpu_1.dir/a.cpp.o\tabc
 500\t2500\t123\tCMakeFiles/<b>.o\tabd
@@ -20,50 +14,14 @@ LOG = """# ninja log v7
 9\t10\ttruncated
 4000\t4500\t123\tlib.so\tabf
 """
-
-
-@pytest.fixture
-def cells():
-    rows = [row for row in matrix.rows() if row.set == "release"]
-    return {cell.variant: cell for cell in matrix.select(kernel.load(RELU).config, rows)}
-
-
-@pytest.fixture
-def page(cells, tmp_path, monkeypatch):
-    """A build of three cells, whose clock the test moves."""
-    now = [100.0]
-    monkeypatch.setattr(timeline.time, "monotonic", lambda: now[0])
-    recorder = timeline.Recorder()
-
-    def at(seconds, variant, kind, text=""):
-        now[0] = 100.0 + seconds
-        recorder.show(Event(variant=variant, kind=kind, text=text))
-
-    (tmp_path / "build").mkdir()
-    (tmp_path / "build/.ninja_log").write_text(LOG)
-    at(0, CPU, "step", "preparing")
-    at(1, CPU, "line", "*** Configuring CMake...")
-    at(4, CPU, "line", "[1/4] Building CXX object CMakeFiles/<b>.o")
-    at(6, CPU, "line", "[4/4] Linking CXX shared module lib.so")
-    at(7, CPU, "line", "auditing")
-    at(10, CPU, "done")
-    outcomes = [
-        CellOutcome(
-            cell=cells[CPU],
-            status="built",
-            reason="first <build>",
-            seconds=10.0,
-            report=BuildReport(files=tuple(ninja_log.read(tmp_path)), peak_memory=300 << 20),
-        ),
-        CellOutcome(
-            cell=cells[HIT],
-            status="hit",
-            reason="nothing changed",
-            report=BuildReport(files=tuple(ninja_log.read(tmp_path))),
-        ),
-        CellOutcome(cell=cells[CUDA], status="skipped", reason="no nvcc"),
-    ]
-    return recorder.page(outcomes, kernel="relu").decode()
+EVENTS = (
+    step(0, CPU, "preparing"),
+    line(1, CPU, "*** Configuring CMake..."),
+    line(4, CPU, "[1/4] Building CXX object CMakeFiles/<b>.o"),
+    line(6, CPU, "[4/4] Linking CXX shared module lib.so"),
+    line(7, CPU, "auditing"),
+    done(10, CPU),
+)
 
 
 def test_the_log_of_ninja_is_read_and_a_broken_line_left_out(tmp_path):
@@ -83,34 +41,63 @@ def test_a_file_that_ninja_logs_under_two_paths_is_read_once(tmp_path):
     assert [file["output"] for file in ninja_log.read(tmp_path)] == ["/tmp/elsewhere/libc.so", "portable/libc.so"]
 
 
-def test_steps_last_until_the_next(page):
-    steps = re.findall(r'class="step"[^>]*><title>([^<]*)</title>', page)
-    assert steps == ["preparing: 1.0 s", "configuring: 3.0 s", "compiling: 3.0 s", "auditing: 3.0 s"]
+@pytest.fixture
+def found(tmp_path):
+    (tmp_path / ".ninja_log").write_text(LOG)
+    return timeline.of(EVENTS, [built(CPU, *ninja_log.read(tmp_path))])
 
 
-def test_files_stand_where_they_ran_and_none_hides_another(page):
-    files = re.findall(r'class="file" x="([\d.]+)" width="([\d.]+)" y="(\d+)"[^>]*><title>([^:]*):', page)
-    # The first that was told was done after 4 s, and 2.5 s after ninja began: 100 units are a second.
-    assert files == [
-        ("150.00", "400.00", "24", "a.cpp"),
-        ("200.00", "200.00", "38", "CMakeFiles/&lt;b&gt;.o"),
-        ("400.00", "50.00", "38", "CMakeFiles/c.o"),
-        ("550.00", "50.00", "24", "lib.so"),
+def shown(bars):
+    return [(bar.label, bar.start, bar.end) for bar in bars]
+
+
+def test_a_step_lasts_until_the_next_and_compiling_begins_with_the_first_file(found):
+    # The first file that was told of was done after 4 s, and 2.5 s after ninja began.
+    assert shown(found.cells[0].steps) == [
+        ("preparing", 0, 1),
+        ("configuring", 1, 1.5),
+        ("compiling", 1.5, 7),
+        ("auditing", 7, 10),
+    ]
+    assert found.whole == 10
+
+
+def test_without_a_log_compiling_begins_with_what_ninja_says_first():
+    found = timeline.of(EVENTS, [CellOutcome(cell=CELLS[CPU], status="failed")])
+    assert shown(found.cells[0].steps)[1:3] == [("configuring", 1, 4), ("compiling", 4, 7)]
+    assert found.files == ()
+
+
+def test_files_stand_where_they_ran_and_none_overlaps_another_in_its_compiler(found):
+    assert [shown(files) for files in found.compilers] == [
+        [("a.cpp", 1.5, 5.5), ("lib.so", 5.5, 6.0)],
+        [("CMakeFiles/<b>.o", 2.0, 4.0), ("CMakeFiles/c.o", 4.0, 4.5)],
     ]
 
 
-def test_the_slowest_file_is_named_first(page):
-    assert re.findall(r"<li>([\d.]+ s) <code>([^<]*)", page)[0] == ("4.0 s", "a.cpp")
+def test_files_of_all_cells_share_the_compilers():
+    events = [line(1, CPU, "[1/1] a"), line(3, CUDA, "[1/1] b"), done(3, CPU), done(3, CUDA)]
+    found = timeline.of(events, [built(CPU, file("a.o", 0, 1)), built(CUDA, file("b.o", 0, 2))])
+    assert [[(bar.cell, bar.label) for bar in files] for files in found.compilers] == [[(CPU, "a.o"), (CUDA, "b.o")]]
 
 
-def test_what_was_not_built_is_there_with_its_reason_and_no_files(page):
-    assert "1 built, 1 from the store, 1 skipped" in page
-    assert "<summary>1: no nvcc</summary>" in page
-    assert page.count('class="file"') == 4  # a hit has none: its files are of another run
-    assert "memory 300 MiB" in page
+def test_the_files_of_a_second_attempt_are_not_put_where_the_first_was():
+    events = [
+        step(0, CPU, "compiling"),
+        line(1, CPU, "[1/2] a"),
+        step(5, CPU, "compiling"),
+        line(8, CPU, "[1/2] a"),
+        done(9, CPU),
+    ]
+    found = timeline.of(events, [built(CPU, file("a.o", 0.5, 2.5))])
+    assert shown(found.files) == [("a.o", 6.0, 8.0)]
 
 
-def test_no_text_becomes_markup(page):
-    assert "first &lt;build&gt;" in page
-    assert "<b>" not in page
-    assert "<script" not in page
+def test_the_files_of_a_hit_are_of_another_build():
+    hit = CellOutcome(cell=CELLS[CPU], status="hit", report=built(CPU, file("a.o", 0, 1)).report)
+    assert timeline.of([line(1, CPU, "[1/1] a")], [hit]).files == ()
+
+
+def test_a_build_without_events_has_nothing_in_it():
+    found = timeline.of([], [built(CPU, file("a.o", 0, 1))])
+    assert (found.whole, found.files, found.cells[0].steps) == (0.0, (), ())

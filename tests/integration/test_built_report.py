@@ -73,8 +73,9 @@ def test_a_person_sees_what_took_the_time(opened, width):
     assert len(steps) >= 5
     for earlier, later in itertools.pairwise(steps):
         assert later.bounding_box()["x"] >= earlier.bounding_box()["x"]
-    assert drawing.locator(".file").count() >= 3
-    assert "twice.cpp" in page.locator("ol.files").inner_text()
+    assert page.locator(".lane .file").count() >= 3
+    assert page.locator(".lane .file.critical").count() >= 2
+    assert "twice.cpp" in page.locator("#slowest").inner_text()
     assert page.get_by_text("needs a machine of aarch64-linux").is_visible()
     sizes = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     assert sizes[0] <= sizes[1], "the page is wider than the screen"
@@ -84,6 +85,9 @@ def test_a_person_sees_what_took_the_time(opened, width):
 
 def test_a_hit_and_a_failure_are_told_apart(opened):
     assert "0 built, 1 from the store" in opened("second.html").inner_text("body")
-    text = opened("failed.html").inner_text("body")
-    assert "failed in" in text
-    assert "#error <wrong>" in text
+    page = opened("failed.html")
+    assert "failed in" in page.inner_text("body")
+    first = page.locator("#error").inner_text()
+    assert "#error <wrong>" in first
+    assert "In csrc/twice.cpp, line 1, when" in first
+    assert VARIANT in first

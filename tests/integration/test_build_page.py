@@ -1,0 +1,126 @@
+"""The page of a build in a real browser: on a phone and at a desk, light and dark, with and without a script."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from builder.build.job import CompileError
+from builder.engine.outcome import CellOutcome
+from tests.engine.recorded import CELLS, CPU, CUDA, HIT, built, done, file, line, page, step
+from tests.integration import browsing
+
+browser = browsing.browser
+SHOTS = [(width, scheme) for width in (360, 1400) for scheme in ("light", "dark")]
+pytestmark = pytest.mark.slow
+WIDTH = "bar => bar.getBBox().width"
+SOURCES = ("attention_forward_with_a_long_name", "attention", "softmax", "rope", "norm", "gemm", "cast", "bind")
+
+
+def files(folder, *, seconds):
+    """Return the files of a cell that two compilers made, one of them from a cache, and the library."""
+    objects = [
+        file(f"CMakeFiles/k.dir/csrc/{folder}/{name}.cu.o", number // 2 * seconds, (number // 2 + 1) * seconds - 0.2)
+        for number, name in enumerate(SOURCES)
+    ]
+    objects[3] |= {"cache": "store", "writer": "ci-7", "saved": 4.0, "end": objects[3]["start"] + 0.4}
+    return *objects, file("lib.so", 4 * seconds, 4 * seconds + 0.8)
+
+
+@pytest.fixture(params=["built", "failed"])
+def address(request, monkeypatch, tmp_path):
+    """Return the address of the page of a build of two cells and a hit; or of one of which a cell failed, too."""
+    events = [
+        step(0, CPU, "preparing"),
+        step(0, CUDA, "preparing"),
+        step(0, HIT, "preparing"),
+        done(0.2, HIT),
+        step(1, CUDA, "waiting for memory and cores"),
+        line(1.5, CPU, "*** Configuring CMake..."),
+        line(4, CPU, "[1/9] a"),
+        line(12, CPU, "auditing"),
+        done(14, CPU),
+        step(14, CUDA, "compiling"),
+        line(15, CUDA, "*** Configuring CMake..."),
+        line(20, CUDA, "FAILED: [code=1] CMakeFiles/k.dir/csrc/cuda/rope.cu.o"),
+        line(20, CUDA, "[1/9] a"),
+        done(44, CUDA),
+    ]
+    outcomes = [
+        built(CPU, *files("cpu", seconds=2), reason="csrc/norm.cu changed", seconds=14.0),
+        CellOutcome(cell=CELLS[HIT], status="hit", reason="nothing changed", seconds=0.2),
+    ]
+    if request.param == "built":
+        outcomes.append(built(CUDA, *files("cuda", seconds=5), reason="first build", seconds=44.0))
+    else:
+        said = "/tmp/builder/src/csrc/rope.h(12): error: expected a ;\n  float4 x\n         ^"
+        error = CompileError(f"{CUDA}: the build failed\n{said}", help="the whole log: /store/logs/relu.log")
+        outcomes.append(CellOutcome(cell=CELLS[CUDA], status="failed", reason=error.message, error=error, seconds=44.0))
+    target = tmp_path / f"{request.param}.html"
+    target.write_text(page(monkeypatch, events, outcomes), encoding="utf-8")
+    return target.as_uri()
+
+
+def opened(browser, address, *, width, scheme="light", **more):
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **more)
+    page = context.new_page()
+    page.on("console", lambda message: pytest.fail(message.text))
+    page.on("request", lambda request: request.url == address or pytest.fail(request.url))
+    page.goto(address)
+    return page
+
+
+@pytest.mark.parametrize(("width", "scheme"), SHOTS)
+def test_the_page_fits_and_has_its_style(browser, address, width, scheme):
+    page = opened(browser, address, width=width, scheme=scheme, java_script_enabled=False)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.locator(".lane").first.bounding_box()["height"] == 18  # its style is allowed by its own policy
+    assert page.locator(".lane .file.cached").count() >= 1
+    assert page.locator(".lane .file.critical").count() >= 1
+    if folder := os.environ.get("BUILDER_SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"{Path(address).stem}-{width}-{scheme}.png", full_page=True)
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with a script", "without"])
+def test_it_can_be_zoomed(browser, address, script):
+    page = opened(browser, address, width=360, java_script_enabled=script)
+    bar = page.locator(".lane .file.made rect").first
+    before = bar.evaluate(WIDTH)
+    page.locator("#zoom-16").check()
+    assert bar.evaluate(WIDTH) == pytest.approx(16 * before, rel=0.01)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_wheel_zooms_where_the_pointer_is_and_a_bar_says_what_it_is(browser, address):
+    page = opened(browser, address, width=1400)
+    bar = page.locator(".lane .file.critical rect").first  # the text of a bar is wider than what is seen of it
+    bar.hover()
+    assert "on the critical path" in page.locator("#detail").inner_text()
+    assert page.locator(".lane .file.critical title").first.text_content() == page.locator("#detail").text_content()
+    before, box = bar.evaluate(WIDTH), bar.bounding_box()
+    middle = box["x"] + box["width"] / 2
+    page.keyboard.down("Control")
+    page.mouse.move(middle, box["y"] + 5)
+    page.mouse.wheel(0, -120)
+    page.wait_for_function("document.querySelector('#zoom-4').checked")
+    page.keyboard.up("Control")
+    after = bar.bounding_box()
+    assert bar.evaluate(WIDTH) == pytest.approx(4 * before, rel=0.01)
+    assert after["x"] + after["width"] / 2 == pytest.approx(middle, abs=3)
+
+
+def test_the_first_error_is_above_all_else(browser, address):
+    page = opened(browser, address, width=1400)
+    error = page.locator("#error")
+    assert error.count() == (1 if "failed" in address else 0)
+    if error.count():
+        assert "In csrc/rope.h, line 12, when csrc/cuda/rope.cu was made." in error.inner_text()
+        assert error.bounding_box()["y"] < page.locator("#timeline").bounding_box()["y"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(browser, address, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    page = opened(browser, address, width=1400, scheme=scheme, bypass_csp=True)
+    found = axe.Axe().run(page).response["violations"]
+    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
