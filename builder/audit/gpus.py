@@ -98,6 +98,8 @@ def _chosen(gpu: Gpu, group: Group) -> Image | None:
 
 
 def _fits(gpu: Gpu, image: Image) -> bool:
+    if (image.kind == "gcn") is not (gpu.backend is Backend.ROCM):
+        return False  # a wheel may have what is not of its backend
     match image.kind:
         case "gcn":
             return image.arch.partition(":")[0] == gpu.arch

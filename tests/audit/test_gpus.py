@@ -132,6 +132,11 @@ def test_a_required_gpu_without_code_is_an_error(make_wheel, compiler, library, 
     assert (hopper["own"], hopper["runs"]) == (["9.0a"], True)
 
 
+def test_a_gpu_has_nothing_of_code_for_those_of_another_backend():
+    assert not code("gfx942", [sass("9.0"), ptx("9.0")], [sass("9.0a")]).runs
+    assert not code("9.0", [Image(kind="gcn", arch="gfx942")]).runs
+
+
 def test_bundles_of_hip_are_groups_of_their_own():
     one = bundle(host_x86__=b"", **{"hipv4-amdgcn-amd-amdhsa__gfx90a": b"co"})
     two = bundle(host_x86__=b"", **{"hipv4-amdgcn-amd-amdhsa__gfx942": b"co"})
