@@ -17,9 +17,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the wheels of the tests
 
 from builder.matrix import rows
 from builder.matrix.variant import Variant
-from tests.wheels import make
+from builder.wheel.archive import Bytes
+from tests import hostile
+from tests.binary.test_device_code import fatbin, image
+from tests.wheels import make, package
 
 KIB = 1024
+ARCHS = (75, 80, 86, 89, 90, 100, 120)
+LIBRARY = Bytes(hostile.elf({f"source{number}": fatbin(*(image(2, arch) for arch in ARCHS)) for number in range(8)}))
+"""A small library with device code of eight sources."""
 
 
 def wheels(folder: Path, *, kernels: int, each: int) -> None:
@@ -28,7 +34,9 @@ def wheels(folder: Path, *, kernels: int, each: int) -> None:
     variants = [Variant.parse(row.variant) for row in rows() if row.variant is not None][:each]
     for number in range(kernels):
         for variant in variants:
-            make(folder, f"some-kernel-{number:04}", variant, requires=[f"torch=={variant.version}.*"])
+            name = f"some-kernel-{number:04}"
+            files = package(name, variant, more={"_library.abi3.so": LIBRARY})
+            make(folder, name, variant, requires=[f"torch=={variant.version}.*"], files=files)
 
 
 def timed(command: list[str]) -> tuple[float, float]:

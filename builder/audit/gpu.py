@@ -35,9 +35,17 @@ class GpuCode:
     @property
     def text(self) -> str:
         """The answer in words."""
+        return self._said(f"machine code for {', '.join(self.own)}")
+
+    @property
+    def way(self) -> str:
+        """The answer in words that are the same for all GPUs with machine code of their own."""
+        return self._said("machine code of its own")
+
+    def _said(self, own: str) -> str:
         if not (self.own or self.older or self.ptx):
             return "nothing: kernels fail with 'no kernel image is available'"
-        parts = [f"machine code for {', '.join(self.own)}"] if self.own else []
+        parts = [own] if self.own else []
         if self.older:
             parts.append(f"machine code for {', '.join(self.older)}, which it runs")
         if self.ptx:

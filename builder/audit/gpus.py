@@ -3,13 +3,17 @@
 from collections.abc import Iterable, Iterator
 
 from builder.audit.gpu import GpuCode, cuda_of_ptx
+from builder.audit.library_members import named_as_library, unpacked
 from builder.audit.report import Finding
 from builder.audit.subject import Subject
+from builder.binary import device_code
 from builder.binary.device_image import Group, Image
+from builder.binary.extension import Extension
 from builder.config import Backend
 from builder.config.gpus import Gpu, GpuName, known
 from builder.matrix import architectures
 from builder.wheel import release
+from builder.wheel.archive import Member, Wheel
 
 RULE = "gpus"
 
@@ -39,8 +43,32 @@ def of(subject: Subject) -> tuple[GpuCode, ...]:
     facts = subject.facts
     if facts is None or not facts.backend.facts.device_code:
         return ()
-    groups = [group for library in subject.libraries for group in library.device_code]
-    return tuple(choose(gpu, groups) for gpu in known() if gpu.backend is facts.backend)
+    return _each(facts.backend, [group for library in subject.libraries for group in library.device_code])
+
+
+def of_libraries(wheel: Wheel, backend: Backend) -> tuple[GpuCode, ...]:
+    """Return what each GPU of a backend runs of the libraries of a wheel, by their names; nothing without device code.
+
+    Of the other members nothing is read: where thousands of wheels are looked at, that is what takes the time.
+
+    Raises:
+        BuilderError: a library cannot be read.
+    """
+    if not backend.facts.device_code:
+        return ()
+    libraries = [(name, member) for name, member in wheel.members.items() if member.size and named_as_library(name)]
+    groups = [group for name, member in libraries for group in _groups(name, member)]
+    return _each(backend, groups) if groups else ()
+
+
+def _groups(name: str, member: Member) -> frozenset[Group]:
+    with unpacked(member) as data:
+        return device_code.groups(name, data, without=Extension.read(name, data).relocatable_device_code)
+
+
+def _each(backend: Backend, groups: Iterable[Group]) -> tuple[GpuCode, ...]:
+    found = tuple(groups)
+    return tuple(choose(gpu, found) for gpu in known() if gpu.backend is backend)
 
 
 def missing(required: Iterable[Gpu], found: Iterable[GpuCode], file: str) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from builder.binary.extension import binary_format
+from builder.wheel.archive import Member
 
 HEAD = 4
 """Bytes that a format is known by."""
@@ -35,3 +36,16 @@ def memory(size: int) -> Iterator[mmap.mmap]:
         file.truncate(size)
         with mmap.mmap(file.fileno(), size) as data:
             yield data
+
+
+@contextmanager
+def unpacked(member: Member) -> Iterator[mmap.mmap]:
+    """Return a buffer with the content of a library, which is not empty.
+
+    Raises:
+        WheelError: it cannot be unpacked.
+    """
+    with memory(member.size) as data:
+        for piece in member.chunks():
+            data.write(piece)
+        yield data

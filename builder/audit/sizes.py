@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from builder.audit.library_members import HEAD, is_library, memory
+from builder.audit.library_members import HEAD, is_library, unpacked
 from builder.binary import device_code
 from builder.binary.device_image import Image
 from builder.binary.elf_symbols import Data
@@ -116,9 +116,7 @@ def of(wheel: Wheel) -> WheelSizes:
 def _file(name: str, member: Member) -> FileSize:
     if not member.size:
         return FileSize(name=name, size=0)
-    with memory(member.size) as data:
-        for piece in member.chunks():
-            data.write(piece)
+    with unpacked(member) as data:
         code = tuple(_code(name, data)) if is_library(name, data[:HEAD]) else ()
     return FileSize(name=name, size=member.size, code=code)
 

@@ -124,6 +124,7 @@ def _code(gpu: str, full: tuple[str, ...], generation: Generation, *, as_named: 
     return max((name for name in full if runs(name, plain)), key=natural, default=None)
 
 
+@lru_cache(maxsize=1024)
 def runs(name: str, gpu: str) -> bool:
     """Whether code for a capability, such as `9.0a+PTX`, runs on a GPU, such as `9.0`.
 

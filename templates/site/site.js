@@ -31,6 +31,7 @@ function cardOf(kernel, model) {
   const card = model.cloneNode(true);
   card.dataset.backend = Object.keys(kernel.backends).join(" ");
   card.dataset.torch = kernel.torches.join(" ");
+  card.dataset.gpu = kernel.gpus.join(" ");
   const link = card.querySelector("a");
   link.href = `kernels/${encodeURIComponent(kernel.name)}/`;
   link.textContent = kernel.name;

@@ -14,9 +14,12 @@ import pytest
 
 from builder import audit
 from builder.audit import limited, reading
+from builder.matrix.variant import Variant
 from builder.wheel.archive import Bytes, Wheel, pack
 from tests import hostile
 from tests.audit.conftest import demo_wheel
+from tests.wheels import make as make_wheel
+from tests.wheels import package
 
 SECONDS, MEMORY = 5, 512 << 20
 CLASSIC = {"label": "torch213.cxx11.cpu", "requires": "torch==2.13.*"}
@@ -55,6 +58,14 @@ def test_a_small_wheel_cannot_exhaust_the_audit(tmp_path, make):
     path = demo_wheel(tmp_path, library=make(), **options)
     assert path.stat().st_size < 500_000
     assert within_bounds(*run("audit", path, cwd=tmp_path)) == 5
+
+
+@pytest.mark.parametrize("name", ["many_symbols", "relocations", "cubin_sections"])
+def test_a_small_wheel_cannot_exhaust_an_index(tmp_path, name):
+    cuda = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
+    library = Bytes(getattr(hostile, name)())
+    make_wheel(tmp_path, "demo", cuda, files=package("demo", cuda, more={"_demo.abi3.so": library}))
+    assert within_bounds(*run("index", tmp_path, "--output", tmp_path / "site", cwd=tmp_path)) == 0
 
 
 def stored(path, members, *, compress=zipfile.ZIP_DEFLATED):

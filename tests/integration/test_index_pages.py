@@ -131,13 +131,14 @@ def test_every_kernel_of_many_is_found_by_the_search_and_without_it(browser, tmp
         page.locator("#none", has_text="1 shown.").wait_for()
         page.get_by_role("link", name="kernel-102").click()
         assert page.get_by_role("heading", name="kernel-102", exact=True).is_visible()
-        page = opened(browser, address)
-        choose(page, "backend", "rocm")
-        page.locator("#none", has_text="1 shown.").wait_for()
+        for name, value in (("backend", "rocm"), ("gpu", "gfx942")):
+            page = opened(browser, address)
+            choose(page, name, value)
+            page.locator("#none", has_text="1 shown.").wait_for()
         assert page.locator(".card", has_text="z-last").locator(".summary").inner_text() == SCRIPT
         page = opened(browser, address, java_script_enabled=False)
         page.get_by_role("link", name="all 104 on one page").click()
-        choose(page, "backend", "rocm")
+        choose(page, "gpu", "gfx942")
         assert [each.inner_text() for each in page.locator(".card a").all() if each.is_visible()] == ["z-last"]
 
 

@@ -12,7 +12,7 @@ from builder.config import Version
 from builder.errors import BuilderError
 from builder.matrix.variant import Variant
 from builder.publish import index
-from builder.publish.index import choice, grid
+from builder.publish.index import choice, gpus, grid
 from builder.wheel import kernel_wheel
 from tests.wheels import make
 
@@ -185,7 +185,8 @@ def test_the_newest_version_comes_first_and_every_gap_is_shown(tmp_path):
         for name in NAMES
         for version in ("1.9.0", "1.10.0")
     ]
-    grids = grid.grids(kernel_wheel.read_all(paths), files="files")
+    wheels = kernel_wheel.read_all(paths)
+    grids = grid.grids(wheels, files="files", code=gpus.read(wheels))
     assert [found.version for found in grids] == ["1.10.0", "1.9.0"]
     assert grids[0].columns == ("torch 2.12", "torch 2.13")
     shape = {(row.compute, row.system): [cell.why for cell in row.cells] for row in grids[0].rows}

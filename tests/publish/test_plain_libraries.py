@@ -6,7 +6,7 @@ from builder.config import Version
 from builder.errors import BuilderError
 from builder.matrix.variant import Variant
 from builder.publish import bundle
-from builder.publish.index import choice, grid, variants
+from builder.publish.index import choice, gpus, grid, variants
 from builder.wheel import kernel_wheel
 from tests.wheels import make
 
@@ -38,5 +38,5 @@ def test_an_index_offers_them_for_every_torch_of_their_toolkit(wheel):
 
 
 def test_the_grid_of_a_kernel_has_a_column_for_them(wheel):
-    (only,) = grid.grids([wheel], files="files")
+    (only,) = grid.grids([wheel], files="files", code=gpus.read([wheel]))
     assert only.columns == ("any framework",)

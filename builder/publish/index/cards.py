@@ -1,12 +1,15 @@
 """What the front page says of each kernel."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from builder import wording
+from builder.config.gpus import known
 from builder.publish.index import words
 from builder.publish.index.chooser import Axis, Option
+from builder.publish.index.gpus import DeviceCode, said
 from builder.publish.index.picks import Offer
 from builder.wheel.kernel_wheel import KernelWheel
 
@@ -22,22 +25,26 @@ class Card:
     backends: tuple[Option, ...]
     torches: tuple[Option, ...]
     """The newest first."""
+    gpus: tuple[Option, ...]
+    """Those that run some wheel of it, or of which no wheel says that they do not."""
     range: str
     wheels: str
     size: str
     """Of all its wheels."""
 
 
-def card(wheels: Sequence[KernelWheel], offer: Offer) -> Card:
+def card(wheels: Sequence[KernelWheel], offer: Offer, code: Mapping[Path, DeviceCode]) -> Card:
     """Return the card of a kernel that has these wheels."""
     newest = max(wheels, key=lambda each: (each.wheel.version, each.wheel.path.name))
     backends = sorted({each.variant.backend for each in wheels})
+    running = {gpu.arch for each in wheels for gpu in code[each.wheel.path].running}
     return Card(
         name=newest.wheel.name,
         summary=words.summary(newest),
         version=newest.wheel.version.public,
         backends=tuple(Option(value=each.value, title=each.facts.title.removeprefix("the ")) for each in backends),
         torches=tuple(Option(value=words.value(each), title=str(each)) for each in offer.torches[::-1]),
+        gpus=tuple(Option(value=gpu.arch, title=said(gpu)) for gpu in known() if gpu.arch in running),
         range=words.torches(offer.torches, among=offer.torches),
         wheels=f"{len(wheels)} wheel{'' if len(wheels) == 1 else 's'}",
         size=wording.size(sum(each.size for each in wheels)),
@@ -49,10 +56,13 @@ def filters(cards: Iterable[Card]) -> tuple[Axis, ...]:
     listed = tuple(cards)
     backends = {option for card in listed for option in card.backends}
     torches = {option for card in listed for option in card.torches}
-    return (
+    gpus = {option.value: option for card in listed for option in card.gpus}
+    axes = (
         Axis(name="backend", title="Backend", options=tuple(sorted(backends, key=lambda option: option.value))),
         Axis(name="torch", title="PyTorch", options=tuple(sorted(torches, key=_newest))),
+        Axis(name="gpu", title="GPU", options=tuple(gpus[gpu.arch] for gpu in known() if gpu.arch in gpus)),
     )
+    return tuple(axis for axis in axes if axis.options)
 
 
 def _newest(option: Option) -> tuple[int, ...]:
@@ -68,6 +78,7 @@ def as_json(cards: Iterable[Card]) -> bytes:
             "version": card.version,
             "backends": {option.value: option.title for option in card.backends},
             "torches": [option.value for option in card.torches],
+            "gpus": [option.value for option in card.gpus],
             "range": card.range,
             "wheels": card.wheels,
             "size": card.size,

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from urllib.parse import quote
 
 from builder import wording
@@ -11,6 +12,7 @@ from builder.build.loadtest import record
 from builder.config import Framework, Version
 from builder.matrix.variant import Variant
 from builder.publish.index import picks, words
+from builder.publish.index.gpus import DeviceCode
 from builder.publish.index.picks import Offer, Pick, Place
 from builder.wheel.kernel_wheel import KernelWheel
 
@@ -30,8 +32,10 @@ class GridWheel:
     sha256: str
     requirement: str
     """Its whole version, quoted for a shell."""
-    gpus: tuple[str, ...]
-    """The architectures that it has device code for."""
+    archs: tuple[str, ...]
+    """The architectures that it says it has device code for."""
+    code: DeviceCode
+    """What its device code says of GPUs."""
     load_test: str
     """What became of its load test, in words."""
     check: str
@@ -71,17 +75,17 @@ class Grid:
     """All wheels; one that no installer prefers is in no cell."""
 
 
-def grids(wheels: Iterable[KernelWheel], *, files: str) -> tuple[Grid, ...]:
+def grids(wheels: Iterable[KernelWheel], *, files: str, code: Mapping[Path, DeviceCode]) -> tuple[Grid, ...]:
     """Return a grid for each version, the newest first; `files` leads from the page to the wheels."""
     versions: dict[str, list[KernelWheel]] = {}
     for kernel_wheel in sorted(wheels, key=lambda kernel_wheel: kernel_wheel.wheel.version, reverse=True):
         versions.setdefault(kernel_wheel.wheel.version.public, []).append(kernel_wheel)
-    return tuple(_grid(version, found, files=files) for version, found in versions.items())
+    return tuple(_grid(version, found, files=files, code=code) for version, found in versions.items())
 
 
-def _grid(version: str, wheels: Sequence[KernelWheel], *, files: str) -> Grid:
+def _grid(version: str, wheels: Sequence[KernelWheel], *, files: str, code: Mapping[Path, DeviceCode]) -> Grid:
     ordered = sorted(wheels, key=lambda kernel_wheel: kernel_wheel.wheel.path.name)
-    shown = {each.wheel.path.name: _grid_wheel(each, files=files) for each in ordered}
+    shown = {each.wheel.path.name: _grid_wheel(each, files=files, code=code[each.wheel.path]) for each in ordered}
     offer = picks.offer(ordered)
     plain = all(each.variant.framework is Framework.CTYPES for each in ordered)
     return Grid(
@@ -136,7 +140,7 @@ def serves(variant: Variant) -> str:
             return f"torch {variant.version}{' and newer' if variant.stable else ''}, {where}"
 
 
-def _grid_wheel(kernel_wheel: KernelWheel, *, files: str) -> GridWheel:
+def _grid_wheel(kernel_wheel: KernelWheel, *, files: str, code: DeviceCode) -> GridWheel:
     name = kernel_wheel.wheel.path.name
     url = f"{files}/{quote(name)}"
     archs = kernel_wheel.metadata["backend"].get("archs")
@@ -148,7 +152,8 @@ def _grid_wheel(kernel_wheel: KernelWheel, *, files: str) -> GridWheel:
         size=wording.size(kernel_wheel.size),
         sha256=kernel_wheel.sha256,
         requirement=shlex.quote(f"{kernel_wheel.wheel.name}=={kernel_wheel.wheel.version}"),
-        gpus=tuple(map(str, archs)) if isinstance(archs, list) else (),
+        archs=tuple(map(str, archs)) if isinstance(archs, list) else (),
+        code=code,
         load_test=_load_test(kernel_wheel),
         check=f"echo {shlex.quote(f'{kernel_wheel.sha256}  {name}')} | sha256sum --check",
         bill=None if bill_member(kernel_wheel) is None else f"{url}{SBOM_SUFFIX}",

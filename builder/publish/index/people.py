@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from builder import pages, wording
-from builder.publish.index import cards, chooser, grid, picks, words
+from builder.publish.index import cards, chooser, gpus, grid, picks, words
 from builder.publish.index.cards import Card
+from builder.publish.index.gpus import DeviceCode
 from builder.publish.index.picks import Offer
 from builder.wheel.kernel_wheel import KernelWheel
 
@@ -22,21 +24,30 @@ def render(
     kernels: dict[str, list[KernelWheel]] = {}
     for kernel_wheel in wheels:
         kernels.setdefault(kernel_wheel.wheel.name, []).append(kernel_wheel)
+    code = gpus.read(wheels)
     result = {}
     offers = []
     shown = []
     for name, own in sorted(kernels.items()):
         offer = picks.offer(own)
         offers.append(offer)
-        shown.append(cards.card(own, offer))
-        result[f"kernels/{name}/index.html"] = _kernel(name, own, offer, files=f"../../{files}", **address)
+        shown.append(cards.card(own, offer, code))
+        result[f"kernels/{name}/index.html"] = _kernel(name, own, offer, code=code, files=f"../../{files}", **address)
     result |= front(shown, environments, **address)
     result["style.css"] = pages.render("site.css.j2", values=_values(offers, shown))
     result["site.js"] = pages.render("site.js")
     return result
 
 
-def _kernel(name: str, own: Sequence[KernelWheel], offer: Offer, *, files: str, **address: object) -> bytes:
+def _kernel(
+    name: str,
+    own: Sequence[KernelWheel],
+    offer: Offer,
+    *,
+    code: Mapping[Path, DeviceCode],
+    files: str,
+    **address: object,
+) -> bytes:
     newest = max(own, key=lambda kernel_wheel: (kernel_wheel.wheel.version, kernel_wheel.wheel.path.name))
     return pages.render(
         "kernel.html.j2",
@@ -49,7 +60,7 @@ def _kernel(name: str, own: Sequence[KernelWheel], offer: Offer, *, files: str, 
         links=_links(newest),
         requires=chooser.requires(newest),
         chooser=chooser.chooser(offer),
-        grids=grid.grids(own, files=files),
+        grids=grid.grids(own, files=files, code=code),
         repository=_repository(newest),
         made_with=_text(newest, "provenance", "kernel-builder", "version"),
         project=_text(newest, "build", "project"),
@@ -76,6 +87,7 @@ def _values(offers: Sequence[Offer], shown: Sequence[Card]) -> Sequence[tuple[st
     found |= {("system", system) for offer in offers for system in offer.systems}
     found |= {("installer", value) for value, _ in chooser.INSTALLERS}
     found |= {("backend", option.value) for card in shown for option in card.backends}
+    found |= {("gpu", option.value) for card in shown for option in card.gpus}
     return sorted(found)
 
 
