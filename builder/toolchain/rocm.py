@@ -3,10 +3,13 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from builder.errors import NotHereError, ToolError
 from builder.toolchain.tool import Search, Tool, require_release
 
+PLATFORM: Final = {"HIP_PLATFORM": "amd"}
+"""What hipcc and hipconfig have to be told: where they see nvcc and no clang on PATH, they choose NVIDIA."""
 _SYSTEM_ROCM = Path("/opt/rocm")
 
 
@@ -27,7 +30,7 @@ def find(search: Search, *, toolkit: str | None) -> Tool:
             "no ROCm: looked at ROCM_PATH, /opt/rocm and hipcc on PATH",
             help="install ROCm, or set ROCM_PATH to it; in CI use a ROCm container",
         )
-    said = search.run(hipcc, "--version")
+    said = search.run(hipcc, "--version", variables=PLATFORM)
     match = re.search(r"^HIP version: ([0-9]+\.[0-9]+)", said, re.MULTILINE)
     if match is None:
         raise ToolError(f"'{hipcc}' does not say its version", help="set ROCM_PATH to a ROCm")

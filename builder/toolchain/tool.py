@@ -61,8 +61,8 @@ class Search:
         """Return the first line that a program prints for one argument; empty where it prints none."""
         return next(iter(self.run(program, argument).splitlines()), "")
 
-    def run(self, program: Path, *arguments: str) -> str:
-        """Return what a program prints, whatever its exit status.
+    def run(self, program: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
+        """Return what a program prints, whatever its exit status; it sees `variables` besides those of a build.
 
         Raises:
             ToolError: it cannot be started.
@@ -77,7 +77,7 @@ class Search:
                 errors="replace",
                 check=False,
                 stdin=subprocess.DEVNULL,
-                env={"PATH": self.path, "LC_ALL": "C", **seen},
+                env={"PATH": self.path, "LC_ALL": "C", **seen, **(variables or {})},
             )
         except OSError as error:
             raise ToolError(f"cannot run '{program}': {error.strerror}") from error

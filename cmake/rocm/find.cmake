@@ -8,7 +8,8 @@ Say where PyTorch is, and to it where ROCm is, before ``find_package(Torch)``.
   kernel_rocm_find()
 
 PyTorch's detection reads ``ROCM_PATH`` and ``PYTORCH_ROCM_ARCH`` of the environment. A ROCm that is not in /opt/rocm and that
-nobody named is where hipcc on PATH is. Each source gets its own architectures: those of the language only serve to test the compiler.
+nobody named is where hipcc on PATH is. hipcc and hipconfig are told that it is AMD's: where they see nvcc and no clang on PATH, they choose
+NVIDIA. Each source gets its own architectures: those of the language only serve to test the compiler.
 #]=======================================================================]
 function(kernel_rocm_find)
   if(NOT Torch_DIR)
@@ -24,6 +25,7 @@ function(kernel_rocm_find)
       set(ENV{ROCM_PATH} "${root}")
     endif()
   endif()
+  set(ENV{HIP_PLATFORM} amd)
   if(NOT DEFINED ENV{PYTORCH_ROCM_ARCH})
     set(ENV{PYTORCH_ROCM_ARCH} gfx90a)
   endif()

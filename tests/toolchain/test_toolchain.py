@@ -1,6 +1,7 @@
 import pytest
 
 from builder import toolchain
+from builder.build import tool_variables
 from builder.config import Backend
 from builder.errors import ToolError
 from builder.toolchain import distribution
@@ -100,6 +101,15 @@ def test_the_device_libraries_of_rocm_are_part_of_its_identity(tools, tmp_path):
     assert before.version == "HIP version: 5.2 Debian clang version 15.0.6"
     bitcode.write_text("two")
     assert find(Backend.ROCM, tools, environ=environ).hip.digest != before.digest
+
+
+def test_hipcc_is_asked_for_its_amd_half_where_nvcc_is_installed(tools, tmp_path):
+    said = HIPCC.format(folder=tmp_path / "llvm/bin").removeprefix("#!/bin/sh\n")
+    nvidia = '[ "$HIP_PLATFORM" = amd ] || { echo "HIP version: 5.2"; echo "nvcc: NVIDIA (R)"; exit; }'
+    program(tmp_path / "rocm/bin/hipcc", f"#!/bin/sh\n{nvidia}\n{said}")
+    found = find(Backend.ROCM, tools, environ={"ROCM_PATH": str(tmp_path / "rocm"), "HIP_PLATFORM": "nvidia"})
+    assert found.hip.version == "HIP version: 5.2 Debian clang version 15.0.6"
+    assert tool_variables.of(found, cuda_root=None)["HIP_PLATFORM"] == "amd"
 
 
 def test_the_rocm_is_where_a_link_on_path_leads(tools, tmp_path, monkeypatch):
