@@ -98,7 +98,7 @@ def rocm_root(folder, thrust=None):
     scripts = {name: f'#!/bin/sh\nexec /usr/bin/{name} "$@"\n' for name in ("hipcc", "hipconfig")}
     # It says that it is a release which the matrix has: a cell is built by the ROCm of its name alone.
     scripts["hipcc"] = scripts["hipcc"].replace("exec", f'[ "$*" = --version ] && {_SAYS}\nexec')
-    # Debian's looks for clang++-15, which is not in the folder of LLVM; what it says of that is an error to FindHIP.cmake.
+    # Debian's looks for clang++-15, which is not in the folder of LLVM: FindHIP.cmake takes what it says for an error.
     scripts["hipconfig"] = scripts["hipconfig"].replace("exec", "HIP_CLANG_PATH=/usr/bin exec")
     for name, text in scripts.items():
         script = root / "bin" / name
