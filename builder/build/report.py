@@ -97,14 +97,20 @@ def _read(table: Mapping[str, Any]) -> BuildReport:
         peak_memory=table.get("peak-memory"),
         compile_seconds=table.get("compile-seconds"),
         finish_seconds=table.get("finish-seconds"),
-        files=None if files is None else tuple(map(_file, files)),
+        files=None if files is None else tuple(map(read_file, files)),
         log=table.get("log"),
         derivation=table.get("derivation"),
         output=table.get("output"),
     )
 
 
-def _file(table: Mapping[str, Any]) -> File:
+def read_file(table: Mapping[str, Any]) -> File:
+    """Read what ninja made from its JSON values.
+
+    Raises:
+        KeyError: it lacks one of them.
+        TypeError: it is something else.
+    """
     file = File(output=table["output"], start=table["start"], end=table["end"])
     if "cache" in table:
         file |= {"cache": table["cache"], "writer": table["writer"], "saved": table["saved"]}

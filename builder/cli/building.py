@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 from builder import terminal
+from builder.build.ninja_log import File
 from builder.cli import builds, selecting, view
 from builder.cli import several as several_kernels
 from builder.cli.builds import CellRequest, ChosenKernel, ChosenKernels
@@ -21,6 +22,7 @@ from builder.errors import BuilderError, ConfigError, NothingToDoError, ToolErro
 from builder.files import write_atomic
 from builder.kernel import Kernel
 from builder.matrix import Cell
+from builder.store import Store
 from builder.store.locks import StoppedError
 
 _Build = Callable[[Listen], tuple[CellOutcome, ...]]
@@ -68,7 +70,7 @@ def one(kernel: Kernel, request: CellRequest, options: Options, asked: Asked) ->
 
         return nix.build_cells(kernel, cells, options, listen, nix=asked.nix)
 
-    outcomes = _watched(build, asked, title=str(kernel.config.general.name))
+    outcomes = _watched(build, asked, title=str(kernel.config.general.name), store=options.store)
     terminal.err(view.summary(outcomes))
     if asked.as_json:
         terminal.document(json.dumps([outcome.to_json() for outcome in outcomes], indent=2), end="\n")
@@ -95,7 +97,7 @@ def several(loaded: LoadedKernels, request: CellRequest, options: Options, asked
     if asked.dry_run:
         _preview_several(mine, found, as_json=asked.as_json)
         return code
-    outcomes = _watched(_engine_for_several(mine, asked.nix), asked, title=f"{len(mine)} kernels")
+    outcomes = _watched(_engine_for_several(mine, asked.nix), asked, title=f"{len(mine)} kernels", store=options.store)
     terminal.err(view.summary_of_several(outcomes))
     if asked.as_json:
         whose = {one.folder: [each for each in outcomes if each.kernel == one.name] for one in mine}
@@ -152,14 +154,16 @@ def run_local(
     kernel: Kernel, cells: Sequence[Cell], options: Options, asked: Asked, *, title: str
 ) -> tuple[CellOutcome, ...]:
     """Build cells by the local engine while its events are shown, and return the outcome of each."""
-    return _watched(lambda listen: local.build_cells(kernel, cells, options, listen), asked, title=title)
+    return _watched(
+        lambda listen: local.build_cells(kernel, cells, options, listen), asked, title=title, store=options.store
+    )
 
 
-def _watched(build: _Build, asked: Asked, *, title: str) -> tuple[CellOutcome, ...]:
+def _watched(build: _Build, asked: Asked, *, title: str, store: Store) -> tuple[CellOutcome, ...]:
     """Build while its events are shown and recorded."""
     signal.signal(signal.SIGTERM, _interrupt)
     shown = view.choose(environ=os.environ, quiet=asked.quiet)
-    listen, finish_report = _recording(shown.show, asked.report, title)
+    listen, finish_report = _recording(shown.show, asked, title, store)
     shown.start()
     try:
         outcomes = build(listen)
@@ -169,11 +173,14 @@ def _watched(build: _Build, asked: Asked, *, title: str) -> tuple[CellOutcome, .
     return outcomes
 
 
-def _recording(show: Listen, target: Path | None, title: str) -> tuple[Listen, Callable[[Sequence[CellOutcome]], None]]:
+def _recording(
+    show: Listen, asked: Asked, title: str, store: Store
+) -> tuple[Listen, Callable[[Sequence[CellOutcome]], None]]:
     """Return what a build tells its events, and what to do with its outcomes in the end."""
+    target = asked.report
     if target is None:
         return show, lambda _: None
-    from builder.engine import build_page  # noqa: PLC0415  only those who ask for a report need it
+    from builder.engine import build_page, why_object  # noqa: PLC0415  only those who ask for a report need it
 
     recorder = build_page.Recorder()
 
@@ -181,7 +188,13 @@ def _recording(show: Listen, target: Path | None, title: str) -> tuple[Listen, C
         recorder.show(event)
         show(event)
 
-    return listen, lambda outcomes: _write(target, recorder.page(outcomes, kernel=title))
+    def earlier(outcome: CellOutcome) -> Mapping[str, File]:
+        if asked.nix is not None:  # the store knows what the local engine built
+            return {}
+        objects = () if outcome.report is None else outcome.report.objects
+        return why_object.earlier(store, outcome.kernel or title, outcome.cell.variant, objects)
+
+    return listen, lambda outcomes: _write(target, recorder.page(outcomes, kernel=title, earlier=earlier))
 
 
 def _write(target: Path, content: bytes) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builder import pages
-from builder.engine import critical_path, drawing, from_caches, timeline
+from builder.engine import critical_path, drawing, from_caches, slow_files, timeline
 from builder.engine.first_error import first_error
 from builder.engine.outcome import CellOutcome, Event
+from builder.engine.slow_files import Earlier
 from builder.engine.timeline import Bar, CellTimeline, TimedEvent
 from builder.wording import escaped, size
 
-_SLOWEST = 20
 _LONGEST_OF_PATH = 12
 """How much of the critical path is said in words: what took longest."""
 _SHORTEST = 0.05
@@ -65,8 +65,8 @@ class Recorder:
         with self._lock:
             self._events.append((time.monotonic() - self._began, event))
 
-    def page(self, outcomes: Sequence[CellOutcome], *, kernel: str) -> bytes:
-        """Return the page as HTML."""
+    def page(self, outcomes: Sequence[CellOutcome], *, kernel: str, earlier: Earlier = lambda _: {}) -> bytes:
+        """Return the page as HTML; `earlier` knows the builds before."""
         with self._lock:
             events = tuple(self._events)
         found = timeline.of(events, outcomes)
@@ -86,7 +86,7 @@ class Recorder:
             path=_in_words(path),
             cells=[_section(cell) for cell in found.cells if cell.outcome.status != "skipped"],
             skipped=[_skipped(outcome) for outcome in outcomes if outcome.status == "skipped"],
-            slowest=sorted(found.files, key=lambda bar: -bar.seconds)[:_SLOWEST],
+            slowest=slow_files.of(found.cells, earlier),
         )
 
 

@@ -1,13 +1,14 @@
 """Why a file was compiled again by the last build of a cell, and whether the next one compiles it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from builder import render
+from builder.build.ninja_log import File
 from builder.build.objects import ObjectInputs
 from builder.build.record import file_digests
-from builder.build.report import Built
+from builder.build.report import Built, read_file
 from builder.engine.options import Options
 from builder.kernel import Kernel
 from builder.matrix import Cell
@@ -36,6 +37,30 @@ def remember(store: Store, kernel: str, variant: str, built: Built) -> None:
     origins = {file["output"]: dict(file) for file in built.report.objects}
     now = {output: {"inputs": each.to_json(), "file": origins.get(output)} for output, each in built.objects.items()}
     store.set_note(name, {"now": now, "before": last.get("now", {})})
+
+
+def earlier(store: Store, kernel: str, variant: str, files: Sequence[File]) -> dict[str, File]:
+    """Return the objects of the last build before that of `files`, by path; of a build that is not known, nothing."""
+    note = store.note(_note(kernel, variant)) or {}
+    found = (_objects(note.get(name)) for name in ("now", "before"))
+    # A store that cannot be written still has the build before as its newest.
+    return next((known for known in found if known and not _are_of(files, known)), {})
+
+
+def _are_of(files: Sequence[File], known: Mapping[str, File]) -> bool:
+    """Whether files are those of a build that is known: each was made at the same times."""
+    shared = [file for file in files if file["output"] in known]
+    return bool(shared) and all(file == known[file["output"]] for file in shared)
+
+
+def _objects(table: Any) -> dict[str, File]:
+    """Return what ninja said of each object of a note; another `builder` may have written it."""
+    tables = table.values() if isinstance(table, dict) else ()
+    try:
+        files = [read_file(each["file"]) for each in tables if each["file"] is not None]
+    except (KeyError, TypeError):
+        return {}
+    return {file["output"]: file for file in files}
 
 
 def histories(kernel: Kernel, cell: Cell, options: Options, path: str) -> tuple[ObjectHistory, ...]:

@@ -43,8 +43,8 @@ def page(monkeypatch, events, outcomes, *, kernel="relu", **more):
     """Return the page of a build whose clock the test moves."""
     now = [100.0]
     monkeypatch.setattr(build_page.time, "monotonic", lambda: now[0])
-    recorder = build_page.Recorder(**more)
+    recorder = build_page.Recorder()
     for at, event in events:
         now[0] = 100.0 + at
         recorder.show(event)
-    return recorder.page(outcomes, kernel=kernel).decode()
+    return recorder.page(outcomes, kernel=kernel, **more).decode()
