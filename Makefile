@@ -97,6 +97,7 @@ docs: $(SETUP)
 	$(BIN)/python -m pip install --quiet --group docs
 	$(BIN)/python -m builder.cli.reference > docs/cli.md
 	$(BIN)/python -m builder schema --format markdown > docs/config.md
+	$(BIN)/python website/terminal.py plan
 	$(BIN)/mkdocs build --quiet --strict
 
 nix: nix-check nix-template

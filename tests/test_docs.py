@@ -38,6 +38,32 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
     assert not re.search(r"url\(.?(https?:)?//|@import .?(https?:)?//", styles)
 
 
+OUTSIDE = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in ("*.md", "benchmarks/*.md", "examples/**/*.md", "docs/index.md")
+    for path in ROOT.glob(pattern)
+)
+"""Pages that are read in the repository; mkdocs checks the links of all in docs/, but no pictures in HTML."""
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_the_links_and_pictures_of_a_page_outside_the_site_lead_somewhere(name):
+    text = re.sub(r"^```.*?^```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    targets = re.findall(r"\]\(([^)\s]+)\)|\bsrc=\"([^\"]+)\"", text)
+    assert [target for found in targets if not leads((ROOT / name), target := "".join(found))] == []
+
+
+def leads(page, target):
+    file, _, anchor = target.partition("#")
+    if re.match(r"https?:|mailto:", target):
+        return True
+    found = page if file == "" else page.parent / file
+    if not anchor:
+        return found.exists()
+    heads = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE)
+    return anchor in {re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads}
+
+
 def test_every_data_file_is_on_its_page_with_files_that_exist():
     text = (ROOT / "docs/data.md").read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| `")]

@@ -6,6 +6,7 @@ import http.server
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -26,7 +27,12 @@ def folder(tmp_path_factory):
     return site
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
+class SlowAndQuiet(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        if self.path.endswith("/search_index.json"):
+            time.sleep(1)  # a reader has typed by then
+        super().do_GET()
+
     def log_message(self, *args):
         """Say nothing."""
 
@@ -34,7 +40,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 @contextlib.contextmanager
 def served(folder):
     """Yield the address of a folder on a server of this machine."""
-    handler = functools.partial(Quiet, directory=str(folder))
+    handler = functools.partial(SlowAndQuiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
