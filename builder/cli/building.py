@@ -1,5 +1,6 @@
 """Run the builds of one kernel or of several, and show what becomes of them."""
 
+import contextlib
 import json
 import os
 import signal
@@ -163,26 +164,28 @@ def _watched(build: _Build, asked: Asked, *, title: str, store: Store) -> tuple[
     """Build while its events are shown and recorded."""
     signal.signal(signal.SIGTERM, _interrupt)
     shown = view.choose(environ=os.environ, quiet=asked.quiet)
-    listen, finish_report = _recording(shown.show, asked, title, store)
-    shown.start()
-    try:
-        outcomes = build(listen)
-    finally:
-        shown.stop()
+    with contextlib.ExitStack() as held:
+        listen, finish_report = _recording(shown.show, asked, title, store, held)
+        shown.start()
+        try:
+            outcomes = build(listen)
+        finally:
+            shown.stop()
     finish_report(outcomes)
     return outcomes
 
 
 def _recording(
-    show: Listen, asked: Asked, title: str, store: Store
+    show: Listen, asked: Asked, title: str, store: Store, held: contextlib.ExitStack
 ) -> tuple[Listen, Callable[[Sequence[CellOutcome]], None]]:
-    """Return what a build tells its events, and what to do with its outcomes in the end."""
+    """Return what a build tells its events, and what to do with its outcomes in the end; its memory is measured."""
     target = asked.report
     if target is None:
         return show, lambda _: None
-    from builder.engine import build_page, why_object  # noqa: PLC0415  only those who ask for a report need it
+    from builder.engine import build_page, memory, why_object  # noqa: PLC0415  only those who ask for a report need it
 
-    recorder = build_page.Recorder()
+    recorder = build_page.Recorder(memory.look() if asked.nix is None else None)  # Nix's processes are not ours
+    held.enter_context(recorder.measuring())
 
     def listen(event: Event) -> None:
         recorder.show(event)

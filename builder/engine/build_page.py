@@ -1,14 +1,16 @@
 """The page of a build: its first error, what ran when, what the store had, and what was slow."""
 
+import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from builder import pages
 from builder.engine import critical_path, drawing, from_caches, slow_files, timeline
 from builder.engine.first_error import first_error
+from builder.engine.memory import Look, Sampler
 from builder.engine.outcome import CellOutcome, Event
 from builder.engine.slow_files import Earlier
 from builder.engine.timeline import Bar, CellTimeline, TimedEvent
@@ -55,15 +57,25 @@ class PathInWords:
 class Recorder:
     """Records the time of each event; a listener of a build, called from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, look: Look | None = None) -> None:
         self._began = time.monotonic()
         self._events: list[TimedEvent] = []
         self._lock = threading.Lock()
+        self._sampler = None if look is None else Sampler(look, self._now)
+
+    def _now(self) -> float:
+        return time.monotonic() - self._began
+
+    @contextlib.contextmanager
+    def measuring(self) -> Iterator[None]:
+        """Measure the memory while a build runs, if there is what looks at it."""
+        with contextlib.nullcontext() if self._sampler is None else self._sampler.running():
+            yield
 
     def show(self, event: Event) -> None:
         """Note an event."""
         with self._lock:
-            self._events.append((time.monotonic() - self._began, event))
+            self._events.append((self._now(), event))
 
     def page(self, outcomes: Sequence[CellOutcome], *, kernel: str, earlier: Earlier = lambda _: {}) -> bytes:
         """Return the page as HTML; `earlier` knows the builds before."""
@@ -83,6 +95,7 @@ class Recorder:
             ticks=tuple(drawing.ticks(found.whole)),
             cell_lanes=tuple(drawing.cell_lanes(found, on_path)),
             compiler_lanes=tuple(drawing.compiler_lanes(found, on_path)),
+            memory=drawing.memory(() if self._sampler is None else self._sampler.samples, found.whole),
             path=_in_words(path),
             cells=[_section(cell) for cell in found.cells if cell.outcome.status != "skipped"],
             skipped=[_skipped(outcome) for outcome in outcomes if outcome.status == "skipped"],

@@ -1,17 +1,20 @@
 """The drawing of a build: lanes of bars, in percent of its width, with a text and what is said when one hovers."""
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from builder.engine import from_caches
+from builder.engine.memory import MemorySample
 from builder.engine.steps import ORDER
 from builder.engine.timeline import Bar, Timeline
-from builder.wording import escaped
+from builder.wording import escaped, size
 
 _NICE = (1, 2, 5, 10)
 _TICKS = (6, 24, 96)
 """The most ticks of the whole drawing, at each magnification from which there is room for more."""
+_COLUMNS = 400
+"""Most columns of the memory."""
 _LONGEST = 60
 """Letters of a bar's text: what does not fit is cut off."""
 
@@ -48,6 +51,26 @@ class Tick:
     """The magnification from which it is shown: 0 for always."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """What was taken during a part of the build."""
+
+    x: str
+    width: str
+    y: str
+    height: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryDrawing:
+    """The memory over time."""
+
+    words: str
+    """The most of it."""
+    columns: tuple[Column, ...]
+
+
 def cell_lanes(timeline: Timeline, path: Collection[int]) -> Iterator[Lane]:
     """Yield a lane for each cell that did something, with its steps.
 
@@ -65,6 +88,29 @@ def compiler_lanes(timeline: Timeline, path: Collection[int]) -> Iterator[Lane]:
         bars = tuple(_drawn(bar, timeline, path) for bar in files)
         noun = "file" if len(bars) == 1 else "files"
         yield Lane(name=str(number), words=f"compiler {number}: {len(bars)} {noun}", bars=bars)
+
+
+def memory(samples: Sequence[MemorySample], whole: float) -> MemoryDrawing | None:
+    """Return the memory as columns that stand beside each other: in each the most of its time; None without any."""
+    most = max(samples, key=lambda sample: sample.size, default=None)
+    if most is None or not most.size or not whole:
+        return None
+    highest: dict[int, int] = {}
+    for sample in samples:
+        number = min(int(sample.at / whole * _COLUMNS), _COLUMNS - 1)
+        highest[number] = max(highest.get(number, 0), sample.size)
+    numbers = sorted(highest)
+    columns = tuple(
+        Column(
+            x=percent(number, _COLUMNS),
+            width=percent(after - number, _COLUMNS),
+            y=percent(most.size - highest[number], most.size),
+            height=percent(highest[number], most.size),
+            title=f"{size(highest[number])} at {number * whole / _COLUMNS:.1f} s",
+        )
+        for number, after in zip(numbers, [*numbers[1:], _COLUMNS], strict=True)
+    )
+    return MemoryDrawing(words=f"{size(most.size)} at most, at {most.at:.1f} s", columns=columns)
 
 
 def ticks(whole: float) -> Iterator[Tick]:

@@ -39,12 +39,13 @@ def built(variant, *files, **more):
     return CellOutcome(cell=CELLS[variant], status="built", report=report, **more)
 
 
-def page(monkeypatch, events, outcomes, *, kernel="relu", **more):
+def page(monkeypatch, events, outcomes, *, kernel="relu", look=None, **more):
     """Return the page of a build whose clock the test moves."""
     now = [100.0]
     monkeypatch.setattr(build_page.time, "monotonic", lambda: now[0])
-    recorder = build_page.Recorder()
-    for at, event in events:
-        now[0] = 100.0 + at
-        recorder.show(event)
+    recorder = build_page.Recorder(look)
+    with recorder.measuring():
+        for at, event in events:
+            now[0] = 100.0 + at
+            recorder.show(event)
     return recorder.page(outcomes, kernel=kernel, **more).decode()

@@ -57,7 +57,7 @@ def address(request, monkeypatch, tmp_path):
         error = CompileError(f"{CUDA}: the build failed\n{said}", help="the whole log: /store/logs/relu.log")
         outcomes.append(CellOutcome(cell=CELLS[CUDA], status="failed", reason=error.message, error=error, seconds=44.0))
     target = tmp_path / f"{request.param}.html"
-    target.write_text(page(monkeypatch, events, outcomes), encoding="utf-8")
+    target.write_text(page(monkeypatch, events, outcomes, look=lambda: 3 << 30), encoding="utf-8")
     return target.as_uri()
 
 
@@ -75,6 +75,7 @@ def test_the_page_fits_and_has_its_style(browser, address, width, scheme):
     page = opened(browser, address, width=width, scheme=scheme, java_script_enabled=False)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert page.locator(".lane").first.bounding_box()["height"] == 18  # its style is allowed by its own policy
+    assert page.get_by_role("img", name="memory over time: 3.0 GiB at most").is_visible()
     assert page.locator(".lane .file.cached").count() >= 1
     assert page.locator(".lane .file.critical").count() >= 1
     if folder := os.environ.get("BUILDER_SCREENSHOTS"):

@@ -75,6 +75,7 @@ def test_a_person_sees_what_took_the_time(opened, width):
         assert later.bounding_box()["x"] >= earlier.bounding_box()["x"]
     assert page.locator(".lane .file").count() >= 3
     assert page.locator(".lane .file.critical").count() >= 2
+    assert page.get_by_role("img", name="memory over time").is_visible()
     assert "twice.cpp" in page.locator("#slowest").inner_text()
     assert page.get_by_text("needs a machine of aarch64-linux").is_visible()
     sizes = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
