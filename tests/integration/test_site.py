@@ -15,6 +15,8 @@ from tests.paths import ROOT
 
 browser = browsing.browser
 pytestmark = pytest.mark.slow
+RULES = ["color-contrast", "image-alt", "scrollable-region-focusable"]
+"""What axe looks for; the rest of a page is the theme's."""
 
 
 @pytest.fixture(scope="module")
@@ -94,5 +96,17 @@ def test_a_page_can_be_read_on_a_phone_and_in_either_scheme(browser, folder, nam
     page = browser.new_context(viewport={"width": 360, "height": 800}, color_scheme=scheme).new_page()
     page.goto(f"{folder.as_uri()}/{name}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    found = axe.Axe().run(page, options={"runOnly": ["color-contrast", "image-alt"]}).response["violations"]
+    found = axe.Axe().run(page, options={"runOnly": RULES}).response["violations"]
     assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
+
+
+def test_a_block_is_copied_without_what_a_command_wrote(browser, folder):
+    page = browser.new_page()
+    page.add_init_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
+    page.goto(f"{folder.as_uri()}/index.html")
+    page.get_by_role("button", name="Copy").first.click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("copied").endswith("cd my-kernel\nbuilder build\n")
+    page.evaluate("document.querySelector('pre > code').textContent = '$ one\\noutput\\n$ two\\n'")
+    page.locator("button.copy").first.click()
+    page.wait_for_function("copied === 'one\\ntwo\\n'")
