@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from builder import pages
-from builder.engine import critical_path, drawing, from_caches, slow_files, timeline
+from builder.engine import critical_path, drawing, from_caches, slow_files, timeline, wheel_sizes
 from builder.engine.first_error import first_error
 from builder.engine.memory import Look, Sampler
 from builder.engine.outcome import CellOutcome, Event
@@ -21,7 +21,6 @@ _LONGEST_OF_PATH = 12
 _SHORTEST = 0.05
 """Seconds from which a step is worth a word."""
 ZOOMS = (1, 4, 16, 64)
-_WORDS = {"hit": "from the store"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +95,9 @@ class Recorder:
             cell_lanes=tuple(drawing.cell_lanes(found, on_path)),
             compiler_lanes=tuple(drawing.compiler_lanes(found, on_path)),
             memory=drawing.memory(() if self._sampler is None else self._sampler.samples, found.whole),
+            measured=self._sampler is not None,
             path=_in_words(path),
+            sizes=tuple(wheel_sizes.of(outcomes)),
             cells=[_section(cell) for cell in found.cells if cell.outcome.status != "skipped"],
             skipped=[_skipped(outcome) for outcome in outcomes if outcome.status == "skipped"],
             slowest=slow_files.of(found.cells, earlier),
@@ -122,7 +123,7 @@ def _section(cell: CellTimeline) -> CellSection:
     reason, *said = (escaped(line.expandtabs()) for line in outcome.reason.splitlines() or [""])
     return CellSection(
         label=outcome.label,
-        status=_WORDS.get(outcome.status, outcome.status),
+        status=from_caches.status_of(outcome),
         seconds=outcome.seconds,
         memory=size(peak) if peak else "",
         reason=reason.removeprefix(f"{outcome.cell.variant}: "),

@@ -39,6 +39,8 @@ class Lane:
     words: str
     """What is in it, for those who do not see it."""
     bars: tuple[DrawnBar, ...]
+    status: str = ""
+    """How its cell ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +80,10 @@ def cell_lanes(timeline: Timeline, path: Collection[int]) -> Iterator[Lane]:
     """
     for cell in timeline.cells:
         if cell.steps and cell.outcome.status != "skipped":
-            bars = tuple(_drawn(bar, timeline, path) for bar in cell.steps)
-            yield Lane(name=cell.outcome.label, words=f"timeline of {cell.outcome.label}", bars=bars)
+            hit = cell.outcome.status == "hit"
+            bars = tuple(_drawn(bar, timeline, path, hit=hit) for bar in cell.steps)
+            status, label = from_caches.status_of(cell.outcome), cell.outcome.label
+            yield Lane(name=label, words=f"timeline of {label}, {status}", bars=bars, status=status)
 
 
 def compiler_lanes(timeline: Timeline, path: Collection[int]) -> Iterator[Lane]:
@@ -147,10 +151,13 @@ def _step(least: float) -> float:
     return next(nice * power for nice in _NICE if nice * power >= least or nice == _NICE[-1])
 
 
-def _drawn(bar: Bar, timeline: Timeline, path: Collection[int]) -> DrawnBar:
+def _drawn(bar: Bar, timeline: Timeline, path: Collection[int], *, hit: bool = False) -> DrawnBar:
     label, critical = escaped(bar.label), id(bar) in path
     said = [f"{label}: {bar.seconds:.1f} s, from {bar.start:.1f} s on", bar.cell]
-    if bar.file is None:
+    if hit:
+        kinds, text = ["step", "cached"], f"store: {label}"
+        said.append("the wheel is from the store")
+    elif bar.file is None:
         kinds, text = ["step", bar.label if bar.label in ORDER else "other"], label
     else:
         name, cached = label.rpartition("/")[2], "cache" in bar.file

@@ -12,6 +12,11 @@ def name_of(cache: str) -> str:
     return "the store" if cache == LOCAL else cache
 
 
+def status_of(outcome: CellOutcome) -> str:
+    """Say how a cell ended."""
+    return "from the store" if outcome.status == "hit" else outcome.status
+
+
 def compiled(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
     """Say how many objects were compiled, and what the caches saved; nothing where no cache had any."""
     reports = [each.report for each in outcomes if each.report is not None and each.status in {"built", "compiled"}]

@@ -72,7 +72,7 @@ def test_every_step_and_every_file_is_a_bar_with_a_title_and_a_place(text):
         ("configuring", "10.000%", "5.000%"),
         ("compiling", "15.000%", "55.000%"),
         ("auditing", "70.000%", "30.000%"),
-        ("preparing", "0.000%", "2.000%"),
+        ("store: preparing", "0.000%", "2.000%"),
     ]
     assert [(bar["text"], bar["x"], bar["width"]) for bar in bars(text, "file")] == [
         ("a.cpp", "15.000%", "40.000%"),
@@ -85,8 +85,10 @@ def test_every_step_and_every_file_is_a_bar_with_a_title_and_a_place(text):
 
 def test_what_is_from_a_cache_says_so_in_words(text):
     cached = bars(text, "cached")
-    assert [bar["text"] for bar in cached] == ["cache: cached.o"]
-    assert "not compiled: from redis://<c>, compiled by ci-<7> in 9.0 s" in cached[0]["title"]
+    assert [bar["text"] for bar in cached] == ["store: preparing", "cache: cached.o"]
+    assert "the wheel is from the store" in cached[0]["title"]
+    assert f"{HIT}: from the store</p>" in text
+    assert "not compiled: from redis://<c>, compiled by ci-<7> in 9.0 s" in cached[1]["title"]
     assert "2 of 3 files compiled; from caches: 1 of redis://&lt;c&gt;, which saved 9.0 s of compiling." in text
 
 
@@ -115,7 +117,12 @@ def test_only_the_longest_of_a_long_path_are_listed_and_the_rest_is_counted(monk
 
 def test_every_lane_has_a_name_for_those_who_do_not_see_it(text):
     names = re.findall(r'<svg class="lane" role="img" aria-label="([^"]*)">', text)
-    assert names == [f"timeline of {CPU}", f"timeline of {HIT}", "compiler 1: 2 files", "compiler 2: 2 files"]
+    assert names == [
+        f"timeline of {CPU}, built",
+        f"timeline of {HIT}, from the store",
+        "compiler 1: 2 files",
+        "compiler 2: 2 files",
+    ]
 
 
 def test_the_slowest_file_is_named_first(text):

@@ -111,6 +111,12 @@ def test_the_page_draws_it():
     assert "was not measured" not in text
 
 
+def test_a_build_in_which_nothing_ran_was_measured_all_the_same(monkeypatch):
+    text = page(monkeypatch, [step(0, CPU, "preparing"), done(9, CPU)], [built(CPU)], look=lambda: 0)
+    assert "was not measured" not in text
+    assert "Memory of all processes" not in text
+
+
 def test_the_page_says_where_it_was_not_measured(monkeypatch):
     text = page(monkeypatch, [step(0, CPU, "preparing"), done(9, CPU)], [built(CPU)])
     assert "Memory over time was not measured" in text

@@ -7,6 +7,8 @@ import pytest
 
 from builder.build.job import CompileError
 from builder.engine.outcome import CellOutcome
+from builder.matrix.variant import Variant
+from tests import wheels
 from tests.engine.recorded import CELLS, CPU, CUDA, HIT, built, done, file, line, page, step
 from tests.integration import browsing
 
@@ -46,8 +48,9 @@ def address(request, monkeypatch, tmp_path):
         line(20, CUDA, "[1/9] a"),
         done(44, CUDA),
     ]
+    wheel = wheels.make(tmp_path, "relu", Variant.parse(CPU))
     outcomes = [
-        built(CPU, *files("cpu", seconds=2), reason="csrc/norm.cu changed", seconds=14.0),
+        built(CPU, *files("cpu", seconds=2), reason="csrc/norm.cu changed", seconds=14.0, wheel=wheel),
         CellOutcome(cell=CELLS[HIT], status="hit", reason="nothing changed", seconds=0.2),
     ]
     if request.param == "built":
@@ -76,6 +79,7 @@ def test_the_page_fits_and_has_its_style(browser, address, width, scheme):
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert page.locator(".lane").first.bounding_box()["height"] == 18  # its style is allowed by its own policy
     assert page.get_by_role("img", name="memory over time: 3.0 GiB at most").is_visible()
+    assert page.locator("#sizes").get_by_text("relu/metadata.json").is_visible()
     assert page.locator(".lane .file.cached").count() >= 1
     assert page.locator(".lane .file.critical").count() >= 1
     if folder := os.environ.get("BUILDER_SCREENSHOTS"):
