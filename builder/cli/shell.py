@@ -65,7 +65,7 @@ def command(
     if len(variants) > 1:
         raise BuilderError("a shell is of one cell", help="name one with --variant")
     loaded = kernels.load(kernel)
-    scope = Scope(sets=SETS if variants or no_isolation else Scope().sets, unbundled=True)
+    scope = Scope(sets=SETS if no_isolation else Scope().sets, unbundled=True)
     cells, only = selecting.for_gpus(loaded, scope, archs, variants=variants, environ=os.environ)
     options = _options(store, isolation=not no_isolation, python=python, load_test=load_test, cache=cache)
     options = replace(options, wheel=replace(options.wheel, only=only))
