@@ -30,7 +30,7 @@ class FirstError:
     place: str
     """The file and the line that it names; empty where it names none."""
     source: str
-    """What was compiled, if that is known."""
+    """What was compiled, if that is known and not the place."""
     lines: tuple[str, ...]
     """What the compiler said, from its first error on."""
     help: str
@@ -51,11 +51,13 @@ def first_error(events: Iterable[Event], outcomes: Sequence[CellOutcome]) -> Fir
     headline, *lines = (escaped(line.expandtabs()) for line in message.splitlines() or [""])
     found = next((line for line in events if line.variant == label and _FAILED.match(line.text)), None)
     match = None if found is None else _FAILED.match(found.text)
+    source = "" if match is None else escaped(source_of(match["output"]))
+    place = next(filter(None, map(_place, lines)), "")
     return FirstError(
         label=label,
         headline=headline.removeprefix(f"{outcome.cell.variant}: "),
-        place=next(filter(None, map(_place, lines)), ""),
-        source="" if match is None else escaped(source_of(match["output"])),
+        place=place,
+        source="" if place.startswith(f"{source}, line ") else source,
         lines=tuple(lines[:_LINES]),
         help="" if outcome.error is None or outcome.error.help is None else escaped(outcome.error.help),
         others=len(failed) - 1,

@@ -39,6 +39,12 @@ def test_it_names_the_file_of_the_error_and_what_was_compiled():
     assert found.lines[1] == "    7 | #error <b>"
 
 
+def test_what_was_compiled_is_not_said_twice():
+    told = line(0, CPU, "FAILED: CMakeFiles/_relu_cpu.dir/csrc/a.cpp.o")[1]
+    found = first_error([told], [failed(CELLS[CPU], "/tmp/builder/src/csrc/a.cpp:3:1: error: no")])
+    assert (found.place, found.source) == ("csrc/a.cpp, line 3", "")
+
+
 @pytest.mark.parametrize(
     ("said", "place"),
     [
