@@ -222,7 +222,9 @@ def _run(
 
     done = compiled() if answers is None else answers.around(compiled)
     if done.returncode != 0:
-        raise failure.of_compile(job, done, log, kills=failure.oom_kills() - kills)
+        error = failure.of_compile(job, done, log, kills=failure.oom_kills() - kills)
+        error.files = tuple(ninja_log.read(build))
+        raise error
     return done.peak
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from builder.build.ninja_log import File
 from builder.build.reproducible import Rules
 from builder.config import LoadTestRule
 from builder.errors import ToolError
@@ -21,6 +22,8 @@ class CompileError(ToolError):
 
     linking: bool = False
     """Whether it was the linker, which none of the kernel's sources can tell what to do."""
+    files: tuple[File, ...] = ()
+    """What was made before."""
 
 
 class OutOfMemoryError(CompileError):

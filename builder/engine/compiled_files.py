@@ -80,9 +80,14 @@ class ServedJob:
         return replace(report, files=self.session.explain(report.files))
 
     def judged(self, error: BuilderError) -> BuilderError:
-        """Return the error of a build; of objects that could not be linked, those of the cache are taken out first."""
+        """Return the error of a build, with where its objects came from.
+
+        Of objects that could not be linked, those of the cache are taken out first.
+        """
         if self.session is None:
             return error
+        if isinstance(error, CompileError):
+            error.files = self.session.explain(error.files)
         linking = isinstance(error, CompileError) and error.linking
         if linking and self.session.forget():
             return CachedObjectError(error.message, help=error.help)

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from builder.build.job import CompileError
 from builder.build.ninja_log import File
 from builder.engine.outcome import CellOutcome, Event
-from builder.engine.steps import COMPILING, DONE, is_progress, source_of, step_of
+from builder.engine.steps import COMPILING, DONE, progress, source_of, step_of
 
 TimedEvent = tuple[float, Event]
 """Seconds since the build began, and what happened then."""
@@ -90,14 +91,12 @@ def _steps(cell: str, events: Sequence[TimedEvent], whole: float) -> Iterator[Ba
 
 
 def _files(outcome: CellOutcome, events: Sequence[TimedEvent]) -> Iterator[Bar]:
-    """Yield what ninja made, when it did: it tells of the first file when that is done."""
-    report = outcome.report
-    files = (report.files or ()) if report is not None and outcome.status in {"built", "compiled"} else ()
+    """Yield what ninja made, when it did."""
+    files = _made(outcome)
     again = max((number for number, (_, event) in enumerate(events) if event.kind == "step"), default=0)
-    first = next((at for at, event in events[again:] if is_progress(event)), None)
-    if not files or first is None:
+    began = _ninja_began(files, events[again:]) if files else None
+    if began is None:
         return
-    began = first - min(file["end"] for file in files)
     for file in files:
         yield Bar(
             cell=outcome.label,
@@ -106,6 +105,21 @@ def _files(outcome: CellOutcome, events: Sequence[TimedEvent]) -> Iterator[Bar]:
             end=began + file["end"],
             file=file,
         )
+
+
+def _made(outcome: CellOutcome) -> tuple[File, ...]:
+    """Return what ninja made in this build, and not in that of a hit."""
+    if outcome.report is not None and outcome.status in {"built", "compiled"}:
+        return outcome.report.files or ()
+    return outcome.error.files if isinstance(outcome.error, CompileError) else ()
+
+
+def _ninja_began(files: Sequence[File], events: Sequence[TimedEvent]) -> float | None:
+    """Return when ninja began, whose log counts from there: it tells of a file when that is done."""
+    told = [(at, found[2]) for at, event in events if (found := progress(event)) is not None]
+    ends = {file["output"]: file["end"] for file in files}
+    known = [at - ends[name] for at, text in told if (name := text.rpartition(" ")[2]) in ends]
+    return min(known, default=told[0][0] - min(ends.values()) if told else None)
 
 
 def _begun_with(steps: Sequence[Bar], files: Sequence[Bar]) -> Iterator[Bar]:

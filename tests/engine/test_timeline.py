@@ -3,6 +3,7 @@
 import pytest
 
 from builder.build import ninja_log
+from builder.build.job import CompileError
 from builder.engine import timeline
 from builder.engine.outcome import CellOutcome
 from tests.engine.recorded import CELLS, CPU, CUDA, built, done, file, line, step
@@ -91,6 +92,20 @@ def test_the_files_of_a_second_attempt_are_not_put_where_the_first_was():
     ]
     found = timeline.of(events, [built(CPU, file("a.o", 0.5, 2.5))])
     assert shown(found.files) == [("a.o", 6.0, 8.0)]
+
+
+def test_files_of_a_cell_that_failed_stand_where_they_ran_also_where_the_failure_came_first():
+    error = CompileError("the build failed")
+    error.files = (file("CMakeFiles/k.dir/a.cpp.o", 0, 3), file("b.o", 0, 5))
+    events = [
+        line(2, CPU, "[1/3] Building CXX object CMakeFiles/k.dir/bad.cpp.o"),
+        line(2, CPU, "FAILED: CMakeFiles/k.dir/bad.cpp.o"),
+        line(4, CPU, "[2/3] Building CXX object CMakeFiles/k.dir/a.cpp.o"),
+        line(6.5, CPU, "[3/3] Building CXX object b.o"),  # told late
+        done(7, CPU),
+    ]
+    failed = CellOutcome(cell=CELLS[CPU], status="failed", error=error)
+    assert shown(timeline.of(events, [failed]).files) == [("a.cpp", 1, 4), ("b.o", 1, 6)]
 
 
 def test_the_files_of_a_hit_are_of_another_build():

@@ -88,6 +88,7 @@ def test_a_hit_and_a_failure_are_told_apart(opened):
     assert "0 built, 1 from the store" in opened("second.html").inner_text("body")
     page = opened("failed.html")
     assert "failed in" in page.inner_text("body")
+    assert page.locator(".lane .file.cached").count() >= 1  # what was made before is in the timeline
     first = page.locator("#error").inner_text()
     assert "#error <wrong>" in first
     assert "In csrc/twice.cpp, line 1." in first
