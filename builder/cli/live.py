@@ -43,6 +43,7 @@ class RunningCell:
         if found is not None:
             done, of, what = found
             last = PurePosixPath(what.rpartition(" ")[2]).name.removesuffix(".o")
+            last = last if "." in last else ""  # steps that make no file end with any word
             text = f"compiling, {done} of {of} files"
             return replace(self, step=steps.step_of(event), text=text, files=(done, of), last=terminal.safe(last))
         step = steps.step_of(event)

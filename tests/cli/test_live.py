@@ -77,6 +77,11 @@ def test_a_cell_says_what_it_does(events, text):
     assert cell(*events).text == text
 
 
+def test_a_step_that_makes_no_file_shows_none():
+    assert cell(ninja(17, 19, "Making libraries to link to")).last == ""
+    assert cell(ninja(18, 19, "Linking CXX shared module _relu_cuda.so")).last == "_relu_cuda.so"
+
+
 def test_cells_that_wait_are_one_line_below_those_that_work():
     cells = [cell(step("waiting for memory and cores"), label=f"cell-{number}") for number in range(3)]
     shown = lines([*cells, cell(ninja(1, 2), label=CPU)], now=5.0, width=120)
