@@ -410,9 +410,8 @@ def _failing_as_tool() -> Iterator[None]:
 
 
 def _requirement(cell: Cell, known: pins.Pins) -> pins.Requirement:
-    """Return what the environment of a cell is for, before a Python is chosen."""
-    requirement = pins.Requirement.of(cell, "")
-    return known.of_plain_torch(replace(requirement, system=toolchain.system())) if cell.noarch else requirement
+    """Return what the environment of a cell is for, before a Python is chosen; a wheel without code is loaded here."""
+    return known.need(replace(cell, system=toolchain.system()) if cell.noarch else cell)
 
 
 def _note(spec: BuildSpec) -> str:

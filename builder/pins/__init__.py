@@ -202,6 +202,11 @@ class Pins:
         """Return the Pythons for which the same requirement is pinned."""
         return tuple(python for python in self.pythons if self._find(replace(requirement, python=python)) is not None)
 
+    def need(self, cell: Cell) -> Requirement:
+        """Return what the environment of a cell is for, before a Python is chosen."""
+        requirement = Requirement.of(cell, "")
+        return self.of_plain_torch(requirement) if cell.noarch else requirement
+
     def of_plain_torch(self, requirement: Requirement) -> Requirement:
         """Return what loads a wheel without code: torch for the CPU, in its own version or the newest that is pinned.
 

@@ -226,12 +226,12 @@ def environments(root, text):
     cells = [
         cell
         for cell in select(config, rows(), unbundled=True)
-        if cell.system == "x86_64-linux" and OF_HOST in KNOWN.pinned_pythons(pins.Requirement.of(cell, OF_HOST))
+        if cell.system == "x86_64-linux" and OF_HOST in KNOWN.pinned_pythons(KNOWN.need(cell))
     ]
     given = library("linked", kernel=str(root), cells=[as_nix_has_it(cell) for cell in cells])
     named = {}
     for cell, found in zip(cells, given, strict=True):
-        requirement = pins.Requirement.of(cell, found["tag"])
+        requirement = replace(KNOWN.need(cell), python=found["tag"])
         wanted = environment_wheels.of(KNOWN, requirement, config, cell, environ={})
         assert found["files"] == [wheel.file for wheel in wanted.wheels]
         named[cell.compute] = " ".join(found["files"])
@@ -277,7 +277,7 @@ def test_the_load_test_has_the_same_packages_in_both_engines(tmp_path, framework
     expected = []
     for cell in cells:
         names = packages.parts(packages.wanted(loaded, cell))
-        requirement = replace(pins.Requirement.of(cell, ""), python="cp312")
+        requirement = replace(KNOWN.need(cell), python="cp312")
         try:
             base = KNOWN.environment(requirement)
             wheels = [wheel.file for wheel in KNOWN.additional(names, requirement, base=base).wheels]
@@ -309,7 +309,4 @@ def test_the_spec_that_nix_writes_is_the_value_of_python(example, variant):
     release = [row for row in rows() if row.set == "release"]
     cells = select(kernel.load(ROOT / "examples" / example).config, release, unbundled=True)
     assert spec.cell in cells
-    assert (
-        spec.pins
-        == KNOWN.environment(replace(pins.Requirement.of(spec.cell, ""), python=spec.environment.pins.python)).digest
-    )
+    assert spec.pins == KNOWN.environment(replace(KNOWN.need(spec.cell), python=spec.environment.pins.python)).digest
