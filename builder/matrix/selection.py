@@ -155,11 +155,13 @@ def to_build(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = (), here
 
 
 def by_variant(kernel: Kernel, scope: Scope, *, here: str) -> Mapping[str, Cell]:
-    """Return every cell of a kernel by its variant, first of all those of the sets in scope."""
+    """Return every cell of a kernel by its variant: those of the sets in scope come first, and win a name."""
     # Each set by itself: a cell of a stable ABI is built with the newest torch of its set, and not of all.
     others = ((name,) for name in SETS if name not in scope.sets)
     found = [ask(kernel, replace(scope, sets=sets, unbundled=True)).cells for sets in (*others, scope.sets)]
-    return _by_name([cell for cells in found for cell in cells], here=here)
+    by_name = _by_name([cell for cells in found for cell in cells], here=here)
+    own = {cell.variant for cell in found[-1]}
+    return dict(sorted(by_name.items(), key=lambda each: each[0] not in own))
 
 
 def _named(kernel: Kernel, scope: Scope, variants: Sequence[str], *, here: str) -> tuple[Cell, ...]:

@@ -99,7 +99,8 @@ class Wheel:
         try:
             name, version, _build, tags = parse_wheel_filename(path.name)
         except InvalidWheelFilename as error:
-            raise WheelError(f"'{path}' is not named like a wheel: {error}") from error
+            wrong = f"is not named like a wheel: {error}" if path.exists() else "does not exist"
+            raise WheelError(f"'{path}' {wrong}") from error
         try:
             if not path.is_file():
                 raise WheelError(f"'{path}' is not a file", help="name a wheel")

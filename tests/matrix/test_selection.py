@@ -67,6 +67,7 @@ def test_a_name_without_its_end_is_completed_and_a_long_list_is_cut():
         to_build(RELU, Scope(), variants=("something-else",), here=HERE)
     shown, _, more = raised.value.help.partition(" and ")
     assert shown.count(", ") == 11
+    assert shown.startswith("there are: torch213-cxx11-cpu-x86_64-linux, ")  # those of the scope first
     assert more.endswith(" more: `builder matrix --set all --all --format names` shows them")
 
 

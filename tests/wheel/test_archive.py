@@ -146,8 +146,11 @@ def test_a_file_that_is_no_wheel_is_refused(tmp_path, content):
 
 
 def test_a_name_that_is_no_wheel_name_is_refused(tmp_path):
+    (tmp_path / "relu.zip").touch()
     with pytest.raises(WheelError, match="not named like a wheel"):
         Wheel.read(tmp_path / "relu.zip")
+    with pytest.raises(WheelError, match=r"relu\.tar' does not exist"):
+        Wheel.read(tmp_path / "relu.tar")
 
 
 def test_a_damaged_member_is_an_error_and_not_a_traceback(tmp_path):
