@@ -1,9 +1,9 @@
 """The matrix of one version of a kernel as a grid: what exists, what a wheel serves, and why a place is empty."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,7 +11,8 @@ from builder import wording
 from builder.build.loadtest import record
 from builder.config import Framework, Version
 from builder.matrix.variant import Variant
-from builder.publish.index import picks, words
+from builder.publish.index import changes, picks, words
+from builder.publish.index.changes import Changes, Release
 from builder.publish.index.gpus import DeviceCode
 from builder.publish.index.picks import Offer, Pick, Place
 from builder.wheel.kernel_wheel import KernelWheel
@@ -73,6 +74,8 @@ class Grid:
     rows: tuple[GridRow, ...]
     wheels: tuple[GridWheel, ...]
     """All wheels; one that no installer prefers is in no cell."""
+    changes: Changes | None
+    """What is different from the version before; None of the first."""
 
 
 def grids(wheels: Iterable[KernelWheel], *, files: str, code: Mapping[Path, DeviceCode]) -> tuple[Grid, ...]:
@@ -80,16 +83,24 @@ def grids(wheels: Iterable[KernelWheel], *, files: str, code: Mapping[Path, Devi
     versions: dict[str, list[KernelWheel]] = {}
     for kernel_wheel in sorted(wheels, key=lambda kernel_wheel: kernel_wheel.wheel.version, reverse=True):
         versions.setdefault(kernel_wheel.wheel.version.public, []).append(kernel_wheel)
-    return tuple(_grid(version, found, files=files, code=code) for version, found in versions.items())
+    releases = [_release(version, found) for version, found in versions.items()]
+    return tuple(
+        _grid(release, before=before, files=files, code=code) for release, before in zip_longest(releases, releases[1:])
+    )
 
 
-def _grid(version: str, wheels: Sequence[KernelWheel], *, files: str, code: Mapping[Path, DeviceCode]) -> Grid:
+def _release(version: str, wheels: Iterable[KernelWheel]) -> Release:
     ordered = sorted(wheels, key=lambda kernel_wheel: kernel_wheel.wheel.path.name)
-    shown = {each.wheel.path.name: _grid_wheel(each, files=files, code=code[each.wheel.path]) for each in ordered}
-    offer = picks.offer(ordered)
-    plain = all(each.variant.framework is Framework.CTYPES for each in ordered)
+    return Release(version=version, wheels=ordered, offer=picks.offer(ordered))
+
+
+def _grid(release: Release, *, before: Release | None, files: str, code: Mapping[Path, DeviceCode]) -> Grid:
+    wheels = release.wheels
+    shown = {each.wheel.path.name: _grid_wheel(each, files=files, code=code[each.wheel.path]) for each in wheels}
+    offer = release.offer
+    plain = all(each.variant.framework is Framework.CTYPES for each in wheels)
     return Grid(
-        version=version,
+        version=release.version,
         columns=("any framework",) if plain else tuple(f"torch {torch}" for torch in offer.torches),
         rows=tuple(
             GridRow(
@@ -100,6 +111,7 @@ def _grid(version: str, wheels: Sequence[KernelWheel], *, files: str, code: Mapp
             for place in offer.places
         ),
         wheels=tuple(shown.values()),
+        changes=None if before is None else changes.between(before, release, code),
     )
 
 
