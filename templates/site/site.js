@@ -51,7 +51,14 @@ function makeSearch(field) {
   const list = document.querySelector(".cards, .rows");
   const first = [...list.children];
   const none = document.querySelector("#none");
+  const gpus = new Map([...document.querySelectorAll(".filters input[name=gpu]")]
+    .map((input) => [input.value, input.labels[0].textContent]));
   let more = null;
+
+  function wordsOf(card) {
+    const runs = (card.dataset.gpu || "").split(" ").map((gpu) => gpus.get(gpu) || "");
+    return [card.textContent, ...runs].join(" ").toLowerCase();
+  }
 
   async function rest() {
     const answer = await fetch(new URL(field.dataset.more, root));
@@ -65,7 +72,7 @@ function makeSearch(field) {
     if (field.dataset.more && (asked || chosen)) await (more ??= rest());
     const words = field.value.trim().toLowerCase().split(/\s+/);
     for (const card of list.children) {
-      const text = card.textContent.toLowerCase();
+      const text = wordsOf(card);
       card.hidden = !words.every((word) => text.includes(word));
     }
     const shown = [...list.children].filter((card) => card.getClientRects().length > 0).length;

@@ -136,6 +136,9 @@ def test_every_kernel_of_many_is_found_by_the_search_and_without_it(browser, tmp
             choose(page, name, value)
             page.locator("#none", has_text="1 shown.").wait_for()
         assert page.locator(".card", has_text="z-last").locator(".summary").inner_text() == SCRIPT
+        page = opened(browser, address)
+        page.get_by_label("Search").fill("mi300x")
+        page.locator("#none", has_text="1 shown.").wait_for()
         page = opened(browser, address, java_script_enabled=False)
         page.get_by_role("link", name="all 104 on one page").click()
         choose(page, "gpu", "gfx942")
