@@ -156,7 +156,8 @@ def machine_of(process, machines):
 
 def test_a_builder_that_dies_in_mid_build_costs_time_and_not_the_wheel(builder, relu, ssh, machines, tmp_path):
     slow = relu / "relu_cpu/slow.cpp"
-    slow.write_text(compiling.busy(12))
+    # Another text each time: what an earlier run has compiled is in the store of Nix.
+    slow.write_text(f"{compiling.busy(12)}\n// {secrets.token_hex(8)}\n")
     config = relu / "build.toml"
     config.write_text(config.read_text().replace('"relu_cpu/relu.cpp"', '"relu_cpu/relu.cpp", "relu_cpu/slow.cpp"'))
     env = {"NIX_SSHOPTS": ssh, "NIX_CONFIG": farm.settings(machines)}
