@@ -43,6 +43,7 @@ let
       cells
       ;
   };
+  workflow = import ./workflow.nix { inherit util programs; };
   shell = import ./shell.nix { inherit util matrix cells; };
   nixpkgs = import ./nixpkgs.nix { };
   outputs = import ./outputs.nix {
@@ -56,6 +57,7 @@ let
       programs
       shell
       nixpkgs
+      workflow
       ;
   };
 in

@@ -1,6 +1,5 @@
 """Classic CUDA cells of the newest torches, each with its own toolkit from pinned wheels."""
 
-import importlib.util
 import json
 import os
 import shutil
@@ -10,15 +9,7 @@ from pathlib import Path
 
 import pytest
 
-
-def sibling(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rendered = sibling("rendered")
+from tests.integration import rendered
 
 pytestmark = [
     pytest.mark.cmake,

@@ -44,7 +44,7 @@ def _modules(tree: Tree, use: Use, loaded: dict[str, Any]) -> dict[str, Any]:
             continue
         try:
             found[repository] = _load(node, use, loaded)
-        except Exception as error:
+        except Exception as error:  # somebody else's code may raise anything while it is imported
             said = f"{type(error).__name__}: {error}"
             raise ImportError(f"the kernel '{repository}' that it depends on cannot be loaded: {said}") from error
     return found
