@@ -1,6 +1,5 @@
 """A wheel of the store is written to the output folder, whole or not at all."""
 
-import glob
 import hashlib
 from pathlib import Path
 
@@ -8,17 +7,17 @@ from builder.build.loadtest import record as records
 from builder.build.report import BuildReport
 from builder.engine.outcome import CellOutcome, Status
 from builder.errors import ToolError
-from builder.files import write_atomic
+from builder.files import drop_unfinished, write_atomic
 from builder.matrix import Cell
 from builder.store import StoredWheel
 
 
 def deliver(
-    cell: Cell, entry: StoredWheel, content: bytes, *, output: Path, locked: bool, status: Status, reason: str
+    cell: Cell, entry: StoredWheel, content: bytes, *, output: Path, status: Status, reason: str
 ) -> CellOutcome:
     """Write a wheel to the folder `output` and return the outcome of its cell.
 
-    With its key `locked` nobody else writes it, so halves by killed processes are removed.
+    Another build may write a wheel of the same name at once, of the same kernel with other sources: the last one stays.
 
     Raises:
         ToolError: the content is not that of the entry, or it cannot be written.
@@ -28,8 +27,7 @@ def deliver(
     target = output / entry.wheel.name
     report = BuildReport.from_json(entry.report)
     try:
-        if locked:
-            _drop_leftovers(target)
+        drop_unfinished(target)
         write_atomic(target, content)
         records.write(target, sha256=entry.sha256, variant=cell.variant, report=report)
     except OSError as error:
@@ -38,8 +36,3 @@ def deliver(
             help="the wheel is in the store; free the disk or name another folder with --output, and build again",
         ) from error
     return CellOutcome(cell=cell, status=status, wheel=target, sha256=entry.sha256, reason=reason, report=report)
-
-
-def _drop_leftovers(target: Path) -> None:
-    for path in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
-        path.unlink(missing_ok=True)

@@ -334,8 +334,7 @@ class Worker:
             self.options.store.set_last(name, cell.variant, key=record.key, record=asdict(record))
 
     def _deliver(self, cell: Cell, entry: StoredWheel, content: bytes, *, status: Status, reason: str) -> CellOutcome:
-        output = self.options.output
-        return deliver(cell, entry, content, output=output, locked=self.writable, status=status, reason=reason)
+        return deliver(cell, entry, content, output=self.options.output, status=status, reason=reason)
 
 
 def _stopped(cell: Cell, options: Options) -> StoppedError:

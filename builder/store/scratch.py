@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from builder.files import is_at
+
 _LOCK = ".lock"
 
 
@@ -21,7 +23,7 @@ def make(root: Path) -> AbstractContextManager[Path]:
         descriptor, name = tempfile.mkstemp(prefix="b", suffix=_LOCK, dir=root)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         lock = Path(name)
-        if _is_at(descriptor, lock):
+        if is_at(descriptor, lock):
             try:
                 lock.with_suffix("").mkdir(mode=0o700)
             except OSError:
@@ -64,10 +66,3 @@ def sweep(root: Path) -> None:
                 lock.unlink(missing_ok=True)
         finally:
             os.close(descriptor)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
