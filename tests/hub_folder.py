@@ -5,14 +5,15 @@ import json
 
 
 def add(root, repo_id, files, *, version=1, refs=()):
-    """Add a kernel as the client keeps it, with links to blobs, and return its commit."""
+    """Add a kernel as the client keeps it, with links to blobs, and return its commit; its files are text or bytes."""
     repository = root / f"kernels--{repo_id.replace('/', '--')}"
-    text = json.dumps([repo_id, sorted(files.items())])
+    contents = {name: each.encode() if isinstance(each, str) else each for name, each in files.items()}
+    text = json.dumps([repo_id, sorted((name, hashlib.sha256(each).hexdigest()) for name, each in contents.items())])
     commit = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-    for name, content in files.items():
-        blob = repository / "blobs" / hashlib.sha256(content.encode()).hexdigest()
+    for name, content in contents.items():
+        blob = repository / "blobs" / hashlib.sha256(content).hexdigest()
         blob.parent.mkdir(parents=True, exist_ok=True)
-        blob.write_text(content, encoding="utf-8")
+        blob.write_bytes(content)
         place = repository / "snapshots" / commit / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.unlink(missing_ok=True)

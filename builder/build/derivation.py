@@ -8,15 +8,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from builder import kernel, render, terminal, toolchain
-from builder.build import sandbox
+from builder.build import locked, sandbox
 from builder.build.cell import build
 from builder.build.framework import identity_of
-from builder.build.job import BuildJob
-from builder.build.prepare import BuildInputs, Prepared, RunOptions, prepare
+from builder.build.job import BuildJob, KernelFolder
+from builder.build.prepare import BuildInputs, Prepared, RunOptions, load_test_rule, prepare
 from builder.build.report import Built
 from builder.build.spec import BuildSpec, PinnedPackages
-from builder.config import Backend
+from builder.config import Backend, LoadTestRule
 from builder.errors import BuilderError
+from builder.kernel import Kernel, kernel_lock
 from builder.toolchain import cuda_wheels
 
 RECORD = "record.json"
@@ -121,11 +122,26 @@ def prepared_here(spec: BuildSpec, environ: Mapping[str, str], *, sandboxed: boo
     path = (Path(folder) for folder in environ["PATH"].split(os.pathsep) if folder not in _SYSTEM)
     run_options = RunOptions(
         cores=int(environ.get("NIX_BUILD_CORES", "0")) or None,
+        locked=_locked(spec, loaded),
         path=tuple(path),
         enclosed=True,
         at_canonical_path=at_canonical_path,
     )
     return prepare(given, run_options)
+
+
+def _locked(spec: BuildSpec, loaded: Kernel) -> tuple[KernelFolder, ...]:
+    """Return the locked kernels for the load test; one that may fail goes on without."""
+    rule, trees = load_test_rule(spec, loaded), spec.kernels
+    if trees is None or rule is LoadTestRule.SKIP:
+        return ()
+    try:
+        return locked.folders(loaded, spec.cell, lambda wanted: kernel_lock.of(wanted, trees))
+    except BuilderError as error:
+        if rule is not LoadTestRule.TRY:
+            raise
+        terminal.out(error.message.splitlines()[0])
+        return ()
 
 
 def _scratch(environment: Path) -> Path:

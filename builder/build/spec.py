@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from builder.build import reproducible
+from builder.build.locked import LockedTree
 from builder.config import Backend, Framework, LoadTestRule, Version
+from builder.config.v5 import KernelDependency
 from builder.errors import BuilderError
 from builder.matrix import Cell, quick
 from builder.matrix.variant import dotted
@@ -162,6 +164,8 @@ class BuildSpec:
     """Folders of headers that were fetched before, by the CMake variable that names each."""
     sources: Mapping[str, Path] = field(default_factory=dict)
     """The trees of foreign sources, or their archives, by name."""
+    kernels: Mapping[KernelDependency, LockedTree] | None = None
+    """The kernels of `kernels.lock`, for the load test; None where there is no lock, or an engine finds them later."""
     options: BuildOptions = field(default_factory=BuildOptions)
 
     @property
@@ -171,6 +175,7 @@ class BuildSpec:
 
     def to_json(self) -> str:
         """Return the spec as JSON; `from_json` makes an equal one of it."""
+        kernels = self.kernels
         table = {
             "kernel": str(self.kernel),
             "cell": _cell_table(self.cell),
@@ -178,6 +183,7 @@ class BuildSpec:
             "test-environment": None if self.test_environment is None else self.test_environment.to_json(),
             "headers": {name: str(folder) for name, folder in self.headers.items()},
             "sources": {name: str(place) for name, place in self.sources.items()},
+            "kernels": None if kernels is None else [tree.to_json(wanted) for wanted, tree in kernels.items()],
             "options": self.options.to_json(),
         }
         return json.dumps(table, sort_keys=True)
@@ -187,10 +193,10 @@ class BuildSpec:
         """Read a spec.
 
         Raises:
-            BuilderError: an option is not one that a build can have.
+            BuilderError: an option is not one that a build can have, or a locked kernel none of a lock.
         """
         table = json.loads(text)
-        environment, tested = table["environment"], table["test-environment"]
+        environment, tested, kernels = table["environment"], table["test-environment"], table["kernels"]
         kind = PinnedPackages if "pins" in environment else InstalledPackages
         return cls(
             kernel=Path(table["kernel"]),
@@ -199,6 +205,7 @@ class BuildSpec:
             test_environment=None if tested is None else PinnedPackages.from_json(tested),
             headers={name: Path(folder) for name, folder in table["headers"].items()},
             sources={name: Path(place) for name, place in table["sources"].items()},
+            kernels=None if kernels is None else LockedTree.from_json(kernels),
             options=BuildOptions.from_json(table["options"]),
         )
 

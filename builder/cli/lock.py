@@ -9,11 +9,12 @@ from builder import kernel as kernels
 from builder import terminal
 from builder.cli.arguments import kernel_argument, store_option
 from builder.config.v5 import KernelDependency
-from builder.environment import kernel_lock, kernel_source, locked_kernels
-from builder.environment.kernel_lock import Locks, named
+from builder.environment import kernel_source, locked_kernels
 from builder.environment.locked_kernels import LockedKernels
 from builder.errors import BuilderError, DifferenceError, NothingToDoError
 from builder.files import write_atomic
+from builder.kernel import kernel_lock
+from builder.kernel.kernel_lock import Locks, named
 from builder.store import Store
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +11,10 @@ from typing import Any, ClassVar
 from builder import resources, toolchain
 from builder.build.derivation import RECORD
 from builder.build.loadtest import record as records
+from builder.build.loadtest.packages import depended
 from builder.build.report import BuildReport
+from builder.config import LoadTestRule
+from builder.engine import kernel_depends, nix_kernels
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import LogLine, NixLog
 from builder.engine.options import KernelBuild, NixOptions, Options
@@ -19,7 +22,7 @@ from builder.engine.outcome import CellOutcome, Event, Listen, Status, for_kerne
 from builder.environment import indexes
 from builder.errors import AuditError, BuilderError, NotHereError, ToolError
 from builder.files import sha256_of, write_atomic
-from builder.kernel import Kernel
+from builder.kernel import Kernel, kernel_lock
 from builder.matrix import Cell, coverage
 from builder.run import Completed, Processes
 
@@ -77,6 +80,8 @@ class _CellDerivation:
     out: Path = Path()
     missing: str | None = None
     wheels: tuple[Mapping[str, str], ...] = ()
+    kernels: tuple[Mapping[str, str], ...] = ()
+    """Those of the lock, each with its digest and its place in Nix's store."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,6 +93,8 @@ class _Run:
     listen: Listen
     nix: Nix
     per_file: bool = False
+    locked: bool = True
+    """Whether load tests have the kernels of the lock."""
     began: float = field(default_factory=time.monotonic)
     lines: dict[str, list[str]] = field(default_factory=dict)
     ends: dict[str, float] = field(default_factory=dict)
@@ -98,9 +105,9 @@ class _Run:
         """Plan, add local wheels to Nix's store, build, and deliver."""
         settled = {cell: outcome for cell in cells if (outcome := self._settled(cell)) is not None}
         mine = tuple(cell for cell in cells if cell not in settled)
-        for cell in mine:
-            self._step(cell, "evaluating")
-        plans = self._plan(mine)
+        self._tell(mine, "evaluating")
+        plans, refused = self._plan_with_kernels(mine)
+        settled |= refused
         buildable = tuple(plan for plan in plans if plan.missing is None)
         self._add_files(buildable)
         log = self._build(buildable) if buildable else NixLog()
@@ -109,6 +116,48 @@ class _Run:
         for cell in cells:
             self.listen(Event(variant=cell.variant, kind="done", outcome=outcomes[cell]))
         return tuple(outcomes[cell] for cell in cells)
+
+    def _plan_with_kernels(
+        self, cells: Sequence[Cell]
+    ) -> tuple[tuple[_CellDerivation, ...], Mapping[Cell, CellOutcome]]:
+        """Plan cells with the kernels of their lock; where these are not to be had, the cells that load them fail."""
+        rule = self.options.load_test or self.kernel.config.load_test
+        loading = [cell for cell in cells if depended(self.kernel, cell.backend) and rule is not LoadTestRule.SKIP]
+        refusal = self._refusal(lambda: kernel_lock.read(self.kernel.root)) if loading else None
+        plans = self._plan(cells, locked=refusal is None)
+        if refusal is None:
+            refusal = self._refusal(lambda: self._bring_kernels(plans))
+            plans = plans if refusal is None else self._plan(cells, locked=False)
+        if refusal is None:
+            return plans, {}
+        if rule is LoadTestRule.TRY:
+            self._tell(loading, refusal.message.splitlines()[0])
+            return plans, {}
+        failed = CellOutcome(cell=cells[0], status="failed", reason=refusal.message, error=refusal)
+        return tuple(plan for plan in plans if plan.cell not in loading), {
+            cell: replace(failed, cell=cell) for cell in loading
+        }
+
+    def _refusal(self, action: Callable[[], object]) -> BuilderError | None:
+        try:
+            action()
+        except BuilderError as error:
+            return error
+        return None
+
+    def _bring_kernels(self, plans: Sequence[_CellDerivation]) -> None:
+        """Put the kernels of the lock into Nix's store."""
+        users = [plan.cell for plan in plans if plan.kernels]
+        wanted = {each["digest"]: Path(each["out"]) for plan in plans for each in plan.kernels}
+        if wanted:
+            keeper = kernel_depends.keeper(
+                self.options, lambda text: self._tell(users, text), processes=self.nix.processes
+            )
+            nix_kernels.bring(self.kernel, wanted, keeper=keeper, nix=self.nix)
+
+    def _tell(self, cells: Sequence[Cell], text: str) -> None:
+        for cell in cells:
+            self._step(cell, text)
 
     def _request(self, cells: Sequence[Cell]) -> str:
         """Return the argument of `engine.nix`."""
@@ -123,10 +172,12 @@ class _Run:
             "options": options.of_build.to_json(),
             "variants": [cell.variant for cell in cells],
             "per-file": self.per_file,
+            "locked": self.locked,
         }
         return json.dumps(table, sort_keys=True)
 
-    def _plan(self, cells: Sequence[Cell]) -> tuple[_CellDerivation, ...]:
+    def _plan(self, cells: Sequence[Cell], *, locked: bool) -> tuple[_CellDerivation, ...]:
+        self.locked = locked
         if not cells:
             return ()
         found: dict[str, Any] = self.nix.evaluate("plan", self._request(cells))
@@ -296,7 +347,8 @@ class _Run:
 def _planned(cell: Cell, found: Mapping[str, Any]) -> _CellDerivation:
     if "missing" in found:
         return _CellDerivation(cell=cell, missing=found["missing"])
-    return _CellDerivation(cell=cell, drv=found["drv"], out=Path(found["out"]), wheels=tuple(found["wheels"]))
+    wheels, kernels = tuple(found["wheels"]), tuple(found["kernels"])
+    return _CellDerivation(cell=cell, drv=found["drv"], out=Path(found["out"]), wheels=wheels, kernels=kernels)
 
 
 def _error_in(lines: Sequence[str]) -> str | None:

@@ -159,8 +159,19 @@ class Nix:
         Raises:
             BuilderError: Nix does not take the file.
         """
+        self._add("sha256", str(path))
+
+    def add_folder(self, path: Path) -> None:
+        """Put a folder into Nix's store, under its own name and the hash of all that is in it.
+
+        Raises:
+            BuilderError: Nix does not take the folder.
+        """
+        self._add("--recursive", "sha256", str(path))
+
+    def _add(self, *arguments: str) -> None:
         program = str(Path(self.program).with_name("nix-store"))
-        argv = (program, *building_users(self.environ), "--add-fixed", "sha256", str(path))
+        argv = (program, *building_users(self.environ), "--add-fixed", *arguments)
         done = run(argv, env=dict(self.environ), processes=self.processes)
         if done.returncode != 0:
             raise self.explain(done.output)

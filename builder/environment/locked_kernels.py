@@ -1,30 +1,25 @@
 """The kernels that a kernel depends on: locked with all that they depend on, fetched once, verified each time."""
 
-import json
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from builder.build.locked import LockedTree, depends_of, variants
 from builder.config.v5 import KernelDependency
-from builder.environment import kernel_lock, nar
-from builder.environment.kernel_lock import LockedCommit, LockError, Locks, named
+from builder.environment import nar
 from builder.environment.kernel_source import KernelSource
 from builder.errors import BuilderError, ToolError, WrongHashError
-from builder.kernel import Kernel
+from builder.kernel import Kernel, kernel_lock
+from builder.kernel.kernel_lock import LockedCommit, LockError, Locks, named
 from builder.run import Processes
 from builder.store import KERNELS, Store, StoreError
 
-_BUILD = "build"
-_METADATA = "metadata.json"
 _TURN = 0.1
 """Seconds after which a fetch looks whether it is to stop."""
-_LARGEST = 16 << 20
-"""Bytes that a metadata.json may have."""
 
 
 def depends(kernel: Kernel) -> tuple[KernelDependency, ...]:
@@ -38,55 +33,6 @@ def depends(kernel: Kernel) -> tuple[KernelDependency, ...]:
         return tuple(dict.fromkeys(map(kernel_lock.checked, found)))
     except ValueError as error:
         raise LockError(str(error), help="correct 'repo-id' in kernel-depends of build.toml") from error
-
-
-def variants(tree: Path) -> Mapping[str, Path]:
-    """Return the variants of a kernel, by their names."""
-    folders = sorted((tree / _BUILD).iterdir()) if (tree / _BUILD).is_dir() else []
-    return {folder.name: folder for folder in folders if (folder / _METADATA).is_file()}
-
-
-def metadata(variant: Path) -> Mapping[str, Any]:
-    """Read the metadata.json of a variant.
-
-    Raises:
-        LockError: it is none.
-    """
-    path = variant / _METADATA
-    try:
-        with path.open("rb") as file:
-            table = json.loads(file.read(_LARGEST))
-    except (OSError, ValueError, RecursionError) as error:
-        raise LockError(f"'{path}' cannot be read: {error}", help="lock another commit of that kernel") from error
-    if not isinstance(table, dict):
-        raise LockError(f"'{path}' is not a table", help="lock another commit of that kernel")
-    return table
-
-
-def depends_of(variant: Path) -> tuple[KernelDependency, ...]:
-    """Return what a variant of a kernel depends on.
-
-    Raises:
-        LockError: its metadata.json is none.
-    """
-    listed = metadata(variant).get("kernel-depends") or []
-    try:
-        return tuple(map(kernel_lock.dependency, listed))
-    except (TypeError, ValueError) as error:
-        raise LockError(
-            f"'{variant / _METADATA}' has kernel-depends that are none: {error}",
-            help="lock another commit of that kernel",
-        ) from error
-
-
-def python_depends_of(variant: Path) -> tuple[str, ...]:
-    """Return the Python packages that a variant of a kernel imports.
-
-    Raises:
-        LockError: its metadata.json is none.
-    """
-    listed = metadata(variant).get("python-depends")
-    return tuple(each for each in listed if isinstance(each, str)) if isinstance(listed, list) else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,27 +84,25 @@ class LockedKernels:
             each = todo.pop()
             if each not in found:
                 tree = self.tree(each, locks)
-                found[each] = locks[each]
-                todo += _needs(tree)
+                found[each] = tree.locked
+                todo += _needs(tree.folder)
         return found
 
-    def tree(self, wanted: KernelDependency, locks: Locks) -> Path:
-        """Return the folder of a locked kernel, fetched if it is not there, and verified.
+    def tree(self, wanted: KernelDependency, locks: Locks) -> LockedTree:
+        """Return a locked kernel, fetched if it is not there, and verified.
 
         Raises:
             LockError: it is not locked.
             ToolError: it cannot be fetched, or is not what the lock says.
         """
-        locked = locks.get(wanted)
-        if locked is None:
-            raise LockError(f"{named(wanted)} is not in {kernel_lock.NAME}", help="lock it: builder lock")
+        locked = kernel_lock.of(wanted, locks)
         folder = self.store.root / KERNELS / locked.digest
         if not self._verified(folder, locked):
             with self._held(locked.digest):
                 if not self._verified(folder, locked):
                     self.progress(f"fetching {named(wanted)} at {locked.short}")
                     self._bring(wanted.repo_id, locked.commit, expected=locked.hash)
-        return folder
+        return LockedTree(locked=locked, folder=folder)
 
     def _held(self, digest: str) -> AbstractContextManager[bool]:
         return self.store.lock(f"{KERNELS}-{digest}", give_up=lambda: self.processes.cancelled)

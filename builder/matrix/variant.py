@@ -165,6 +165,23 @@ class Variant:
         return f"torch{digits}{cxx11}-{self.compute}-{self.system}{python}"
 
 
+def fits(variant: Variant, *, torch: Version, compute: str) -> bool:
+    """Whether a wheel of `variant` loads where `torch` was built for `compute`; its system is ignored."""
+    match variant.framework:
+        case Framework.TORCH_NOARCH:
+            return backend_of(compute) is variant.backend
+        case Framework.TVM_FFI | Framework.CTYPES:
+            return variant.compute == compute  # torch is not part of its ABI
+        case Framework.TORCH:
+            return variant.compute == compute and _version_fits(variant, torch)
+
+
+def _version_fits(variant: Variant, torch: Version) -> bool:
+    if variant.version is None:
+        return True
+    return variant.version <= torch if variant.stable else variant.version == torch
+
+
 def python_of(interpreter: str, abi: str) -> str | None:
     """Return the one Python that the tags of a wheel allow, such as `cp312` of `cp312-cp312`; None for several."""
     return interpreter if interpreter == abi and interpreter.startswith("cp") else None

@@ -10,6 +10,7 @@
   foreign,
   sources,
   loadTestPackages,
+  lockedKernels,
   tool,
   environment,
   objects,
@@ -170,6 +171,14 @@ let
       };
     };
 
+  # Whether the load test of a kernel is done, as `load_test_rule` of builder/build/prepare.py says.
+  isTested =
+    kernel: options:
+    util.findFirst (rule: rule != null) "require" [
+      (options.load-test or null)
+      (kernel.build.load-test or null)
+    ] != "skip";
+
   /**
     The second environment of the load test of a cell; null where that would have nothing.
 
@@ -188,11 +197,8 @@ let
       need = pins.need cell;
       tag = head (environment.pythons set pins need);
       base = pins.environment need tag;
-      rule = util.findFirst (rule: rule != null) "require" [
-        (options.load-test or null)
-        (kernel.build.load-test or null)
-      ];
-      wheels = if rule == "skip" then [ ] else pins.additional need tag (loadTestPackages.parts root kernel cell) base;
+      parts = loadTestPackages.parts root kernel cell;
+      wheels = if isTested kernel options then pins.additional need tag parts base else [ ];
     in
     if wheels == [ ] then
       null
@@ -239,10 +245,10 @@ in
 
   /**
     The derivation of a cell; evaluates nothing of the others. With `perFile` each of its sources is compiled by a
-    derivation of its own, which `objects` are.
+    derivation of its own, which `objects` are. `locked = false` leaves out the kernels of `kernels.lock`.
 
     # Type
-    build :: PackageSet -> { root :: Path, kernel :: Config, options ? AttrSet, perFile ? Bool } -> Cell -> Derivation
+    build :: PackageSet -> { root :: Path, kernel :: Config, options ? AttrSet, perFile ? Bool, locked ? Bool } -> Cell -> Derivation
   */
   build =
     set:
@@ -251,9 +257,12 @@ in
       kernel,
       options ? { },
       perFile ? false,
+      locked ? true,
     }:
     cell:
     let
+      kernels =
+        if locked && isTested kernel options then lockedKernels.of set root kernel cell else null;
       found = environmentOf set kernel cell;
       tested = testEnvironmentOf set { inherit root kernel options; } cell;
       # As `PinnedPackages` of builder/build/spec.py.
@@ -289,6 +298,7 @@ in
         inherit cell;
         environment = packages found;
         test-environment = null;
+        kernels = null;
         options = util.filterAttrs (name: _: elem name ofObjects) (optional options);
         headers = headers.foldersOf kernel cell.backend;
         sources = if cell.framework == "torch-noarch" then { } else foreign.of kernel cell.backend;
@@ -299,6 +309,7 @@ in
           spec
           // {
             kernel = sources.source root kernel;
+            inherit kernels;
             test-environment = if tested == null then null else packages tested;
             options = optional options;
           }
@@ -341,6 +352,7 @@ in
         # The same wheel from files that are compiled each by itself, and these.
         perFile = fromFiles;
         objects = files;
+        inherit kernels;
         meta = {
           description = "The ${kernel.general.name} kernel, built as ${cell.variant}";
           platforms = [ cell.system ];

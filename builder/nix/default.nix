@@ -17,6 +17,7 @@ let
   foreign = import ./foreign.nix { inherit util config; };
   sources = import ./sources.nix { inherit util config glob; };
   loadTestPackages = import ./load-test-packages.nix { inherit util sources; };
+  lockedKernels = import ./locked-kernels.nix { inherit util; };
   objects = import ./objects.nix { inherit util sources; };
   tool = import ./tool.nix { inherit util; };
   environment = import ./environment.nix { inherit util; };
@@ -30,6 +31,7 @@ let
       foreign
       sources
       loadTestPackages
+      lockedKernels
       tool
       environment
       objects
@@ -73,6 +75,7 @@ in
     foreign
     sources
     loadTestPackages
+    lockedKernels
     objects
     tool
     environment

@@ -42,6 +42,7 @@ let
     inherit root kernel;
     inherit (asked) options;
     perFile = asked.per-file or false;
+    locked = asked.locked or true;
   };
   wheel =
     tag: pinned:
@@ -52,6 +53,10 @@ let
       inherit (pinned) file sha256;
       out = builtins.unsafeDiscardStringContext drv.outPath;
     };
+  brought = kernel: {
+    digest = kernel.tree.name;
+    out = builtins.unsafeDiscardStringContext kernel.tree.outPath;
+  };
   planned =
     name:
     let
@@ -70,6 +75,7 @@ let
       {
         drv = builtins.unsafeDiscardStringContext drv.drvPath;
         out = builtins.unsafeDiscardStringContext drv.outPath;
+        kernels = if drv.kernels == null then [ ] else map brought drv.kernels;
         wheels = map (wheel found.tag) (
           found.wheels ++ (if tested == null then [ ] else tested.wheels) ++ cells.toolWheels set found.tag "builder"
           ++ (if asked.per-file or false then cells.toolWheels set found.tag "compiled-files" else [ ])

@@ -1,6 +1,8 @@
 """What a build is to be: one value, which comes back from JSON as it was."""
 
+import base64
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder import kernel, matrix
+from builder.build.locked import LockedTree
 from builder.build.spec import BuildOptions, BuildSpec, InstalledPackages, PinnedPackages
 from builder.config import LoadTestRule
+from builder.config.v5 import KernelDependency
 from builder.errors import BuilderError
+from builder.kernel.kernel_lock import LockedCommit, LockError
 from builder.pins import PinnedWheel, PinSet
 from builder.wheel.options import WheelOptions
 from tests.paths import ROOT
@@ -35,6 +40,13 @@ OPTIONS = st.builds(
 WHEELS = st.builds(PinnedWheel, file=st.text(), name=st.text(), version=st.text(), sha256=st.text(), index=TEXTS)
 PINS = st.builds(PinSet, st.just("cp311"), st.just("x86_64-linux"), st.lists(WHEELS, max_size=3).map(tuple))
 PINNED = st.builds(PinnedPackages, path=PATHS, pins=PINS)
+REPOSITORIES = st.sampled_from(("team/base", "team/other"))
+DEPENDENCIES = st.builds(KernelDependency, repo_id=REPOSITORIES, version=st.integers(0, 9)) | st.builds(
+    KernelDependency, repo_id=REPOSITORIES, revision=st.text()
+)
+HASHES = st.binary(min_size=32, max_size=32).map(lambda raw: "sha256-" + base64.b64encode(raw).decode())
+LOCKED = st.builds(LockedCommit, commit=st.sampled_from(("a" * 40, "b" * 64)), hash=HASHES)
+TREES = st.builds(LockedTree, locked=LOCKED, folder=PATHS)
 
 
 @given(
@@ -45,6 +57,7 @@ PINNED = st.builds(PinnedPackages, path=PATHS, pins=PINS)
         environment=PINNED | st.builds(InstalledPackages, python=PATHS, site_packages=PATHS),
         test_environment=st.none() | PINNED,
         headers=st.dictionaries(st.text(), PATHS, max_size=2),
+        kernels=st.none() | st.dictionaries(DEPENDENCIES, TREES, max_size=3),
         options=OPTIONS,
     )
 )
@@ -81,6 +94,19 @@ def test_an_option_that_a_build_cannot_have_is_refused(table, said):
     with pytest.raises(BuilderError) as raised:
         BuildOptions.from_json(table)
     assert said in str(raised.value)
+
+
+def test_locked_kernels_of_a_spec_that_are_none_of_a_lock_are_refused():
+    tree = LockedTree(locked=LockedCommit(commit="a" * 40, hash=f"sha256-{'A' * 43}="), folder=Path("t"))
+    entry = tree.to_json(KernelDependency(repo_id="team/base", version=1))
+    assert LockedTree.from_json([entry]) == {KernelDependency(repo_id="team/base", version=1): tree}
+    for wrong, said in (
+        ([entry, entry], "'team/base' (version 1) is there twice"),
+        ([{**entry, "more": 1}], "an entry has not the keys"),
+        ([{**entry, "dependency": {"repo-id": "team/base"}}], "a dependency has not the keys"),
+    ):
+        with pytest.raises(LockError, match=re.escape(said)):
+            LockedTree.from_json(wrong)
 
 
 def test_without_isolation_there_are_no_pins():

@@ -99,6 +99,20 @@ in
     in
     map of given.cells;
 
+  lockedKernels =
+    let
+      root = /. + given.kernel;
+      known = library.lockedKernels.of host root (config.load root) { backend = "cpu"; };
+    in
+    if known == null then
+      null
+    else
+      map (each: {
+        inherit (each.tree) name;
+        path = builtins.unsafeDiscardStringContext each.tree.outPath;
+        told = each.tree.said;
+      }) known;
+
   linked =
     let
       kernel = config.load (/. + given.kernel);

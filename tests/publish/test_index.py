@@ -10,6 +10,7 @@ from builder import wording
 from builder.cli import run
 from builder.config import Version
 from builder.errors import BuilderError
+from builder.matrix import variant
 from builder.matrix.variant import Variant
 from builder.publish import index
 from builder.publish.index import choice, gpus, grid
@@ -126,7 +127,7 @@ def test_an_index_for_one_torch_and_compute_lists_what_fits_it_alone(site):
     ],
 )
 def test_what_fits(name, torch, compute, fits):
-    assert choice.fits(Variant.parse(name), torch=Version(torch), compute=compute) is fits
+    assert variant.fits(Variant.parse(name), torch=Version(torch), compute=compute) is fits
 
 
 @pytest.mark.parametrize("backend", ["torch-neuron", "torch-npu", "torch-tpu"])

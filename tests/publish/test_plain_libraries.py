@@ -4,6 +4,7 @@ import pytest
 
 from builder.config import Version
 from builder.errors import BuilderError
+from builder.matrix import variant
 from builder.matrix.variant import Variant
 from builder.publish import bundle
 from builder.publish.index import choice, gpus, grid, variants
@@ -33,7 +34,7 @@ def test_an_index_offers_them_for_every_torch_of_their_toolkit(wheel):
     found = choice.by_environment([wheel])
     assert {name.partition("-")[2] for name in found} == {"cu130"}
     assert len(found) > 1
-    assert not choice.fits(CUDA, torch=Version("2.13"), compute="cpu")
+    assert not variant.fits(CUDA, torch=Version("2.13"), compute="cpu")
     assert variants.properties(CUDA) == {"torch_kernel": {"abi": ["any"], "compute": ["cu130"]}}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from builder.config import Framework, Version
 from builder.matrix import rows
-from builder.matrix.variant import Variant, backend_of
+from builder.matrix.variant import Variant, fits
 from builder.wheel.kernel_wheel import KernelWheel
 
 
@@ -36,23 +36,6 @@ def fitting(wheels: Iterable[KernelWheel]) -> Mapping[tuple[Version, str], tuple
 def environment(torch: Version, compute: str) -> str:
     """Return the name of the index for one torch and one compute platform."""
     return f"torch{torch.major}{torch.minor}-{compute}"
-
-
-def fits(variant: Variant, *, torch: Version, compute: str) -> bool:
-    """Whether a wheel of `variant` loads where `torch` was built for `compute`; its system is ignored."""
-    match variant.framework:
-        case Framework.TORCH_NOARCH:
-            return backend_of(compute) is variant.backend
-        case Framework.TVM_FFI | Framework.CTYPES:
-            return variant.compute == compute  # torch is not part of its ABI
-        case Framework.TORCH:
-            return variant.compute == compute and _version_fits(variant, torch)
-
-
-def _version_fits(variant: Variant, torch: Version) -> bool:
-    if variant.version is None:
-        return True
-    return variant.version <= torch if variant.stable else variant.version == torch
 
 
 def _environments(wheels: Iterable[KernelWheel]) -> set[tuple[Version, str]]:

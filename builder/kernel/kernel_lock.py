@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from builder.config.v5 import KernelDependency
 from builder.errors import BuilderError
@@ -19,7 +19,7 @@ _LARGEST = 16 << 20
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _SHA256 = 32
-_AGAIN = "write it anew: builder lock"
+AGAIN: Final = "write it anew: builder lock"
 
 
 class LockError(BuilderError):
@@ -46,6 +46,7 @@ class LockedCommit:
 
 
 Locks = Mapping[KernelDependency, LockedCommit]
+_Locked = TypeVar("_Locked")
 
 
 def read(root: Path) -> Locks | None:
@@ -61,11 +62,11 @@ def read(root: Path) -> Locks | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise LockError(f"cannot read '{path}': {error.strerror}", help=_AGAIN) from error
+        raise LockError(f"cannot read '{path}': {error.strerror}", help=AGAIN) from error
     try:
         return parse(content)
     except ValueError as error:
-        raise LockError(f"'{path}' is not a lock of kernels: {error}", help=_AGAIN) from error
+        raise LockError(f"'{path}' is not a lock of kernels: {error}", help=AGAIN) from error
 
 
 def parse(content: bytes) -> Locks:
@@ -82,14 +83,23 @@ def parse(content: bytes) -> Locks:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(entries, list):
         raise ValueError("it is not a list")  # noqa: TRY004  every fault of the text is a ValueError
+    return locks(entries)
+
+
+def locks(entries: Iterable[Any]) -> Locks:
+    """Read the entries of a lock.
+
+    Raises:
+        ValueError: one is none.
+    """
     found: dict[KernelDependency, LockedCommit] = {}
-    for entry in entries:
-        if not isinstance(entry, dict) or entry.keys() != {"dependency", "lock"}:
+    for each in entries:
+        if not isinstance(each, dict) or each.keys() != {"dependency", "lock"}:
             raise ValueError("an entry has not the keys 'dependency' and 'lock'")
-        key = dependency(entry["dependency"])
+        key = dependency(each["dependency"])
         if key in found:
             raise ValueError(f"{named(key)} is there twice")
-        found[key] = _locked(entry["lock"], key)
+        found[key] = _locked(each["lock"], key)
     return found
 
 
@@ -142,12 +152,25 @@ def _is_sha256(sri: str) -> bool:
         return False
 
 
+def of(wanted: KernelDependency, locked: Mapping[KernelDependency, _Locked]) -> _Locked:
+    """Return what is locked for a dependency.
+
+    Raises:
+        LockError: nothing.
+    """
+    if wanted not in locked:
+        raise LockError(f"{named(wanted)} is not in {NAME}", help="lock it: builder lock")
+    return locked[wanted]
+
+
+def entry(wanted: KernelDependency, locked: LockedCommit) -> dict[str, Any]:
+    """Return an entry of a lock."""
+    return {"dependency": table(wanted), "lock": {"commit": locked.commit, "hash": locked.hash}}
+
+
 def dump(locks: Locks) -> bytes:
     """Return the text of a lock: its entries in one order, whoever wrote it."""
-    entries = [
-        {"dependency": table(key), "lock": {"commit": locks[key].commit, "hash": locks[key].hash}}
-        for key in ordered(locks)
-    ]
+    entries = [entry(key, locks[key]) for key in ordered(locks)]
     return (json.dumps(entries, indent=2, ensure_ascii=False) + "\n").encode()
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from builder import kernel as kernels
 from builder import matrix
-from builder.engine import kernel_depends
+from builder.build import locked
 from tests.paths import ROOT
 
 LINUX = "x86_64-linux"
@@ -33,4 +33,4 @@ def cell(variant):
     ],
 )
 def test_it_is_the_one_that_the_client_would_load(there, chosen):
-    assert kernel_depends.variant_for(cell("torch213-cxx11-cpu-x86_64-linux"), there) == chosen
+    assert locked.variant_for(cell("torch213-cxx11-cpu-x86_64-linux"), there) == chosen

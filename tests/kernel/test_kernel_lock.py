@@ -6,8 +6,8 @@ import pytest
 from kernels import _rust as client
 
 from builder.config.v5 import KernelDependency
-from builder.environment import kernel_lock
-from builder.environment.kernel_lock import LockedCommit
+from builder.kernel import kernel_lock
+from builder.kernel.kernel_lock import LockedCommit
 
 HASH = f"sha256-{'A' * 43}="
 LOCKS = {

@@ -1,0 +1,129 @@
+/**
+  The kernels of `kernels.lock`, each as a fixed-output derivation of all files of its commit. The rules are those of
+  `builder/kernel/kernel_lock.py`, by which the build of a cell reads the same entries again.
+*/
+{ util }:
+let
+  inherit (builtins)
+    concatStringsSep
+    elemAt
+    fromJSON
+    genList
+    isAttrs
+    isList
+    isString
+    listToAttrs
+    map
+    match
+    pathExists
+    readFile
+    stringLength
+    substring
+    toJSON
+    toString
+    ;
+
+  file = "kernels.lock";
+
+  refuse =
+    root: what:
+    throw "'${toString root}/${file}' is not a lock of kernels: ${what}\n  help: write it anew: builder lock";
+
+  isText = pattern: value: isString value && match pattern value != null;
+
+  checked =
+    root: entry:
+    if !(isAttrs entry && isAttrs (entry.dependency or null) && isAttrs (entry.lock or null)) then
+      refuse root "an entry has not the keys 'dependency' and 'lock'"
+    else if !(isText ".+" (entry.dependency.repo-id or null)) then
+      refuse root "a dependency has no 'repo-id'"
+    else if !(isText "[0-9a-f]{40}|[0-9a-f]{64}" (entry.lock.commit or null)) then
+      refuse root "the lock of ${toJSON entry.dependency} names no whole commit"
+    else if !(isText "sha256-[A-Za-z0-9+/]{43}=" (entry.lock.hash or null)) then
+      refuse root "the hash of ${toJSON entry.dependency} is not 'sha256-' and the base64 of 32 bytes"
+    else
+      entry;
+
+  entries =
+    root:
+    let
+      listed = fromJSON (readFile (root + "/${file}"));
+    in
+    if isList listed then map (checked root) listed else refuse root "it is not a list";
+
+  values =
+    digits:
+    listToAttrs (
+      genList (index: {
+        name = substring index 1 digits;
+        value = index;
+      }) (stringLength digits)
+    );
+
+  base64 = values "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" // {
+    "=" = 0;
+  };
+
+  # Two digits of base64 are three of hexadecimal ones; the padding is cut off.
+  hexadecimal =
+    text:
+    let
+      digit = value: substring value 1 "0123456789abcdef";
+      value = index: base64.${substring index 1 text};
+      three =
+        index:
+        let
+          number = 64 * value (2 * index) + value (2 * index + 1);
+          high = number / 16;
+        in
+        digit (high / 16) + digit (high - 16 * (high / 16)) + digit (number - 16 * high);
+    in
+    substring 0 64 (concatStringsSep "" (genList three 22));
+
+  digestOf = entry: hexadecimal (elemAt (match "sha256-(.*)" entry.lock.hash) 0);
+
+  # Named as in the store of `builder`, so that `nix-store --add-fixed --recursive sha256` of the folder there is this.
+  tree =
+    set: entry:
+    let
+      digest = digestOf entry;
+    in
+    derivation {
+      name = digest;
+      inherit (set) system;
+      builder = set.shell;
+      args = [
+        "-c"
+        "printf '%s\\n' \"$said\" >&2; exit 1"
+      ];
+      said = ''
+        error: the locked kernel '${entry.dependency.repo-id}' at ${substring 0 7 entry.lock.commit} is not in Nix's store
+          help: 'builder build --engine nix' brings it; or bring all of the lock in the folder of the kernel:
+                builder lock --check --store KEPT && nix-store --add-fixed --recursive sha256 KEPT/kernels/*'';
+      outputHashMode = "recursive";
+      outputHashAlgo = "sha256";
+      outputHash = digest;
+      preferLocalBuild = true;
+    };
+
+  declared =
+    kernel: backend:
+    (kernel.general.kernel-depends or [ ]) ++ (kernel.general.${backend}.kernel-depends or [ ]);
+in
+{
+  inherit digestOf;
+
+  /**
+    The entries of the lock of a kernel, each with its tree, where a cell depends on other kernels; null without a lock.
+    Which of them a variant needs, its own metadata tells, which is not read before it is there.
+
+    # Type
+    of :: PackageSet -> Path -> Config -> Cell -> [ { dependency, lock, tree :: Derivation } ] | null
+  */
+  of =
+    set: root: kernel: cell:
+    if declared kernel cell.backend == [ ] || !(pathExists (root + "/${file}")) then
+      null
+    else
+      map (entry: entry // { tree = tree set entry; }) (entries root);
+}

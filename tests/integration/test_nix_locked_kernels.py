@@ -1,0 +1,155 @@
+"""A kernel that loads others, built by Nix: its load test has what `kernels.lock` names, inside the sandbox."""
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from builder.kernel import kernel_lock
+from tests import hub_folder
+from tests.integration import nix_tools
+
+builder, flake = nix_tools.builder, nix_tools.flake
+VARIANT = "torch-stable-abi210-cpu-x86_64-linux"
+PYTHON = """\
+from kernels import get_kernel_dep
+
+from ._ops import ops
+
+base = get_kernel_dep("team/base")
+assert base.four_times(1) == 4
+"""
+FOUR_TIMES = """\
+# {salt}
+import torch
+from kernels import get_kernel_dep
+
+low = get_kernel_dep("team/low")
+
+
+def four_times(number):
+    return int(low.twice(low.twice(torch.tensor([float(number)]))).item())
+"""
+LOW = {"repo-id": "team/low", "version": 1}
+
+pytestmark = [
+    *nix_tools.needs_nix,
+    pytest.mark.skipif(bool(nix_tools.why_not()), reason=nix_tools.why_not() or "-"),
+]
+
+
+def run(*arguments, check=0, **environ):
+    done = subprocess.run(
+        [sys.executable, "-m", "builder", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(nix_tools.ROOT), **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == check, done.stderr
+    return done
+
+
+@pytest.fixture
+def user(tmp_path):
+    """A kernel that depends on one that depends on a compiled one, in no hub, locked, and in no store of Nix."""
+    compiled = nix_tools.salted(nix_tools.ROOT / "tests/data/kernels/tiny", tmp_path / "low", "csrc/factor.h")
+    run("build", compiled, "--variant", VARIANT, "--output", tmp_path / "built")
+    run("bundle", *(tmp_path / "built").glob("*.whl"), "--output", tmp_path / "bundle/build")
+    files = {
+        path.relative_to(tmp_path / "bundle").as_posix(): path.read_bytes()
+        for path in (tmp_path / "bundle").rglob("*")
+        if path.is_file()
+    }
+    hub_folder.add(tmp_path / "hub", "team/low", files)
+    base = hub_folder.kernel(depends=[LOW], init=FOUR_TIMES.format(salt=secrets.token_hex(16)))
+    hub_folder.add(tmp_path / "hub", "team/base", base)
+    root = nix_tools.salted(nix_tools.ROOT / "tests/data/kernels/tiny", tmp_path / "user", "csrc/factor.h")
+    (root / "torch-ext/tiny/__init__.py").write_text(PYTHON, encoding="utf-8")
+    hub_folder.depend(root, "team/base")
+    run("lock", root, "--store", tmp_path / "store", "--from-folder", tmp_path / "hub")
+    return root
+
+
+def here(tmp_path):
+    return {"BUILDER_STORE": str(tmp_path / "store"), "BUILDER_KERNELS": str(tmp_path / "hub")}
+
+
+def built(builder, user, *arguments, env, output="nix", engine=None, check=0):
+    words = (user, "--variant", VARIANT, "--output", user.parent / output, "--json", *arguments)
+    done = builder(*words, env=env, check=check, **({} if engine is None else {"engine": engine}))
+    return done, json.loads(done.stdout)[0]
+
+
+def test_a_kernel_is_loaded_with_what_its_lock_names_and_is_the_same_file_from_both_engines(builder, user, tmp_path):
+    shutil.rmtree(tmp_path / "store")
+    _, nix = built(builder, user, env=here(tmp_path))
+    _, local = built(builder, user, env=here(tmp_path), output="local", engine=())
+    assert nix["report"]["load-test"]["outcome"] == local["report"]["load-test"]["outcome"] == "loaded"
+    assert nix["report"]["load-test"]["packages"] == local["report"]["load-test"]["packages"]
+    assert [name for name in nix["report"]["load-test"]["packages"] if name.startswith("team/base ")]
+    assert nix["sha256"] == local["sha256"]
+    # Where Nix has the kernels, nobody needs the hub or the store.
+    shutil.rmtree(tmp_path / "store")
+    shutil.rmtree(tmp_path / "hub")
+    _, again = built(builder, user, env=here(tmp_path))
+    assert again["status"] == "hit"
+    _, by_file = built(builder, user, "--per-file", env=here(tmp_path), output="files")
+    assert by_file["status"] == "built"
+    assert by_file["report"]["load-test"] == nix["report"]["load-test"]
+    assert by_file["sha256"] == nix["sha256"]
+
+
+def test_what_is_wrong_with_a_lock_fails_the_cell_and_says_what_to_do(builder, user, tmp_path):
+    shutil.rmtree(tmp_path / "store")
+    (tmp_path / "hub").rename(tmp_path / "away")
+    done, cell = built(builder, user, env=here(tmp_path), check=4)
+    assert cell["status"] == "failed"
+    assert "hf download team/base" in done.stderr
+    _, tried = built(builder, user, "--load-test", "try", env=here(tmp_path))
+    assert tried["report"]["load-test"]["outcome"] == "not-tested"
+    _, skipped = built(builder, user, "--load-test", "skip", env=here(tmp_path))
+    assert skipped["report"]["load-test"]["by-choice"] is True
+    (tmp_path / "away").rename(tmp_path / "hub")
+    locks = kernel_lock.read(user)
+    low = next(wanted for wanted in locks if wanted.repo_id == "team/low")
+    (user / "kernels.lock").write_bytes(kernel_lock.dump({each: locks[each] for each in locks if each != low}))
+    done, _ = built(builder, user, env=here(tmp_path), check=4)
+    assert "'team/low' (version 1) is not in kernels.lock\n  help: lock it: builder lock" in done.stderr
+    _, tried = built(builder, user, "--load-test", "try", env=here(tmp_path))
+    assert tried["report"]["load-test"]["outcome"] == "not-tested"
+    (user / "kernels.lock").write_text("{}", encoding="utf-8")
+    done, _ = built(builder, user, env=here(tmp_path), check=2)
+    assert "is not a lock of kernels: it is not a list" in done.stderr
+
+
+def test_a_flake_says_how_to_bring_locked_kernels_and_then_builds(user, flake, tmp_path):
+    (user / "flake.nix").write_text(
+        "{\n"
+        f'  inputs.builder.url = "path:{flake}";\n'
+        "  outputs = { self, builder }: builder.lib.kernelFlake { inherit self; path = ./.; };\n"
+        "}\n"
+    )
+    cell = f'.#cells.x86_64-linux."{VARIANT}"'
+    words = ("build", "--json", "--no-link", cell, *nix_tools.override(flake, "builder/nixpkgs"))
+    failed = nix_tools.nix(*words, cwd=user)
+    assert failed.returncode != 0
+    assert "error: the locked kernel 'team/" in failed.stderr
+    _, _, remedy = failed.stderr.partition("of the kernel:\n")
+    command = next(line.partition("builder lock")[2] for line in remedy.splitlines() if "builder lock" in line)
+    written = tmp_path / "bring"
+    kept = tmp_path / "kept"
+    written.write_text(f'"$PYTHON" -m builder lock{command}\n'.replace("KEPT", str(kept)), encoding="utf-8")
+    env = {**os.environ, **here(tmp_path), "PYTHON": sys.executable, "PYTHONPATH": str(nix_tools.ROOT)}
+    brought = subprocess.run(["sh", "-e", written], env=env, cwd=user, capture_output=True, text=True, check=False)
+    assert brought.returncode == 0, brought.stderr
+    done = nix_tools.nix(*words, cwd=user)
+    assert done.returncode == 0, done.stderr
+    (output,) = (Path(entry["outputs"]["out"]) for entry in json.loads(done.stdout))
+    record = json.loads((output / "record.json").read_text(encoding="utf-8"))
+    assert record["report"]["load-test"]["outcome"] == "loaded"
