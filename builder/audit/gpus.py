@@ -1,6 +1,7 @@
 """Which code of a wheel each GPU would run, as a driver chooses it from the bytes of the libraries."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from builder.audit.gpu import GpuCode, cuda_of_ptx
 from builder.audit.library_members import named_as_library, unpacked
@@ -16,6 +17,8 @@ from builder.wheel import release
 from builder.wheel.archive import Member, Wheel
 
 RULE = "gpus"
+_KEPT = 64
+"""Answers that are kept: a kernel has as many as it has kinds of wheels."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -43,7 +46,7 @@ def of(subject: Subject) -> tuple[GpuCode, ...]:
     facts = subject.facts
     if facts is None or not facts.backend.facts.device_code:
         return ()
-    return _each(facts.backend, [group for library in subject.libraries for group in library.device_code])
+    return _each(facts.backend, frozenset(group for library in subject.libraries for group in library.device_code))
 
 
 def of_libraries(wheel: Wheel, backend: Backend) -> tuple[GpuCode, ...]:
@@ -57,7 +60,7 @@ def of_libraries(wheel: Wheel, backend: Backend) -> tuple[GpuCode, ...]:
     if not backend.facts.device_code:
         return ()
     libraries = [(name, member) for name, member in wheel.members.items() if member.size and named_as_library(name)]
-    groups = [group for name, member in libraries for group in _groups(name, member)]
+    groups = frozenset(group for name, member in libraries for group in _groups(name, member))
     return _each(backend, groups) if groups else ()
 
 
@@ -66,9 +69,10 @@ def _groups(name: str, member: Member) -> frozenset[Group]:
         return device_code.groups(name, data, without=Extension.read(name, data).relocatable_device_code)
 
 
-def _each(backend: Backend, groups: Iterable[Group]) -> tuple[GpuCode, ...]:
-    found = tuple(groups)
-    return tuple(choose(gpu, found) for gpu in known() if gpu.backend is backend)
+@lru_cache(maxsize=_KEPT)
+def _each(backend: Backend, groups: frozenset[Group]) -> tuple[GpuCode, ...]:
+    """Return what each GPU of a backend runs of some device code; wheels of one kernel mostly have the same."""
+    return tuple(choose(gpu, groups) for gpu in known() if gpu.backend is backend)
 
 
 def missing(required: Iterable[Gpu], found: Iterable[GpuCode], file: str) -> Iterator[Finding]:

@@ -1,6 +1,5 @@
 """`builder index`: a static package index."""
 
-import re
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,9 +12,10 @@ from builder.cli.several import is_pattern, picked
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import sha256_of
 from builder.publish import index
-from builder.wheel import kernel_wheel, release
+from builder.publish.index import choice
+from builder.publish.index.part import Part
+from builder.wheel import release
 
-_INSTALLABLE = re.compile(r"for/[^/]+/simple/index\.html")
 _PORT = 8000
 
 
@@ -36,23 +36,28 @@ def command(
     wheels = _once(path for directory in _folders(directories) for path in _wheels(directory))
     known = {path.name: path for path in index.existing_wheels(output)}
     given = {path.name for path in wheels}
-    read = kernel_wheel.read_all([*wheels, *(path for name, path in known.items() if name not in given)])
-    mine = {str(each.wheel.path): each.not_for_release for each in read if each.wheel.path.name in given}
-    release.require(mine, allowed=allow_quick)
-    site = index.build(read, base_url=base_url, with_variants=variants)
-    new = index.write(site, output)
-    terminal.out(f"{output}: {len(read)} wheel{'' if len(read) == 1 else 's'}, {new} of them new")
-    terminal.err(_next(output, tuple(site), base_url, shlex.quote(read[0].wheel.name)))
+    paths = (*wheels, *(path for name, path in known.items() if name not in given))
+    settings = index.settings(paths, base_url=base_url, with_variants=variants)
+    with index.workers(len(paths)) as each:
+        parts = index.parts(paths, settings, each=each)
+        found = {str(one.path): one.not_for_release for part in parts for one in part.wheels if one.path.name in given}
+        release.require(found, allowed=allow_quick)
+        new = index.write(index.assemble(parts, settings), output, each=each)
+    terminal.out(f"{output}: {len(paths)} wheel{'' if len(paths) == 1 else 's'}, {new} of them new")
+    terminal.err(_next(output, parts, base_url))
 
 
-def _next(output: Path, site: Sequence[str], base_url: str | None, name: str) -> str:
+def _next(output: Path, parts: Sequence[Part], base_url: str | None) -> str:
     """Return the next step: how to install from the index."""
-    places = [path.removesuffix("index.html") for path in site if _INSTALLABLE.fullmatch(path)]
-    mine = next((place for place in places if f"{place}{name}/index.html" in site), "simple/")
+    first = min(parts, key=lambda part: part.name)
+    mine = choice.named(first.environments)
+    place = f"for/{mine[0]}/simple/" if mine else "simple/"
+    more = len({environment for part in parts for environment in part.environments}) > 1
     url = base_url.rstrip("/") if base_url is not None else f"http://localhost:{_PORT}"
     serve = f"serve it: python -m http.server --directory {shlex.quote(str(output))} {_PORT}\n"
-    more = f"\n{output / 'index.html'} has the commands for every PyTorch and backend" if len(places) > 1 else ""
-    return f"{serve if base_url is None else ''}install from it: pip install --index-url {url}/{mine} {name}{more}"
+    pages = f"\n{output / 'index.html'} has the commands for every PyTorch and backend" if more else ""
+    install = f"install from it: pip install --index-url {url}/{place} {shlex.quote(first.name)}"
+    return f"{serve if base_url is None else ''}{install}{pages}"
 
 
 def _folders(names: Sequence[Path]) -> tuple[Path, ...]:

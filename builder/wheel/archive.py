@@ -1,6 +1,7 @@
 """The archive of a wheel: its members, packed so that the same content gives the same bytes, and read back."""
 
 import base64
+import contextlib
 import hashlib
 import io
 import stat
@@ -8,9 +9,9 @@ import struct
 import unicodedata
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Protocol
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO, Protocol
 
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
@@ -31,6 +32,8 @@ MAX_UNPACKED = 256 << 20
 """Bytes that any wheel may unpack to; a large one may unpack to `MAX_RATIO` times its own size."""
 MAX_RATIO = 32
 """Real wheels are below 10: device code is dense, or is compressed already."""
+_ELSEWHERE = frozenset(("", ".", ".."))
+"""Parts of a path that name no file in a folder: that of one that is absolute begins with an empty one."""
 _FILE_MODE = 0o644
 _LIBRARY_MODE = 0o755
 
@@ -110,6 +113,20 @@ class Wheel:
             raise WheelError(f"'{path}' is not a readable wheel: {error}") from error
         return cls(path=path, name=name, version=version, tags=tags, members=dict(_members(path, infos)))
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator["Wheel"]:
+        """Yield this wheel with its file held open, so that reading many members opens it once.
+
+        Raises:
+            WheelError: it cannot be opened.
+        """
+        try:
+            file = self.path.open("rb")
+        except OSError as error:
+            raise WheelError(f"'{self.path}' is not a readable wheel: {error}") from error
+        with file:
+            yield replace(self, members={name: _on(member, file) for name, member in self.members.items()})
+
     @property
     def label(self) -> str | None:
         """The local version label, such as `torch213.cxx11.cpu`."""
@@ -120,6 +137,10 @@ class Wheel:
         """The name of the `.dist-info` directory."""
         distribution, version = self.path.name.split("-")[:2]
         return f"{distribution}-{version}.dist-info"
+
+
+def _on(member: Member, file: BinaryIO) -> Member:
+    return Zipped(member.archive, member.info, file) if isinstance(member, Zipped) else member
 
 
 def _members(path: Path, infos: list[zipfile.ZipInfo]) -> Iterator[tuple[str, Member]]:
@@ -186,8 +207,7 @@ def check_name(name: str, *, archive: Path) -> None:
     why = why_not_a_name(name)
     if why is not None:
         raise WheelError(f"'{archive}' has a member with an unsafe name: {quoted(name)}: {why}")
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or str(path) != name:
+    if not _ELSEWHERE.isdisjoint(name.split("/")) or "\\" in name or ":" in name:
         raise WheelError(f"'{archive}' has a member with an unsafe name: {name!r}")
 
 

@@ -2,13 +2,17 @@
 
 from email.message import Message
 from email.parser import HeaderParser
+from functools import lru_cache
 
 from builder.untrusted import UntrustedError
 
 _LONGEST_HEAD = 1 << 20
 _MOST_FIELDS = 10_000
+_KEPT = 64
+"""Files whose fields several ask for in a row: who checks a wheel, and who lists it."""
 
 
+@lru_cache(maxsize=_KEPT)
 def read(content: bytes) -> Message:
     """Return the fields of METADATA or WHEEL; what follows them is not looked at.
 

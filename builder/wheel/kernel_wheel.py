@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from packaging.tags import Tag
 from packaging.utils import canonicalize_name
 
 from builder import untrusted
@@ -100,16 +101,19 @@ def read(path: Path) -> KernelWheel:
     if not path.is_file():
         raise WheelError(f"'{path}' is not a file", help="name wheels that `builder build` made")
     wheel = Wheel.read(path)
-    hashes = {name: _digest(member) for name, member in wheel.members.items()}
-    _check_record(wheel, hashes)
-    module = _module(wheel)
-    metadata = _metadata(wheel, module)
+    with wheel.held() as held:
+        hashes = {name: _digest(member) for name, member in held.members.items()}
+        _check_record(held, hashes)
+        module = _module(wheel)
+        metadata = _metadata(held, module)
+        variant = _variant(wheel)
+        core = _member(held, f"{wheel.dist_info}/METADATA")
     kernel_wheel = KernelWheel(
         wheel=wheel,
         module=module,
-        variant=_variant(wheel),
+        variant=variant,
         metadata=metadata,
-        core=_member(wheel, f"{wheel.dist_info}/METADATA"),
+        core=core,
         sha256=sha256_of(path),
         size=path.stat().st_size,
     )
@@ -195,20 +199,32 @@ def _metadata(wheel: Wheel, module: str) -> Mapping[str, Any]:
 
 
 def _variant(wheel: Wheel) -> Variant:
-    if wheel.label is None:
+    try:
+        return variant_of(wheel.label, wheel.tags)
+    except WheelError as error:
+        raise WheelError(f"'{wheel.path}' {error.message}", help=error.help) from error
+
+
+def variant_of(label: str | None, tags: Iterable[Tag]) -> Variant:
+    """Return the variant that the label and the tags of a wheel say; both are in the name of its file.
+
+    Raises:
+        WheelError: they say none, or several.
+    """
+    if label is None:
         raise WheelError(
-            f"'{wheel.path}' has no label, so nothing says which variant it is",
+            "has no label, so nothing says which variant it is",
             help="build it without --no-label; that option is only for package indexes",
         )
     try:
         variants = {
-            Variant.of_wheel(wheel.label, tag.platform, python=python_of(tag.interpreter, tag.abi))
-            for tag in sorted(wheel.tags, key=str)
+            Variant.of_wheel(label, tag.platform, python=python_of(tag.interpreter, tag.abi))
+            for tag in sorted(tags, key=str)
         }
     except ValueError as error:
-        raise WheelError(f"'{wheel.path}' is of no variant: {error}") from error
+        raise WheelError(f"is of no variant: {error}") from error
     if len(variants) != 1:
-        raise WheelError(f"'{wheel.path}' is of more than one variant: {', '.join(sorted(map(str, variants)))}")
+        raise WheelError(f"is of more than one variant: {', '.join(sorted(map(str, variants)))}")
     return variants.pop()
 
 

@@ -1,5 +1,6 @@
 """Read one member of a zip archive in pieces, and never more than its stated size."""
 
+import contextlib
 import stat
 import struct
 import zipfile
@@ -31,6 +32,8 @@ class Zipped:
 
     archive: Path
     info: zipfile.ZipInfo
+    opened: BinaryIO | None = None
+    """The archive, where it is held open: to open a file takes longer than to read a small member."""
 
     @property
     def size(self) -> int:
@@ -53,7 +56,7 @@ class Zipped:
             WheelError: it is damaged, or is not what the directory of the archive says.
         """
         try:
-            with self.archive.open("rb") as file:
+            with self.archive.open("rb") if self.opened is None else contextlib.nullcontext(self.opened) as file:
                 yield from self._checked(file)
         except (OSError, EOFError, zlib.error, struct.error) as error:
             raise WheelError(f"'{self.archive}' is damaged at '{self.info.filename}': {error}") from error

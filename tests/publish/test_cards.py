@@ -86,7 +86,7 @@ def test_the_front_page_of_1000_kernels_is_small_and_leads_to_all(tmp_path):
     (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", CPU, content=f'"""{"word " * 50}"""')])
     one = cards.card([wheel], picks.offer([wheel]), gpus.read([wheel]))
     many = [dataclasses.replace(one, name=f"a-kernel-with-a-long-name-{number:04}") for number in range(1000)]
-    pages = people.front(many, ("torch213-cpu",) * 60, base="URL", base_known=False)
+    pages = people.front(many, ("torch213-cpu",) * 60, values=(), base_url=None)
     assert len(pages["index.html"]) < FRONT_LIMIT
     rest = json.loads(pages["kernels.json"])
     assert len(rest) + people.ON_FRONT == len(many)

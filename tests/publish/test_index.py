@@ -133,7 +133,7 @@ def test_what_fits(name, torch, compute, fits):
 @pytest.mark.parametrize("backend", ["torch-neuron", "torch-npu", "torch-tpu"])
 def test_a_wheel_of_a_backend_that_compiles_nothing_is_in_some_index(backend, tmp_path):
     (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", Variant.parse(backend))])
-    assert choice.by_environment([wheel])
+    assert choice.fitting([wheel])
 
 
 def test_the_landing_page_shows_each_wheel_with_size_hash_and_command(site, dist):

@@ -31,8 +31,8 @@ def test_the_hub_refuses_them_with_the_reason(wheel):
 
 
 def test_an_index_offers_them_for_every_torch_of_their_toolkit(wheel):
-    found = choice.by_environment([wheel])
-    assert {name.partition("-")[2] for name in found} == {"cu130"}
+    found = choice.fitting([wheel])
+    assert {compute for _, compute in found} == {"cu130"}
     assert len(found) > 1
     assert not variant.fits(CUDA, torch=Version("2.13"), compute="cpu")
     assert variants.properties(CUDA) == {"torch_kernel": {"abi": ["any"], "compute": ["cu130"]}}

@@ -1,6 +1,8 @@
 """A static package index of wheels: what pip, uv and people read, as files."""
 
-from builder.publish.index.site import Page, build
+from builder.publish.index.parts import parts, settings
+from builder.publish.index.site import Page, assemble, build
+from builder.publish.index.workers import workers
 from builder.publish.index.write import existing_wheels, write
 
-__all__ = ["Page", "build", "existing_wheels", "write"]
+__all__ = ["Page", "assemble", "build", "existing_wheels", "parts", "settings", "workers", "write"]

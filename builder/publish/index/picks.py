@@ -81,7 +81,7 @@ class Offer:
 def offer(wheels: Iterable[KernelWheel]) -> Offer:
     """Return what an installer takes of some wheels, by what they say of themselves."""
     taken: dict[Place, dict[Version, list[KernelWheel]]] = {}
-    for (torch, compute), found in fitting(wheels).items():
+    for (torch, compute), found in fitting(tuple(wheels)).items():
         for kernel_wheel in found:
             system = kernel_wheel.variant.system
             for each in systems_of(compute) if system is None else (system,):

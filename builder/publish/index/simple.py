@@ -2,14 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from packaging.version import Version
 
 from builder import pages
-from builder.publish.index import requirements
+from builder.publish.index import choice, requirements
+from builder.publish.index.choice import Environment
 from builder.wheel.kernel_wheel import KernelWheel
 
 API_VERSION = "1.4"
@@ -46,33 +47,33 @@ class Listing:
         return Version(self.version), self.filename
 
 
-def render(listings: Sequence[Listing], *, root: str, files: str) -> Mapping[str, bytes]:
-    """Return the pages of an index at `root`; `files` leads from the top of the site to the wheels."""
-    projects: dict[str, list[Listing]] = {}
-    for listing in sorted(listings, key=lambda listing: listing.order):
-        projects.setdefault(listing.project, []).append(listing)
-    names = sorted(projects)
-    result = {
+def root_for(environment: Environment) -> str:
+    """Return where in the site the index for an environment is."""
+    return f"for/{choice.name(environment)}/simple"
+
+
+def root(names: Sequence[str], *, root: str) -> dict[str, bytes]:
+    """Return the first pages of an index at `root`, which has these projects."""
+    return {
         f"{root}/index.html": pages.render("simple-root.html.j2", api_version=API_VERSION, projects=names),
         f"{root}/index.json": _json({"meta": _META, "projects": [{"name": name} for name in names]}),
     }
-    base = f"{'../' * (root.count('/') + 2)}{files}"
-    for name in names:
-        result |= _project(name, projects[name], root=root, base=base)
-    return result
 
 
 _META = {"api-version": API_VERSION}
 
 
-def _project(name: str, listings: Sequence[Listing], *, root: str, base: str) -> dict[str, bytes]:
-    listed = [_file(listing, base=base) for listing in listings]
+def project(name: str, listings: Iterable[Listing], *, root: str, files: str) -> dict[str, bytes]:
+    """Return the pages of a project in the index at `root`; `files` leads from the top of the site to the wheels."""
+    base = f"{'../' * (root.count('/') + 2)}{files}"
+    ordered = sorted(listings, key=lambda listing: listing.order)
+    listed = [_file(listing, base=base) for listing in ordered]
     page = pages.render("simple-project.html.j2", api_version=API_VERSION, name=name, files=listed)
     table = {
         "meta": _META,
         "name": name,
         "project-status": {"status": "active"},
-        "versions": list(dict.fromkeys(listing.version for listing in listings)),
+        "versions": list(dict.fromkeys(listing.version for listing in ordered)),
         "files": listed,
     }
     return {f"{root}/{name}/index.html": page, f"{root}/{name}/index.json": _json(table)}

@@ -5,12 +5,27 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import sha256_of, write_atomic
 from builder.publish.index.site import FILES, MANIFEST, UNFINISHED, Page
+from builder.publish.index.workers import Map
+
+_BATCH = 250
+"""Files that are written by one process in a row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batch:
+    """Some files of a site."""
+
+    output: str
+    files: tuple[tuple[str, bytes | Path], ...]
+    """By their path in it."""
 
 
 def existing_wheels(output: Path) -> tuple[Path, ...]:
@@ -48,7 +63,7 @@ def _names(manifest: Path) -> tuple[str, ...]:
     return names
 
 
-def write(site: Mapping[str, Page], output: Path) -> int:
+def write(site: Mapping[str, Page], output: Path, *, each: Map = map) -> int:
     """Write every file that is not there yet, and return how many wheels were new.
 
     Raises:
@@ -57,19 +72,20 @@ def write(site: Mapping[str, Page], output: Path) -> int:
     """
     try:
         with _lock(output):
-            _refuse_changes(site, output)
+            _refuse_changes(site, output, each)
             _begin(output)
-            return _write_all(site, output)
+            return _write_all(site, output, each)
     except OSError as error:
         raise BuilderError(
             f"cannot write '{output}': {error.strerror}", help="free the disk, or name another place with --output"
         ) from error
 
 
-def _refuse_changes(site: Mapping[str, Page], output: Path) -> None:
+def _refuse_changes(site: Mapping[str, Page], output: Path, each: Map) -> None:
     if not (output / FILES).exists():
         return
-    changed = sorted(path for path, page in site.items() if page.fixed and not _absent_or_same(page, output / path))
+    fixed = [path for path, page in site.items() if page.fixed]
+    changed = sorted(chain.from_iterable(each(_changed, _batches(site, fixed, output))))
     if changed:
         raise NothingToDoError(
             f"'{output}' already has other files named {', '.join(changed)}",
@@ -77,12 +93,25 @@ def _refuse_changes(site: Mapping[str, Page], output: Path) -> None:
         )
 
 
-def _absent_or_same(page: Page, target: Path) -> bool:
+def _batches(site: Mapping[str, Page], paths: Sequence[str], output: Path) -> Iterator[_Batch]:
+    """Yield files in their order, as many at a time as are worth to be sent to another process."""
+    for start in range(0, len(paths), _BATCH):
+        yield _Batch(
+            output=str(output), files=tuple((path, site[path].content) for path in paths[start : start + _BATCH])
+        )
+
+
+def _changed(batch: _Batch) -> list[str]:
+    """Return those files of a batch that are there with other content."""
+    return [path for path, content in batch.files if not _absent_or_same(content, Path(f"{batch.output}/{path}"))]
+
+
+def _absent_or_same(content: bytes | Path, target: Path) -> bool:
     if not target.exists():
         return True
-    if isinstance(page.content, bytes):
-        return target.read_bytes() == page.content
-    return target.samefile(page.content) or sha256_of(target) == sha256_of(page.content)
+    if isinstance(content, bytes):
+        return target.read_bytes() == content
+    return target.samefile(content) or sha256_of(target) == sha256_of(content)
 
 
 def _begin(output: Path) -> None:
@@ -92,35 +121,59 @@ def _begin(output: Path) -> None:
         write_atomic(manifest, UNFINISHED)
 
 
-def _write_all(site: Mapping[str, Page], output: Path) -> int:
+def _write_all(site: Mapping[str, Page], output: Path, each: Map) -> int:
     """Write files, and bring wheels to the disk before pages, and pages before the manifest; return the new wheels."""
     for folder in sorted({path.rpartition("/")[0] for path in site}):
         (output / folder).mkdir(parents=True, exist_ok=True)
     fixed = [path for path, page in site.items() if page.fixed]
     pages = [path for path, page in site.items() if not page.fixed and path != MANIFEST]
     new = 0
-    for paths in (fixed, pages, [MANIFEST]):
-        new += sum(_write(site[path], f"{output}/{path}") for path in paths)
+    for paths, write in ((fixed, _write_absent), (pages, _write_changed), ([MANIFEST], _write_changed)):
+        new += sum(each(write, _batches(site, paths, output)))
         os.sync()  # once for all of them: a thousand kernels have a hundred thousand files
     return new
 
 
-def _write(page: Page, target: str) -> bool:
-    """Write one file; whether it is a wheel that was not there. A text, as a Path takes longer to make than a file."""
-    content = page.content
-    there = os.path.exists(target)  # noqa: PTH110
-    if there and (page.fixed or (isinstance(content, bytes) and Path(target).read_bytes() == content)):
-        return False
+def _write_absent(batch: _Batch) -> int:
+    """Write those files of a batch that are not there; return how many of them are wheels."""
+    new = 0
+    for path, content in batch.files:
+        target = f"{batch.output}/{path}"
+        if not os.path.exists(target):  # noqa: PTH110  a Path takes longer to make than a file
+            _write(content, target)
+            new += isinstance(content, Path)
+    return new
+
+
+def _write_changed(batch: _Batch) -> int:
+    """Write those files of a batch that are not there as they are to be; none is a wheel."""
+    for path, content in batch.files:
+        target = f"{batch.output}/{path}"
+        if not (isinstance(content, bytes) and _content(target) == content):
+            _write(content, target)
+    return 0
+
+
+def _content(target: str) -> bytes | None:
+    try:
+        with open(target, "rb") as file:  # noqa: PTH123
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _write(content: bytes | Path, target: str) -> None:
+    """Write one file: it is there complete, or not at all."""
     folder, _, name = target.rpartition("/")
     aside = f"{folder}/.{name}.part"
     if isinstance(content, bytes):
         with open(aside, "wb") as file:  # noqa: PTH123
             file.write(content)
+            os.fchmod(file.fileno(), 0o644)
     else:
         shutil.copyfile(content, aside)
-    os.chmod(aside, 0o644)  # noqa: PTH101
+        os.chmod(aside, 0o644)  # noqa: PTH101
     os.replace(aside, target)  # noqa: PTH105
-    return isinstance(content, Path)
 
 
 @contextlib.contextmanager

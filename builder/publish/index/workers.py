@@ -1,0 +1,44 @@
+"""Other processes for what takes the time of a large site: reading wheels, making pages, writing files."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Protocol, TypeVar
+
+_FEW = 300
+"""Wheels that are read sooner than other processes start."""
+_A = TypeVar("_A")
+_B = TypeVar("_B")
+
+
+class Map(Protocol):
+    """What `map` is: results come in the order of what they are of."""
+
+    def __call__(self, function: Callable[[_A], _B], values: Iterable[_A], /) -> Iterator[_B]:
+        """Return what a function makes of each value."""
+
+
+@contextlib.contextmanager
+def workers(wheels: int, *, processes: int | None = None) -> Iterator[Map]:
+    """Yield a `map` that uses other processes, as many as there are cores; `map` itself for few wheels."""
+    wanted = processes or (_cores() if wheels > _FEW else 1)
+    if wanted == 1:
+        yield map
+        return
+    with ProcessPoolExecutor(wanted, initializer=_leave_interrupts) as pool:
+        try:
+            yield pool.map
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _leave_interrupts() -> None:
+    """Leave Ctrl-C to the process that waits for this one: it says so once."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
