@@ -6,12 +6,12 @@ from functools import cache
 from typing import ClassVar
 
 from builder.config.conditions import When
+from builder.config.cuda_targets import CudaTarget
 from builder.config.dependency_names import Dependency
 from builder.config.extensions import ExtensionName
 from builder.config.libraries import LibraryName
 from builder.config.values import (
     Backend,
-    CudaCapability,
     MacroName,
     MacroValue,
     ProjectPath,
@@ -59,8 +59,8 @@ class CudaComponent(Component):
     """Sources for CUDA."""
 
     backend: ClassVar[Backend] = Backend.CUDA
-    cuda_capabilities: tuple[CudaCapability, ...] | None = None
-    """CUDA capabilities to compile for; when absent, all that the toolkit supports."""
+    cuda_capabilities: tuple[CudaTarget, ...] | None = None
+    """CUDA capabilities to compile for, or pairs of one and a GPU; when absent, all that the toolkit supports."""
     cuda_flags: tuple[str, ...] = ()
     """Flags of nvcc, for `.cu` sources only."""
     cuda_minver: Version | None = None

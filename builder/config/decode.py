@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from builder.config import kinds, shape
 from builder.config.shape import Array, Choice, Constant, Field, Kind, OneOf, Record, Scalar, Table, Tagged
 from builder.config.text import KeyPath, Source, dotted
-from builder.config.values import Backend, InvalidValueError
+from builder.config.values import Backend, InvalidValueError, Text
 from builder.errors import Problem
 from builder.wording import listed, nearest, quoted
 
@@ -240,7 +240,8 @@ def _scalar(kind: Scalar, value: Any, path: KeyPath, findings: _Findings) -> obj
         return _mistyped(kind, value, path, findings)
     match value:
         case str():
-            return _text(kind.type, value, path, findings)
+            before = kind.type.before if findings.old and issubclass(kind.type, Text) else None
+            return _text(before or kind.type, value, path, findings)
         case int() if kind.type is int:
             return _integer(kind, value, path, findings)
         case _:

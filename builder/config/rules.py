@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from builder.config import generated, plain_library
-from builder.config.components import Component
+from builder.config.components import Component, CudaComponent
 from builder.config.conditions import When
+from builder.config.cuda_targets import code_of
 from builder.config.foreign import SourceName, foreign_path, require_path
 from builder.config.package_requirement import built_with
 from builder.config.text import KeyPath
@@ -29,12 +30,25 @@ def check(config: Config) -> Iterator[InvalidValueError]:
             yield error
     yield from plain_library.check(config) if config.ctypes is not None else _requires(config)
     for name, part in config.kernel.items():
+        if isinstance(part, CudaComponent):
+            yield from _code_of_one_gpu(("kernel", name, "cuda-capabilities"), part.cuda_capabilities or ())
         if part.when is not None:
             yield from _condition(config, ("kernel", name, "when"), (part.backend,), part.when)
     for key, extension in config.extension.items():
         backends = tuple(dict.fromkeys(part.backend for part in config.kernel.values() if part.extension == key))
         if extension.when is not None and backends:
             yield from _condition(config, ("extension", key, "when"), backends, extension.when)
+
+
+def _code_of_one_gpu(path: KeyPath, names: tuple[str, ...]) -> Iterator[InvalidValueError]:
+    """Refuse pairs that make code for a GPU that another entry makes code for, too: no loader says which it takes."""
+    first: dict[tuple[str, bool], str] = {}
+    for number, name in enumerate(names):
+        code = code_of(name)
+        other = first.setdefault(code.place, name)
+        if code.name != code_of(other).name and ":" in code.name + code_of(other).name:
+            message = f"{quoted(name)} and {quoted(other)} are both code for {code.gpu}"
+            yield InvalidValueError(message, code="B067", path=(*path, number), help="remove one of the two")
 
 
 def _requires(config: Config) -> Iterator[InvalidValueError]:

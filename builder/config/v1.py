@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from builder.config import components, v2, v3
+from builder.config.cuda_targets import CudaTarget
 from builder.config.dependency_names import Dependency
 from builder.config.values import (
     Backend,
     ComponentName,
-    CudaCapability,
     InvalidValueError,
     KernelName,
     ProjectPath,
@@ -48,7 +48,7 @@ class Component:
     """Sources that are compiled in the same way."""
 
     language: Language = Language.CUDA
-    cuda_capabilities: tuple[CudaCapability, ...] | None = None
+    cuda_capabilities: tuple[CudaTarget, ...] | None = None
     rocm_archs: tuple[RocmArch, ...] | None = None
     depends: tuple[Dependency, ...]
     src: tuple[ProjectPath, ...]

@@ -153,6 +153,8 @@ class Text(str):
     code: ClassVar[str] = ""
     kind: ClassVar[str] = ""
     rule: ClassVar[str] = ""
+    before: ClassVar["type[Text] | None"] = None
+    """What documents of older schemas have in its place."""
 
     def __new__(cls, text: str) -> "Any":
         """Refuse what does not match the pattern."""

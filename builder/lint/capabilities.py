@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from builder.config import Backend, Version
 from builder.config.components import CudaComponent, RocmComponent
+from builder.config.cuda_targets import code_of
 from builder.config.text import KeyPath
 from builder.errors import Problem
 from builder.kernel import Kernel
@@ -38,9 +39,11 @@ def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...], toolkits
     known = {name for one in generations for name in one.targets}
     for index, capability in enumerate(capabilities):
         if not architectures.toolkits_with(capability, (one.since for one in generations)):
+            unknown = [half for half in dict.fromkeys(code_of(capability)) if half not in known]
+            half = f", nor has any '{unknown[0]}'" if ":" in capability and unknown else ""
             yield kernel.source.problem(
                 "B112",
-                f"no supported CUDA toolkit compiles for '{capability}': it is left out",
+                f"no supported CUDA toolkit compiles for '{capability}'{half}: it is left out",
                 path=(*path, index),
                 severity="warning",
                 help=f"supported: {listed(sorted(known, key=architectures.natural))}",

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from builder.config import Config, shape
+from builder.config.components import CudaComponent
+from builder.config.cuda_targets import code_of
 from builder.config.shape import Kind, Record, Table, Tagged
 from builder.config.text import KeyPath
 from builder.config.v5 import EDITION
@@ -36,6 +38,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
         )
     if kernel.schema >= EDITION:
         yield from _own_keys(kernel)
+        yield from _pairs(kernel)
     yield from _elsewhere(kernel)
     for path, entry in listed(kernel.config):
         if is_glob(entry):
@@ -68,6 +71,23 @@ def _own_keys(kernel: Kernel) -> Iterator[Problem]:
             severity="note",
             help="keep it where only this builder builds the kernel",
         )
+
+
+def _pairs(kernel: Kernel) -> Iterator[Problem]:
+    for key, part in kernel.config.kernel.items():
+        names = part.cuda_capabilities or () if isinstance(part, CudaComponent) else ()
+        for number, name in enumerate(names):
+            if ":" in name:
+                code = code_of(name).name
+                yield kernel.source.problem(
+                    "B135",
+                    f"the public kernel-builder takes '{name}' for one capability, which no toolkit has",
+                    path=("kernel", key, "cuda-capabilities", number),
+                    severity="note",
+                    help=f"write '{code}', which means the same"
+                    if ":" not in code
+                    else "keep it where only this builder builds the kernel",
+                )
 
 
 def _ours(kind: Kind, value: Any, path: KeyPath) -> Iterator[KeyPath]:

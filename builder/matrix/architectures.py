@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from builder import toml
+from builder.config.cuda_targets import CudaCode, code_of, plain
 from builder.config.values import Version
 from builder.resources import DATA
 
@@ -79,8 +80,9 @@ def _full(requested: tuple[str, ...], generation: Generation) -> Architectures:
 
 
 def _renamed(name: str, generation: Generation) -> str:
-    plain = _plain(name)
-    return generation.renamed.get(plain, plain) + name[len(plain) :]
+    code = code_of(name)
+    virtual, real = (generation.renamed.get(plain(half), plain(half)) + half[len(plain(half)) :] for half in code)
+    return CudaCode(virtual=virtual, real=real).name + _PTX * name.endswith(_PTX)
 
 
 def toolkits_with(capability: str, among: Iterable[Version]) -> tuple[Version, ...]:
@@ -114,27 +116,28 @@ def _quick(code: Mapping[str, str | None]) -> Architectures:
 
 def _code(gpu: str, full: tuple[str, ...], generation: Generation, *, as_named: bool) -> str | None:
     """Return what a GPU runs of a full build; None where it has nothing, or the toolkit does not know the GPU."""
-    plain = _plain(gpu)
-    if as_named and plain in map(_plain, generation.capabilities):
+    own = code_of(gpu).gpu
+    if as_named and own in (code_of(name).gpu for name in generation.capabilities):
         return gpu
-    number = _number(plain)
-    same_major = (_number(_plain(name)) for name in generation.targets if _number(_plain(name))[0] == number[0])
+    number = _number(own)
+    same_major = (_number(plain(name)) for name in generation.targets if _number(plain(name))[0] == number[0])
     if not any(known <= number for known in same_major):
         return None
-    return max((name for name in full if runs(name, plain)), key=natural, default=None)
+    return max((name for name in full if runs(name, own)), key=_order, default=None)
 
 
 @lru_cache(maxsize=1024)
 def runs(name: str, gpu: str) -> bool:
-    """Whether code for a capability, such as `9.0a+PTX`, runs on a GPU, such as `9.0`.
+    """Whether code for a capability or a pair, such as `9.0a+PTX` or `8.0:8.6`, runs on a GPU, such as `9.0`.
 
     Code for one with `a` runs on its own alone, other machine code on later ones of its major version, which is the
     family that code with `f` is for, and PTX on every later one. Thor is 11.0, and no relative of 10.0, under both of
     its numbers. Machine code for a GPU of Jetson runs on that one, which runs no other.
     """
-    own, number = _number(_current(_plain(name))), _number(_current(gpu))
-    suffix, ptx = name.removesuffix(_PTX)[-1], name.endswith(_PTX)
-    if suffix == "a" or (not ptx and {_plain(name), gpu} & set(facts()["cuda"]["alone"])):
+    code = code_of(name)
+    own, number = _number(_current(code.gpu)), _number(_current(gpu))
+    suffix, ptx = code.real[-1], name.endswith(_PTX)
+    if suffix == "a" or (not ptx and {code.gpu, gpu} & set(facts()["cuda"]["alone"])):
         return own == number
     return own <= number and (own[0] == number[0] or (suffix != "f" and ptx))
 
@@ -144,30 +147,37 @@ def _current(capability: str) -> str:
     return generations()[0].renamed.get(capability, capability)
 
 
-def _plain(capability: str) -> str:
-    """Return a capability without what stands behind its number."""
-    return capability.removesuffix(_PTX).rstrip("af")
-
-
 def intersect(requested: tuple[str, ...], supported: tuple[str, ...], targets: tuple[str, ...]) -> Architectures:
     """Return what to compile so that every supported GPU that the requested code would run on has code.
 
     A capability runs on later ones of its major version, and with PTX on every later one. One with a suffix runs on its
-    own alone, so it is kept as it is, in place of the plain one. A GPU that is asked for is supported when the toolkit
-    compiles for it, which its `targets` say. What is not among them is compiled for no other GPU either: CUDA 13
-    refuses 7.0, although 7.5 would run it.
+    own alone, and a pair says how its code is made, so they are kept as they are, in place of the plain one, which nvcc
+    does not take beside code for its family. A GPU that is asked for is supported when the toolkit compiles for it,
+    which its `targets` say. What is not among them is compiled for no other GPU either: CUDA 13 refuses 7.0, although
+    7.5 would run it.
     """
     ptx = {text.removesuffix(_PTX) for text in requested if text.endswith(_PTX)}
     asked = dict.fromkeys(text.removesuffix(_PTX) for text in requested)
     gpus = dict.fromkeys(text.removesuffix(_PTX) for text in supported)
-    gpus |= dict.fromkeys(_plain(name) for name in asked if name in targets)
-    special = [name for name in asked if name[-1] in "af" and name in targets]
-    plain = [name for name in asked if name in targets and name[-1] not in "af"]
-    served = {name[:-1] for name in special}
-    best = (_best(gpu, plain, ptx) for gpu in gpus if gpu not in served)
+    known = [name for name in asked if makes(name, targets)]
+    gpus |= dict.fromkeys(code_of(name).gpu for name in known)
+    special = {name: code_of(name) for name in known if name != code_of(name).gpu}
+    served = {code.gpu for code in special.values()}
+    families = {code.gpu for code in special.values() if code.real.endswith("f")}
+    others = [name for name in known if name not in special and name not in families]
+    best = (_best(gpu, others, ptx) for gpu in gpus if gpu not in served)
     compiled = {*special, *(name for name in best if name is not None)}
     lost = [text for text in requested if text.removesuffix(_PTX) not in compiled]
     return Architectures(compiled=_sorted(name + _PTX * (name in ptx) for name in compiled), lost=_sorted(lost))
+
+
+def makes(name: str, targets: tuple[str, ...]) -> bool:
+    """Whether a toolkit with these targets makes the code of a capability or a pair."""
+    code = code_of(name)
+    if not {*code} <= {*targets} or code.obstacle is not None:
+        return False
+    family = "f" in {code.virtual[-1], code.real[-1]}
+    return not family or runs(f"{plain(code.virtual)}f", code.gpu)  # 10.1 is not of the family of 10.0
 
 
 def _best(gpu: str, requested: list[str], ptx: set[str]) -> str | None:
@@ -186,8 +196,12 @@ def _number(capability: str) -> tuple[int, int]:
 
 
 def _sorted(names: Any) -> tuple[str, ...]:
-    """Return names in natural order, without duplicates: gfx90a, gfx908, gfx1030."""
-    return tuple(sorted(set(names), key=natural))
+    """Return names in natural order, without duplicates: gfx90a, gfx908, gfx1030; a pair is where its GPU is."""
+    return tuple(sorted(set(names), key=_order))
+
+
+def _order(name: str) -> tuple[Any, ...]:
+    return natural(code_of(name).real), natural(name)
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:

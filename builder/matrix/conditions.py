@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from builder.config import Backend, Config
 from builder.config.components import Component, CudaComponent, RocmComponent
 from builder.config.conditions import When
+from builder.config.cuda_targets import code_of
 from builder.config.extensions import ExtensionName
 from builder.config.values import Version
 from builder.matrix import architectures
@@ -70,5 +71,5 @@ def compiled_with_ptx(part: Component, toolkit: Version | None, only: tuple[str,
 
 
 def compiled(part: Component, toolkit: Version | None, only: tuple[str, ...] = ()) -> set[str]:
-    """Return the architectures that a component is compiled for, without `+PTX`."""
-    return {name.removesuffix("+PTX") for name in compiled_with_ptx(part, toolkit, only)}
+    """Return the architectures whose machine code a component has: for the pair `8.0:8.6`, `8.6`."""
+    return {code_of(name).real for name in compiled_with_ptx(part, toolkit, only)}

@@ -6,6 +6,7 @@ from functools import partial
 
 from builder.config import Backend, Config
 from builder.config.components import Component, CudaComponent, RocmComponent
+from builder.config.cuda_targets import code_of
 from builder.config.gpus import Gpu, GpuName
 from builder.errors import BuilderError, NotHereError
 from builder.matrix import Cell, absent, absent_components, architectures, extensions_of
@@ -112,7 +113,7 @@ def _serves(archs: tuple[str, ...], gpu: Gpu) -> bool | None:
     """Whether code for these runs on a GPU; None for special code for others alone, which it has no use for."""
     if any(name == gpu.arch or (gpu.backend is Backend.CUDA and architectures.runs(name, gpu.arch)) for name in archs):
         return True
-    return None if archs and all(name.removesuffix("+PTX")[-1] in "af" and "." in name for name in archs) else False
+    return None if archs and all(code_of(name).special and "." in name for name in archs) else False
 
 
 def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:

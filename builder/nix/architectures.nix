@@ -23,6 +23,7 @@ let
   facts = fromTOML (readFile ../data/architectures.toml);
 
   parts = match "([0-9]+)\\.([0-9]+)([af]?)(\\+PTX)?";
+  halves = match "([^:]*):(.*)";
   withoutPtx = name: head (match "([^+]*)(\\+PTX)?" name);
   plain =
     name:
@@ -31,7 +32,8 @@ let
     in
     "${elemAt found 0}.${elemAt found 1}";
   major = name: elemAt (parts name) 0;
-  isSpecial = name: elemAt (parts name) 2 != "";
+  suffix = name: elemAt (parts name) 2;
+  isSpecial = name: suffix name != "";
   hasPtx = name: elemAt (parts name) 3 != null;
 
   # The newest of some capabilities whose code runs on a GPU.
@@ -47,25 +49,66 @@ let
     generation: name:
     let
       own = plain name;
-      suffix = elemAt (parts name) 2 + (if hasPtx name then "+PTX" else "");
+      mark = if hasPtx name then "+PTX" else "";
     in
-    "${(generation.renamed or { }).${own} or own}${suffix}";
+    "${(generation.renamed or { }).${own} or own}${suffix name}${mark}";
 
-  # What a generation of toolkits compiles of a request, so that every supported GPU that the code would run on has code.
+  # What is compiled for the first half of a pair is code for the second; for one capability both are the same.
+  codeOf =
+    generation: name:
+    let
+      pair = halves name;
+      virtual = renamed generation (if pair == null then name else head pair);
+      real = renamed generation (elemAt pair 1);
+      family = if suffix virtual == "f" && !(isSpecial real) then "f" else "";
+    in
+    if pair == null then
+      {
+        virtual = withoutPtx virtual;
+        real = withoutPtx virtual;
+        ptx = hasPtx virtual;
+      }
+    else
+      {
+        inherit virtual;
+        real = real + family;
+        ptx = false;
+      };
+
+  # The number of a GPU with the newest toolkits, which tells families apart: 10.1 is 11.0.
+  family = name: major ((head facts.cuda.toolkit).renamed.${plain name} or name);
+
+  # Whether a generation makes the code of a pair.
+  makes =
+    generation: code:
+    let
+      known = name: elem name generation.targets;
+      ofFamily = suffix code.virtual == "f" || suffix code.real == "f";
+      possible =
+        suffix code.virtual != "a"
+        && !(older (plain code.real) (plain code.virtual))
+        && (!ofFamily || (family code.virtual == family code.real && major code.virtual == major code.real));
+    in
+    known code.virtual && known code.real && (code.virtual == code.real || possible);
+
+  # The machine code that a generation of toolkits makes of a request, so that every supported GPU that the code would run on has code.
   intersect =
     generation: requested:
     let
-      names = map (renamed generation) requested;
-      ptx = map withoutPtx (filter hasPtx names);
-      asked = map withoutPtx names;
-      known = filter (name: elem name generation.targets) asked;
-      gpus = map withoutPtx generation.capabilities ++ map plain known;
-      special = filter isSpecial known;
-      served = map plain special;
+      asked = map (codeOf generation) requested;
+      ptx = map (code: code.virtual) (filter (code: code.ptx) asked);
+      known = filter (makes generation) asked;
+      isOwn = code: isSpecial code.real || code.virtual != code.real;
+      special = filter isOwn known;
+      families = map (code: plain code.real) (filter (code: suffix code.real == "f") special);
+      isPlain = code: !(isOwn code) && !(elem code.real families);
+      plainOnes = map (code: code.real) (filter isPlain known);
+      gpus = map withoutPtx generation.capabilities ++ map (code: plain code.real) known;
+      served = map (code: plain code.real) special;
       others = filter (gpu: !(elem gpu served)) gpus;
-      found = map (gpu: best gpu (filter (name: !(isSpecial name)) asked) ptx) others;
+      found = map (gpu: best gpu plainOnes ptx) others;
     in
-    special ++ filter (name: name != null) found;
+    map (code: code.real) special ++ filter (name: name != null) found;
 
   cuda =
     requested: toolkit:
@@ -97,7 +140,7 @@ let
 in
 {
   /**
-    The architectures that a component is compiled for with a toolkit, without `+PTX`, in no order.
+    The architectures whose machine code a component has with a toolkit, in no order.
 
     # Type
     compiled :: Component -> String | null -> [ String ]

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
+from builder.config.cuda_targets import code_of
 from builder.config.values import Version
 from builder.matrix import architectures
 
@@ -46,7 +47,7 @@ def grouped(values: Mapping[str, Mapping[str, Key]]) -> dict[tuple[tuple[str, Ke
 def union(wanted: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
     """Return capabilities that give each toolkit what it is wanted to compile; None where no one list does.
 
-    A toolkit may compile more of what is wanted of others, but nothing that only some toolkits know: `10.0f`.
+    A toolkit may compile more of what is wanted of others, but no pairs, and nothing that only some know: `10.0f`.
     """
     whole = {name.removesuffix("+PTX"): "" for names in wanted.values() for name in names}
     for names in wanted.values():
@@ -54,7 +55,7 @@ def union(wanted: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
     listed = tuple(sorted((name + mark for name, mark in whole.items()), key=architectures.natural))
     for toolkit, names in wanted.items():
         missing, more = differences(listed, names, toolkit)
-        if missing or any(name[-1] in "af" for name in more):
+        if missing or any(code_of(name).special or ":" in name for name in more):
             return None
     return listed
 
@@ -88,13 +89,13 @@ def known(names: tuple[str, ...], toolkit: str) -> tuple[str, ...]:
     """Return the capabilities that a toolkit can compile at all: nvcc refuses others."""
     generation = next((each for each in architectures.generations() if each.since <= Version(toolkit)), None)
     targets = () if generation is None else generation.targets
-    return tuple(name for name in names if name.removesuffix("+PTX") in targets)
+    return tuple(name for name in names if architectures.makes(name, targets))
 
 
 def covered(capability: str, compiled: Sequence[str]) -> bool:
     """Whether GPUs of a capability run code that is compiled for a lower one of the same major version."""
-    if capability[-1] in "af" or capability.endswith("+PTX"):
+    if capability != code_of(capability).gpu:
         return False
     wanted = Version(capability)
-    plain = [Version(name.removesuffix("+PTX")) for name in compiled if name.removesuffix("+PTX")[-1] not in "af"]
+    plain = [Version(code_of(name).gpu) for name in compiled if code_of(name).name == code_of(name).gpu]
     return any(version.major == wanted.major and version <= wanted for version in plain)

@@ -228,6 +228,8 @@ def _way_of(line: Line) -> tuple[object, ...]:
 
 def _of_bundle(part: Part, backend: Backend, of_toolkit: Mapping[str, Lines], *, follows: bool) -> list[ComponentDraft]:
     wanted = {toolkit: _wanted(lines, toolkit) for toolkit, lines in of_toolkit.items()}
+    for name in dict.fromkeys(name for lines in of_toolkit.values() for name in _unread(lines) if ":" in name):
+        part.say(f"'{name}' is left out: other code is made for that GPU, too, and a config has one of the two")
     if follows:
         wanted = {toolkit: _archs(lines) if backend is Backend.ROCM else () for toolkit, lines in of_toolkit.items()}
     shared = conditions.union(wanted) if backend is Backend.CUDA else next(iter(wanted.values()), ())
@@ -284,8 +286,11 @@ def _capabilities(lines: Lines) -> tuple[str, ...]:
 
 def _archs(lines: Lines) -> tuple[str, ...]:
     """Return the ROCm architectures that are named; `native` names none."""
-    named = next((line.flags.unread for line in lines.values() if line.language == GPU), ())
-    return tuple(name for name in named if name.startswith("gfx"))
+    return tuple(name for name in _unread(lines) if name.startswith("gfx"))
+
+
+def _unread(lines: Lines) -> tuple[str, ...]:
+    return next((line.flags.unread for line in lines.values() if line.language == GPU), ())
 
 
 def _wanted(lines: Lines, toolkit: str) -> tuple[str, ...]:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from builder.config.values import CudaCapability, InvalidValueError
+from builder.config.cuda_targets import CudaTarget, code_of
+from builder.config.values import InvalidValueError
 
 Flag = tuple[str, ...]
 """A flag with the word that is its value, where that stands by itself."""
@@ -87,8 +88,9 @@ class Flags:
     """Defined macros and their values; None for one without."""
     undefined: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
+    """What code is made for, as `cuda-capabilities` has it."""
     unread: tuple[str, ...] = ()
-    """Architectures that are not CUDA capabilities, such as `native`."""
+    """Architectures that are not CUDA capabilities, such as `native`, and pairs for a GPU that has other code."""
     standard: str | None = None
     rest: tuple[Flag, ...] = ()
 
@@ -138,12 +140,12 @@ def read(words: Iterable[str]) -> Flags:
             architectures += named
         elif not _is_ours(joined):
             rest[(joined,) if flag[0] == "-I" else flag] = None
-    known = tuple(dict.fromkeys(name for name in architectures if _is_capability(name)))
+    known = _one_of_each_gpu(dict.fromkeys(name for name in architectures if _is_capability(name)))
     return Flags(
         macros=macros,
         undefined=tuple(undefined),
         capabilities=_with_ptx(known),
-        unread=tuple(dict.fromkeys(name for name in architectures if not _is_capability(name))),
+        unread=tuple(dict.fromkeys(name for name in architectures if name not in known)),
         standard=standard,
         rest=tuple(rest),
     )
@@ -186,20 +188,33 @@ def _of_gencode(text: str) -> Iterator[str]:
 
 
 def _capability(code: str, *, virtual: str | None) -> str:
-    """Return the capability that code is made for; PTX has a mark until it is joined with its own code."""
+    """Return the capability or pair that code is made for; PTX has a mark until it is joined with its own code."""
     found, above = _CODE.fullmatch(code), _CODE.fullmatch(virtual or "")
     if found is None:
         return code or (virtual or "")
-    suffix = found[4] or (above[4] if above is not None and above.groups()[1:3] == found.groups()[1:3] else "")
-    return f"{found[2]}.{found[3]}{suffix}" + ("+PTX" if found[1] == "compute" else "")
+    same = above is not None and above.groups()[1:3] == found.groups()[1:3]
+    name = f"{found[2]}.{found[3]}{found[4] or (above[4] if above is not None and same else '')}"
+    if found[1] == "compute":
+        return f"{name}+PTX"
+    return name if above is None else code_of(f"{above[2]}.{above[3]}{above[4]}:{name}").name
 
 
 def _is_capability(name: str) -> bool:
     try:
-        CudaCapability(name)
+        CudaTarget(name)
     except InvalidValueError:
         return False
     return True
+
+
+def _one_of_each_gpu(names: Iterable[str]) -> tuple[str, ...]:
+    """Leave out pairs for a GPU that something else is code for: a config has one of the two."""
+    kept: dict[str, tuple[str, bool]] = {}
+    for name in sorted(names, key=lambda name: ":" in name):
+        made = code_of(name).place
+        if ":" not in name or made not in kept.values():
+            kept[name] = made
+    return tuple(kept)
 
 
 def _with_ptx(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from builder.config import Backend
 from builder.config.bindings import Binding
 from builder.config.components import Component, CudaComponent, RocmComponent, XpuComponent
 from builder.config.conditions import When
+from builder.config.cuda_targets import code_of
 from builder.config.extensions import Extension
 from builder.config.libraries import LibraryName
 from builder.kernel import source_globs
@@ -80,7 +81,7 @@ def _condition(given: When, parts: Sequence[Component], only: tuple[str, ...]) -
 def _asked(table: tuple[Line, ...], archs: tuple[str, ...]) -> tuple[Line, ...]:
     """Return a table of capabilities with those alone that are asked for, where they are compiled."""
     compiled = (line[: line.index("lost")] if "lost" in line else line for line in table)
-    return tuple((since, *(name for name in names if name.removesuffix("+PTX") in archs)) for since, *names in compiled)
+    return tuple((since, *(name for name in names if code_of(name).real in archs)) for since, *names in compiled)
 
 
 def libraries(names: tuple[LibraryName, ...], backend: Backend) -> Arguments:

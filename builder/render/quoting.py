@@ -43,6 +43,7 @@ KEYWORDS = frozenset(
         "LINK_EXCEPT_MACOS",
         "LINK_NAMES",
         "LOST",
+        "MACHINE_CODE",
         "METADATA",
         "METAL_FLAGS",
         "MINVER",

@@ -4,6 +4,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/capabilities.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/flags.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/gencode.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/known.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/machine_code.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/../plan/component.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/../plan/left_out.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/../sources.cmake")
@@ -53,11 +54,13 @@ function(kernel_cuda_component target)
     set(selected_COMPILED "${KERNEL_CUDA_ARCHS}")
   endif()
   kernel_cuda_known(nvcc ${selected_COMPILED})
+  kernel_cuda_machine_code(machine_code ${nvcc_KNOWN})
   kernel_plan_component(
     "${target}"
     NAME "${arg_NAME}"
     TOOLKIT "CUDA ${version}"
     COMPILED ${nvcc_KNOWN}
+    MACHINE_CODE ${machine_code}
     LOST ${selected_LOST} ${nvcc_UNKNOWN}
   )
 

@@ -6,11 +6,18 @@ include("${CMAKE_CURRENT_LIST_DIR}/note.cmake")
 #[=======================================================================[.rst:
 Note which architectures a component is compiled for, show what is lost, and refuse a component for which nothing is left.
 
-  kernel_plan_component(<target> NAME <name> TOOLKIT <toolkit> COMPILED <architecture>... [LOST <architecture>...])
+  kernel_plan_component(<target> NAME <name> TOOLKIT <toolkit> COMPILED <architecture>... [MACHINE_CODE <architecture>...]
+    [LOST <architecture>...]
+  )
+
+MACHINE_CODE is what the objects have; where it is left out, it is what is compiled.
 #]=======================================================================]
 function(kernel_plan_component target)
   list(APPEND CMAKE_MESSAGE_CONTEXT "kernel_plan_component")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;TOOLKIT" "COMPILED;LOST")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;TOOLKIT" "COMPILED;MACHINE_CODE;LOST")
+  if(NOT DEFINED arg_MACHINE_CODE)
+    set(arg_MACHINE_CODE ${arg_COMPILED})
+  endif()
   list(JOIN arg_COMPILED " " compiled)
   list(JOIN arg_LOST " " lost)
   if(NOT arg_COMPILED)
@@ -37,5 +44,5 @@ function(kernel_plan_component target)
   )
   kernel_plan_note("${target}" KERNEL_COMPONENTS "${entry}")
   set_property(TARGET "${target}" PROPERTY KERNEL_TOOLKIT "${arg_TOOLKIT}")
-  set_property(TARGET "${target}" APPEND PROPERTY KERNEL_ARCHITECTURES ${arg_COMPILED})
+  set_property(TARGET "${target}" APPEND PROPERTY KERNEL_ARCHITECTURES ${arg_MACHINE_CODE})
 endfunction()

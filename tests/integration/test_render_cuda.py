@@ -78,6 +78,21 @@ def test_a_stable_kernel_builds_without_a_cuda_torch(tmp_path):
     assert str(tmp_path).encode() not in content
 
 
+def test_a_pair_is_compiled_and_named_by_the_gpu_that_it_is_for(tmp_path):
+    pairs = 'cuda-capabilities = ["8.0", "8.0:8.6", "10.0f:10.0", "10.0f:10.3", "8.0:10.9"]\n'
+    done = configure(tmp_path, ONE + pairs)
+    assert done.returncode == 0, done.output
+    rendered.compile_and_install(tmp_path / "build", tmp_path / "installed")
+    (component,) = plan(tmp_path)["components"]
+    assert component["compiled"] == ["8.0", "8.0:8.6", "10.0f", "10.0f:10.3f"]
+    assert component["lost"] == ["8.0:10.9"]
+    archs = ["8.0", "8.6", "10.0f", "10.3f"]
+    assert plan(tmp_path)["archs"] == archs
+    assert json.loads((tmp_path / "installed/small/metadata.json").read_text())["backend"]["archs"] == archs
+    (library,) = (tmp_path / "installed").glob("small/*.so")
+    assert device_code.read(library.name, library.read_bytes()) == device_code.images_of(tuple(archs))
+
+
 def test_device_code_is_compressed_with_a_toolkit_whose_drivers_all_read_it(tmp_path):
     done = configure(tmp_path, ONE, "-DKERNEL_CUDA_ARCHS=8.0;9.0+PTX")
     assert done.returncode == 0, done.output

@@ -104,6 +104,14 @@ CASES = {
     "capability that later GPUs run": (
         general() + TORCH + cuda(more='cuda-capabilities = ["8.0", "7.5"]'), "B112", [],
     ),
+    "pairs": (
+        general() + TORCH + cuda(more='cuda-capabilities = ["8.0:10.9", "3.5:8.6", "8.0:8.9", "9.0"]'),
+        "B112", ['"8.0:10.9"', '"3.5:8.6"'],
+    ),
+    "pairs elsewhere": (
+        general() + TORCH + cuda(more='cuda-capabilities = ["8.0:8.9", "9.0", "10.0f:10.0"]'),
+        "B135", ['"8.0:8.9"', '"10.0f:10.0"'],
+    ),
     "PTX that later GPUs run": (general() + TORCH + cuda(more='cuda-capabilities = ["5.0+PTX"]'), "B112", []),
     "arch": (
         general('["rocm"]') + TORCH + cuda(more='rocm-archs = ["gfx942", "gfx9"]').replace('"cuda"', '"rocm"'),

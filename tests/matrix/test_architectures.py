@@ -40,6 +40,51 @@ def test_loose_intersection(requested, supported, compiled, lost):
     assert (" ".join(selection.compiled), " ".join(selection.lost)) == (compiled, lost)
 
 
+@pytest.mark.parametrize(
+    ("requested", "toolkit", "expected"),
+    [
+        pytest.param("8.0:8.6 8.0 9.0", "13.0", ("8.0 8.0:8.6 9.0", ""), id="beside what it is compiled for"),
+        pytest.param("8.0:8.6", "12.6", ("8.0:8.6", ""), id="alone"),
+        pytest.param("10.0f:10.0", "13.2", ("10.0f", ""), id="of a family and its first GPU: that family"),
+        pytest.param("10.0f:10.0 9.0", "12.8", ("9.0", "10.0f:10.0"), id="a toolkit from before families"),
+        pytest.param("10.0f:10.3 10.3a", "13.0", ("10.3a 10.0f:10.3f", ""), id="marked as for the family"),
+        pytest.param("8.0:9.0a 9.0", "13.0", ("8.0:9.0a", "9.0"), id="in place of the plain one"),
+        pytest.param("7.0:8.0 9.0", "13.0", ("9.0", "7.0:8.0"), id="PTX that no compiler writes any more"),
+        pytest.param("8.0:10.7 9.0", "13.0", ("9.0", "8.0:10.7"), id="a GPU that the toolkit does not know yet"),
+        pytest.param("10.0:10.1", "12.9", ("10.0:10.1", ""), id="Thor under its first number"),
+        pytest.param("10.0:10.1", "13.0", ("10.0:11.0", ""), id="and under its second"),
+        pytest.param("10.0f:10.1 9.0", "12.9", ("9.0", "10.0f:10.1"), id="Thor is not of that family"),
+        pytest.param("12.0 12.0f", "13.0", ("12.0f", "12.0"), id="nvcc takes no plain code beside that of its family"),
+        pytest.param("12.0 12.0f 12.1", "13.0", ("12.0f 12.1", "12.0"), id="but that of another GPU"),
+    ],
+)
+def test_a_pair_is_compiled_as_it_is_where_the_toolkit_has_both(requested, toolkit, expected):
+    assert compiled(requested, toolkit) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu", "runs"),
+    [
+        ("8.0:8.6", "8.9", True),
+        ("8.0:8.6", "8.0", False),
+        ("8.0:8.6", "9.0", False),
+        ("8.0:8.7", "8.9", False),
+        ("10.0f:10.3", "10.3", True),
+        ("10.0f:10.3", "10.0", False),
+        ("8.0:9.0a", "9.0", True),
+        ("8.0:9.0a", "8.0", False),
+    ],
+)
+def test_a_pair_runs_where_its_machine_code_does(name, gpu, runs):
+    assert architectures.runs(name, gpu) is runs
+
+
+def test_a_quick_build_compiles_the_pair_that_its_gpu_runs():
+    requested = ("8.0", "8.0:8.6", "9.0")
+    assert architectures.cuda(requested, Version("13.0"), ("8.9",)).compiled == ("8.0:8.6",)
+    assert architectures.cuda(requested, Version("13.0"), ("8.0",)).compiled == ("8.0",)
+
+
 CAPABILITIES = st.lists(
     st.sampled_from(
         [f"{n}.{m}{s}{p}" for n in (7, 8, 9, 10, 12) for m in (0, 5, 9) for s in ("", "a", "f") for p in ("", "+PTX")]

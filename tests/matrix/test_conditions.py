@@ -47,6 +47,13 @@ def test_the_first_entry_that_does_not_hold_is_the_reason(when, message):
     assert (None if why is None else why.message) == message
 
 
+def test_an_architecture_is_that_of_the_machine_code_of_a_pair():
+    place = Place(toolkit=Version("13.0"), torch=Version("2.13"), system="x86_64-linux")
+    for arch, holds in (("8.6", True), ("8.0", False), ("10.0f", True), ("10.0", False)):
+        lines = f'cuda-capabilities = ["8.0:8.6", "10.0f:10.0"]\nwhen = {{ arch = "{arch}" }}'
+        assert (conditions.unmet(config(("one", lines)).kernel["one"], place) is None) is holds
+
+
 def test_an_architecture_holds_in_a_quick_build_for_it_alone():
     part = config(("one", 'when = { arch = "9.0" }')).kernel["one"]
     place = Place(toolkit=Version("13.0"), torch=Version("2.12"), system="x86_64-linux")

@@ -58,6 +58,16 @@ def test_a_component_that_names_no_architectures_loses_none():
         ),
         pytest.param({"cuda": 'cuda-capabilities = ["8.0", "12.1"]'}, Backend.CUDA, "13.0", None, id="none"),
         pytest.param(
+            {"cuda": 'cuda-capabilities = ["8.0:8.6", "10.0f:10.0"]'},
+            Backend.CUDA,
+            "12.6",
+            "component 'cuda-part' is built without 10.0f:10.0: not in CUDA 12.6",
+            id="a pair",
+        ),
+        pytest.param(
+            {"cuda": 'cuda-capabilities = ["8.0:8.6", "10.0f:10.0"]'}, Backend.CUDA, "13.0", None, id="no pair"
+        ),
+        pytest.param(
             {"cuda": 'cuda-capabilities = ["10.0a", "12.1"]'},
             Backend.CUDA,
             "12.6",

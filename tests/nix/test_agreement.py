@@ -12,6 +12,7 @@ from builder import kernel, pins
 from builder.build.loadtest import packages
 from builder.build.spec import BuildOptions, BuildSpec
 from builder.config import LoadTestRule, Version, parse
+from builder.config.cuda_targets import code_of
 from builder.config.text import Source
 from builder.engine import environment_wheels
 from builder.matrix import SETS, architectures, rows, select
@@ -86,7 +87,9 @@ ARCHS = {
     "cuda": ("7.5", "8.0", "8.6", "9.0", "9.0a", "10.0", "10.0f", "10.1", "10.3a", "11.0", "12.0"),
     "rocm": ("gfx906", "gfx90a", "gfx942", "gfx1250"),
 }
-CAPABILITIES = (*ARCHS["cuda"], "8.0+PTX", "10.1+PTX", "12.0+PTX")
+CAPABILITIES = (*ARCHS["cuda"], "8.0+PTX", "10.1+PTX", "12.0+PTX", "12.0f")
+PAIRS = ("8.0:8.9", "10.0f:10.0", "10.0f:10.3", "12.0:12.1f")
+"""Those that may stand beside any capability of these."""
 
 
 @st.composite
@@ -109,7 +112,8 @@ def components(draw, backend, framework, *, current):
     found = {"backend": backend, "depends": [], "src": ["part.cpp"]}
     if backend in names:
         key, archs = names[backend]
-        found |= table(**{key: draw(maybe(st.lists(st.sampled_from(archs), min_size=1, unique=True)))})
+        known = (*archs, *PAIRS) if backend == "cuda" and current else archs
+        found |= table(**{key: draw(maybe(st.lists(st.sampled_from(known), min_size=1, unique=True)))})
     return found | (table(when=draw(conditions(backend, framework))) if current else {})
 
 
@@ -144,7 +148,10 @@ def test_nix_selects_what_python_selects(batch):
 @st.composite
 def requests(draw):
     backend = draw(st.sampled_from(("cuda", "rocm")))
-    key, known = {"cuda": ("cuda-capabilities", CAPABILITIES), "rocm": ("rocm-archs", ARCHS["rocm"])}[backend]
+    pairs = (*PAIRS, "10.0f:10.1", "10.1:10.3", "10.1f:10.1", "9.0:10.1", "7.0:8.6", "8.0:9.0a", "9.0a:9.0a")
+    key, known = {"cuda": ("cuda-capabilities", (*CAPABILITIES, *pairs)), "rocm": ("rocm-archs", ARCHS["rocm"])}[
+        backend
+    ]
     named = draw(maybe(st.lists(st.sampled_from(known), min_size=1, unique=True)))
     toolkit = draw(st.sampled_from(("11.0", "11.8", "12.6", "12.8", "12.9", "13.0", "13.4", "14.0")))
     return {"part": {"backend": backend} | table(**{key: named}), "toolkit": toolkit}
@@ -158,7 +165,7 @@ def test_nix_compiles_for_the_architectures_that_python_does(batch):
         part, toolkit = case["part"], Version(case["toolkit"])
         named = next((tuple(value) for key, value in part.items() if key != "backend"), None)
         here = architectures.cuda(named, toolkit) if part["backend"] == "cuda" else architectures.rocm(named)
-        assert {name.removesuffix("+PTX") for name in here.compiled} == set(names), json.dumps(case)
+        assert {code_of(name).real for name in here.compiled} == set(names), json.dumps(case)
 
 
 def test_nix_finds_the_pins_that_python_finds_for_every_cell_and_python():

@@ -77,6 +77,17 @@ if cuda >= 13:
     assert component.cuda_capabilities == ("8.0", "9.0a", "12.0+PTX")
 
 
+def test_code_for_another_gpu_is_a_pair_and_only_one_of_two_for_a_gpu_is_kept(tmp_path):
+    lines = """
+flags += ["-gencode=arch=compute_80,code=[sm_80,sm_86]", "-gencode=arch=compute_100f,code=[sm_100,sm_103]"]
+flags += ["-gencode=arch=compute_80,code=sm_90", "-gencode=arch=compute_90,code=sm_90"]
+"""
+    found = ported(tmp_path, CALL.format(lines=lines), CUDA)
+    (component,) = found.config.kernel.values()
+    assert component.cuda_capabilities == ("8.0", "8.0:8.6", "9.0", "10.0f", "10.0f:10.3f")
+    assert any("'8.0:9.0' is left out" in line for line in said(found))
+
+
 def test_architectures_of_the_machine_are_left_to_the_toolkit(tmp_path):
     lines = 'flags.append("-gencode=arch=compute_%d%d,code=sm_%d%d" % (torch.cuda.get_device_capability() * 2))'
     among = [each for each in settings() if each.gpu is not None]
