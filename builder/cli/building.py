@@ -11,16 +11,14 @@ from types import FrameType
 from typing import Any
 
 from builder import terminal
-from builder.build.ninja_log import File
 from builder.cli import builds, selecting, view
 from builder.cli import several as several_kernels
 from builder.cli.builds import CellRequest, ChosenKernel, ChosenKernels
 from builder.cli.several import LoadedKernels, Refusal
 from builder.engine import dry_run, local
 from builder.engine.options import KernelBuild, NixOptions, Options
-from builder.engine.outcome import CellOutcome, Event, Listen
-from builder.errors import BuilderError, ConfigError, NothingToDoError, ToolError
-from builder.files import write_atomic
+from builder.engine.outcome import CellOutcome, Listen, labelled
+from builder.errors import BuilderError, ConfigError, NothingToDoError
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.store import Store
@@ -71,7 +69,8 @@ def one(kernel: Kernel, request: CellRequest, options: Options, asked: Asked) ->
 
         return nix.build_cells(kernel, cells, options, listen, nix=asked.nix)
 
-    outcomes = _watched(build, asked, title=str(kernel.config.general.name), store=options.store)
+    labels = [cell.variant for cell in cells]
+    outcomes = _watched(build, asked, title=str(kernel.config.general.name), store=options.store, cells=labels)
     terminal.err(view.summary(outcomes))
     if asked.as_json:
         terminal.document(json.dumps([outcome.to_json() for outcome in outcomes], indent=2), end="\n")
@@ -98,7 +97,9 @@ def several(loaded: LoadedKernels, request: CellRequest, options: Options, asked
     if asked.dry_run:
         _preview_several(mine, found, as_json=asked.as_json)
         return code
-    outcomes = _watched(_engine_for_several(mine, asked.nix), asked, title=f"{len(mine)} kernels", store=options.store)
+    labels = [labelled(cell.variant, kernel=one.name) for one in mine for cell in one.cells]
+    build = _engine_for_several(mine, asked.nix)
+    outcomes = _watched(build, asked, title=f"{len(mine)} kernels", store=options.store, cells=labels)
     terminal.err(view.summary_of_several(outcomes))
     if asked.as_json:
         whose = {one.folder: [each for each in outcomes if each.kernel == one.name] for one in mine}
@@ -156,58 +157,37 @@ def run_local(
 ) -> tuple[CellOutcome, ...]:
     """Build cells by the local engine while its events are shown, and return the outcome of each."""
     return _watched(
-        lambda listen: local.build_cells(kernel, cells, options, listen), asked, title=title, store=options.store
+        lambda listen: local.build_cells(kernel, cells, options, listen),
+        asked,
+        title=title,
+        store=options.store,
+        cells=[cell.variant for cell in cells],
     )
 
 
-def _watched(build: _Build, asked: Asked, *, title: str, store: Store) -> tuple[CellOutcome, ...]:
-    """Build while its events are shown and recorded."""
+def _watched(build: _Build, asked: Asked, *, title: str, store: Store, cells: Sequence[str]) -> tuple[CellOutcome, ...]:
+    """Build while its events are shown and recorded; `cells` are the labels of all that is to be built."""
     signal.signal(signal.SIGTERM, _interrupt)
     shown = view.choose(environ=os.environ, quiet=asked.quiet)
-    with contextlib.ExitStack() as held:
-        listen, finish_report = _recording(shown.show, asked, title, store, held)
-        shown.start()
-        try:
-            outcomes = build(listen)
-        finally:
-            shown.stop()
-    finish_report(outcomes)
-    return outcomes
+    report = None
+    if asked.report is not None:
+        from builder.cli.reporting import Report  # noqa: PLC0415  only those who ask for a report need it
 
-
-def _recording(
-    show: Listen, asked: Asked, title: str, store: Store, held: contextlib.ExitStack
-) -> tuple[Listen, Callable[[Sequence[CellOutcome]], None]]:
-    """Return what a build tells its events, and what to do with its outcomes in the end; its memory is measured."""
-    target = asked.report
-    if target is None:
-        return show, lambda _: None
-    from builder.engine import build_page, memory, why_object  # noqa: PLC0415  only those who ask for a report need it
-
-    recorder = build_page.Recorder(memory.look() if asked.nix is None else None)  # Nix's processes are not ours
-    held.enter_context(recorder.measuring())
-
-    def listen(event: Event) -> None:
-        recorder.show(event)
-        show(event)
-
-    def earlier(outcome: CellOutcome) -> Mapping[str, File]:
-        if asked.nix is not None:  # the store knows what the local engine built
-            return {}
-        objects = () if outcome.report is None else outcome.report.objects
-        return why_object.earlier(store, outcome.kernel or title, outcome.cell.variant, objects)
-
-    return listen, lambda outcomes: _write(target, recorder.page(outcomes, kernel=title, earlier=earlier))
-
-
-def _write(target: Path, content: bytes) -> None:
+        report = Report.of(asked.report, by_nix=asked.nix is not None, title=title, store=store)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(target, content)
-    except OSError as error:
-        raise ToolError(
-            f"cannot write the report '{target}': {error.strerror}", help="the wheels are built; name another file"
-        ) from error
+        with contextlib.nullcontext() if report is None else report.recorder.measuring():
+            shown.start()
+            try:
+                outcomes = build(shown.show if report is None else report.listening(shown.show))
+            finally:
+                shown.stop()
+    except KeyboardInterrupt:
+        if report is not None:
+            report.write_unfinished(cells)
+        raise
+    if report is not None:
+        report.write(outcomes)
+    return outcomes
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  signal's signature

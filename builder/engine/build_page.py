@@ -53,6 +53,14 @@ class PathInWords:
     """The seconds of these."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """That a build was stopped."""
+
+    left: tuple[str, ...]
+    """The cells that had no end, not even that they were stopped."""
+
+
 class Recorder:
     """Records the time of each event; a listener of a build, called from any thread."""
 
@@ -76,8 +84,22 @@ class Recorder:
         with self._lock:
             self._events.append((self._now(), event))
 
+    def unfinished(self, cells: Sequence[str], *, kernel: str, earlier: Earlier = lambda _: {}) -> bytes:
+        """Return the page of a build that was stopped: what was done until then, of the `cells` that it was of."""
+        with self._lock:
+            found = [event.outcome for _, event in self._events if event.outcome is not None]
+        ended = {outcome.label: outcome for outcome in found}
+        outcomes = [ended[label] for label in cells if label in ended]
+        left = tuple(label for label in cells if label not in ended)
+        return self._page(outcomes, Unfinished(left=left), kernel=kernel, earlier=earlier)
+
     def page(self, outcomes: Sequence[CellOutcome], *, kernel: str, earlier: Earlier = lambda _: {}) -> bytes:
         """Return the page as HTML; `earlier` knows the builds before."""
+        return self._page(outcomes, None, kernel=kernel, earlier=earlier)
+
+    def _page(
+        self, outcomes: Sequence[CellOutcome], unfinished: Unfinished | None, *, kernel: str, earlier: Earlier
+    ) -> bytes:
         with self._lock:
             events = tuple(self._events)
         found = timeline.of(events, outcomes)
@@ -86,6 +108,7 @@ class Recorder:
         return pages.render(
             "build.html.j2",
             kernel=kernel,
+            unfinished=unfinished,
             whole=found.whole,
             counts=Counter(outcome.status for outcome in outcomes),
             compiled=from_caches.compiled(outcomes),

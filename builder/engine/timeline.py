@@ -7,6 +7,7 @@ from builder.build.job import CompileError
 from builder.build.ninja_log import File
 from builder.engine.outcome import CellOutcome, Event
 from builder.engine.steps import COMPILING, DONE, progress, source_of, step_of
+from builder.store.locks import StoppedError
 
 TimedEvent = tuple[float, Event]
 """Seconds since the build began, and what happened then."""
@@ -111,7 +112,7 @@ def _made(outcome: CellOutcome) -> tuple[File, ...]:
     """Return what ninja made in this build, and not in that of a hit."""
     if outcome.report is not None and outcome.status in {"built", "compiled"}:
         return outcome.report.files or ()
-    return outcome.error.files if isinstance(outcome.error, CompileError) else ()
+    return outcome.error.files if isinstance(outcome.error, CompileError | StoppedError) else ()
 
 
 def _ninja_began(files: Sequence[File], events: Sequence[TimedEvent]) -> float | None:

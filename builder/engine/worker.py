@@ -10,6 +10,7 @@ from typing import TypeGuard
 
 from builder.build.job import CompileError, OutOfMemoryError
 from builder.build.loadtest.outcome import LoadError
+from builder.build.ninja_log import File
 from builder.build.part import Part
 from builder.build.prepare import Prepared
 from builder.build.record import BuildRecord
@@ -319,7 +320,8 @@ class Worker:
                 yield _BuildPlace(served=served, scratch=folder, log=log, shares=shares)
             except (CompileError, AuditError, LoadError) as error:
                 if self.processes.cancelled:
-                    raise _stopped(cell, options) from None
+                    made = error.files if isinstance(error, CompileError) else ()
+                    raise _stopped(cell, options, made) from None
                 raise served.judged(error) from None
 
     def _scratch(self, key: str) -> contextlib.AbstractContextManager[Path]:
@@ -337,10 +339,12 @@ class Worker:
         return deliver(cell, entry, content, output=self.options.output, status=status, reason=reason)
 
 
-def _stopped(cell: Cell, options: Options) -> StoppedError:
+def _stopped(cell: Cell, options: Options, made: tuple[File, ...] = ()) -> StoppedError:
     """Return the outcome of a cell that was stopped; its compiled files are kept only under a time limit."""
     kept = "what was compiled is kept; the same command goes on from it" if options.time_limit is not None else None
-    return StoppedError(f"{cell.variant}: stopped before it was finished", help=kept)
+    error = StoppedError(f"{cell.variant}: stopped before it was finished", help=kept)
+    error.files = made
+    return error
 
 
 def _file_system(error: OSError) -> ToolError:

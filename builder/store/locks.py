@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from builder.build.ninja_log import File
 from builder.errors import BuilderError
 
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -20,6 +21,8 @@ class StoppedError(BuilderError):
     """A build was stopped by its time limit; what is finished is kept, and the next one goes on."""
 
     exit_code = 1
+    files: tuple[File, ...] = ()
+    """What was made before."""
 
 
 def open_lock(path: Path) -> int:

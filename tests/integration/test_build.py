@@ -158,8 +158,9 @@ def test_ctrl_c_ends_the_compilers_and_leaves_nothing(kernel, tmp_path):
     configuration.write_text(configuration.read_text().replace("csrc/twice.cpp", "csrc/twice_slowly.cpp"))
     source.write_text(source.read_text() + compiling.SLOW_TO_COMPILE)
     marker = "csrc/twice_slowly.cpp"
+    options = ["--variant", VARIANT, "--jobs", "1", "--no-isolation", "--report", "report.html"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT, "--jobs", "1", "--no-isolation"],
+        [sys.executable, "-m", "builder", "build", kernel, *options],
         env={**os.environ, "BUILDER_STORE": str(tmp_path / "store"), "PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
         stderr=subprocess.PIPE,
@@ -181,6 +182,9 @@ def test_ctrl_c_ends_the_compilers_and_leaves_nothing(kernel, tmp_path):
     assert not compiling.compilers_of(marker)
     assert left_in(tmp_path / "dist") == []
     assert left_in(tmp_path / "store/scratch") == []
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "This build was stopped before its end." in report
+    assert "0 built, 0 from the store, 0 skipped, 1 stopped." in report
 
 
 def test_cells_that_this_machine_cannot_build_are_said_with_the_reason(builder, kernel):
