@@ -17,10 +17,10 @@ let
   foreign = import ./foreign.nix { inherit util config; };
   sources = import ./sources.nix { inherit util config glob; };
   loadTestPackages = import ./load-test-packages.nix { inherit util sources; };
-  lockedKernels = import ./locked-kernels.nix { inherit util; };
   objects = import ./objects.nix { inherit util sources; };
   tool = import ./tool.nix { inherit util; };
   environment = import ./environment.nix { inherit util; };
+  lockedKernels = import ./locked-kernels.nix { inherit util environment; };
   cells = import ./cells.nix {
     inherit
       util

@@ -71,6 +71,8 @@ let
     };
 in
 {
+  inherit settings script;
+
   /**
     A package set with what its cells share, each made at most once.
 

@@ -2,9 +2,10 @@
   The kernels of `kernels.lock`, each as a fixed-output derivation of all files of its commit. The rules are those of
   `builder/kernel/kernel_lock.py`, by which the build of a cell reads the same entries again.
 */
-{ util }:
+{ util, environment }:
 let
   inherit (builtins)
+    attrValues
     concatStringsSep
     elemAt
     fromJSON
@@ -92,14 +93,18 @@ let
       name = digest;
       inherit (set) system;
       builder = set.shell;
-      args = [
-        "-c"
-        "printf '%s\\n' \"$said\" >&2; exit 1"
+      args = util.runPython;
+      interpreter = util.last (attrValues set.pythons);
+      script = environment.script ./fetch_kernel.py "fetch_kernel.py";
+      pip = environment.script ./pip.py "pip.py";
+      PATH = concatStringsSep ":" set.path;
+      repository = entry.dependency.repo-id;
+      inherit (entry.lock) commit;
+      certificates = set.certificates or "";
+      impureEnvVars = environment.settings ++ [
+        "HF_ENDPOINT"
+        "HF_TOKEN"
       ];
-      said = ''
-        error: the locked kernel '${entry.dependency.repo-id}' at ${substring 0 7 entry.lock.commit} is not in Nix's store
-          help: 'builder build --engine nix' brings it; or bring all of the lock in the folder of the kernel:
-                builder lock --check --store KEPT && nix-store --add-fixed --recursive sha256 KEPT/kernels/*'';
       outputHashMode = "recursive";
       outputHashAlgo = "sha256";
       outputHash = digest;

@@ -1,16 +1,12 @@
 """`builder lock`: the kernels of kernel-depends, from a folder and from the hub."""
 
-import http.server
 import json
-import re
 import shutil
-import threading
-from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from builder.cli import run
-from tests import hub_folder
+from tests import kernel_hub
 from tests.cli.folders import write
 from tests.hub_folder import add, depend, kernel
 
@@ -177,67 +173,21 @@ def test_a_repository_that_cannot_be_one_is_refused(tmp_path, capsys):
     assert "'../../etc' is not a repository of the hub" in capsys.readouterr().err
 
 
-class Hub(http.server.BaseHTTPRequestHandler):
-    """As much of the hub as fetching one kernel needs."""
-
-    files: dict
-    commit = "c" * 40
-
-    def log_message(self, *_arguments):
-        pass
-
-    def do_HEAD(self):
-        self.answer(body=False)
-
-    def do_GET(self):
-        self.answer(body=True)
-
-    def answer(self, *, body):
-        path = unquote(urlsplit(self.path).path)
-        headers = {}
-        if re.fullmatch(rf"/api/kernels/team/base/revision/(v1|{self.commit})", path):
-            siblings = [{"rfilename": name} for name in self.files]
-            content = json.dumps({"id": "team/base", "sha": self.commit, "siblings": siblings}).encode()
-        elif re.fullmatch(rf"/api/kernels/team/base/tree/{self.commit}", path):
-            tree = [
-                {"type": "file", "path": name, "size": len(text), "oid": "a" * 40} for name, text in self.files.items()
-            ]
-            content = json.dumps(tree).encode()
-        elif found := re.fullmatch(rf"/kernels/team/base/resolve/{self.commit}/(.+)", path):
-            content = self.files[found[1]].encode()
-            headers = {"ETag": f'"{hash(content) % 10**9}"', "X-Repo-Commit": self.commit}
-        else:
-            self.send_response(404)
-            self.send_header("X-Error-Code", "RevisionNotFound" if "/team/base/" in path else "RepoNotFound")
-            self.end_headers()
-            return
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if body:
-            self.wfile.write(content)
-
-
 @pytest.fixture
 def hub(place, monkeypatch):  # noqa: ARG001  the kernel is there before
-    """Serve one kernel as the hub does."""
+    """Serve one kernel as the hub does, and give its commit."""
     pytest.importorskip("huggingface_hub")
-    handler = type("Handler", (Hub,), {"files": hub_folder.kernel()})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.delenv("BUILDER_KERNELS")
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
-    yield handler
-    server.shutdown()
-    server.server_close()
+    commit = "c" * 40
+    with kernel_hub.serving({"team/base": (commit, kernel())}) as address:
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        yield commit
 
 
 def test_the_hub_and_a_folder_give_the_same_hash(hub, place, tmp_path, monkeypatch):
     assert lock(tmp_path) == 0
     (of_hub,) = json.loads((tmp_path / "user/kernels.lock").read_text())
-    assert of_hub["lock"]["commit"] == hub.commit
+    assert of_hub["lock"]["commit"] == hub
     add(place, "team/base", kernel())
     monkeypatch.setenv("BUILDER_STORE", str(tmp_path / "other-store"))
     assert lock(tmp_path, "--from-folder", str(place)) == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from builder.kernel import kernel_lock
-from tests import hub_folder
+from tests import hub_folder, kernel_hub
 from tests.integration import nix_tools
 
 builder, flake = nix_tools.builder, nix_tools.flake
@@ -128,7 +128,8 @@ def test_what_is_wrong_with_a_lock_fails_the_cell_and_says_what_to_do(builder, u
     assert "is not a lock of kernels: it is not a list" in done.stderr
 
 
-def test_a_flake_says_how_to_bring_locked_kernels_and_then_builds(user, flake, tmp_path):
+def by_flake(user, flake, *options, **environ):
+    """Build the cell by a flake of its own."""
     (user / "flake.nix").write_text(
         "{\n"
         f'  inputs.builder.url = "path:{flake}";\n'
@@ -136,20 +137,58 @@ def test_a_flake_says_how_to_bring_locked_kernels_and_then_builds(user, flake, t
         "}\n"
     )
     cell = f'.#cells.x86_64-linux."{VARIANT}"'
-    words = ("build", "--json", "--no-link", cell, *nix_tools.override(flake, "builder/nixpkgs"))
-    failed = nix_tools.nix(*words, cwd=user)
-    assert failed.returncode != 0
-    assert "error: the locked kernel 'team/" in failed.stderr
-    _, _, remedy = failed.stderr.partition("of the kernel:\n")
-    command = next(line.partition("builder lock")[2] for line in remedy.splitlines() if "builder lock" in line)
-    written = tmp_path / "bring"
-    kept = tmp_path / "kept"
-    written.write_text(f'"$PYTHON" -m builder lock{command}\n'.replace("KEPT", str(kept)), encoding="utf-8")
-    env = {**os.environ, **here(tmp_path), "PYTHON": sys.executable, "PYTHONPATH": str(nix_tools.ROOT)}
-    brought = subprocess.run(["sh", "-e", written], env=env, cwd=user, capture_output=True, text=True, check=False)
-    assert brought.returncode == 0, brought.stderr
-    done = nix_tools.nix(*words, cwd=user)
+    words = ("build", "-L", "--json", "--no-link", cell, *nix_tools.override(flake, "builder/nixpkgs"))
+    return nix_tools.nix(*words, *options, cwd=user, env=environ)
+
+
+def outcome(done):
+    """Return what came of the load test of a cell that Nix built."""
     assert done.returncode == 0, done.stderr
     (output,) = (Path(entry["outputs"]["out"]) for entry in json.loads(done.stdout))
-    record = json.loads((output / "record.json").read_text(encoding="utf-8"))
-    assert record["report"]["load-test"]["outcome"] == "loaded"
+    return json.loads((output / "record.json").read_text(encoding="utf-8"))["report"]["load-test"]["outcome"]
+
+
+def test_a_flake_says_how_to_bring_locked_kernels_and_then_builds(user, flake, tmp_path):
+    failed = by_flake(user, flake, PIP_NO_INDEX="1", PIP_FIND_LINKS="")
+    assert failed.returncode != 0
+    assert "error: cannot get the locked kernel 'team/" in failed.stderr
+    assert "which would fetch it, cannot be installed" in failed.stderr
+    _, _, remedy = failed.stderr.partition("of the kernel:\n")
+    command = next(line.partition("builder lock")[2] for line in remedy.splitlines() if "builder lock" in line)
+    script = f'"$PYTHON" -m builder lock{command}\n'.replace("KEPT", str(tmp_path / "kept"))
+    env = {**os.environ, **here(tmp_path), "PYTHON": sys.executable, "PYTHONPATH": str(nix_tools.ROOT)}
+    brought = subprocess.run(["sh", "-ec", script], env=env, cwd=user, capture_output=True, text=True, check=False)
+    assert brought.returncode == 0, brought.stderr
+    assert outcome(by_flake(user, flake)) == "loaded"
+
+
+@pytest.fixture
+def links(tmp_path):
+    """The hub's own library and what it needs, in a folder."""
+    folder = tmp_path / "links"
+    python = next(iter(nix_tools.HOST["pythons"].values()))
+    words = ("-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", folder, "huggingface-hub")
+    done = subprocess.run([python, *words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"huggingface-hub cannot be downloaded: {done.stderr.strip()[-200:]}")
+    return folder
+
+
+def test_a_flake_fetches_locked_kernels_from_the_hub_and_nix_checks_them(user, flake, links, tmp_path):
+    kernels = {}
+    for repository in ("low", "base"):
+        (snapshot,) = (tmp_path / f"hub/kernels--team--{repository}/snapshots").iterdir()
+        files = [path for path in snapshot.rglob("*") if path.is_file()]
+        contents = {path.relative_to(snapshot).as_posix(): path.read_bytes() for path in files}
+        kernels[f"team/{repository}"] = snapshot.name, contents
+    readme = kernels["team/base"][1].pop("README.md")
+    shown = ("--option", "extra-sandbox-paths", f"{' '.join(nix_tools.HOST['sandbox-paths'])} {links}")
+    with kernel_hub.serving(kernels) as address:
+        settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(links), "HF_ENDPOINT": address, "NO_PROXY": "127.0.0.1"}
+        wrong = by_flake(user, flake, *shown, **settings)
+        assert wrong.returncode != 0
+        assert "hash mismatch in fixed-output derivation" in wrong.stderr
+        kernels["team/base"][1]["README.md"] = readme
+        assert outcome(by_flake(user, flake, *shown, **settings)) == "loaded"
+        del kernels["team/base"]
+    assert outcome(by_flake(user, flake)) == "loaded"

@@ -110,7 +110,6 @@ in
       map (each: {
         inherit (each.tree) name;
         path = builtins.unsafeDiscardStringContext each.tree.outPath;
-        told = each.tree.said;
       }) known;
 
   linked =

@@ -66,8 +66,6 @@ def test_a_tree_is_where_nix_puts_the_folder_of_the_store_by_hand(user):
         asked = ["nix-store", "--print-fixed-path", "--recursive", "sha256", commit.digest, commit.digest]
         path = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
         assert each["path"] == path
-    assert "the locked kernel 'team/base' at 0123456 is not in Nix's store" in found[0]["told"]
-    assert "builder lock --check --store KEPT" in found[0]["told"]
 
 
 def test_the_spec_of_a_cell_has_the_lock_that_python_reads(user):

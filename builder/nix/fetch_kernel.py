@@ -1,0 +1,64 @@
+"""Fetch all files of a locked kernel with the hub's own library, by the user's settings; Nix checks what came."""
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+LIBRARY = "huggingface-hub"
+"""Any version will do: whatever it fetches has to have the hash."""
+
+
+def main() -> None:
+    """Write the commit that the environment names to `out`."""
+    env = settings()
+    library = Path.cwd() / "library"
+    quiet = ("--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-input")
+    pip = runpy.run_path(env["pip"])["command"]()
+    argv = [*pip, "install", *quiet, "--only-binary=:all:", f"--target={library}", LIBRARY]
+    if subprocess.run(argv, env=env, check=False).returncode != 0:
+        refuse(f"{LIBRARY}, which would fetch it, cannot be installed")
+    os.environ.clear()
+    os.environ.update(env)
+    sys.path.insert(0, str(library))
+    fetch(env["repository"], env["commit"], Path(env["out"]))
+
+
+def settings() -> dict[str, str]:
+    """Return the user's settings for pip and the library."""
+    # Nix sets what the user has not to nothing, and pip takes nothing for a value.
+    env = {name: value for name, value in os.environ.items() if value}
+    if not Path(env.get("PIP_CERT", "")).is_file():  # or a file that the sandbox does not show
+        env["PIP_CERT"] = env.get("certificates", "")
+    if env["PIP_CERT"]:
+        env["SSL_CERT_FILE"] = env["PIP_CERT"]
+    else:
+        del env["PIP_CERT"]
+    own = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HOME": str(Path.cwd())}
+    return env | own
+
+
+def fetch(repository: str, commit: str, out: Path) -> None:
+    """Download the files of a commit."""
+    from huggingface_hub import HfApi  # noqa: PLC0415  installed just now
+
+    try:
+        HfApi().snapshot_download(repository, revision=commit, repo_type="kernel", local_dir=out)
+    except Exception as error:  # noqa: BLE001  the library and its HTTP client raise many
+        refuse(next(iter(str(error).strip().splitlines()), type(error).__name__))
+    shutil.rmtree(out / ".cache", ignore_errors=True)  # what the library leaves
+
+
+def refuse(why: str) -> NoReturn:
+    """End with what can be done."""
+    raise SystemExit(
+        f"error: cannot get the locked kernel '{os.environ['repository']}' at {os.environ['commit'][:7]}: {why}\n"
+        "  help: 'builder build --engine nix' brings it; or bring all of the lock, in the folder of the kernel:\n"
+        "        builder lock --check --store KEPT && nix-store --add-fixed --recursive sha256 KEPT/kernels/*"
+    )
+
+
+main()
