@@ -1,18 +1,21 @@
 """`builder index`: a static package index."""
 
+import os
 import shlex
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
 from builder import terminal
+from builder.build import reproducible
 from builder.cli.arguments import allow_quick_option
 from builder.cli.several import is_pattern, picked
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import sha256_of
 from builder.publish import index
-from builder.publish.index import choice
+from builder.publish.index import choice, uploads
 from builder.publish.index.part import Part
 from builder.wheel import release
 
@@ -24,9 +27,16 @@ _PORT = 8000
 @click.option("--output", default="site", show_default=True, type=click.Path(path_type=Path), help="The site.")
 @click.option("--base-url", metavar="URL", help="Where the site will be served; shown in the commands of its pages.")
 @click.option("--variants", is_flag=True, help="Also as wheel variants (drafts of PEP 817 and 825), in variants/.")
+@click.option("--upload-time", metavar="TIME", help="When the new wheels come: 'now', a day or a time; it is kept.")
 @allow_quick_option
 def command(
-    directories: tuple[Path, ...], output: Path, base_url: str | None, *, variants: bool, allow_quick: bool
+    directories: tuple[Path, ...],
+    output: Path,
+    base_url: str | None,
+    upload_time: str | None,
+    *,
+    variants: bool,
+    allow_quick: bool,
 ) -> None:
     """Make a package index of the wheels in each DIR, or add them to the one that is there.
 
@@ -34,17 +44,28 @@ def command(
     per kernel for people.
     """
     wheels = _once(path for directory in _folders(directories) for path in _wheels(directory))
+    uploaded = None if upload_time is None else _time(upload_time)
     known = {path.name: path for path in index.existing_wheels(output)}
     given = {path.name for path in wheels}
+    times = dict(index.existing_uploads(output))
+    times |= {} if uploaded is None else dict.fromkeys(given - known.keys(), uploaded)
     paths = (*wheels, *(path for name, path in known.items() if name not in given))
     settings = index.settings(paths, base_url=base_url, with_variants=variants)
     with index.workers(len(paths)) as each:
-        parts = index.parts(paths, settings, each=each)
+        parts = index.parts(paths, settings, uploaded=times, each=each)
         found = {str(one.path): one.not_for_release for part in parts for one in part.wheels if one.path.name in given}
         release.require(found, allowed=allow_quick)
         new = index.write(index.assemble(parts, settings), output, each=each)
     terminal.out(f"{output}: {len(paths)} wheel{'' if len(paths) == 1 else 's'}, {new} of them new")
     terminal.err(_next(output, parts, base_url))
+
+
+def _time(text: str) -> str:
+    """Return when wheels come into the index; SOURCE_DATE_EPOCH stands for the time that it is now."""
+    if text != "now":
+        return uploads.parse(text)
+    is_set = "SOURCE_DATE_EPOCH" in os.environ
+    return uploads.of_seconds(reproducible.epoch_of(os.environ) if is_set else time.time())
 
 
 def _next(output: Path, parts: Sequence[Part], base_url: str | None) -> str:

@@ -37,7 +37,8 @@ function cardOf(kernel, model) {
   link.textContent = kernel.name;
   card.querySelector(".summary").textContent = kernel.summary;
   card.querySelector(".facts").textContent =
-    `${kernel.version} · torch ${kernel.range} · ${kernel.wheels}, ${kernel.size}`;
+    `${kernel.version} · torch ${kernel.range} · ${kernel.wheels}, ${kernel.size}` +
+    (kernel.released ? ` · released ${kernel.released}` : "");
   const badges = Object.values(kernel.backends).map((title) => {
     const badge = document.createElement("span");
     badge.textContent = title;

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from builder import wording
 from builder.config.gpus import known
-from builder.publish.index import words
+from builder.publish.index import uploads, words
 from builder.publish.index.chooser import Axis, Option
 from builder.publish.index.gpus import DeviceCode, said
 from builder.publish.index.picks import Offer
+from builder.publish.index.uploads import Uploads
 from builder.wheel.kernel_wheel import KernelWheel
 
 
@@ -31,9 +32,13 @@ class Card:
     wheels: str
     size: str
     """Of all its wheels."""
+    released: str
+    """The day on which its newest version came into the index; empty where that is not known."""
 
 
-def card(wheels: Sequence[KernelWheel], offer: Offer, code: Mapping[Path, DeviceCode]) -> Card:
+def card(
+    wheels: Sequence[KernelWheel], offer: Offer, code: Mapping[Path, DeviceCode], uploaded: Uploads = uploads.NONE
+) -> Card:
     """Return the card of a kernel that has these wheels."""
     newest = max(wheels, key=lambda each: (each.wheel.version, each.wheel.path.name))
     backends = sorted({each.variant.backend for each in wheels})
@@ -48,7 +53,12 @@ def card(wheels: Sequence[KernelWheel], offer: Offer, code: Mapping[Path, Device
         range=words.torches(offer.torches, among=offer.torches),
         wheels=f"{len(wheels)} wheel{'' if len(wheels) == 1 else 's'}",
         size=wording.size(sum(each.size for each in wheels)),
+        released=uploads.day_of((each for each in wheels if _is_of(newest, each)), uploaded),
     )
+
+
+def _is_of(newest: KernelWheel, each: KernelWheel) -> bool:
+    return each.wheel.version.public == newest.wheel.version.public
 
 
 def filters(cards: Iterable[Card]) -> tuple[Axis, ...]:
@@ -82,6 +92,7 @@ def as_json(cards: Iterable[Card]) -> bytes:
             "range": card.range,
             "wheels": card.wheels,
             "size": card.size,
+            **({"released": card.released} if card.released else {}),
         }
         for card in cards
     ]

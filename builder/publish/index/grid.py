@@ -11,10 +11,11 @@ from builder import wording
 from builder.build.loadtest import record
 from builder.config import Framework, Version
 from builder.matrix.variant import Variant
-from builder.publish.index import changes, picks, words
+from builder.publish.index import changes, picks, uploads, words
 from builder.publish.index.changes import Changes, Release
 from builder.publish.index.gpus import DeviceCode
 from builder.publish.index.picks import Offer, Pick, Place
+from builder.publish.index.uploads import Uploads
 from builder.wheel.kernel_wheel import KernelWheel
 
 SBOM_SUFFIX = ".cdx.json"
@@ -76,16 +77,25 @@ class Grid:
     """All wheels; one that no installer prefers is in no cell."""
     changes: Changes | None
     """What is different from the version before; None of the first."""
+    released: str
+    """The day on which it came into the index; empty where that is not known."""
 
 
-def grids(wheels: Iterable[KernelWheel], *, files: str, code: Mapping[Path, DeviceCode]) -> tuple[Grid, ...]:
+def grids(
+    wheels: Iterable[KernelWheel],
+    *,
+    files: str,
+    code: Mapping[Path, DeviceCode],
+    uploaded: Uploads = uploads.NONE,
+) -> tuple[Grid, ...]:
     """Return a grid for each version, the newest first; `files` leads from the page to the wheels."""
     versions: dict[str, list[KernelWheel]] = {}
     for kernel_wheel in sorted(wheels, key=lambda kernel_wheel: kernel_wheel.wheel.version, reverse=True):
         versions.setdefault(kernel_wheel.wheel.version.public, []).append(kernel_wheel)
     releases = [_release(version, found) for version, found in versions.items()]
     return tuple(
-        _grid(release, before=before, files=files, code=code) for release, before in zip_longest(releases, releases[1:])
+        _grid(release, before=before, files=files, code=code, uploaded=uploaded)
+        for release, before in zip_longest(releases, releases[1:])
     )
 
 
@@ -94,7 +104,9 @@ def _release(version: str, wheels: Iterable[KernelWheel]) -> Release:
     return Release(version=version, wheels=ordered, offer=picks.offer(ordered))
 
 
-def _grid(release: Release, *, before: Release | None, files: str, code: Mapping[Path, DeviceCode]) -> Grid:
+def _grid(
+    release: Release, *, before: Release | None, files: str, code: Mapping[Path, DeviceCode], uploaded: Uploads
+) -> Grid:
     wheels = release.wheels
     shown = {each.wheel.path.name: _grid_wheel(each, files=files, code=code[each.wheel.path]) for each in wheels}
     offer = release.offer
@@ -112,6 +124,7 @@ def _grid(release: Release, *, before: Release | None, files: str, code: Mapping
         ),
         wheels=tuple(shown.values()),
         changes=None if before is None else changes.between(before, release, code),
+        released=uploads.day_of(wheels, uploaded),
     )
 
 

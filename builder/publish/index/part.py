@@ -7,10 +7,11 @@ from pathlib import Path
 
 from builder.build.loadtest import record
 from builder.matrix.variant import Variant
-from builder.publish.index import cards, choice, gpus, grid, people, picks, simple, variants
+from builder.publish.index import cards, choice, gpus, grid, people, picks, simple, uploads, variants
 from builder.publish.index.cards import Card
 from builder.publish.index.choice import Environment
 from builder.publish.index.simple import Listing
+from builder.publish.index.uploads import Uploads
 from builder.wheel.kernel_wheel import KernelWheel
 
 FILES = "files"
@@ -53,11 +54,13 @@ class Listed:
     version: str
     variant: str
     sha256: str
+    uploaded: str | None
+    """When it came into the index, if that is known."""
     not_for_release: str | None
     """Why it must not be published; None if it may be."""
 
     @classmethod
-    def of(cls, kernel_wheel: KernelWheel) -> "Listed":
+    def of(cls, kernel_wheel: KernelWheel, uploaded: str | None) -> "Listed":
         """Return that of a wheel."""
         return cls(
             path=kernel_wheel.wheel.path,
@@ -66,6 +69,7 @@ class Listed:
             version=str(kernel_wheel.wheel.version),
             variant=str(kernel_wheel.variant),
             sha256=kernel_wheel.sha256,
+            uploaded=uploaded,
             not_for_release=kernel_wheel.not_for_release,
         )
 
@@ -98,27 +102,29 @@ def page_path(name: str) -> str:
     return f"kernels/{name}/index.html"
 
 
-def part(wheels: Sequence[KernelWheel], settings: Settings) -> Part:
+def part(wheels: Sequence[KernelWheel], settings: Settings, uploaded: Uploads = uploads.NONE) -> Part:
     """Return the part of a site that one kernel is, by all of its wheels."""
     name = wheels[0].wheel.name
     fixed = _fixed(wheels)
-    listings = {each.wheel.path: Listing.of(each) for each in wheels}
+    listings = {each.wheel.path: Listing.of(each, uploaded.get(each.wheel.path.name)) for each in wheels}
     fitting = choice.fitting(wheels, settings.environments)
     indexes = simple.project(name, tuple(listings.values()), root="simple", files=FILES)
     for environment, own in fitting.items():
         listed = [listings[each.wheel.path] for each in own]
         indexes |= simple.project(name, listed, root=simple.root_for(environment), files=FILES)
     if settings.with_variants:
-        _add_variants(name, wheels, fixed, indexes)
+        _add_variants(name, wheels, uploaded, fixed, indexes)
     records = _records(wheels)
     offer = picks.offer(wheels)
     code = gpus.read(wheels)
-    card = cards.card(wheels, offer, code)
-    page = people.kernel(wheels, offer, code=code, files=f"../../{FILES}", base_url=settings.base_url)
+    card = cards.card(wheels, offer, code, uploaded)
+    page = people.kernel(
+        wheels, offer, code=code, uploaded=uploaded, files=f"../../{FILES}", base_url=settings.base_url
+    )
     everything = {**fixed, **indexes, **records, page_path(name): page}
     return Part(
         name=name,
-        wheels=tuple(map(Listed.of, wheels)),
+        wheels=tuple(Listed.of(each, uploaded.get(each.wheel.path.name)) for each in wheels),
         environments=tuple(fitting),
         fixed=fixed,
         indexes=indexes,
@@ -154,12 +160,16 @@ def _records(wheels: Sequence[KernelWheel]) -> dict[str, bytes]:
 
 
 def _add_variants(
-    name: str, wheels: Sequence[KernelWheel], fixed: dict[str, bytes | Path], indexes: dict[str, bytes]
+    name: str,
+    wheels: Sequence[KernelWheel],
+    uploaded: Uploads,
+    fixed: dict[str, bytes | Path],
+    indexes: dict[str, bytes],
 ) -> None:
     files = f"{FILES}/{VARIANTS}"
     listings = []
     for kernel_wheel in wheels:
-        listing, content = variants.convert(kernel_wheel)
+        listing, content = variants.convert(kernel_wheel, uploaded.get(kernel_wheel.wheel.path.name))
         listings.append(listing)
         fixed[f"{files}/{listing.filename}"] = content
         fixed[f"{files}/{listing.filename}{simple.METADATA_SUFFIX}"] = listing.core

@@ -8,6 +8,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 
 from builder.matrix.variant import Variant
 from builder.publish.index.part import Part, Settings, part
+from builder.publish.index.uploads import NONE, Uploads
 from builder.publish.index.workers import Map
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import WheelError
@@ -29,7 +30,7 @@ def _variants(names: Iterable[str]) -> Iterator[Variant]:
             continue
 
 
-def parts(paths: Iterable[Path], common: Settings, *, each: Map = map) -> tuple[Part, ...]:
+def parts(paths: Iterable[Path], common: Settings, *, uploaded: Uploads = NONE, each: Map = map) -> tuple[Part, ...]:
     """Read wheels, and return the part of a site that each kernel is.
 
     Raises:
@@ -38,16 +39,20 @@ def parts(paths: Iterable[Path], common: Settings, *, each: Map = map) -> tuple[
     kernels: dict[str, list[Path]] = {}
     for path in sorted(paths, key=lambda path: path.name):
         kernels.setdefault(canonicalize_name(path.name.partition("-")[0]), []).append(path)
-    found = list(each(partial(_part, common=common), kernels.values()))
+    work = [
+        (own, {path.name: uploaded[path.name] for path in own if path.name in uploaded}) for own in kernels.values()
+    ]
+    found = list(each(partial(_part, common=common), work))
     problems = [problem for problem in found if isinstance(problem, str)]
     if problems:
         raise WheelError("\nerror: ".join(problems))
     return tuple(part for part in found if not isinstance(part, str))
 
 
-def _part(paths: Sequence[Path], common: Settings) -> Part | str:
-    """Return the part of one kernel, or what is wrong with its wheels."""
+def _part(own: tuple[Sequence[Path], Uploads], common: Settings) -> Part | str:
+    """Return the part of one kernel, by its wheels and when they came; or what is wrong with them."""
+    paths, uploaded = own
     try:
-        return part(kernel_wheel.read_all(paths), common)
+        return part(kernel_wheel.read_all(paths), common, uploaded)
     except WheelError as error:
         return str(error)

@@ -9,6 +9,7 @@ from builder.publish.index import cards, chooser, grid, words
 from builder.publish.index.cards import Card
 from builder.publish.index.gpus import DeviceCode
 from builder.publish.index.picks import Offer
+from builder.publish.index.uploads import Uploads
 from builder.wheel.kernel_wheel import KernelWheel
 
 ON_FRONT = 100
@@ -18,7 +19,13 @@ _GITHUB = re.compile(r"https://github\.com/([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+?)(?:
 
 
 def kernel(
-    wheels: Sequence[KernelWheel], offer: Offer, *, code: Mapping[Path, DeviceCode], files: str, base_url: str | None
+    wheels: Sequence[KernelWheel],
+    offer: Offer,
+    *,
+    code: Mapping[Path, DeviceCode],
+    uploaded: Uploads,
+    files: str,
+    base_url: str | None,
 ) -> bytes:
     """Return the page of the kernel that has these wheels; `files` leads from the page to them."""
     newest = max(wheels, key=lambda kernel_wheel: (kernel_wheel.wheel.version, kernel_wheel.wheel.path.name))
@@ -33,7 +40,7 @@ def kernel(
         links=_links(newest),
         requires=chooser.requires(newest),
         chooser=chooser.chooser(offer),
-        grids=grid.grids(wheels, files=files, code=code),
+        grids=grid.grids(wheels, files=files, code=code, uploaded=uploaded),
         repository=_repository(newest),
         made_with=_text(newest, "provenance", "kernel-builder", "version"),
         project=_text(newest, "build", "project"),

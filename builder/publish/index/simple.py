@@ -28,9 +28,11 @@ class Listing:
     size: int
     core: bytes
     """Its METADATA file."""
+    uploaded: str | None = None
+    """When it came into the index, if that is known."""
 
     @classmethod
-    def of(cls, kernel_wheel: KernelWheel) -> "Listing":
+    def of(cls, kernel_wheel: KernelWheel, uploaded: str | None = None) -> "Listing":
         """Return what is listed of a wheel."""
         return cls(
             project=kernel_wheel.wheel.name,
@@ -39,6 +41,7 @@ class Listing:
             sha256=kernel_wheel.sha256,
             size=kernel_wheel.size,
             core=kernel_wheel.core,
+            uploaded=uploaded,
         )
 
     @property
@@ -87,6 +90,7 @@ def _file(listing: Listing, *, base: str) -> dict[str, object]:
         "url": f"{base}/{quote(listing.filename)}",
         "hashes": {"sha256": listing.sha256},
         "size": listing.size,
+        **({} if listing.uploaded is None else {"upload-time": listing.uploaded}),
         **({} if requires_python is None else {"requires-python": requires_python}),
         "core-metadata": metadata,
         "dist-info-metadata": metadata,

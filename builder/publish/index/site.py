@@ -5,20 +5,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from builder.errors import BuilderError
-from builder.publish.index import choice, people, simple
+from builder.publish.index import choice, people, simple, uploads
 from builder.publish.index.part import FILES, VARIANTS, Listed, Page, Part, Settings, digests, page_path, part
+from builder.publish.index.uploads import Uploads
 from builder.wheel.kernel_wheel import KernelWheel
 
 __all__ = ["FILES", "MANIFEST", "UNFINISHED", "Page", "assemble", "build"]
 
 MANIFEST = "builder-index.json"
+UPLOADED = "uploaded"
+"""Where the manifest has the times at which wheels came."""
 _FORMAT = 1
 UNFINISHED = b'{"builder-index": 1, "files": {}, "made": {}}\n'
 """The manifest until all the rest is there."""
 
 
 def build(
-    wheels: Sequence[KernelWheel], *, base_url: str | None = None, with_variants: bool = False
+    wheels: Sequence[KernelWheel],
+    *,
+    base_url: str | None = None,
+    with_variants: bool = False,
+    uploaded: Uploads = uploads.NONE,
 ) -> Mapping[str, Page]:
     """Return every file of the site of some wheels, by its path.
 
@@ -26,6 +33,7 @@ def build(
         wheels: What the site has.
         base_url: Where it will be served; None shows a word to replace.
         with_variants: Whether the wheels are there as wheel variants, too.
+        uploaded: When they came into the index.
 
     Raises:
         BuilderError: two kernels have one name for an installer, or two wheels are of one version and variant.
@@ -34,7 +42,7 @@ def build(
     kernels: dict[str, list[KernelWheel]] = {}
     for kernel_wheel in wheels:
         kernels.setdefault(kernel_wheel.wheel.name, []).append(kernel_wheel)
-    return assemble([part(own, settings) for own in kernels.values()], settings)
+    return assemble([part(own, settings, uploaded) for own in kernels.values()], settings)
 
 
 def assemble(parts: Iterable[Part], settings: Settings) -> Mapping[str, Page]:
@@ -113,5 +121,11 @@ def _check_variants(wheels: Sequence[Listed]) -> None:
 def _manifest(wheels: Sequence[Listed], made: Mapping[str, str]) -> bytes:
     """Name every file of the site: the wheels, and what is made of them. Nothing else is published."""
     names = {wheel.path.name: wheel.sha256 for wheel in wheels}
-    table = {"builder-index": _FORMAT, "files": dict(sorted(names.items())), "made": dict(sorted(made.items()))}
+    table: dict[str, object] = {
+        "builder-index": _FORMAT,
+        "files": dict(sorted(names.items())),
+        "made": dict(sorted(made.items())),
+    }
+    uploaded = {wheel.path.name: wheel.uploaded for wheel in wheels if wheel.uploaded is not None}
+    table |= {UPLOADED: dict(sorted(uploaded.items()))} if uploaded else {}
     return (json.dumps(table, indent=1) + "\n").encode()

@@ -20,7 +20,7 @@ _PROVIDER = {
 }
 
 
-def convert(kernel_wheel: KernelWheel) -> tuple[Listing, bytes]:
+def convert(kernel_wheel: KernelWheel, uploaded: str | None = None) -> tuple[Listing, bytes]:
     """Return a wheel as a variant: its label is at the end of its name, and its version has none."""
     wheel = kernel_wheel.wheel
     version = wheel.version.public
@@ -45,6 +45,7 @@ def convert(kernel_wheel: KernelWheel) -> tuple[Listing, bytes]:
         sha256=hashlib.sha256(content).hexdigest(),
         size=len(content),
         core=core,
+        uploaded=uploaded,
     )
     return listing, content
 

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import sha256_of, write_atomic
-from builder.publish.index.site import FILES, MANIFEST, UNFINISHED, Page
+from builder.publish.index.site import FILES, MANIFEST, UNFINISHED, UPLOADED, Page
+from builder.publish.index.uploads import Uploads, is_time
 from builder.publish.index.workers import Map
 
 _BATCH = 250
@@ -49,14 +51,35 @@ def existing_wheels(output: Path) -> tuple[Path, ...]:
     return tuple(output / FILES / name for name in _names(manifest))
 
 
-def _names(manifest: Path) -> tuple[str, ...]:
+def existing_uploads(output: Path) -> Uploads:
+    """Return when the wheels of the index in `output` came there, as far as it says it.
+
+    Raises:
+        NothingToDoError: its manifest cannot be read.
+    """
+    manifest = output / MANIFEST
+    if not manifest.is_file():
+        return {}
+    found = _read(manifest).get(UPLOADED, {})
+    if not isinstance(found, dict) or not all(map(is_time, found.values())):
+        raise NothingToDoError(
+            f"'{manifest}' names times that are none", help="delete the index and make it again from the wheels"
+        )
+    return found
+
+
+def _read(manifest: Path) -> dict[str, Any]:
     try:
-        files = json.loads(manifest.read_text(encoding="utf-8"))["files"]
-        names = tuple(sorted(files))
+        table = json.loads(manifest.read_text(encoding="utf-8"))
+        return {**table, "files": tuple(sorted(table["files"]))}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NothingToDoError(
             f"'{manifest}' cannot be read: {error}", help="delete the index and make it again from the wheels"
         ) from error
+
+
+def _names(manifest: Path) -> tuple[str, ...]:
+    names: tuple[str, ...] = _read(manifest)["files"]
     if any("/" in name or not name.endswith(".whl") for name in names):
         message = f"'{manifest}' names a file that is not a wheel"
         raise NothingToDoError(message, help="delete the index and make it again")
