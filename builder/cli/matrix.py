@@ -89,7 +89,7 @@ def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
 
     options = Options(store=Store(store), output=Path(), limits=budget.machine(), environ=dict(os.environ))
     here = buildable.cells_here(plan.kernel, plan.cells, options)
-    say = "`builder doctor` says what others lack, and what asks for those of another system"
+    say = "`builder doctor DIR` says what others lack, and what asks for those of another system"
     terminal.err(f"\n{len(here)} of {len(plan.cells)} cells can be built here: {say}")
 
 

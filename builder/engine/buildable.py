@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from builder import pins, toolchain
+from builder.build import crossing as building
+from builder.build.job import NotLoadable
 from builder.config import Backend, Framework
 from builder.engine import crossing
 from builder.engine.options import Options
 from builder.engine.prepare import Preparer
 from builder.environment import indexes, interpreters
-from builder.errors import BuilderError, NotHereError
+from builder.errors import BuilderError, ConfigError, NotHereError
 from builder.kernel import Kernel
 from builder.matrix import Cell, Row
 from builder.matrix.variant import dotted
@@ -29,6 +31,27 @@ class RowSupport:
     how: str = ""
     """What is otherwise than in other builds: the option that asks for it, and that its wheel is not loaded."""
 
+    @property
+    def variant(self) -> str:
+        """The classic torch cell of the row."""
+        return self.row.variant or ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellSupport:
+    """Whether a cell of a kernel can be built here; `missing` says what it lacks."""
+
+    cell: Cell
+    missing: str | None
+    help: str | None = None
+    how: str = ""
+    """What is otherwise than in other builds: the option that asks for it, and that its wheel is not loaded."""
+
+    @property
+    def variant(self) -> str:
+        """The cell's name."""
+        return self.cell.variant
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Machine:
@@ -43,9 +66,9 @@ class _Machine:
     def support(self, row: Row) -> RowSupport:
         """Return whether a row can be built here."""
         crosses = row.system != toolchain.system()
-        elsewhere = f"build it there, or in CI: builder matrix --system {row.system} --format github"
+        elsewhere = _elsewhere(row.system)
         if crosses and not crossing.possible(row.backend, row.system):
-            return RowSupport(row=row, missing=f"no machine of {row.system}", help=elsewhere)
+            return RowSupport(row=row, missing=_no_machine(row.system), help=elsewhere)
         try:
             pinned, loaded = self._environment(row)
         except BuilderError as error:
@@ -103,6 +126,14 @@ class _Machine:
         return self._tools[key]
 
 
+def _elsewhere(system: str) -> str:
+    return f"build it there, or in CI: builder matrix --system {system} --format github"
+
+
+def _no_machine(system: str) -> str:
+    return f"no machine of {system}"
+
+
 def _no_digest(path: Path) -> str:
     """Return a placeholder: digests are for build keys."""
     return path.name
@@ -114,17 +145,41 @@ def row_support(rows: Sequence[Row], environ: Mapping[str, str]) -> Iterator[Row
     yield from map(machine.support, rows)
 
 
-def cells_here(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[Cell, ...]:
-    """Return the cells that this machine can build, as far as is known before anything is fetched."""
+def cell_support(kernel: Kernel, cells: Sequence[Cell], options: Options) -> Iterator[CellSupport]:
+    """Yield for each cell of a kernel whether it can be built here, as far as is known before anything is fetched.
+
+    Raises:
+        ConfigError: the kernel cannot be rendered.
+    """
     machine = _Machine(environ=options.environ, finders=indexes.read(options.environ))
     preparer = Preparer(kernel=kernel, options=replace(options, crosses=True), step=lambda _cell, _text: None)
-    return tuple(cell for cell in cells if _is_possible(cell, preparer, machine))
+    yield from (_cell_support(cell, preparer, machine) for cell in cells)
 
 
-def _is_possible(cell: Cell, preparer: Preparer, machine: _Machine) -> bool:
-    target = cell.system if toolchain.crosses(cell) else None
+def cells_here(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[Cell, ...]:
+    """Return the cells that this machine can build, as far as is known before anything is fetched.
+
+    Raises:
+        ConfigError: the kernel cannot be rendered.
+    """
+    return tuple(found.cell for found in cell_support(kernel, cells, options) if found.missing is None)
+
+
+def _cell_support(cell: Cell, preparer: Preparer, machine: _Machine) -> CellSupport:
+    crosses = toolchain.crosses(cell)
+    if crosses and not crossing.possible(cell.backend, cell.system):
+        return CellSupport(cell=cell, missing=_no_machine(cell.system), help=_elsewhere(cell.system))
+    problem = None if cell.noarch else machine.missing_tool(Backend.CPU, None, cell.system if crosses else None)
+    if problem is not None:
+        remedy = f"{problem.help}; or {_elsewhere(cell.system)}" if crosses else problem.help
+        return CellSupport(cell=cell, missing=problem.message, help=remedy)
     try:
-        preparer.request(cell)
-    except NotHereError:
-        return False
-    return cell.noarch or machine.missing_tool(Backend.CPU, None, target) is None
+        request = preparer.request(cell)
+    except ConfigError:
+        raise
+    except BuilderError as error:
+        return CellSupport(cell=cell, missing=error.message.removeprefix(f"{cell.variant}: "), help=error.help)
+    ways = [f"with --system {cell.system}"] if crosses else []
+    if isinstance(building.loading(request.spec, machine.environ), NotLoadable):
+        ways.append("and are not loaded")
+    return CellSupport(cell=cell, missing=None, how=", ".join(ways))

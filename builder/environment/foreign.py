@@ -158,6 +158,11 @@ def _fetch(place: str, target: Path, environ: Mapping[str, str], failed: list[Bu
         failed.append(_unreachable(place, str(error.reason if isinstance(error, urllib.error.URLError) else error)))
 
 
+def is_kept(store: Store, source: ForeignSource) -> bool:
+    """Whether a store has the tree of a source; whether it is whole is told where it is used."""
+    return (store.root / SOURCES / identity(source) / _ENTRY).is_file()
+
+
 def identity(source: ForeignSource) -> str:
     """Return what names a tree in the store: its hash and its submodules, not the place that it comes from."""
     return sha256(json.dumps(_said(source), sort_keys=True).encode()).hexdigest()[:40]

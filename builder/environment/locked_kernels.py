@@ -35,6 +35,11 @@ def depends(kernel: Kernel) -> tuple[KernelDependency, ...]:
         raise LockError(str(error), help="correct 'repo-id' in kernel-depends of build.toml") from error
 
 
+def is_kept(store: Store, locked: LockedCommit) -> bool:
+    """Whether a store has a locked kernel; whether it is whole is told where it is used."""
+    return (store.root / KERNELS / locked.digest).is_dir()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedKernels:
     """The kernels of a store, each in a folder that is named by its hash; several threads may ask."""

@@ -97,7 +97,7 @@ def test_the_explained_matrix_ends_with_the_count(tmp_path, capsys, monkeypatch)
     monkeypatch.setenv("PATH", os.defpath)
     assert cli.run(["matrix", str(RELU), "--backend", "cpu", "--explain", "--store", str(tmp_path / "store")]) == 0
     said = capsys.readouterr().err.splitlines()[-1]
-    assert " of 5 cells can be built here: `builder doctor` says what others lack" in said
+    assert " of 5 cells can be built here: `builder doctor DIR` says what others lack" in said
 
 
 def test_doctor_counts_them_in_one_line_for_each_way(tmp_path, capsys, monkeypatch, environ):
