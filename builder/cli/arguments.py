@@ -118,11 +118,24 @@ class RuleType(click.Choice[str]):
         return LoadTestRule(super().convert(value, param, ctx))
 
 
+SYSTEM_TOOLCHAIN = "system"
+PINNED_TOOLCHAIN = "pinned"
 load_test_option = click.option(
     "--load-test",
     type=RuleType(),
     help="A wheel that cannot be imported: refuse it, note it and keep it, or do not try. "
     "Default: 'build.load-test' of build.toml, else require.",
+)
+
+
+toolchain_option = click.option(
+    "--toolchain",
+    type=click.Choice([SYSTEM_TOOLCHAIN, PINNED_TOOLCHAIN]),
+    default=SYSTEM_TOOLCHAIN,
+    show_default=True,
+    envvar="BUILDER_TOOLCHAIN",
+    help="C++ compilers: this machine's, or the pinned ones, which give the same wheel on any Linux. "
+    "[env: BUILDER_TOOLCHAIN]",
 )
 
 

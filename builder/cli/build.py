@@ -13,6 +13,7 @@ from builder.build.part import Part
 from builder.build.reproducible import Rules
 from builder.cli import building, several
 from builder.cli.arguments import (
+    PINNED_TOOLCHAIN,
     Age,
     PartType,
     Size,
@@ -20,6 +21,7 @@ from builder.cli.arguments import (
     cache_options,
     load_test_option,
     store_option,
+    toolchain_option,
 )
 from builder.cli.builds import CellRequest
 from builder.cli.selecting import (
@@ -73,6 +75,7 @@ from builder.wheel.options import WheelOptions
 @archs_option("Quick build only for these GPUs, such as 9.0a,8.0 or gfx942; not a release.")
 @load_test_option
 @cache_options
+@toolchain_option
 @click.option(
     "--part",
     type=PartType(),
@@ -119,6 +122,7 @@ def command(
     archs: TargetGpus | str | None,
     load_test: LoadTestRule | None,
     cache: CacheOptions | None,
+    toolchain: str,
     part: Part | None,
     rebuild: bool,
     time_limit: float | None,
@@ -163,10 +167,16 @@ def command(
         as_json=as_json,
         report=report,
         quiet=quiet,
+        pinned_compilers=toolchain == PINNED_TOOLCHAIN,
     )
     if per_file and engine != "nix":
         raise BuilderError("--per-file is for derivations of Nix", help="pass --engine nix, or leave it out")
     if engine == "nix":
+        if asked.pinned_compilers:
+            raise BuilderError(
+                "builds by Nix have the compilers of their package set",
+                help="leave out --toolchain pinned, or --engine nix; --package-set names another set",
+            )
         _check_for_nix(no_isolation=no_isolation, dry_run=dry_run)
         if cache is not None and cache.url is not None:
             terminal.err("note: builds by Nix keep compiled files in Nix's store (--per-file): the cache is not used")

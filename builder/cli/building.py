@@ -37,6 +37,20 @@ class Asked:
     as_json: bool
     report: Path | None
     quiet: bool
+    pinned_compilers: bool = False
+
+
+def with_compilers(options: Options, cells: Sequence[Cell], *, pinned: bool, quiet: bool = False) -> Options:
+    """Return options with the pinned compilers, where these are asked for.
+
+    Raises:
+        BuilderError: they cannot be had.
+    """
+    if not pinned:
+        return options
+    from builder.engine import pinned_compilers  # noqa: PLC0415  only those who ask for them need it
+
+    return pinned_compilers.used(options, cells, (lambda _: None) if quiet else terminal.err)
 
 
 def _for_gpus(options: Options, only: tuple[str, ...]) -> Options:
@@ -53,7 +67,7 @@ def one(kernel: Kernel, request: CellRequest, options: Options, asked: Asked) ->
         kernel, request.scope, request.archs, variants=request.variants, environ=request.environ
     )
     selecting.say_what_is_built(kernel, cells, only)
-    options = _for_gpus(options, only)
+    options = with_compilers(_for_gpus(options, only), cells, pinned=asked.pinned_compilers, quiet=asked.quiet)
     if asked.dry_run:
         plans = dry_run.preview(kernel, cells, options)
         if asked.as_json:
@@ -93,6 +107,8 @@ def several(loaded: LoadedKernels, request: CellRequest, options: Options, asked
             _write_document({}, found)
         terminal.err("error: nothing was built" + ("; --keep-going builds the others" if found.chosen else ""))
         return code
+    cells = [cell for each in found.chosen for cell in each.cells]
+    options = with_compilers(options, cells, pinned=asked.pinned_compilers, quiet=asked.quiet)
     mine = tuple(_build_of(each, options) for each in found.chosen)
     if asked.dry_run:
         _preview_several(mine, found, as_json=asked.as_json)

@@ -14,7 +14,7 @@ from builder.audit.limited import run_limited
 from builder.build.reproducible import Rules
 from builder.build.sandbox import contents
 from builder.cli import building, selecting, view
-from builder.cli.arguments import Age, cache_options, kernel_argument, store_option
+from builder.cli.arguments import PINNED_TOOLCHAIN, Age, cache_options, kernel_argument, store_option, toolchain_option
 from builder.cli.publishing import HUB, HubTarget, Permissions, Shown
 from builder.cli.selecting import backends_option, sets_option, variants_option
 from builder.compile_cache.options import CacheOptions
@@ -46,6 +46,7 @@ from builder.wheel.options import WheelOptions
 @click.option("--python", type=click.Path(path_type=Path), help="Python to build with.")
 @click.option("--wheel-version", metavar="X.Y.Z", help="Version of the wheel; the major must be general.version.")
 @cache_options
+@toolchain_option
 @click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next run goes on.")
 @click.option("--strict", is_flag=True, help="Refuse a kernel with warnings.")
 @click.option("--allow-dirty", is_flag=True, help="Release files that are not committed.")
@@ -70,6 +71,7 @@ def command(
     python: Path | None,
     wheel_version: str | None,
     cache: CacheOptions | None,
+    toolchain: str,
     time_limit: float | None,
     strict: bool,
     allow_dirty: bool,
@@ -116,6 +118,8 @@ def command(
     scope = Scope(sets=sets, backends=backends)
     cells = selecting.cells(loaded, scope, variants=variants)
     _require_sandbox(permissions)
+    pinned = toolchain == PINNED_TOOLCHAIN
+    options = building.with_compilers(options, cells, pinned=pinned, quiet=quiet)
     planned = _planned(loaded, cells, options)
     repository.require(f"v{loaded.config.general.version}")
     shown = Shown(dry_run=dry_run, as_json=as_json)

@@ -10,8 +10,16 @@ import click
 
 from builder import kernel as kernels
 from builder import terminal
-from builder.cli import selecting, testing, view
-from builder.cli.arguments import archs_option, cache_options, kernel_argument, load_test_option, store_option
+from builder.cli import building, selecting, testing, view
+from builder.cli.arguments import (
+    PINNED_TOOLCHAIN,
+    archs_option,
+    cache_options,
+    kernel_argument,
+    load_test_option,
+    store_option,
+    toolchain_option,
+)
 from builder.cli.selecting import variants_option
 from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, LoadTestRule
@@ -42,6 +50,7 @@ class _Shell(testing.PytestCommand):
 @archs_option("Build the kernel only for these GPUs.")
 @load_test_option
 @cache_options
+@toolchain_option
 @store_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress of the build.")
 @click.pass_context
@@ -54,6 +63,7 @@ def command(
     archs: TargetGpus | str | None,
     load_test: LoadTestRule | None,
     cache: CacheOptions | None,
+    toolchain: str,
     store: Path,
     quiet: bool,
 ) -> int:
@@ -69,6 +79,8 @@ def command(
     cells, only = selecting.for_gpus(loaded, scope, archs, variants=variants, environ=os.environ)
     options = _options(store, isolation=not no_isolation, python=python, load_test=load_test, cache=cache)
     options = replace(options, wheel=replace(options.wheel, only=only))
+    pinned = toolchain == PINNED_TOOLCHAIN
+    options = building.with_compilers(options, cells, pinned=pinned, quiet=quiet)
     if not variants:
         plans = dry_run.preview(loaded, cells, options)
         cells = (kernel_tests.choose(plans, tuple(_order(loaded, cells, os.environ))).cell,)

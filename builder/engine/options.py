@@ -43,6 +43,8 @@ class Options:
     """The part of the objects to compile, for others who have the same cache; None makes wheels."""
     cache: CacheOptions | None = field(default_factory=CacheOptions)
     """Where compiled files are kept; None compiles all of them."""
+    compilers: tuple[Path, ...] = ()
+    """The folders of the store with pinned compilers, which `environ` names; none for those of this machine."""
     time_limit: float | None = None
     """Seconds after which the build has ended, finished or stopped; what was stopped can go on later."""
 

@@ -29,7 +29,7 @@ from builder.render import foreign as rendered_sources
 from builder.render import python_api
 from builder.render.project import Project
 from builder.run import Processes
-from builder.store import HEADERS, KERNELS, SOURCES
+from builder.store import COMPILERS, HEADERS, KERNELS, SOURCES
 from builder.toolchain import Toolchain, cuda_wheels, installed
 from builder.toolchain.installed import Current
 from builder.toolchain.tool import Tool
@@ -185,6 +185,7 @@ class Preparer:
             **{f"{HEADERS}-{path.name}": path for path in headers},
             **{f"{SOURCES}-{path.name}": path for path in sources},
             **{f"{KERNELS}-{path.name}": path for path in kernels},
+            **{f"{COMPILERS}-{path.name}": path for path in self.options.compilers},
         }
 
     def _project(self, backend: Backend) -> Project:

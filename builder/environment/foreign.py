@@ -1,15 +1,10 @@
 """The foreign sources of a kernel: each tree is fetched once into the store, and verified each time it is used."""
 
-import http.client
 import json
 import os
 import re
 import shutil
-import threading
-import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -17,7 +12,8 @@ from pathlib import Path
 
 from builder.build import source_trees
 from builder.config.foreign import ForeignSource
-from builder.errors import BuilderError, ToolError, WrongHashError
+from builder.environment import download
+from builder.errors import BuilderError, WrongHashError
 from builder.files import sha256_of, write_atomic
 from builder.kernel.git_fetch import Fetcher
 from builder.run import Processes
@@ -28,16 +24,8 @@ MIRRORS = "BUILDER_MIRRORS"
 """Variable with the places that URLs are fetched from instead, as `PREFIX=PLACE`, with spaces between them."""
 _ENTRY = "source.json"
 _TREE = "tree"
+_REMEDY = f"look whether it can be reached from here; {MIRRORS} names another place, HTTPS_PROXY a proxy"
 _PLACE = re.compile(r"(?:https?|ssh|file)://\S+|/\S*")
-_SECONDS = 60
-"""How long a server may be silent."""
-_LONGEST = 3600
-"""Seconds that an archive may take."""
-_TURN = 0.1
-_LARGEST = 4 << 30
-"""Bytes that an archive may have."""
-_CHUNK = 1 << 18
-_PROXIES = ("http", "https", "no")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +98,7 @@ class Trees:
             return
         archive = scratch / "archive"
         place = _resolved(str(source.url), mirrors)
-        self._download(place, archive)
+        download.download(place, archive, environ=self.environ, processes=self.processes, remedy=_REMEDY)
         found = sha256_of(archive)
         if found != source.sha256:
             raise WrongHashError(
@@ -119,43 +107,6 @@ class Trees:
                 help="ask its publisher why it changed; if it is right, write the sha256 that was found",
             )
         source_trees.unpack(archive, target, name=str(source.url))
-
-    def _download(self, place: str, target: Path) -> None:
-        if place.startswith("/"):
-            shutil.copyfile(_there(Path(place)), target)
-            return
-        # A server may be silent for long, and a thread that waits for it does not notice that the command is stopped.
-        failed: list[BuilderError] = []
-        thread = threading.Thread(target=_fetch, args=(place, target, self.environ, failed), daemon=True)
-        thread.start()
-        deadline = time.monotonic() + _LONGEST
-        while thread.is_alive():
-            thread.join(_TURN)
-            if self.processes.cancelled:
-                raise ToolError(f"stopped while {place} was fetched")
-            if time.monotonic() > deadline:
-                raise _unreachable(place, f"it took longer than {_LONGEST // 60} minutes")
-        if failed:
-            raise failed[0]
-
-
-def _fetch(place: str, target: Path, environ: Mapping[str, str], failed: list[BuilderError]) -> None:
-    """Write what a server has into a file; what went wrong is added to `failed`."""
-    try:
-        with _opener(environ).open(place, timeout=_SECONDS) as answer, target.open("wb") as file:
-            size = 0
-            while chunk := answer.read(_CHUNK):
-                size += len(chunk)
-                if size > _LARGEST:
-                    failed.append(
-                        ToolError(f"{place} is larger than {_LARGEST >> 30} GiB", help="name another archive")
-                    )
-                    return
-                file.write(chunk)
-    except urllib.error.HTTPError as error:
-        failed.append(_unreachable(place, f"the server answers {error.code} {error.reason}"))
-    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
-        failed.append(_unreachable(place, str(error.reason if isinstance(error, urllib.error.URLError) else error)))
 
 
 def is_kept(store: Store, source: ForeignSource) -> bool:
@@ -198,35 +149,3 @@ def _resolved(url: str, mirrors: Mapping[str, str]) -> str:
     prefix = max((prefix for prefix in mirrors if url.startswith(prefix)), key=len, default=None)
     place = url if prefix is None else mirrors[prefix] + url.removeprefix(prefix)
     return urllib.parse.unquote(place.removeprefix("file://")) if place.startswith("file:///") else place
-
-
-def _opener(environ: Mapping[str, str]) -> urllib.request.OpenerDirector:
-    """Return what fetches by http and https alone, through the proxies of the user."""
-    named = {name: environ.get(f"{name}_proxy") or environ.get(f"{name}_proxy".upper()) for name in _PROXIES}
-    proxies = {name: value for name, value in named.items() if value}
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(proxies),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPRedirectHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        urllib.request.UnknownHandler(),
-    ):
-        opener.add_handler(handler)
-    opener.addheaders = [("User-Agent", "kernel-wheel-builder")]
-    return opener
-
-
-def _there(path: Path) -> Path:
-    if not path.is_file():
-        raise _unreachable(str(path), "there is no such file")
-    return path
-
-
-def _unreachable(place: str, reason: str) -> ToolError:
-    return ToolError(
-        f"cannot fetch {place}: {reason}",
-        help=f"look whether it can be reached from here; {MIRRORS} names another place, HTTPS_PROXY a proxy",
-    )

@@ -25,6 +25,8 @@ SOURCES = "sources"
 """The folder with the trees of foreign sources."""
 KERNELS = "kernels"
 """The folder with the kernels that locks name, each by its hash."""
+COMPILERS = "compilers"
+"""The folder with pinned compilers, each by the hash of its files."""
 COMPILED: Final = "compiled"
 """The folder with compiled files."""
 _FOLDERS = ("wheels", "environments", COMPILED, "partial", "locks", "logs", "last", "notes", "scratch")

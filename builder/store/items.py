@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from builder.store import COMPILED, HEADERS, KERNELS, SOURCES, Store
+from builder.store import COMPILED, COMPILERS, HEADERS, KERNELS, SOURCES, Store
 
-Kind = Literal["wheel", "environment", "headers", "sources", "kernels", "compiled", "partial", "log"]
+Kind = Literal["wheel", "environment", "headers", "sources", "kernels", "compilers", "compiled", "partial", "log"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,11 @@ class Item:
     @property
     def lock(self) -> str:
         """The lock that is held while it is used."""
-        return f"{self.kind}-{self.name}" if self.kind in {"environment", HEADERS, SOURCES, KERNELS} else self.name
+        return (
+            f"{self.kind}-{self.name}"
+            if self.kind in {"environment", HEADERS, SOURCES, KERNELS, COMPILERS}
+            else self.name
+        )
 
 
 def items(store: Store) -> Iterator[Item]:
@@ -39,6 +43,7 @@ def items(store: Store) -> Iterator[Item]:
         *_folders(store.root / HEADERS, kind="headers", marker=""),
         *_folders(store.root / SOURCES, kind="sources", marker="source.json"),
         *_folders(store.root / KERNELS, kind="kernels", marker=""),
+        *_folders(store.root / COMPILERS, kind="compilers", marker=""),
         *_folders(store.root / "partial", kind="partial", marker="src"),
         *_compiled(store.root / COMPILED),
         *_logs(store.root / "logs"),

@@ -1,0 +1,257 @@
+"""The pinned C and C++ compilers of `--toolchain pinned`: packages of Debian by hash, which run on any Linux.
+
+Each program is started by a script through the loader and the libraries that are pinned with it, so that nothing of the
+machine but its kernel and `/bin/sh` decides what it writes. The scripts name no folder: the same files work anywhere.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from builder import resources, toml, toolchain
+from builder.environment import deb, download, nar
+from builder.environment.debian_mirrors import MIRROR, mirrors
+from builder.errors import NotHereError, WrongHashError
+from builder.files import sha256_of
+from builder.matrix import systems
+from builder.run import Processes
+from builder.store import COMPILERS, Store, StoreError
+
+TABLE = resources.DATA / "compilers.toml"
+_LOADER = "usr/lib/x86_64-linux-gnu"
+_ELF = b"\x7fELF"
+_PROGRAMS = re.compile(r"usr/bin/[^/]+|usr/lib/gcc(?:-cross)?/[^/]+/\d+/[^/]+")
+_DRIVERS = re.compile(r"-(?:gcc|g\+\+|cpp)-\d+$")
+_NEVER = re.compile(
+    r"(?!usr/)|usr/share/|usr/bin/.*(?:gcov|gprof|gp-|lto-dump|dwp)|.*/lib(?:[atl]|ub|hwa)san(?:_preinit)?\.(?:a|o|so)$"
+    r"|.*/(?:gconv|audit|gprofng|plugin|bfd-plugins)/"
+)
+"""What no build uses, a third of the bytes: the sanitizers, profilers, documentation."""
+_NAMES = {"CXX": "g++", "CC": "gcc"}
+_BINUTILS = ("ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "strip")
+_REMEDY = f"{MIRROR} names a mirror of Debian, or a folder with its 'pool'; HTTPS_PROXY a proxy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedPackage:
+    """A package of Debian by its content."""
+
+    path: str
+    """Its path below a mirror, such as `pool/main/g/gcc-12/g++-12_12.2.0-14_amd64.deb`."""
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedCompilers:
+    """The compilers for one system."""
+
+    target: str
+    """The system that they compile for, such as `aarch64-linux`."""
+    version: str
+    """The number in the names of the programs."""
+    hash: str
+    """The hash of all files as they are unpacked, as Nix writes it."""
+    packages: tuple[PinnedPackage, ...]
+
+    @property
+    def name(self) -> str:
+        """What names them in a store."""
+        return f"{self.target}-{self.hash.removeprefix('sha256-').translate(_FILE_NAME)[:32]}"
+
+    @property
+    def triple(self) -> str:
+        """What the names of the programs begin with."""
+        return str(systems.built()[self.target].triple)
+
+
+_FILE_NAME = str.maketrans("+/", "-_", "=")
+
+
+@cache
+def pinned() -> Mapping[str, PinnedCompilers]:
+    """Return the compilers that are pinned for this machine, by the system that they compile for."""
+    table: Mapping[str, Any] = toml.loads(TABLE.read_text(encoding="utf-8"))
+    if toolchain.system() != table["runs-on"]:
+        return {}
+    return {
+        target: PinnedCompilers(
+            target=target,
+            version=facts["version"],
+            hash=facts["hash"],
+            packages=tuple(
+                PinnedPackage(path=row["path"], sha256=row["sha256"])
+                for row in table["package"]
+                if target in row["for"]
+            ),
+        )
+        for target, facts in table["target"].items()
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeper:
+    """What keeps pinned compilers in a store; several threads may ask."""
+
+    store: Store
+    environ: Mapping[str, str]
+    progress: Callable[[str], None]
+    processes: Processes = field(default_factory=Processes)
+
+    def folder(self, target: str) -> Path:
+        """Return the folder with the compilers for a system, verified, fetched if it is not there.
+
+        Raises:
+            NotHereError: none are pinned.
+            ToolError: they cannot be fetched, or are not what is pinned.
+            StoreError: the store cannot be written.
+        """
+        wanted = pinned().get(target)
+        if wanted is None:
+            known = f"; on {toolchain.system()} there are those for {', '.join(pinned())}" if pinned() else ""
+            raise NotHereError(
+                f"no compiler for {target} that runs on {toolchain.system()} is pinned{known}",
+                help="leave out --toolchain pinned, or build on a machine of x86_64-linux",
+            )
+        folder = self.store.root / COMPILERS / wanted.name
+        if not self._verified(folder, wanted):
+            self.store.prepare()
+            with self.store.lock(f"{COMPILERS}-{folder.name}", give_up=lambda: self.processes.cancelled):
+                if not self._verified(folder, wanted):
+                    self._make(folder, wanted)
+        return folder
+
+    def _verified(self, folder: Path, wanted: PinnedCompilers) -> bool:
+        """Whether the compilers are there as they are pinned; damaged ones count as none."""
+        try:
+            stranger = self.store.stranger(folder)
+            if stranger is not None:
+                raise StoreError(
+                    f"the compilers at '{folder}' are not used: {stranger}", help="remove them, or name another store"
+                )
+            right = nar.sri(folder, links=True) == wanted.hash
+        except OSError:
+            return False
+        if right:
+            os.utime(folder)  # when they were last used
+        return right
+
+    def _make(self, folder: Path, wanted: PinnedCompilers) -> None:
+        places = mirrors(self.environ)
+        self.progress(f"fetching the pinned compilers for {wanted.target}: {len(wanted.packages)} packages")
+        try:
+            folder.parent.mkdir(exist_ok=True)
+            with self.store.scratch() as scratch:
+                fresh = scratch / "fresh"
+                for package in wanted.packages:
+                    deb.unpack(self._fetched(package, places, scratch), fresh, wanted=is_wanted)
+                arrange(fresh, wanted)
+                found = nar.sri(fresh, links=True)
+                if found != wanted.hash:
+                    raise WrongHashError(
+                        f"the compilers for {wanted.target} were unpacked to other files than are pinned\n"
+                        f"      expected {wanted.hash}\n      found    {found}",
+                        help="look whether the disk has errors; nothing was kept",
+                    )
+                fresh.chmod(0o775 if self.store.shared else 0o755)
+                shutil.rmtree(folder, ignore_errors=True)  # a damaged one
+                fresh.rename(folder)
+        except OSError as error:
+            raise StoreError(
+                f"cannot keep compilers in '{folder.parent}': {error.strerror}",
+                help="free the disk, or name a store that you may write to with --store or BUILDER_STORE",
+            ) from error
+
+    def _fetched(self, package: PinnedPackage, places: tuple[str, ...], scratch: Path) -> Path:
+        """Fetch a package from the first mirror that has it."""
+        target = scratch / PurePosixPath(package.path).name
+        for number, place in enumerate(places, 1):
+            try:
+                download.download(
+                    f"{place}/{package.path}", target, environ=self.environ, processes=self.processes, remedy=_REMEDY
+                )
+            except download.UnreachableError:
+                if number == len(places):
+                    raise
+                continue
+            found = sha256_of(target)
+            if found != package.sha256:
+                raise WrongHashError(
+                    f"{place}/{package.path} is not the package that is pinned\n"
+                    f"      expected sha256 {package.sha256}\n      found sha256    {found}",
+                    help="ask who runs the mirror; nothing was kept",
+                )
+            break
+        return target
+
+
+def variables(folders: Mapping[str, Path], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return `environ` with the compilers in these folders, each by the system that it compiles for, and no others."""
+    paths = (*(str(folder / "usr/bin") for folder in folders.values()), environ.get("PATH", os.defpath))
+    result = {name: value for name, value in environ.items() if name not in _NAMES}
+    here = folders.get(toolchain.system())
+    if here is not None:
+        own = pinned()[toolchain.system()]
+        result |= {
+            name: str(here / f"usr/bin/{own.triple}-{program}-{own.version}") for name, program in _NAMES.items()
+        }
+    return {**result, "PATH": os.pathsep.join(paths)}
+
+
+def is_wanted(path: str) -> bool:
+    """Whether a file of a package, by its path below the root, is a part of the compilers."""
+    return _NEVER.match(path) is None
+
+
+def arrange(root: Path, wanted: PinnedCompilers) -> None:
+    """Have each program below `root` started by a script, and the compilers find their parts below it.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    for path in sorted(_programs(root)):
+        real = path.with_name(f"{path.name}.bin")
+        path.rename(real)
+        path.write_text(_script(real.relative_to(root), path.name, wanted), encoding="utf-8")
+        path.chmod(0o755)
+    own = root / "usr" / wanted.triple / "bin"
+    own.mkdir(parents=True, exist_ok=True)
+    for name in _BINUTILS:
+        (own / name).unlink(missing_ok=True)
+        (own / name).symlink_to(f"../../bin/{wanted.triple}-{name}")
+    for name in ("lib", "lib64"):
+        (root / name).symlink_to(f"usr/{name}")  # linker scripts name files so
+    for name in ("gcc", "g++"):
+        alias = root / "usr/bin" / f"{wanted.triple}-{name}"
+        alias.unlink(missing_ok=True)
+        alias.symlink_to(f"{alias.name}-{wanted.version}")
+
+
+def _programs(root: Path) -> Iterator[Path]:
+    for path in root.rglob("*"):
+        if _PROGRAMS.fullmatch(path.relative_to(root).as_posix()) is None or path.is_symlink() or not path.is_file():
+            continue
+        with path.open("rb") as file:
+            if file.read(len(_ELF)) == _ELF and path.stat().st_mode & 0o100 and ".so" not in path.name:
+                yield path
+
+
+def _script(real: Path, name: str, wanted: PinnedCompilers) -> str:
+    """Return the script that starts a program.
+
+    Headers of the compilers are named as they are on Debian, wherever the root is.
+    """
+    options = ' --sysroot="$root" -ffile-prefix-map="$root"=' if _DRIVERS.search(name) else ""
+    packages = "".join(f"# {package.sha256}\n" for package in wanted.packages)
+    return (
+        "#!/bin/sh\n"
+        "# A pinned program with the loader and the libraries that are pinned with it: packages with these sha256.\n"
+        f"{packages}"
+        "root=${0%/usr/*}\n"
+        f'exec "$root/{_LOADER}/ld-linux-x86-64.so.2" --argv0 "$0" --library-path "$root/{_LOADER}" '
+        f'"$root/{real.as_posix()}"{options} "$@"\n'
+    )

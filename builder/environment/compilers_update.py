@@ -1,0 +1,113 @@
+"""Write `builder/data/compilers.toml` from the packages that a mirror of Debian has.
+
+Run it as `python -m builder.environment.compilers_update MIRROR > builder/data/compilers.toml`, and review the changes:
+other compilers give other wheels.
+"""
+
+import json
+import lzma
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from builder.environment import compilers, deb, download, nar
+from builder.environment.compilers import PinnedCompilers, PinnedPackage
+from builder.errors import ToolError
+from builder.files import sha256_of
+from builder.run import Processes
+
+_SUITE = "bookworm"
+_VERSION = "12"
+_RUNS_ON = "x86_64-linux"
+_FIRST = """\
+# The C and C++ compilers of `--toolchain pinned`: packages of Debian by hash, and the hash of all files as they are
+# arranged below one folder. `python -m builder.environment.compilers_update MIRROR` writes this file.
+"""
+_RUN = (
+    *("libc6", "libgcc-s1", "libstdc++6", "libgmp10", "libisl23", "libmpc3", "libmpfr6", "libzstd1", "zlib1g"),
+    *("libbinutils", "libctf0", "libctf-nobfd0", "libjansson4"),
+)
+"""What the programs are loaded with."""
+_COMPILE = {
+    "x86_64-linux": (
+        *("gcc-12", "g++-12", "cpp-12", "libgcc-12-dev", "libstdc++-12-dev", "binutils-x86-64-linux-gnu"),
+        *("libc6-dev", "linux-libc-dev", "libgomp1", "libatomic1"),
+    ),
+    "aarch64-linux": (
+        *("gcc-12-aarch64-linux-gnu", "g++-12-aarch64-linux-gnu", "cpp-12-aarch64-linux-gnu"),
+        *("libgcc-12-dev-arm64-cross", "libstdc++-12-dev-arm64-cross", "binutils-aarch64-linux-gnu"),
+        *("libc6-arm64-cross", "libc6-dev-arm64-cross", "linux-libc-dev-arm64-cross"),
+        *("libgcc-s1-arm64-cross", "libstdc++6-arm64-cross", "libgomp1-arm64-cross", "libatomic1-arm64-cross"),
+    ),
+}
+
+
+def propose(mirror: str) -> str:
+    """Return the text of the table.
+
+    Raises:
+        ToolError: the mirror lacks a package, or serves another one than its index says.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        rows = _index(mirror, Path(scratch))
+        lines = [_FIRST, f'runs-on = "{_RUNS_ON}"\n']
+        for target, names in _COMPILE.items():
+            packages = tuple(_row(rows, name, mirror) for name in sorted({*_RUN, *names}))
+            wanted = PinnedCompilers(target=target, version=_VERSION, hash="", packages=packages)
+            found = _hash(wanted, mirror, Path(scratch) / target)
+            lines.append(f'\n[target.{target}]\nversion = "{_VERSION}"\nhash = "{found}"\n')
+        for name in sorted({*_RUN, *(name for names in _COMPILE.values() for name in names)}):
+            users = [target for target, names in _COMPILE.items() if name in (*_RUN, *names)]
+            row = _row(rows, name, mirror)
+            lines.append(f'\n[[package]]\npath = "{row.path}"\nsha256 = "{row.sha256}"\nfor = {json.dumps(users)}\n')
+    return "".join(lines)
+
+
+def _fetch(place: str, target: Path) -> Path:
+    remedy = "look whether it is a mirror of Debian"
+    download.download(place, target, environ=os.environ, processes=Processes(), remedy=remedy)
+    return target
+
+
+def _index(mirror: str, scratch: Path) -> dict[str, PinnedPackage]:
+    """Return the packages of the suite by their names."""
+    packed = _fetch(f"{mirror}/dists/{_SUITE}/main/binary-amd64/Packages.xz", scratch / "Packages.xz")
+    text = lzma.decompress(packed.read_bytes()).decode()
+    return {
+        fields["Package"]: PinnedPackage(path=fields["Filename"], sha256=fields["SHA256"])
+        for fields in map(_fields, text.split("\n\n"))
+        if fields
+    }
+
+
+def _fields(paragraph: str) -> dict[str, str]:
+    def pairs() -> Iterator[tuple[str, str]]:
+        for line in paragraph.splitlines():
+            name, _, value = line.partition(": ")
+            if value and not line.startswith(" "):
+                yield name, value
+
+    return dict(pairs())
+
+
+def _row(rows: dict[str, PinnedPackage], name: str, mirror: str) -> PinnedPackage:
+    if name not in rows:
+        raise ToolError(f"{mirror} has no package '{name}' in {_SUITE}", help="name a mirror that has all of Debian")
+    return rows[name]
+
+
+def _hash(wanted: PinnedCompilers, mirror: str, scratch: Path) -> str:
+    scratch.mkdir()
+    for package in wanted.packages:
+        file = _fetch(f"{mirror}/{package.path}", scratch / Path(package.path).name)
+        if sha256_of(file) != package.sha256:
+            raise ToolError(f"{mirror} serves another '{package.path}' than its index says", help="try another mirror")
+        deb.unpack(file, scratch / "root", wanted=compilers.is_wanted)
+    compilers.arrange(scratch / "root", wanted)
+    return nar.sri(scratch / "root", links=True)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(propose(sys.argv[1].rstrip("/")))
