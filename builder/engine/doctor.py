@@ -18,6 +18,7 @@ from builder.build import sandbox
 from builder.build.framework import torch_identity
 from builder.config import Backend
 from builder.engine import budget, crossing
+from builder.environment import compilers
 from builder.errors import BuilderError
 from builder.store import Store
 from builder.toolchain import ccache, distribution, installed
@@ -79,6 +80,8 @@ def _compilers(environ: Mapping[str, str]) -> Iterator[Fact]:
         ("oneAPI", lambda: toolchain.find(Backend.XPU, environ=environ, digest=_no_digest).cxx),
     )
     yield host
+    if compilers.pinned():
+        yield Fact(name="pinned compilers", found=f"for {', '.join(compilers.pinned())}, by --toolchain pinned")
     for target in crossing.targets():
         yield _tool(f"C++, {target}", functools.partial(_cross, environ, target))
     for name, find in devices:

@@ -29,7 +29,7 @@ def find(search: Search) -> Path:
         raise NotHereError(f"CXX names '{wanted}', which is not there", help="unset CXX, or name a C++ compiler")
     raise NotHereError(
         f"no C++ compiler: looked for {', '.join(CXX_NAMES)} on PATH",
-        help=f"{distribution.installing('g++')}; or set CXX",
+        help=f"{distribution.installing('g++')}; or set CXX, or pass --toolchain pinned",
     )
 
 

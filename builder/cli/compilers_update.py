@@ -1,6 +1,6 @@
 """Write `builder/data/compilers.toml` from the packages that a mirror of Debian has.
 
-Run it as `python -m builder.environment.compilers_update MIRROR > builder/data/compilers.toml`, and review the changes:
+Run it as `python -m builder.cli.compilers_update MIRROR > builder/data/compilers.toml`, and review the changes:
 other compilers give other wheels.
 """
 
@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from builder import terminal
 from builder.environment import compilers, deb, download, nar
 from builder.environment.compilers import PinnedCompilers, PinnedPackage
 from builder.errors import ToolError
@@ -23,7 +24,7 @@ _VERSION = "12"
 _RUNS_ON = "x86_64-linux"
 _FIRST = """\
 # The C and C++ compilers of `--toolchain pinned`: packages of Debian by hash, and the hash of all files as they are
-# arranged below one folder. `python -m builder.environment.compilers_update MIRROR` writes this file.
+# arranged below one folder. `python -m builder.cli.compilers_update MIRROR` writes this file.
 """
 _RUN = (
     *("libc6", "libgcc-s1", "libstdc++6", "libgmp10", "libisl23", "libmpc3", "libmpfr6", "libzstd1", "zlib1g"),
@@ -110,4 +111,4 @@ def _hash(wanted: PinnedCompilers, mirror: str, scratch: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(propose(sys.argv[1].rstrip("/")))
+    terminal.document(propose(sys.argv[1].rstrip("/")))

@@ -1,0 +1,119 @@
+"""The pinned compilers, fetched from a mirror: wheels are the same from every store, without a compiler."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from builder.environment import compilers, debian_mirrors
+from builder.environment.compilers import Keeper
+from builder.environment.download import UnreachableError
+from builder.errors import NotHereError
+from builder.store import Store
+from tests.paths import ROOT
+
+TINY = ROOT / "tests/data/kernels/tiny"
+HERE, CROSS = "x86_64-linux", "aarch64-linux"
+NATIVE = f"torch-stable-abi210-cpu-{HERE}"
+SOURCE = """
+#include <regex>
+#include <vector>
+__attribute__((visibility("default"))) int at(const std::vector<int>& values, int i) { return values[i]; }
+bool is_word(const char* text) { return std::regex_match(text, std::regex("\\\\w+")); }
+"""
+
+pytestmark = [
+    pytest.mark.network,
+    pytest.mark.slow,
+    pytest.mark.skipif(HERE not in compilers.pinned(), reason="the pinned compilers run on x86_64-linux"),
+]
+
+
+@pytest.fixture(scope="module")
+def keeper(tmp_path_factory):
+    """Return what has fetched the compilers for both systems."""
+    store = Store(tmp_path_factory.mktemp("compilers") / "store")
+    found = Keeper(store=store, environ=dict(os.environ), progress=lambda _: None)
+    try:
+        found.folder(HERE)
+        found.folder(CROSS)
+    except (UnreachableError, NotHereError) as error:
+        pytest.skip(f"no mirror of Debian: {error}")
+    return found
+
+
+@pytest.fixture
+def without_compilers(tmp_path):
+    """Return a PATH with what a build runs, and no compiler."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "env", "git", "apt-get", "dpkg", "unshare", "mount"):
+        if (found := shutil.which(name)) is not None:
+            (programs / name).symlink_to(found)
+    return str(programs)
+
+
+def test_a_wheel_is_the_same_from_two_stores_without_a_compiler(keeper, without_compilers, tmp_path):
+    found = {}
+    for name in ("one", "two"):
+        store = tmp_path / name / "store"
+        store.mkdir(parents=True)
+        if name == "one":  # the other fetches them
+            shutil.copytree(keeper.store.root / "compilers", store / "compilers", symlinks=True)
+        command = [
+            sys.executable,
+            "-m",
+            "builder",
+            "build",
+            TINY,
+            "--variant",
+            NATIVE,
+            "--toolchain",
+            "pinned",
+            "--json",
+        ]
+        command += ["--store", store, "--output", tmp_path / name / "dist", "--no-cache"]
+        environ = {**os.environ, "PATH": without_compilers, "PYTHONPATH": str(ROOT)}
+        mirror = " ".join(debian_mirrors.mirrors(os.environ))
+        done = subprocess.run(
+            command, env={**environ, "BUILDER_DEBIAN_MIRROR": mirror}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        found[name] = json.loads(done.stdout)[0]
+    assert found["one"]["sha256"] == found["two"]["sha256"]
+
+
+def test_a_library_has_the_bytes_of_debians_own_compiler(keeper, tmp_path):
+    own = shutil.which("g++-12")
+    version = "12.2.0-14+deb12u1"
+    if (
+        own is None
+        or version not in subprocess.run([own, "--version"], capture_output=True, text=True, check=True).stdout
+    ):
+        pytest.skip(f"no g++ {version} to compare with")
+    pinned = keeper.folder(HERE) / "usr/bin/x86_64-linux-gnu-g++-12"
+    for number, compiler in enumerate((own, pinned)):
+        _compile(compiler, tmp_path, f"{number}.so", path=os.environ["PATH"])
+    assert (tmp_path / "0.so").read_bytes() == (tmp_path / "1.so").read_bytes()
+
+
+def test_a_library_for_aarch64_is_the_same_from_two_folders(keeper, tmp_path):
+    first = keeper.folder(CROSS)
+    second = Path(shutil.copytree(first, tmp_path / "deep/usr/elsewhere", symlinks=True))
+    for number, root in enumerate((first, second)):
+        _compile(root / "usr/bin/aarch64-linux-gnu-g++", tmp_path, f"{number}.so")
+    content = (tmp_path / "0.so").read_bytes()
+    assert content == (tmp_path / "1.so").read_bytes()
+    assert content[18:20] == b"\xb7\x00"  # EM_AARCH64
+    assert b"/usr/aarch64-linux-gnu/include/c++/12/" in content  # as on Debian, in an assertion
+    assert str(first).encode() not in content
+
+
+def _compile(compiler, folder, target, path="/nonexistent"):
+    (folder / "a.cpp").write_text(SOURCE)
+    command = [compiler, "-O2", "-fPIC", "-shared", "-D_GLIBCXX_ASSERTIONS", "a.cpp", "-o", target]
+    subprocess.run(command, cwd=folder, check=True, env={"PATH": path, "LC_ALL": "C"})
