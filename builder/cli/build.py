@@ -172,11 +172,6 @@ def command(
     if per_file and engine != "nix":
         raise BuilderError("--per-file is for derivations of Nix", help="pass --engine nix, or leave it out")
     if engine == "nix":
-        if asked.pinned_compilers:
-            raise BuilderError(
-                "builds by Nix have the compilers of their package set",
-                help="leave out --toolchain pinned, or --engine nix; --package-set names another set",
-            )
         _check_for_nix(no_isolation=no_isolation, dry_run=dry_run)
         if cache is not None and cache.url is not None:
             terminal.err("note: builds by Nix keep compiled files in Nix's store (--per-file): the cache is not used")

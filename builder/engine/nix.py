@@ -25,6 +25,7 @@ from builder.files import sha256_of, write_atomic
 from builder.kernel import Kernel, kernel_lock
 from builder.matrix import Cell, coverage
 from builder.run import Completed, Processes
+from builder.store import COMPILERS
 
 _SHOWN = 20
 _ATTEMPTS = 3
@@ -82,6 +83,8 @@ class _CellDerivation:
     wheels: tuple[Mapping[str, str], ...] = ()
     kernels: tuple[Mapping[str, str], ...] = ()
     """Those of the lock, each with its digest and its place in Nix's store."""
+    compilers: Path | None = None
+    """The place of the pinned compilers in Nix's store; None for those of the package set."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,6 +113,7 @@ class _Run:
         settled |= refused
         buildable = tuple(plan for plan in plans if plan.missing is None)
         self._add_files(buildable)
+        self._add_compilers(buildable)
         log = self._build(buildable) if buildable else NixLog()
         outcomes = {plan.cell: self._outcome(plan, log) for plan in plans}
         outcomes |= settled
@@ -173,6 +177,7 @@ class _Run:
             "variants": [cell.variant for cell in cells],
             "per-file": self.per_file,
             "locked": self.locked,
+            "pinned-compilers": bool(self.options.compilers),
         }
         return json.dumps(table, sort_keys=True)
 
@@ -201,6 +206,15 @@ class _Run:
             for plan in plans:
                 self._step(plan.cell, f"adding {file}")
             self.nix.add_file(good)
+
+    def _add_compilers(self, plans: Sequence[_CellDerivation]) -> None:
+        """Put the pinned compilers into Nix's store, where they are not."""
+        for place in {plan.compilers for plan in plans if plan.compilers is not None}:
+            for folder in self.options.compilers:
+                if not place.exists() and place.name.endswith(f"-{folder.name}"):
+                    self._tell([plan.cell for plan in plans], "adding the pinned compilers")
+                    with self.options.store.use(f"{COMPILERS}-{folder.name}"):
+                        self.nix.add_folder(folder)
 
     def _build(self, plans: Sequence[_CellDerivation]) -> NixLog:
         """Build; where a remote builder is lost, again on those that are left: what was built is kept."""
@@ -348,7 +362,10 @@ def _planned(cell: Cell, found: Mapping[str, Any]) -> _CellDerivation:
     if "missing" in found:
         return _CellDerivation(cell=cell, missing=found["missing"])
     wheels, kernels = tuple(found["wheels"]), tuple(found["kernels"])
-    return _CellDerivation(cell=cell, drv=found["drv"], out=Path(found["out"]), wheels=wheels, kernels=kernels)
+    compilers = None if found["compilers"] is None else Path(found["compilers"])
+    return _CellDerivation(
+        cell=cell, drv=found["drv"], out=Path(found["out"]), wheels=wheels, kernels=kernels, compilers=compilers
+    )
 
 
 def _error_in(lines: Sequence[str]) -> str | None:

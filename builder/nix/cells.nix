@@ -3,6 +3,7 @@
 */
 {
   util,
+  compilers,
   matrix,
   pins,
   headers,
@@ -276,7 +277,10 @@ in
       };
       lacking = missing set cell;
       toolkits = set.toolkits or { };
-      variables = if cell.toolkit == null then { } else toolkits.${toolkitName cell} or { };
+      chosen = compilers.of set cell;
+      variables =
+        (if cell.toolkit == null then { } else toolkits.${toolkitName cell} or { })
+        // (if chosen == null then { } else chosen.variables);
       run =
         attributes:
         derivation (
@@ -287,7 +291,7 @@ in
             args = util.runPython;
             interpreter = "${set.tools.${found.tag}}/bin/python";
             script = start;
-            PATH = concatStringsSep ":" set.path;
+            PATH = concatStringsSep ":" ((if chosen == null then [ ] else [ chosen.path ]) ++ set.path);
             PYTHONHASHSEED = "0";
             PYTHONDONTWRITEBYTECODE = "1";
             checkout = if tool.checkout then "1" else "";

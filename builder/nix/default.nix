@@ -21,9 +21,11 @@ let
   tool = import ./tool.nix { inherit util; };
   environment = import ./environment.nix { inherit util; };
   lockedKernels = import ./locked-kernels.nix { inherit util environment; };
+  compilers = import ./compilers.nix { };
   cells = import ./cells.nix {
     inherit
       util
+      compilers
       matrix
       pins
       headers
@@ -76,6 +78,7 @@ in
     sources
     loadTestPackages
     lockedKernels
+    compilers
     objects
     tool
     environment

@@ -12,7 +12,12 @@ let
     ;
 
   library = import ./.;
-  inherit (library) cells config matrix;
+  inherit (library)
+    cells
+    compilers
+    config
+    matrix
+    ;
 
   asked = fromJSON request;
   root = /. + asked.kernel;
@@ -21,7 +26,7 @@ let
   host = builtins.fromTOML (readFile ./host/host.toml);
   locked = (fromJSON (readFile (/. + asked.lock))).nodes.nixpkgs.locked;
   nixpkgs = import (builtins.fetchTree (removeAttrs locked [ "lastModified" ])) { inherit (asked) system; };
-  set = cells.prepare packageSet;
+  set = cells.prepare (packageSet // { pinnedCompilers = asked.pinned-compilers or false; });
   packageSet =
     if asked.set == "nixpkgs" then
       library.nixpkgs { pkgs = nixpkgs; }
@@ -64,6 +69,7 @@ let
       why = cells.missing set cell;
       drv = build cell;
       found = cells.environment set kernel cell;
+      chosen = compilers.of set cell;
       tested = cells.testEnvironment set {
         inherit root kernel;
         inherit (asked) options;
@@ -75,6 +81,7 @@ let
       {
         drv = builtins.unsafeDiscardStringContext drv.drvPath;
         out = builtins.unsafeDiscardStringContext drv.outPath;
+        compilers = if chosen == null then null else builtins.unsafeDiscardStringContext chosen.tree.outPath;
         kernels = if drv.kernels == null then [ ] else map brought drv.kernels;
         wheels = map (wheel found.tag) (
           found.wheels ++ (if tested == null then [ ] else tested.wheels) ++ cells.toolWheels set found.tag "builder"

@@ -29,11 +29,6 @@ def test_a_mirror_that_lacks_a_package_is_named_with_the_remedy(tmp_path, monkey
     assert list((tmp_path / "store/compilers").iterdir()) == []
 
 
-def test_builds_by_nix_have_the_compilers_of_their_package_set(capsys):
-    assert run(["build", TINY, "--engine", "nix", "--toolchain", "pinned"]) == 2
-    assert "--package-set names another set" in capsys.readouterr().err
-
-
 def test_a_wheel_without_code_needs_no_compiler(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("BUILDER_DEBIAN_MIRROR", str(tmp_path / "mirror"))
     kernel = str(ROOT / "examples/silu-and-mul")
