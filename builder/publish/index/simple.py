@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import quote
 
 from packaging.version import Version
@@ -83,11 +84,16 @@ def project(name: str, listings: Iterable[Listing], *, root: str, files: str) ->
 
 
 def _file(listing: Listing, *, base: str) -> dict[str, object]:
+    quoted, facts = _facts(listing)
+    return {"filename": listing.filename, "url": f"{base}/{quoted}", **facts}
+
+
+@lru_cache(maxsize=1 << 12)
+def _facts(listing: Listing) -> tuple[str, Mapping[str, object]]:
+    """Return what is the same of a wheel in every index: its name in an address, and what is said of it."""
     metadata = {"sha256": hashlib.sha256(listing.core).hexdigest()}
     requires_python = requirements.read(listing.core).python
-    return {
-        "filename": listing.filename,
-        "url": f"{base}/{quote(listing.filename)}",
+    return quote(listing.filename), {
         "hashes": {"sha256": listing.sha256},
         "size": listing.size,
         **({} if listing.uploaded is None else {"upload-time": listing.uploaded}),

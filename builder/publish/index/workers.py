@@ -1,6 +1,7 @@
 """Other processes for what takes the time of a large site: reading wheels, making pages, writing files."""
 
 import contextlib
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -9,6 +10,8 @@ from typing import Protocol, TypeVar
 
 _FEW = 300
 """Wheels that are read sooner than other processes start."""
+_OBJECTS = 1 << 17
+"""New objects after which cycles are looked for: pages are many objects, and few of them are in one."""
 _A = TypeVar("_A")
 _B = TypeVar("_B")
 
@@ -27,7 +30,7 @@ def workers(wheels: int, *, processes: int | None = None) -> Iterator[Map]:
     if wanted == 1:
         yield map
         return
-    with ProcessPoolExecutor(wanted, initializer=_leave_interrupts) as pool:
+    with ProcessPoolExecutor(wanted, initializer=_begin) as pool:
         try:
             yield pool.map
         except BaseException:
@@ -35,9 +38,11 @@ def workers(wheels: int, *, processes: int | None = None) -> Iterator[Map]:
             raise
 
 
-def _leave_interrupts() -> None:
-    """Leave Ctrl-C to the process that waits for this one: it says so once."""
+def _begin() -> None:
+    """Leave Ctrl-C to the process that waits for this one, which says so once; look for cycles of objects rarely."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()
+    gc.set_threshold(_OBJECTS)
 
 
 def _cores() -> int:

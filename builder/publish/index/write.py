@@ -147,7 +147,8 @@ def _begin(output: Path) -> None:
 def _write_all(site: Mapping[str, Page], output: Path, each: Map) -> int:
     """Write files, and bring wheels to the disk before pages, and pages before the manifest; return the new wheels."""
     for folder in sorted({path.rpartition("/")[0] for path in site}):
-        (output / folder).mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            _make(f"{output}/{folder}")
     fixed = [path for path, page in site.items() if page.fixed]
     pages = [path for path, page in site.items() if not page.fixed and path != MANIFEST]
     new = 0
@@ -155,6 +156,14 @@ def _write_all(site: Mapping[str, Page], output: Path, each: Map) -> int:
         new += sum(each(write, _batches(site, paths, output)))
         os.sync()  # once for all of them: a thousand kernels have a hundred thousand files
     return new
+
+
+def _make(folder: str) -> None:
+    """Make a folder that is not there: mostly in one that is, as they are made in their order."""
+    try:
+        os.mkdir(folder)  # noqa: PTH102
+    except FileNotFoundError:
+        os.makedirs(folder)  # noqa: PTH103
 
 
 def _write_absent(batch: _Batch) -> int:
