@@ -12,6 +12,8 @@ import pytest
 from builder import __version__
 from builder.ci.origin import BuilderAddress
 from builder.ci.pipeline import SERVICES, caller, template
+from builder.environment import compilers
+from builder.toml import loads
 from tests.ci.workflows import ACTION, KERNEL, steps, yaml
 from tests.paths import ROOT
 
@@ -126,6 +128,23 @@ def test_a_caller_is_one_file_with_every_placeholder_filled(service, home):
     assert re.search(r"@[A-Z]+@", text) is None
     assert (f"kernel-wheel-builder=={__version__}" if home is None else HOME.requirement) in text
     assert yaml.safe_load(text)
+
+
+def test_the_inputs_of_the_workflow_and_what_they_are_by_default_are_in_the_docs():
+    text = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| ([^|]*) \|", text, re.MULTILINE))
+    for name, facts in KERNEL[True]["workflow_call"]["inputs"].items():
+        default = str(facts["default"]).lower() if isinstance(facts["default"], bool) else str(facts["default"])
+        shown = rows[name].strip("`")
+        assert shown == (default or "none") or (name == "builder" and shown == "this version")
+
+
+def test_only_runners_for_which_compilers_are_pinned_get_them():
+    (build,) = (step for step in KERNEL["jobs"]["build"]["steps"] if step.get("name") == "Build")
+    chosen = build["env"]["BUILDER_TOOLCHAIN"]
+    assert chosen == "${{ runner.os == 'Linux' && runner.arch == 'X64' && inputs.toolchain || 'system' }}"
+    assert "builder build" in build["run"]
+    assert loads(compilers.TABLE.read_text(encoding="utf-8"))["runs-on"] == "x86_64-linux"
 
 
 def test_a_caller_passes_only_inputs_that_the_workflow_has(github_caller):
