@@ -1,12 +1,14 @@
 """A large site is made by several processes: the same bytes, and the same words about what is wrong."""
 
 import copy
+import os
 import pickle
+import signal
 
 import pytest
 
 from builder.config import Version
-from builder.errors import BuilderError, NothingToDoError
+from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.matrix.variant import Variant
 from builder.publish import index
 from builder.wheel import kernel_wheel
@@ -78,6 +80,15 @@ def test_a_process_tells_what_it_finds_changed_and_what_it_cannot_write(dist, tm
     page = index.Page(content=tmp_path / "gone", fixed=False)
     with index.workers(1, processes=2) as each, pytest.raises(BuilderError, match=r"cannot write .* No such file"):
         index.write({"page": page}, tmp_path / "other", each=each)
+
+
+def ends_its_process(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_is_ended_is_an_error_and_not_a_traceback():
+    with pytest.raises(ToolError, match="was ended by something else"), index.workers(1, processes=2) as each:
+        list(each(ends_its_process, [1]))
 
 
 def test_few_wheels_start_no_process():

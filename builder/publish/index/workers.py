@@ -6,7 +6,10 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Protocol, TypeVar
+
+from builder.errors import ToolError
 
 _FEW = 300
 """Wheels that are read sooner than other processes start."""
@@ -25,7 +28,11 @@ class Map(Protocol):
 
 @contextlib.contextmanager
 def workers(wheels: int, *, processes: int | None = None) -> Iterator[Map]:
-    """Yield a `map` that uses other processes, as many as there are cores; `map` itself for few wheels."""
+    """Yield a `map` that uses other processes, as many as there are cores; `map` itself for few wheels.
+
+    Raises:
+        ToolError: one of the processes was ended.
+    """
     wanted = processes or (_cores() if wheels > _FEW else 1)
     if wanted == 1:
         yield map
@@ -33,6 +40,11 @@ def workers(wheels: int, *, processes: int | None = None) -> Iterator[Map]:
     with ProcessPoolExecutor(wanted, initializer=_begin) as pool:
         try:
             yield pool.map
+        except BrokenProcessPool as error:
+            raise ToolError(
+                "one of the processes that make the index was ended by something else",
+                help="see whether memory ran out, and run the command again",
+            ) from error
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
