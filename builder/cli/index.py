@@ -45,17 +45,18 @@ def command(
     """
     wheels = _once(path for directory in _folders(directories) for path in _wheels(directory))
     uploaded = None if upload_time is None else _time(upload_time)
-    known = {path.name: path for path in index.existing_wheels(output)}
     given = {path.name for path in wheels}
-    times = dict(index.existing_uploads(output))
-    times |= {} if uploaded is None else dict.fromkeys(given - known.keys(), uploaded)
-    paths = (*wheels, *(path for name, path in known.items() if name not in given))
-    settings = index.settings(paths, base_url=base_url, with_variants=variants)
-    with index.workers(len(paths)) as each:
-        parts = index.parts(paths, settings, uploaded=times, each=each)
-        found = {str(one.path): one.not_for_release for part in parts for one in part.wheels if one.path.name in given}
-        release.require(found, allowed=allow_quick)
-        new = index.write(index.assemble(parts, settings), output, each=each)
+    with index.held(output):
+        known = {path.name: path for path in index.existing_wheels(output)}
+        times = dict(index.existing_uploads(output))
+        times |= {} if uploaded is None else dict.fromkeys(given - known.keys(), uploaded)
+        paths = (*wheels, *(path for name, path in known.items() if name not in given))
+        settings = index.settings(paths, base_url=base_url, with_variants=variants)
+        with index.workers(len(paths)) as each:
+            parts = index.parts(paths, settings, uploaded=times, each=each)
+            mine = [one for part in parts for one in part.wheels if one.path.name in given]
+            release.require({str(one.path): one.not_for_release for one in mine}, allowed=allow_quick)
+            new = index.write(index.assemble(parts, settings), output, each=each)
     terminal.out(f"{output}: {len(paths)} wheel{'' if len(paths) == 1 else 's'}, {new} of them new")
     terminal.err(_next(output, parts, base_url))
 

@@ -1,6 +1,8 @@
 import hashlib
 import json
 import re
+import threading
+import time
 from html.parser import HTMLParser
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -307,3 +309,29 @@ def test_the_newest_torch_comes_first_and_is_the_one_that_is_chosen(site):
     assert re.findall(r'name="torch" value="(\w+)"( checked)?>', page) == [("torch213", " checked"), ("torch212", "")]
     listed = re.findall(r"/for/(torch[0-9]+)-", (site / "index.html").read_text())
     assert listed == sorted(listed, reverse=True)
+
+
+def test_two_that_add_to_an_index_at_once_lose_no_wheel(tmp_path):
+    """The second waits until the first has written, and only then reads what is there."""
+    output, waiting = tmp_path / "site", threading.Event()
+    for name in ("relu", "gelu"):
+        (tmp_path / name).mkdir()
+        make(tmp_path / name, name, Variant.parse("torch213-cxx11-cpu-x86_64-linux"))
+    second = threading.Thread(
+        target=lambda: (waiting.set(), run(["index", str(tmp_path / "gelu"), "--output", str(output)]))
+    )
+    with index.held(output):
+        second.start()
+        waiting.wait(60)
+        time.sleep(0.2)  # it would have read the index by then
+        paths = tuple((tmp_path / "relu").glob("*.whl"))
+        index.write(index.build(kernel_wheel.read_all(paths)), output)
+    second.join(60)
+    assert {path.name.partition("-")[0] for path in index.existing_wheels(output)} == {"relu", "gelu"}
+
+
+def test_a_run_that_ends_in_an_error_leaves_no_folder(tmp_path):
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist/relu-1.0.0-py3-none-any.whl").write_bytes(b"no archive")
+    assert run(["index", str(tmp_path / "dist"), "--output", str(tmp_path / "site")]) != 0
+    assert not (tmp_path / "site").exists()

@@ -3,6 +3,17 @@
 from builder.publish.index.parts import parts, settings
 from builder.publish.index.site import Page, assemble, build
 from builder.publish.index.workers import workers
-from builder.publish.index.write import existing_uploads, existing_wheels, write
+from builder.publish.index.write import existing_uploads, existing_wheels, held, write
 
-__all__ = ["Page", "assemble", "build", "existing_uploads", "existing_wheels", "parts", "settings", "workers", "write"]
+__all__ = [
+    "Page",
+    "assemble",
+    "build",
+    "existing_uploads",
+    "existing_wheels",
+    "held",
+    "parts",
+    "settings",
+    "workers",
+    "write",
+]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import BuilderError, NothingToDoError
-from builder.files import sha256_of, write_atomic
+from builder.files import is_at, sha256_of, write_atomic
 from builder.publish.index.site import FILES, MANIFEST, UNFINISHED, UPLOADED, Page
 from builder.publish.index.uploads import Uploads, is_time
 from builder.publish.index.workers import Map
@@ -30,19 +30,52 @@ class _Batch:
     """By their path in it."""
 
 
+@contextlib.contextmanager
+def held(output: Path) -> Iterator[None]:
+    """Hold an index from before it is read until it is written: others that add to it wait, and add to what is there.
+
+    Its directory is the lock, so that none is left over; one that was made for it goes if nothing was written.
+
+    Raises:
+        NothingToDoError: `output` is not a directory.
+        BuilderError: it cannot be made.
+    """
+    if output.exists() and not output.is_dir():
+        raise NothingToDoError(f"'{output}' is not a directory", help="name another place with --output")
+    try:
+        lock, made = _locked(output)
+    except OSError as error:
+        raise _cannot_write(output, error) from error
+    try:
+        yield
+    finally:
+        if made:
+            with contextlib.suppress(OSError):  # it has files
+                output.rmdir()
+        os.close(lock)
+
+
+def _locked(output: Path) -> tuple[int, bool]:
+    """Return the lock of a directory, and whether the directory was made for it."""
+    while True:
+        made = not output.exists()
+        output.mkdir(parents=True, exist_ok=True)
+        lock = os.open(output, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if is_at(lock, output):
+            return lock, made
+        os.close(lock)  # another process removed it, which had written nothing
+
+
 def existing_wheels(output: Path) -> tuple[Path, ...]:
     """Return the wheels that the index in `output` has.
 
     Raises:
         NothingToDoError: `output` has files and is not an index that this tool made.
     """
-    if not output.exists():
-        return ()
-    if not output.is_dir():
-        raise NothingToDoError(f"'{output}' is not a directory", help="name another place with --output")
     manifest = output / MANIFEST
     if not manifest.is_file():
-        if any(output.iterdir()):
+        if output.is_dir() and any(output.iterdir()):
             raise NothingToDoError(
                 f"'{output}' has files and no {MANIFEST}, so it is not an index of this tool",
                 help="name an empty or a new directory with --output",
@@ -87,21 +120,25 @@ def _names(manifest: Path) -> tuple[str, ...]:
 
 
 def write(site: Mapping[str, Page], output: Path, *, each: Map = map) -> int:
-    """Write every file that is not there yet, and return how many wheels were new.
+    """Write every file that is not there yet, and return how many wheels were new; `output` is `held`.
 
     Raises:
         NothingToDoError: a wheel or what belongs to it is there with other content.
         BuilderError: `output` cannot be written.
     """
     try:
-        with _lock(output):
-            _refuse_changes(site, output, each)
-            _begin(output)
-            return _write_all(site, output, each)
+        output.mkdir(parents=True, exist_ok=True)
+        _refuse_changes(site, output, each)
+        _begin(output)
+        return _write_all(site, output, each)
     except OSError as error:
-        raise BuilderError(
-            f"cannot write '{output}': {error.strerror}", help="free the disk, or name another place with --output"
-        ) from error
+        raise _cannot_write(output, error) from error
+
+
+def _cannot_write(output: Path, error: OSError) -> BuilderError:
+    return BuilderError(
+        f"cannot write '{output}': {error.strerror}", help="free the disk, or name another place with --output"
+    )
 
 
 def _refuse_changes(site: Mapping[str, Page], output: Path, each: Map) -> None:
@@ -206,15 +243,3 @@ def _write(content: bytes | Path, target: str) -> None:
         shutil.copyfile(content, aside)
         os.chmod(aside, 0o644)  # noqa: PTH101
     os.replace(aside, target)  # noqa: PTH105
-
-
-@contextlib.contextmanager
-def _lock(output: Path) -> Iterator[None]:
-    """Hold the site: its directory is the lock, so that none is left over."""
-    output.mkdir(parents=True, exist_ok=True)
-    lock = os.open(output, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
