@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 
-.PHONY: demo test test-all test-gpu test-xpu torch-day mutants lint format docs nix nix-host nix-check nix-template clean
+.PHONY: demo test test-all test-gpu test-rocm test-xpu torch-day mutants lint format docs nix nix-host nix-check nix-template clean
 
 demo: $(SETUP)
 	$(BIN)/python examples/demo.py
@@ -22,6 +22,11 @@ test-all: $(SETUP)-test
 test-xpu: $(SETUP)-test
 	$(BIN)/python -m pip install --quiet --group xpu
 	$(BIN)/python -m pytest --durations=15 -m xpu
+
+# With the HIP of Debian sid, in a root that is made for it: as root, on Debian. ROCM_PYTHON=/usr/bin/python3.11 names
+# a Python of this machine for the tests, where torch has no wheel for that of sid.
+test-rocm:
+	.ci/bare/rocm $(ROCM_PYTHON)
 
 # On the GPU of this machine; without one, every test skips and says so.
 test-gpu: $(SETUP)-test

@@ -3,6 +3,10 @@ include_guard(GLOBAL)
 include("${CMAKE_CURRENT_LIST_DIR}/portable.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/reproducible.cmake")
 
+# No source is a module of C++20; CMake's look for them runs each through the compiler once more, where that is new, and
+# adds options with which ccache keeps nothing.
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+
 #[=======================================================================[.rst:
 Make the library of a kernel, without sources yet, and install it into its Python package.
 

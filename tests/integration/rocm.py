@@ -31,7 +31,33 @@ def why_not():
     """Say why this machine has no HIP compiler that can be used here; empty when it has."""
     if shutil.which("hipcc") is None:
         return needs.why_not("hipcc")
-    return "" if Path("/usr/lib/llvm-15").is_dir() else "made for the HIP 5.2 of Debian 12"
+    if llvm() is None or not (_DEBIAN / "cmake/hip").is_dir():
+        return (
+            "made for the HIP of Debian: apt-get install hipcc libamdhip64-dev, and the rocm-device-libs of its clang"
+        )
+    return ""
+
+
+def llvm():
+    """Return the LLVM that has the device libraries of ROCm beside it; None without one.
+
+    They are in a folder of their own with HIP 5.2 (Debian 12), and in that of clang with HIP 6.4 (Debian sid).
+    """
+    found = [path for path in Path("/usr/lib").glob("llvm-*") if (path / "bin/clang").exists()]
+    return next((path for path in sorted(found, reverse=True) if _bitcode(path) is not None), None)
+
+
+def _bitcode(clang):
+    places = [*clang.glob("lib/clang/*/amdgcn/bitcode")]
+    if clang.name == "llvm-15":
+        places.append(_DEBIAN / "amdgcn/bitcode")
+    return next((path for path in places if path.is_dir()), None)
+
+
+def hip_release():
+    """Return the release of HIP, such as (6, 4)."""
+    said = subprocess.run(("hipconfig", "--version"), stdout=subprocess.PIPE, text=True, check=True).stdout
+    return tuple(map(int, said.split(".")[:2]))
 
 
 def thrust(folder):
@@ -75,22 +101,25 @@ def _output(*command, cwd=None):
 def rocm_root(folder, thrust=None):
     """Return a folder shaped like /opt/rocm, made of links to Debian's packages."""
     root = folder / "rocm"
-    llvm = Path("/usr/lib/llvm-15")
+    clang = llvm()
     (root / "lib/cmake").mkdir(parents=True)
     (root / "amdgcn").mkdir()
     (root / "bin").mkdir()
-    (root / "lib/llvm").symlink_to(llvm)
-    (root / "llvm").symlink_to(llvm)
-    (root / "amdgcn/bitcode").symlink_to(_DEBIAN / "amdgcn/bitcode")
+    (root / "lib/llvm").symlink_to(clang)
+    (root / "llvm").symlink_to(clang)
+    (root / "amdgcn/bitcode").symlink_to(_bitcode(clang))
     (root / "include").mkdir()
+    if Path("/usr/share/hip/version").exists():  # clang takes an older HIP for granted where it finds none
+        (root / "share/hip").mkdir(parents=True)
+        (root / "share/hip/version").symlink_to("/usr/share/hip/version")
     for name in ("hip", "hsa"):
         (root / "include" / name).symlink_to(f"/usr/include/{name}")
     for name in ("thrust", "rocprim") if thrust is not None else ():
         (root / "include" / name).symlink_to(thrust / name)
-    for name in ("hip-lang", "amd_comgr", "hsa-runtime64"):
-        (root / "lib/cmake" / name).symlink_to(_DEBIAN / "cmake" / name)
-    _hip_package(root / "lib/cmake/hip")
-    (root / "lib/cmake/AMDDeviceLibs").symlink_to("/usr/lib/cmake/AMDDeviceLibs")
+    for name in ("hip", "hip-lang", "amd_comgr", "hsa-runtime64"):
+        _cmake_package(root / "lib/cmake" / name)
+    device = next(path for path in (clang / "lib/cmake", Path("/usr/lib/cmake")) if (path / "AMDDeviceLibs").is_dir())
+    (root / "lib/cmake/AMDDeviceLibs").symlink_to(device / "AMDDeviceLibs")
     for name in LIBRARIES:
         config = root / "lib/cmake" / name
         config.mkdir()
@@ -107,15 +136,17 @@ def rocm_root(folder, thrust=None):
     return root
 
 
-def _hip_package(folder):
-    """Make a CMake package of HIP that is Debian's: it asks for CMake 3.3, which CMake 4 refuses unless it is told."""
+def _cmake_package(folder):
+    """Make a CMake package that is Debian's: some ask for CMake 3.3, which CMake 4 refuses unless it is told, and some
+    look for files by their own place.
+    """
     folder.mkdir()
-    hip = _DEBIAN / "cmake/hip"
-    for path in sorted(hip.iterdir()):
-        if path.name != "hip-config.cmake":
+    own, config = _DEBIAN / "cmake" / folder.name, f"{folder.name}-config.cmake"
+    for path in sorted(own.iterdir()):
+        if path.name != config:
             (folder / path.name).symlink_to(path)
-    lines = ("set(CMAKE_POLICY_VERSION_MINIMUM 3.5)", f'include("{hip}/hip-config.cmake")')
-    (folder / "hip-config.cmake").write_text("".join(f"{line}\n" for line in lines))
+    lines = ("set(CMAKE_POLICY_VERSION_MINIMUM 3.5)", f'include("{own}/{config}")')
+    (folder / config).write_text("".join(f"{line}\n" for line in lines))
 
 
 def environment(folder, torch, thrust):
