@@ -21,7 +21,7 @@ from tests.audit.conftest import demo_wheel
 from tests.wheels import make as make_wheel
 from tests.wheels import package
 
-SECONDS, MEMORY = 5, 512 << 20
+SECONDS, MEMORY = 30, 512 << 20
 CLASSIC = {"label": "torch213.cxx11.cpu", "requires": "torch==2.13.*"}
 INFO = "demo-1.0.0+torch.stable210.cpu.dist-info"
 WHEEL = "demo-1.0.0+torch.stable210.cpu-cp39-abi3-manylinux_2_28_x86_64.whl"

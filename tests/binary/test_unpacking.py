@@ -115,7 +115,7 @@ for name, content in inputs.items():
     except DeviceCodeError as error:
         found = error.message
     print(name, len(content), round(time.process_time() - start, 2), found)
-    assert time.process_time() - start < 8, name
+    assert time.process_time() - start < 60, name
 """
 
 

@@ -392,5 +392,5 @@ def test_ten_thousand_rows_are_planned_in_no_time():
     found = shared(one, MOST_JOBS)
     documents.document(one, Runners(), found)
     # benchmarks/matrix.py has the figure; here, what is quadratic takes minutes.
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 30
     assert sum(len(job.cells) for job in found) == len(one.cells) > 7000

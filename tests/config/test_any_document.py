@@ -98,19 +98,19 @@ def test_any_sources_and_steps_are_read_or_refused(sources, steps, src):
         pytest.param("[kernel.k{}]", id="missing keys"),
     ],
 )
-def test_ten_thousand_mistakes_are_reported_in_two_seconds(line):
+def test_ten_thousand_mistakes_are_reported_in_linear_time(line):
     lines = "\n".join(line.format(number) for number in range(10_000))
     start = time.process_time()
     problems = problems_of(f"{GENERAL}[torch]\n{lines}\n")
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 20  # quadratic, it takes minutes
     assert len(problems) >= 10_000
 
 
-def test_ten_thousand_bad_values_are_reported_in_two_seconds():
+def test_ten_thousand_bad_values_are_reported_in_linear_time():
     values = "\n".join(f"{number}," for number in range(10_000))
     start = time.process_time()
     problems = problems_of(f"{GENERAL}[torch]\nsrc = [\n{values}\n]\n")
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 20  # quadratic, it takes minutes
     assert [problem.span.line for problem in problems] == list(range(9, 10_009))
 
 
@@ -139,7 +139,7 @@ LONG = 1_000_000
 def test_a_megabyte_in_one_place_is_reported_briefly(text):
     start = time.process_time()
     problems = problems_of(GENERAL + text)
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 30  # quadratic, it takes hours
     assert all(len(problem.message) < 500 for problem in problems)
     with pytest.raises(ConfigError) as raised:
         read(source(GENERAL + text))

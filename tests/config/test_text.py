@@ -210,7 +210,7 @@ def test_a_file_that_is_none_is_refused_at_once(tmp_path, kind, reason):
     start = time.perf_counter()
     with pytest.raises(ConfigError, match=f"cannot read 'build.toml' in .*: {reason}"):
         Source.read(made(tmp_path, kind))
-    assert time.perf_counter() - start < 1
+    assert time.perf_counter() - start < 30  # a pipe that is read has no end
 
 
 def test_a_name_with_nul_is_refused(tmp_path):
@@ -299,13 +299,17 @@ def test_a_path_is_written_as_in_toml():
     assert dotted(("kernel", "a b", "src", 3)) == "kernel.'a b'.src[3]"
 
 
-@pytest.mark.parametrize("size", [1, 4])
-def test_the_scan_is_linear(size):
-    text = "[torch]\nsrc = [\n" + '  "csrc/some/file.cu", # comment\n' * 10_000 * size + "]\n"
-    start = time.process_time()
-    made_source = source(text)
-    assert time.process_time() - start < 0.5 * size
-    assert made_source.span(("torch", "src", 9_999)).line == 10_002
+def test_the_scan_is_linear():
+    def scanned(lines):
+        text = "[torch]\nsrc = [\n" + '  "csrc/some/file.cu", # comment\n' * lines + "]\n"
+        start = time.process_time()
+        made_source = source(text)
+        taken = time.process_time() - start
+        assert made_source.span(("torch", "src", 9_999)).line == 10_002
+        return taken
+
+    short, long = (min(scanned(lines) for _ in range(3)) for lines in (10_000, 80_000))
+    assert long < 24 * short  # 8 times as long, if it is linear, and 64 times if it is quadratic
 
 
 def test_a_folder_whose_name_has_lines_cannot_write_one(tmp_path):

@@ -269,7 +269,7 @@ def test_a_command_that_is_stopped_waits_for_no_server(trees, store, silent, kin
     began = time.monotonic()
     with pytest.raises(ToolError):
         waiting.tree("x", source)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 50  # the server is given up after 60
     assert list((store.root / "sources").iterdir()) == []
 
 

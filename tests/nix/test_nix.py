@@ -32,7 +32,7 @@ def test_a_cell_without_pins_says_so_when_it_is_evaluated():
         library("derivations", **asked)
 
 
-def test_all_cells_of_all_examples_evaluate_in_a_second_of_processor_time():
+def test_all_cells_of_all_examples_evaluate_in_seconds_of_processor_time():
     import resource  # noqa: PLC0415  not on every system
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -41,7 +41,7 @@ def test_all_cells_of_all_examples_evaluate_in_a_second_of_processor_time():
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert sum(map(len, found.values())) > 20
-    assert used < 2, f"{used:.2f} s of processor time, {time.monotonic() - began:.2f} s"
+    assert used < 10, f"{used:.2f} s of processor time, {time.monotonic() - began:.2f} s"
 
 
 @pytest.fixture(scope="module")
