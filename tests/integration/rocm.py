@@ -44,10 +44,11 @@ def llvm():
     They are in a folder of their own with HIP 5.2 (Debian 12), and in that of clang with HIP 6.4 (Debian sid).
     """
     found = [path for path in Path("/usr/lib").glob("llvm-*") if (path / "bin/clang").exists()]
-    return next((path for path in sorted(found, reverse=True) if _bitcode(path) is not None), None)
+    return next((path for path in sorted(found, reverse=True) if bitcode(path) is not None), None)
 
 
-def _bitcode(clang):
+def bitcode(clang):
+    """Return the folder with the device libraries of an LLVM; None without one."""
     places = [*clang.glob("lib/clang/*/amdgcn/bitcode")]
     if clang.name == "llvm-15":
         places.append(_DEBIAN / "amdgcn/bitcode")
@@ -107,7 +108,7 @@ def rocm_root(folder, thrust=None):
     (root / "bin").mkdir()
     (root / "lib/llvm").symlink_to(clang)
     (root / "llvm").symlink_to(clang)
-    (root / "amdgcn/bitcode").symlink_to(_bitcode(clang))
+    (root / "amdgcn/bitcode").symlink_to(bitcode(clang))
     (root / "include").mkdir()
     if Path("/usr/share/hip/version").exists():  # clang takes an older HIP for granted where it finds none
         (root / "share/hip").mkdir(parents=True)

@@ -26,10 +26,12 @@ _ARCH = re.compile(rb"amdgcn-amd-amdhsa--(gfx[0-9a-f]+)")
 
 
 def known():
-    """Return the architectures that this HIP's clang compiles for."""
-    command = (rocm.llvm() / "bin/clang", "--target=amdgcn-amd-amdhsa", "--print-supported-cpus")
+    """Return the architectures that this HIP's clang compiles for, and that it has device libraries for."""
+    command = (rocm.llvm() / "bin/clang", "--target=amdgcn-amd-amdhsa", "-nogpulib", "--print-supported-cpus")
     said = subprocess.run(command, capture_output=True, text=True, check=True)
-    return set(re.findall(r"gfx[0-9a-f]+", said.stdout + said.stderr))
+    libraries = rocm.bitcode(rocm.llvm()).glob("oclc_isa_version_*.bc")
+    numbers = {path.stem.removeprefix("oclc_isa_version_") for path in libraries}
+    return {name for name in re.findall(r"gfx[0-9a-f]+", said.stdout + said.stderr) if name[3:] in numbers}
 
 
 def test_code_for_every_architecture_is_compiled_and_linked(tmp_path):
