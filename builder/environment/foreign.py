@@ -1,5 +1,6 @@
 """The foreign sources of a kernel: each tree is fetched once into the store, and verified each time it is used."""
 
+import contextlib
 import json
 import os
 import re
@@ -65,7 +66,8 @@ class Trees:
         except (OSError, ValueError, KeyError, TypeError):
             return False
         if found == expected:
-            os.utime(folder)  # when it was last used
+            with contextlib.suppress(OSError):  # another user's, or a store that is only read
+                os.utime(folder)  # when it was last used
         return bool(found == expected)
 
     def _fetch(self, name: str, source: ForeignSource, folder: Path) -> None:

@@ -1,5 +1,6 @@
 """The kernels that a kernel depends on: locked with all that they depend on, fetched once, verified each time."""
 
+import contextlib
 import os
 import shutil
 import threading
@@ -124,7 +125,8 @@ class LockedKernels:
             )
         if nar.sri(folder) != locked.hash:
             return False
-        os.utime(folder)  # when it was last used
+        with contextlib.suppress(OSError):  # another user's, or a store that is only read
+            os.utime(folder)  # when it was last used
         return True
 
     def _bring(self, repo_id: str, commit: str, *, expected: str | None = None) -> LockedCommit:

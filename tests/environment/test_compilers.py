@@ -89,6 +89,31 @@ def test_what_is_there_is_not_fetched_again_and_what_is_damaged_is(keeper, tmp_p
     assert (keeper().folder(HERE) / "usr/include/a.h").read_bytes() == b"header"
 
 
+def test_compilers_of_a_store_that_is_only_read_are_used(keeper, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(30, "Read-only file system")
+
+    folder = keeper().folder(HERE)
+    monkeypatch.setattr("os.utime", refuse)
+    assert keeper(tmp_path / "gone").folder(HERE) == folder
+
+
+def test_a_store_that_cannot_be_written_is_told(keeper, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("builder.store.locks.open_lock", refuse)
+    with pytest.raises(StoreError, match=r"cannot keep compilers in .*: Read-only file system"):
+        keeper().folder(HERE)
+
+
+def test_a_pipe_among_the_files_is_damage(keeper):
+    folder = keeper().folder(HERE)
+    os.mkfifo(folder / "usr/include/pipe")
+    keeper().folder(HERE)
+    assert not (folder / "usr/include/pipe").exists()
+
+
 def test_another_package_than_the_pinned_one_is_refused_and_nothing_is_kept(keeper, mirror, tmp_path):
     package(mirror / "pool/main/g/g++_12_amd64.deb", {"./usr/bin/hostile": b""})
     with pytest.raises(WrongHashError, match="is not the package that is pinned"):
