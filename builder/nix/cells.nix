@@ -279,8 +279,7 @@ in
       toolkits = set.toolkits or { };
       chosen = compilers.of set cell;
       variables =
-        (if cell.toolkit == null then { } else toolkits.${toolkitName cell} or { })
-        // (if chosen == null then { } else chosen.variables);
+        (if cell.toolkit == null then { } else toolkits.${toolkitName cell} or { }) // chosen.variables;
       run =
         attributes:
         derivation (
@@ -291,7 +290,7 @@ in
             args = util.runPython;
             interpreter = "${set.tools.${found.tag}}/bin/python";
             script = start;
-            PATH = concatStringsSep ":" ((if chosen == null then [ ] else [ chosen.path ]) ++ set.path);
+            PATH = concatStringsSep ":" (chosen.path ++ set.path);
             PYTHONHASHSEED = "0";
             PYTHONDONTWRITEBYTECODE = "1";
             checkout = if tool.checkout then "1" else "";

@@ -45,11 +45,11 @@ let
 in
 {
   /**
-    What a cell is compiled with: the tree, the variables that name it, and its programs; null for the compilers of the
-    package set, which a wheel without code and the compiler of oneAPI need not be told.
+    What a cell is compiled with: the tree, the variables that name it, and folders of programs; no tree for the compilers
+    of the package set, which a wheel without code and the compiler of oneAPI need not be told.
 
     # Type
-    of :: PackageSet -> Cell -> { tree :: Derivation, variables :: AttrSet, path :: String } | null
+    of :: PackageSet -> Cell -> { tree :: Derivation | null, variables :: AttrSet, path :: [ String ] }
   */
   of =
     set: cell:
@@ -59,13 +59,17 @@ in
       program = name: "${root}/usr/bin/${systems.${set.system}.triple}-${name}-${facts.version}";
     in
     if !(set.pinnedCompilers or false) || cell.framework == "torch-noarch" || cell.backend == "xpu" then
-      null
+      {
+        tree = null;
+        variables = { };
+        path = [ ];
+      }
     else if set.system != table.runs-on then
       throw "no compilers are pinned that run on ${set.system}"
     else
       {
         tree = root;
-        path = "${root}/usr/bin";
+        path = [ "${root}/usr/bin" ];
         variables = {
           CC = program "gcc";
           CXX = program "g++";

@@ -81,7 +81,7 @@ let
       {
         drv = builtins.unsafeDiscardStringContext drv.drvPath;
         out = builtins.unsafeDiscardStringContext drv.outPath;
-        compilers = if chosen == null then null else builtins.unsafeDiscardStringContext chosen.tree.outPath;
+        compilers = if chosen.tree == null then null else builtins.unsafeDiscardStringContext chosen.tree.outPath;
         kernels = if drv.kernels == null then [ ] else map brought drv.kernels;
         wheels = map (wheel found.tag) (
           found.wheels ++ (if tested == null then [ ] else tested.wheels) ++ cells.toolWheels set found.tag "builder"
