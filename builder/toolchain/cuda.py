@@ -32,7 +32,7 @@ def find(search: Search, *, toolkit: str | None, root: Path | None) -> Tool:
         raise ToolError(f"'{nvcc}' does not say its version", help="set CUDA_HOME to a CUDA toolkit")
     base = nvcc.parent.parent
     require_release("the CUDA toolkit", base, found=match[1], toolkit=toolkit, remedy="set CUDA_HOME to CUDA")
-    parts = [nvcc, *(base / name for name in _CUDA_PARTS)]
+    parts = [nvcc, *(base / name for name in _CUDA_PARTS), *_parts_behind(search, nvcc)]
     return Tool(path=nvcc, version=match[2], digest=search.digest_all(part for part in parts if part.is_file()))
 
 
@@ -47,9 +47,29 @@ def _nvcc(search: Search, root: Path | None) -> Path | None:
 
 
 def _real_nvcc(search: Search, nvcc: Path) -> Path | None:
-    """Return the nvcc behind a wrapper script: a wrapper's folder is no toolkit and misleads CMake."""
+    """Return the nvcc behind a wrapper script: a wrapper's folder is no toolkit and misleads CMake.
+
+    That of Debian is one of /usr, which is the toolkit: its nvcc.profile has no TOP.
+    """
     if (nvcc.resolve().parent.parent / "nvvm").is_dir():
         return nvcc.resolve()
+    top = _says(search, nvcc).get("TOP")
+    if top is not None:
+        return Path(top).resolve() / "bin/nvcc"
+    return nvcc if (nvcc.parent.parent / "include/cuda_runtime_api.h").is_file() else None
+
+
+def _parts_behind(search: Search, nvcc: Path) -> list[Path]:
+    """Return what Debian's nvcc, a script, runs and reads that is not in the toolkit's own places."""
+    if (nvcc.parent.parent / "nvvm").is_dir():
+        return []
+    said = _says(search, nvcc)
+    here, libdevice = said.get("_HERE_"), said.get("NVVMIR_LIBRARY_DIR")
+    parts = [] if here is None else [Path(here) / name for name in ("nvcc", "cicc", "nvcc.profile")]
+    return parts if libdevice is None else [*parts, Path(libdevice) / "libdevice.10.bc"]
+
+
+def _says(search: Search, nvcc: Path) -> dict[str, str]:
+    """Return the variables that nvcc says it runs with."""
     text = search.run(nvcc, "--dryrun", "-x", "cu", "-E", os.devnull)
-    top = re.search(r"^#\$ TOP=(.*)$", text, re.MULTILINE)
-    return None if top is None else Path(top[1].strip()).resolve() / "bin/nvcc"
+    return {name: value.strip() for name, value in re.findall(r"^#\$ (\w+)=(.*)$", text, re.MULTILINE)}

@@ -83,6 +83,36 @@ def test_a_toolkit_of_another_version_is_refused_with_both_versions(tools, tmp_p
         find(Backend.CUDA, tools, toolkit="13.0", environ={"CUDA_HOME": str(tmp_path / "cuda")})
 
 
+DEBIANS_NVCC = """#!/bin/sh
+case "$1" in
+  --version) echo "Cuda compilation tools, release 12.4, V12.4.131" ;;
+  --dryrun) echo "#$ _HERE_={folder}/bin" >&2; echo "#$ NVVMIR_LIBRARY_DIR={folder}/libdevice" >&2 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("part", ["bin/nvcc", "bin/cicc", "libdevice/libdevice.10.bc"])
+def test_the_toolkit_of_debian_is_usr_and_known_by_what_its_nvcc_runs(tools, tmp_path, monkeypatch, part):
+    monkeypatch.setattr(toolchain.cuda, "_SYSTEM_CUDA", tmp_path / "nowhere")
+    folder = tmp_path / "lib/nvidia-cuda-toolkit"
+    for name in ("bin/nvcc", "bin/cicc", "libdevice/libdevice.10.bc"):
+        program(folder / name, "one")
+    program(tmp_path / "include/cuda_runtime_api.h", "header")
+    script = program(tools / "nvcc", DEBIANS_NVCC.format(folder=folder))
+    before = find(Backend.CUDA, tools, toolkit="12.4").cuda
+    assert before.path == script
+    assert before.version == "12.4.131"
+    (folder / part).write_text("two")
+    assert find(Backend.CUDA, tools, toolkit="12.4").cuda.digest != before.digest
+
+
+def test_a_script_that_is_in_no_toolkit_is_none(tools, tmp_path, monkeypatch):
+    monkeypatch.setattr(toolchain.cuda, "_SYSTEM_CUDA", tmp_path / "nowhere")
+    program(tools / "nvcc", DEBIANS_NVCC.format(folder=tmp_path))
+    with pytest.raises(ToolError, match="no CUDA toolkit"):
+        find(Backend.CUDA, tools)
+
+
 def test_a_toolkit_of_pinned_wheels_comes_before_the_machines(tools, tmp_path):
     program(tmp_path / "cuda/bin/nvcc", NVCC.format(version="12.4"))
     pinned = program(tmp_path / "pinned/bin/nvcc", NVCC.format(version="13.0"))

@@ -1,0 +1,15 @@
+include("${KERNEL_CMAKE_DIR}/cuda/root.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/assert.inc.cmake")
+
+# Its nvcc says no TOP.
+file(WRITE "${KERNEL_TEST_DIR}/usr/bin/nvcc" "#!/bin/sh\necho '#$ _HERE_=/usr/lib/nvidia-cuda-toolkit/bin' >&2\n")
+file(CHMOD "${KERNEL_TEST_DIR}/usr/bin/nvcc" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+foreach(name IN ITEMS CUDAToolkit_ROOT CUDA_HOME CUDA_PATH)
+  unset(ENV{${name}})
+endforeach()
+set(ENV{PATH} "${KERNEL_TEST_DIR}/usr/bin:$ENV{PATH}")
+kernel_cuda_root(root)
+assert_equal("${root}" "")
+file(WRITE "${KERNEL_TEST_DIR}/usr/include/cuda_runtime_api.h" "")
+kernel_cuda_root(root)
+assert_equal("${root}" "${KERNEL_TEST_DIR}/usr")
