@@ -21,7 +21,7 @@ from builder.repro.table import BACKENDS, END, START, Example, Row, rendered
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from tests.integration import nix_repro, rocm  # noqa: E402
+from tests.integration import nix_repro, nix_tools, rocm  # noqa: E402
 from tests.integration import rendered as built  # noqa: E402
 
 PAGE = ROOT / "docs/reproducibility.md"
@@ -67,11 +67,11 @@ def through_nix() -> None:
     for name, example in BACKENDS.items():
         if example.pinned:
             kernel = Path(example.kernel)
-            with tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory() as folder, nix_tools.guarded_folder() as store:
                 copy = Path(shutil.copytree(ROOT / kernel, Path(folder) / kernel.name))
                 (copy / "build.toml").open("a").write(f"\n# {secrets.token_hex(16)}\n")  # no store has this one
                 began = time.monotonic()
-                first, second = nix_repro.twice(copy, example.variant, Path(folder))
+                first, second = nix_repro.twice(copy, example.variant, Path(folder), elsewhere=store)
                 word = "same" if first.sha256 == second.sha256 else "differs"
             print(f"{name}: {word}, {time.monotonic() - began:.0f} s", flush=True)
 

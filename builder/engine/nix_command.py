@@ -39,7 +39,7 @@ _EXPLAINED = (
         "add 'experimental-features = nix-command flakes' to nix.conf",
     ),
     (
-        r"No space left on device|not enough space",
+        r"No space left on device|not enough space|database or disk is full",
         "the disk of Nix's store is full",
         "free it with 'nix-collect-garbage', and build again: what was built is kept",
     ),

@@ -13,7 +13,8 @@ _LINE, _PHASE = 101, 104
 _ERROR = 0
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _LOST = re.compile(r"unexpected end-of-file|Broken pipe|Connection (reset|closed)|cannot connect to", re.IGNORECASE)
-_CODE = re.compile(r"'(?P<drv>/[^']+\.drv)'[^\n]* failed with exit code (?P<code>\d+)")
+# Nix 2.8 says it in a line, Nix 2.34 gives the reason in the next one.
+_CODE = re.compile(r"'(?P<drv>/[^']+\.drv)'(?:[^\n]*|\.\s+Reason: builder) failed with exit code (?P<code>\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

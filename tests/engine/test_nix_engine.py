@@ -39,11 +39,20 @@ def test_a_build_that_ended_says_no_more():
     assert said(log, action="result", id=1, type=101, fields=["late"]) is None
 
 
-def test_an_exit_code_is_kept_with_its_derivation():
+@pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param("builder for '\x1b[35;1m{DRV}\x1b[0m' failed with exit code 5;\nlast 1 log lines:", id="2.8"),
+        pytest.param(
+            "Cannot build '\x1b[35;1m{DRV}\x1b[0m'.\n       Reason: \x1b[31;1mbuilder failed with exit code 5\x1b[0m.\n"
+            "       Output paths:\n         /nix/store/x",
+            id="2.34",
+        ),
+    ],
+)
+def test_an_exit_code_is_kept_with_its_derivation(message):
     log = NixLog()
-    message = (
-        f"\x1b[31;1merror:\x1b[0m builder for '\x1b[35;1m{DRV}\x1b[0m' failed with exit code 5;\nlast 1 log lines:"
-    )
+    message = f"\x1b[31;1merror:\x1b[0m {message.replace('{DRV}', DRV)}"
     said(log, action="msg", level=0, msg=message, raw_msg="builder failed")
     assert log.codes == {DRV: 5}
     assert log.errors == ["builder failed"]
@@ -111,6 +120,12 @@ NIX = Nix(program="nix", environ={}, processes=Processes(), package_set="host")
             "the disk of Nix's store is full",
             "nix-collect-garbage",
             id="full disk",
+        ),
+        pytest.param(
+            "error: setting journal mode: database or disk is full",
+            "the disk of Nix's store is full",
+            "nix-collect-garbage",
+            id="full disk of its database",
         ),
         pytest.param(
             "error: getting attributes of path '/opt/tools': No such file or directory",

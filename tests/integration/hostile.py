@@ -4,11 +4,14 @@ import contextlib
 import json
 import shutil
 import socket
+import subprocess
 import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 TOKEN = "token-of-the-user-5f3c1e"
+_MANY = 1000
+"""More processes than a build in a sandbox has."""
 
 # Runs in the kernel's own process, with any Python; `TRIES` is put before it.
 PROBE = """
@@ -76,6 +79,19 @@ class Tries:
     def code(self):
         """Return Python that defines `_tries()`."""
         return f"TRIES = {json.loads(json.dumps(asdict(self)))!r}\n{PROBE}"
+
+
+@contextlib.contextmanager
+def bystander():
+    """Run a process, and give its number: so high that no process of a sandbox has it, where they count from 1."""
+    while (process := subprocess.Popen(["sleep", "600"])).pid < _MANY:
+        process.kill()
+        process.wait()
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
 
 
 @contextlib.contextmanager

@@ -33,8 +33,8 @@ class Built:
     """The root of the store that it is in."""
 
 
-def twice(kernel, variant, folder):
-    """Build a kernel that no store has; again from another folder, with all varied, in another store."""
+def twice(kernel, variant, folder, *, elsewhere):
+    """Build a kernel that no store has; again from another folder, with all varied, in another store `elsewhere`."""
     here = Setting(kernel=kernel, store=Path("/"), cwd=folder)
     workspace = Workspace(folder=folder / "workspace", preload=preload.make(folder))
     setting = here
@@ -42,7 +42,7 @@ def twice(kernel, variant, folder):
         if variation.name not in NOT_VARIED:
             assert variation.why_not(workspace) is None
             setting = variation.apply(setting, workspace)
-    elsewhere = folder / "another" / "root"
+    elsewhere = elsewhere / "another" / "root"
     first = build(here, variant)
     copy_inputs(first.derivation, elsewhere)
     try:

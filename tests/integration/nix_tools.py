@@ -6,6 +6,8 @@ import secrets
 import shutil
 import subprocess
 import sys
+import tempfile
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -52,6 +54,25 @@ def flake(tmp_path_factory):
         return _NOT_SOURCES(folder, names) | (_OUTPUTS(folder, names) if Path(folder) == ROOT else set())
 
     return Path(shutil.copytree(ROOT, copy, symlinks=True, ignore=ignored))
+
+
+@contextmanager
+def guarded_folder():
+    """Make a folder for a store: Nix 2.34 takes none below a folder where everybody may write, as in /tmp."""
+    above = Path.home() / ".cache"
+    above.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=above))
+    try:
+        yield folder
+    finally:
+        subprocess.run(["chmod", "-R", "u+w", folder], check=True)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def guarded():
+    with guarded_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def test_a_cell_is_the_same_file_from_nix_and_from_the_local_engine(builder, tin
 
 
 def test_a_hostile_kernel_gets_nothing_of_the_machine(builder, tiny, tmp_path):
-    with hostile.prey(tmp_path, pid=os.getpid(), store=tmp_path / "store") as tries:
+    with hostile.bystander() as pid, hostile.prey(tmp_path, pid=pid, store=tmp_path / "store") as tries:
         # The host's own folders are Nix's to guard: what is tried there would harm this machine.
         hostile.importing(tiny, replace(tries, rough=False))
         env = {"SECRET": hostile.TOKEN, "HOME": str(tmp_path / "somebody")}

@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration import compiling, nix_tools
 
-builder, relu, tiny = nix_tools.builder, nix_tools.relu, nix_tools.tiny
+builder, guarded, relu, tiny = nix_tools.builder, nix_tools.guarded, nix_tools.relu, nix_tools.tiny
 STABLE = "torch-stable-abi210-cpu-x86_64-linux"
 TVM_FFI = "tvm-ffi01-cpu-x86_64-linux"
 
@@ -108,8 +108,8 @@ def test_offline_a_new_kernel_builds_from_the_wheels_that_the_store_has(builder,
 
 
 @is_root
-def test_offline_without_the_wheels_is_said_with_their_names(relu, tmp_path):
-    done = offline(relu, cwd=tmp_path, env={"NIX_REMOTE": f"local?root={tmp_path / 'root'}"})
+def test_offline_without_the_wheels_is_said_with_their_names(relu, guarded, tmp_path):
+    done = offline(relu, cwd=tmp_path, env={"NIX_REMOTE": f"local?root={guarded / 'root'}"})
     assert done.returncode == 4
     assert "cannot get the pinned wheel " in done.stderr
     assert "nix-store --add-fixed sha256 FILE" in done.stderr
@@ -130,8 +130,8 @@ def test_a_full_disk_at_the_output_is_said_and_holds_no_half_wheel(builder, relu
 
 
 @is_root
-def test_a_full_disk_of_the_store_is_said(relu, tmp_path):
-    root = tmp_path / "root"
+def test_a_full_disk_of_the_store_is_said(relu, guarded, tmp_path):
+    root = guarded / "root"
     done = on_a_small_disk(root, "1m", *build(relu, TVM_FFI), env={"NIX_REMOTE": f"local?root={root}"}, cwd=tmp_path)
     assert done.returncode == 4, done.stderr
     assert "the disk of Nix's store is full" in done.stderr
