@@ -40,6 +40,8 @@ from builder.wheel import finish
 from builder.wheel.archive import Wheel
 
 _PLAN = "kernel-plan.json"
+OUT = "out"
+"""The folder of a private directory that has the finished wheel, before it is audited."""
 
 # A PEP 517 frontend in one line: the environment has the backend, and nothing needs pip.
 _FRONTEND = """
@@ -81,7 +83,7 @@ def build(
         compiled = time.monotonic()
         plan = _plan(scratch / "build")
         name, content = _finish(job, raw, plan=plan, scratch=scratch, listen=listen)
-        wheel = Wheel.read(scratch / "out" / name)
+        wheel = Wheel.read(scratch / OUT / name)
         loaded = load.test(job, wheel, scratch=scratch, listen=listen, processes=processes, early=early)
     loaded.require(job.load_test)
     report = BuildReport(
@@ -109,7 +111,7 @@ def _finish(
     """
     listen("finishing the wheel")
     finished = finish.finish(raw, kernel=job.kernel, cell=job.cell, facts=_facts(job, plan))
-    path = scratch / "out" / finished.name
+    path = scratch / OUT / finished.name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(finished.content)
     listen("auditing")
@@ -260,7 +262,7 @@ def _why_not_reproducible(job: BuildJob) -> str | None:
 
 def _lay_out(job: BuildJob, scratch: Path) -> None:
     """Make the directories of a build; in one that was stopped, sources and compiled files stay as they are."""
-    for name in ("raw", "home", "tmp", "out", "installed", "src.new"):
+    for name in ("raw", "home", "tmp", OUT, "installed", "src.new"):
         shutil.rmtree(scratch / name, ignore_errors=True)
     for name in ("build", "raw", "home", "tmp", "env"):
         (scratch / name).mkdir(exist_ok=True)

@@ -15,7 +15,7 @@ from builder.cli import builds, selecting, view
 from builder.cli import several as several_kernels
 from builder.cli.builds import CellRequest, ChosenKernel, ChosenKernels
 from builder.cli.several import LoadedKernels, Refusal
-from builder.engine import dry_run, local
+from builder.engine import dry_run, local, size_estimate
 from builder.engine.options import KernelBuild, NixOptions, Options
 from builder.engine.outcome import CellOutcome, Listen, labelled
 from builder.errors import BuilderError, ConfigError, NothingToDoError
@@ -68,6 +68,7 @@ def one(kernel: Kernel, request: CellRequest, options: Options, asked: Asked) ->
     )
     selecting.say_what_is_built(kernel, cells, only)
     options = with_compilers(_for_gpus(options, only), cells, pinned=asked.pinned_compilers, quiet=asked.quiet)
+    _warn_of_sizes(KernelBuild(kernel=kernel, cells=tuple(cells), options=options), asked)
     if asked.dry_run:
         plans = dry_run.preview(kernel, cells, options)
         if asked.as_json:
@@ -110,6 +111,8 @@ def several(loaded: LoadedKernels, request: CellRequest, options: Options, asked
     cells = [cell for each in found.chosen for cell in each.cells]
     options = with_compilers(options, cells, pinned=asked.pinned_compilers, quiet=asked.quiet)
     mine = tuple(_build_of(each, options) for each in found.chosen)
+    for each in mine:
+        _warn_of_sizes(each, asked)
     if asked.dry_run:
         _preview_several(mine, found, as_json=asked.as_json)
         return code
@@ -126,6 +129,14 @@ def several(loaded: LoadedKernels, request: CellRequest, options: Options, asked
 def _build_of(chosen: ChosenKernel, options: Options) -> KernelBuild:
     selecting.say_what_is_built(chosen.kernel, chosen.cells, chosen.only)
     return KernelBuild(kernel=chosen.kernel, cells=chosen.cells, options=_for_gpus(options, chosen.only))
+
+
+def _warn_of_sizes(build: KernelBuild, asked: Asked) -> None:
+    """Say which wheels will be too large, before anything is compiled; a dry run says it of each cell."""
+    if asked.dry_run or build.options.wheel.only:
+        return
+    for line in size_estimate.warnings(build.options.store, build.kernel, build.cells):
+        terminal.err(line)
 
 
 def _preview_several(mine: Sequence[KernelBuild], found: ChosenKernels, *, as_json: bool) -> None:

@@ -83,12 +83,16 @@ def command(
 
 
 def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
-    from builder.engine import budget, buildable  # noqa: PLC0415  start-up time
+    from builder.engine import budget, buildable, size_estimate  # noqa: PLC0415  start-up time
     from builder.engine.options import Options  # noqa: PLC0415
     from builder.store import Store  # noqa: PLC0415
 
     options = Options(store=Store(store), output=Path(), limits=budget.machine(), environ=dict(os.environ))
     here = buildable.cells_here(plan.kernel, plan.cells, options)
+    for cell in plan.cells:
+        found = size_estimate.of(options.store, plan.kernel, cell)
+        if found is not None:
+            terminal.err(f"{cell.variant}: its wheel: {found.text}")
     say = "`builder doctor DIR` says what others lack, and what asks for those of another system"
     terminal.err(f"\n{len(here)} of {len(plan.cells)} cells can be built here: {say}")
 

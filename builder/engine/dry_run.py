@@ -1,14 +1,16 @@
 """Dry run: what a build would do with each cell, and why."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from builder.build import reproducible
 from builder.build.record import BuildRecord, Change, changes, summary
 from builder.build.report import BuildReport
+from builder.engine import size_estimate
 from builder.engine.options import Options
 from builder.engine.prepare import BuildRequest, Preparer
+from builder.engine.size_estimate import SizeEstimate
 from builder.errors import BuilderError, ConfigError, NotHereError
 from builder.kernel import Kernel
 from builder.matrix import Cell
@@ -26,6 +28,8 @@ class DryRun:
     changes: tuple[Change, ...] = ()
     not_reproducible: str | None = None
     """Why its bytes need not be the same elsewhere."""
+    size: SizeEstimate | None = None
+    """How large its wheel will be, where its kernel has a limit."""
 
     @property
     def text(self) -> str:
@@ -37,7 +41,8 @@ class DryRun:
             "refuse": "is refused",
         }
         mark = "" if self.not_reproducible is None else f"; not reproducible: {self.not_reproducible}"
-        return f"{words[self.action]} ({self.reason.splitlines()[0]}){mark}"
+        size = "" if self.size is None else f"; {self.size.text}"
+        return f"{words[self.action]} ({self.reason.splitlines()[0]}){mark}{size}"
 
     def to_json(self) -> dict[str, object]:
         """Return it as JSON values."""
@@ -49,6 +54,7 @@ class DryRun:
             "key": self.key,
             "changes": changes,
             "not-reproducible": self.not_reproducible,
+            "estimated-size": None if self.size is None else self.size.bytes,
         }
 
 
@@ -56,7 +62,14 @@ def preview(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[Dr
     """Say for each cell whether the store has it, or which field changed since its last build."""
     options.store.prepare()
     preparer = Preparer(kernel=kernel, options=options, step=lambda _cell, _text: None)
-    return tuple(_plan(preparer, cell) for cell in cells)
+    return tuple(_with_size(_plan(preparer, cell), preparer) for cell in cells)
+
+
+def _with_size(plan: DryRun, preparer: Preparer) -> DryRun:
+    """Return a plan with the size of what would be built in full."""
+    if plan.action != "build" or preparer.options.wheel.only:
+        return plan
+    return replace(plan, size=size_estimate.of(preparer.options.store, preparer.kernel, plan.cell))
 
 
 def find(store: Store, key: str) -> StoredWheel | Damaged | None:

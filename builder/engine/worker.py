@@ -15,7 +15,7 @@ from builder.build.part import Part
 from builder.build.prepare import Prepared
 from builder.build.record import BuildRecord
 from builder.build.report import BuildReport, Built
-from builder.engine import dry_run, why_object
+from builder.engine import dry_run, size_estimate, why_object
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.compiled_files import CachedObjectError, CompiledFiles, ServedJob
 from builder.engine.delivery import deliver
@@ -245,15 +245,19 @@ class Worker:
 
         scratch = self._scratch(prepared.record.key)
         with self._place(cell, prepared, scratch, log, alone=alone, cache=cache or self.cache) as place:
-            built = building.build(
-                place.served.job,
-                scratch=place.scratch,
-                log=place.log,
-                listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
-                processes=self.processes,
-                core=lambda: self.jobserver.beside(allowed=place.shares),
-                notes=self.options.store,
-            )
+            try:
+                built = building.build(
+                    place.served.job,
+                    scratch=place.scratch,
+                    log=place.log,
+                    listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
+                    processes=self.processes,
+                    core=lambda: self.jobserver.beside(allowed=place.shares),
+                    notes=self.options.store,
+                )
+            finally:
+                if not self.options.wheel.only:
+                    size_estimate.remember(self.options.store, self.kernel, cell, place.scratch / building.OUT)
             built = replace(built, report=place.served.explained(built.report))
         if prepared.job.toolchain is not None:
             self._remember_measures(cell, built.report)

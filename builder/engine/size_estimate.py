@@ -1,0 +1,133 @@
+"""How large the wheel of a cell will be, by what its last build here made, where its kernel has `max-size`.
+
+An estimate follows sources and architectures that come and go: what an architecture took for one source, it takes for
+each. It knows nothing of what is in a source, or of other flags, so it warns and never refuses: the audit of the wheel
+does that. A build that it refused is remembered, too.
+"""
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from builder.config.cuda_targets import code_of
+from builder.config.wheel_size import WheelSize
+from builder.errors import BuilderError
+from builder.kernel import Kernel
+from builder.matrix import Cell, absent_components
+from builder.matrix.conditions import compiled_with_ptx
+from builder.matrix.rules import minor
+from builder.store import Store
+from builder.wheel.archive import Wheel
+from builder.wording import size as shown
+
+_DEVICE_SOURCES = (".cu", ".hip")
+_WAYS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeEstimate:
+    """The size that the wheel of a cell will have, as far as that is known."""
+
+    variant: str
+    limit: WheelSize
+    bytes: int | None
+    """None where no build of the cell is remembered."""
+    ways: tuple[str, ...] = ()
+    """What would make it smaller."""
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether it is more than the kernel allows."""
+        return self.bytes is not None and self.bytes > self.limit.bytes
+
+    @property
+    def text(self) -> str:
+        """The same in words."""
+        if self.bytes is None:
+            return f"no estimate of its size before its first build here; {self.limit} are allowed"
+        found = f"about {shown(self.bytes)} by its last build here"
+        if not self.exceeds:
+            return f"{found}; {self.limit} are allowed"
+        return f"{found}, more than the {self.limit} of wheel.max-size: {'; or '.join(self.ways[:_WAYS])}"
+
+
+def of(store: Store, kernel: Kernel, cell: Cell) -> SizeEstimate | None:
+    """Return the estimate for a cell; None where its kernel has no limit, which nobody asks about."""
+    limit = kernel.config.max_size
+    if limit is None:
+        return None
+    from builder.audit.size_budget import ways_out  # noqa: PLC0415  start-up time, of kernels without a limit
+    from builder.audit.sizes import WheelSizes  # noqa: PLC0415
+
+    none = SizeEstimate(variant=cell.variant, limit=limit, bytes=None)
+    noted = store.note(_note(kernel, cell))
+    if noted is None:
+        return none
+    try:
+        then = WheelSizes.from_dict(noted["sizes"])
+        code = [each for file in then.files for each in file.code]
+        share = _share(
+            sum(file.size for file in then.files),
+            [(each.arch.partition(":")[0], each.size) for each in code],
+            before=dict(noted["sources"]),
+            now=_sources(kernel, cell),
+        )
+        bytes_now = round(share * then.packed)
+    except (KeyError, TypeError, ValueError, AttributeError):  # another version of this tool wrote it
+        return none
+    return SizeEstimate(variant=cell.variant, limit=limit, bytes=bytes_now, ways=ways_out(then))
+
+
+def warnings(store: Store, kernel: Kernel, cells: Sequence[Cell]) -> Iterator[str]:
+    """Yield a line for each cell whose wheel will be too large."""
+    for cell in cells:
+        found = of(store, kernel, cell)
+        if found is not None and found.exceeds:
+            yield f"warning: {cell.variant}: its wheel will have {found.text}"
+
+
+def remember(store: Store, kernel: Kernel, cell: Cell, folder: Path) -> None:
+    """Note what takes the bytes of the wheel in a folder, where there is one; it may be too large, or wrong."""
+    if kernel.config.max_size is None:
+        return
+    from builder.audit import sizes  # noqa: PLC0415
+
+    with contextlib.suppress(BuilderError, OSError):
+        for path in folder.glob("*.whl"):
+            found = sizes.of(Wheel.read(path))
+            store.set_note(_note(kernel, cell), {"sizes": found.to_dict(), "sources": _sources(kernel, cell)})
+
+
+def _note(kernel: Kernel, cell: Cell) -> str:
+    return f"size-{kernel.config.general.name}-{cell.variant}"
+
+
+def _sources(kernel: Kernel, cell: Cell) -> dict[str, int]:
+    """Return how many sources a cell compiles for each architecture."""
+    toolkit = None if cell.toolkit is None else minor(cell.toolkit)
+    left_out = absent_components(kernel.config, cell)
+    found: Counter[str] = Counter()
+    for name, part in kernel.config.components(cell.backend).items():
+        count = sum(PurePosixPath(path).suffix in _DEVICE_SOURCES for path in part.src)
+        for arch in () if name in left_out else compiled_with_ptx(part, toolkit):
+            found[code_of(arch).real] += count
+    return dict(found)
+
+
+def _share(whole: int, code: Sequence[tuple[str, int]], *, before: Mapping[str, int], now: Mapping[str, int]) -> float:
+    """Return what a wheel will have of the bytes that it had, with other numbers of sources for each architecture.
+
+    `code` are the bytes of device code by architecture, of `whole` bytes in all.
+    """
+    found: Counter[str] = Counter()
+    for arch, size in code:
+        found[arch] += size
+    each_source = {arch: size / before[arch] for arch, size in found.items() if before.get(arch)}
+    if not each_source:
+        return 1.0
+    mean = sum(each_source.values()) / len(each_source)
+    known = sum(each_source[arch] * before[arch] for arch in each_source)
+    wanted = sum(each_source.get(arch, mean) * count for arch, count in now.items())
+    return (whole - known + wanted) / max(whole, 1)
