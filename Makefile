@@ -33,19 +33,8 @@ test-gpu: $(SETUP)-test
 	$(BIN)/python -m pytest --durations=15 -m gpu
 
 # A new torch: its data is written, then tested and built with; VERSION names one, TORCH_DAY has more options.
-# What a person has to look at stands at the end, and in build/torch-day.txt; a test or build that fails keeps nothing from being shown.
 torch-day: $(SETUP)-test
-	mkdir -p build
-	$(BIN)/python -m builder torch-day $(VERSION) --write $(TORCH_DAY) 2>build/torch-day.txt >build/torch-day.diff \
-	  || { cat build/torch-day.txt >&2; exit 1; }
-	failed=; \
-	$(MAKE) test || failed="the tests"; \
-	torch=$$(sed -n 's/^reading torch \([0-9]*[.][0-9]*\).*/\1/p' build/torch-day.txt | head -n 1); \
-	$(BIN)/python -m builder build 'examples/*' --torch "$$torch" --set release --set preview --keep-going --output build/torch-day \
-	  || failed="$${failed:+$$failed, }the builds with torch $$torch"; \
-	cat build/torch-day.diff; \
-	grep -E '^(look at|did not answer|wrote|nothing)' build/torch-day.txt; \
-	if [ -n "$$failed" ]; then echo "failed: $$failed (above)" >&2; exit 1; fi
+	.ci/torch-day $(VERSION) $(TORCH_DAY)
 
 # Small changes of the core that no test notices, tried in a checkout of the last commit that nothing else uses; an hour.
 mutants: $(SETUP)-test

@@ -41,8 +41,6 @@ def command(
     from builder.torch_day import proposal, run  # noqa: PLC0415  `--help` needs none of it
     from builder.torch_day.rows import RowOptions  # noqa: PLC0415
 
-    if write and not over_edits:
-        proposal.require_unedited(data, run.FILES)
     found = run.propose(
         version,
         data=data,
@@ -59,6 +57,8 @@ def command(
     if not found.proposal.edits:
         terminal.err(f"nothing to change for torch {found.release.version}")
     elif write:
+        if not over_edits:
+            proposal.require_unedited(data, tuple(edit.name for edit in found.proposal.edits))
         run.require_answers(found.release, partial=partial)
         proposal.write(found.proposal, data)
         terminal.err(f"wrote {', '.join(edit.name for edit in found.proposal.edits)}")

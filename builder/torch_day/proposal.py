@@ -4,7 +4,6 @@ import difflib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 from builder.errors import NothingToDoError, ToolError
@@ -65,11 +64,22 @@ class FileEdit:
         return "".join((*self._sources(path), *marked))
 
     def _sources(self, path: str) -> Iterator[str]:
-        added = enumerate(self.added())
-        for (_, source), members in groupby(added, key=lambda each: (each[1][0] - each[0], each[1][1].source)):
-            numbers = [number for _, (number, _) in members]
+        for numbers, source in self._spans():
             where = f"{numbers[0]}" if numbers[0] == numbers[-1] else f"{numbers[0]}-{numbers[-1]}"
             yield f"# {path}:{where}: {source or 'moved'}\n"
+
+    def _spans(self) -> list[tuple[list[int], str | None]]:
+        """Return the numbers of new lines that follow each other and have one source; blank lines have none."""
+        spans: list[tuple[list[int], str | None]] = []
+        blank: set[int] = set()
+        for number, line in self.added():
+            if not line.text:
+                blank.add(number)
+            elif spans and spans[-1][1] == line.source and blank.issuperset(range(spans[-1][0][-1] + 1, number)):
+                spans[-1][0].append(number)
+            else:
+                spans.append(([number], line.source))
+        return spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,10 +45,16 @@ def _notes(release: Release, texts: Mapping[str, str]) -> Iterator[str]:
     unpinned = [python for python in release.pythons if python not in pinned]
     if unpinned:
         listed = ", ".join(unpinned)
-        yield f"no pins for {listed}: add it to `pythons` of {pinning.NAME} when all that torch imports has wheels"
+        yield (
+            f"torch has wheels for {listed}, but nothing is pinned for it: add it to `pythons` of {pinning.NAME} "
+            "once all that torch imports has wheels for it, too"
+        )
     yield from _without_container(release.builds, texts[RUNNERS])
     yield from _unmeasured(release.builds, texts[ARCHITECTURES])
-    yield "torch-headeronly.toml is not read from wheels: run tests/audit/test_torch.py with this torch installed"
+    yield (
+        f"torch-headeronly.toml is not read from wheels: in an environment with torch {release.version} and the tests' "
+        "packages, run pytest tests/audit/test_torch.py"
+    )
 
 
 def _without_container(builds: tuple[Build, ...], text: str) -> Iterator[str]:

@@ -68,8 +68,10 @@ def newer(source: Source, known: Iterable[str]) -> tuple[str, ...]:
         ToolError: the index did not answer.
     """
     newest = max((tuple(map(int, version.split("."))) for version in known), default=(0, 0))
+    shown = ".".join(map(str, newest))
     found: list[str] = []
     bound = ""
+    source.progress(f"asking the default index for a torch that is newer than {shown}")
     while True:
         try:
             version = _version(_asked(source, f"torch{bound}"))
@@ -81,7 +83,6 @@ def newer(source: Source, known: Iterable[str]) -> tuple[str, ...]:
         found.append(version)
         bound = f"<{major}.{minor}"
     if not found:
-        shown = ".".join(map(str, newest))
         raise NothingToDoError(
             f"no torch is newer than {shown}, which the matrix has", help="name a version to read it"
         )
@@ -97,6 +98,7 @@ def read(wanted: str, source: Source) -> Release:
     """
     if _VERSION.fullmatch(wanted) is None:
         raise NoTorchError(f"'{wanted}' is not a version of torch, such as '2.15' or '2.15.0'", help="name one")
+    source.progress(f"asking the default index for torch {wanted}")
     files = _asked(source, f"torch=={wanted}" if wanted.count(".") > 1 else f"torch=={wanted}.*")
     version = _version(files)
     source.progress(f"reading torch {version}")

@@ -16,8 +16,6 @@ from builder.torch_day import read, rows, tables
 from builder.torch_day.proposal import Proposal
 from builder.torch_day.release import Release, to_json
 
-FILES = proposing.FILES
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TorchDay:
@@ -80,9 +78,9 @@ def require_answers(release: Release, *, partial: bool) -> None:
         ToolError: an index did not answer.
     """
     if release.away and not partial:
-        listed = "".join(f"\n  {reason}" for reason in release.away)
         count = "an index" if len(release.away) == 1 else f"{len(release.away)} indexes"
         raise ToolError(
-            f"{count} did not answer, so rows and pins may be missing{listed}",
-            help="run it where they can be reached, or pass --partial; nothing was written",
+            f"{count} did not answer, so rows and pins may be missing",
+            help="nothing was written; run it where they can be reached, or write what is known: --partial "
+            "(make torch-day TORCH_DAY=--partial)",
         )

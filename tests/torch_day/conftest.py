@@ -1,0 +1,52 @@
+"""A release that was recorded, a made-up next one, and the data files, also as a checkout."""
+
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from builder import resources
+from builder.torch_day import parts
+from builder.torch_day import propose as proposing
+from builder.torch_day.release import from_json
+from tests.paths import TESTS
+
+RECORDED = TESTS / "data" / "torch-day" / "2.13.0.json"
+
+
+@pytest.fixture
+def release():
+    return from_json(RECORDED.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def newer(release):
+    """A made-up next torch, with one more function and header, an older standard and a new CUDA."""
+    cuda = [build for build in release.builds if build.toolkit == "13.2"]
+    builds = tuple(replace(build, toolkit="13.9") for build in cuda)
+    shim = {library: (*names, "torch_new_function") for library, names in release.shim.items()}
+    headers = (*release.python_headers, "torch/zzz.h")
+    pinned = tuple(parts.toolkit_parts("13.9", ("x86_64-linux",)))
+    return replace(
+        release, version="2.99.0", builds=builds, parts=pinned, shim=shim, python_headers=headers, standard=23
+    )
+
+
+@pytest.fixture
+def texts():
+    return {name: (resources.DATA / name).read_text(encoding="utf-8") for name in proposing.READ}
+
+
+def git(folder, *arguments):
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def data(tmp_path, texts):
+    git(tmp_path, "init", "--quiet")
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "data")
+    return tmp_path
