@@ -63,8 +63,8 @@ def main(sizes: list[int], *, each: int) -> None:
     """Measure each size."""
     print(paired.machine())
     print("kernels wheels  first s   cpu s   again s   cpu s   front KiB largest page KiB")
-    for kernels in sizes:
-        with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:  # for all: ext4 makes files slowly where many were just removed
+        for kernels in sizes:
             measured(Path(folder), kernels=kernels, each=each)
 
 

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import os
 import re
 import threading
 import time
@@ -16,6 +17,7 @@ from builder.matrix import variant
 from builder.matrix.variant import Variant
 from builder.publish import index
 from builder.publish.index import choice, gpus, grid
+from builder.publish.index.site import UNFINISHED
 from builder.wheel import kernel_wheel
 from tests.wheels import make
 
@@ -231,6 +233,27 @@ def test_an_index_that_was_not_finished_is_finished_by_the_next_run_and_not_publ
         path: page.content if isinstance(page.content, bytes) else page.content.read_bytes()
         for path, page in site.items()
     }
+
+
+def test_what_a_run_that_was_killed_left_in_part_is_written_again(dist, site, tmp_path):
+    """A first run writes files in place, so each of them may be there in part; the manifest comes last."""
+    whole = tree(site)
+    (site / "builder-index.json").write_bytes(UNFINISHED)
+    for path in whole.keys() - {"builder-index.json"}:
+        os.truncate(site / path, (site / path).stat().st_size // 2)
+    assert run(["index", str(dist), "--output", str(site), "--base-url", "https://example.org/k/"]) == 0
+    assert tree(site) == whole
+
+
+def test_an_index_that_people_read_is_never_written_in_place(dist, site, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    (site / "index.html").write_text("old")
+    with pytest.raises(BuilderError, match="cannot write"):
+        index.write(dict(index.build(kernel_wheel.read_all(dist.glob("*.whl")))), site)
+    assert (site / "index.html").read_text() == "old"
 
 
 def test_a_wheel_of_the_index_never_changes(dist, site, capsys):
