@@ -4,10 +4,8 @@ Each program is started by a script through the loader and the libraries that ar
 machine but its kernel and `/bin/sh` decides what it writes. The scripts name no folder: the same files work anywhere.
 """
 
-import contextlib
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,11 +15,12 @@ from typing import Any
 from builder import resources, toml, toolchain
 from builder.environment import deb, download, nar
 from builder.environment.debian_mirrors import MIRROR, mirrors
-from builder.errors import NotHereError, ToolError, WrongHashError
+from builder.environment.fetched_tree import FetchedTree
+from builder.errors import NotHereError, WrongHashError
 from builder.files import sha256_of
 from builder.matrix import systems
 from builder.run import Processes
-from builder.store import COMPILERS, Store, StoreError
+from builder.store import COMPILERS, Store
 
 TABLE = resources.DATA / "compilers.toml"
 _LOADER = "usr/lib/x86_64-linux-gnu"
@@ -118,55 +117,31 @@ class Keeper:
                 f"no compiler for {target} that runs on {toolchain.system()} is pinned{known}",
                 help="leave out --toolchain pinned, or build on a machine of x86_64-linux",
             )
-        folder = self.store.root / COMPILERS / wanted.name
-        try:
-            if not self._verified(folder, wanted):
-                self.store.prepare()
-                with self.store.lock(f"{COMPILERS}-{folder.name}", give_up=lambda: self.processes.cancelled):
-                    if not self._verified(folder, wanted):
-                        self._make(folder, wanted)
-        except OSError as error:
-            raise StoreError(
-                f"cannot keep compilers in '{folder.parent}': {error.strerror}",
-                help="free the disk, or name a store that you may write to with --store or BUILDER_STORE",
-            ) from error
-        return folder
+        tree = FetchedTree(
+            store=self.store,
+            section=COMPILERS,
+            name=wanted.name,
+            called=f"the pinned compilers for {target}",
+            is_right=lambda folder: nar.sri(folder, links=True) == wanted.hash,
+        )
+        return tree.get(lambda scratch: self._made(wanted, scratch), self.processes)
 
-    def _verified(self, folder: Path, wanted: PinnedCompilers) -> bool:
-        """Whether the compilers are there as they are pinned; damaged ones count as none."""
-        try:
-            stranger = self.store.stranger(folder)
-            if stranger is not None:
-                raise StoreError(
-                    f"the compilers at '{folder}' are not used: {stranger}", help="remove them, or name another store"
-                )
-            right = nar.sri(folder, links=True) == wanted.hash
-        except (OSError, ToolError):
-            return False
-        if right:
-            with contextlib.suppress(OSError):  # another user's, or a store that is only read
-                os.utime(folder)  # when they were last used
-        return right
-
-    def _make(self, folder: Path, wanted: PinnedCompilers) -> None:
+    def _made(self, wanted: PinnedCompilers, scratch: Path) -> Path:
+        """Fetch and unpack the packages, and return the tree that they give."""
         places = mirrors(self.environ)
         self.progress(f"fetching the pinned compilers for {wanted.target}: {len(wanted.packages)} packages")
-        folder.parent.mkdir(exist_ok=True)
-        with self.store.scratch() as scratch:
-            fresh = scratch / "fresh"
-            for package in wanted.packages:
-                deb.unpack(self._fetched(package, places, scratch), fresh, wanted=is_wanted)
-            arrange(fresh, wanted)
-            found = nar.sri(fresh, links=True)
-            if found != wanted.hash:
-                raise WrongHashError(
-                    f"the compilers for {wanted.target} were unpacked to other files than are pinned\n"
-                    f"      expected {wanted.hash}\n      found    {found}",
-                    help="look whether the disk has errors; nothing was kept",
-                )
-            fresh.chmod(0o775 if self.store.shared else 0o755)
-            shutil.rmtree(folder, ignore_errors=True)  # a damaged one
-            fresh.rename(folder)
+        fresh = scratch / "fresh"
+        for package in wanted.packages:
+            deb.unpack(self._fetched(package, places, scratch), fresh, wanted=is_wanted)
+        arrange(fresh, wanted)
+        found = nar.sri(fresh, links=True)
+        if found != wanted.hash:
+            raise WrongHashError(
+                f"the compilers for {wanted.target} were unpacked to other files than are pinned\n"
+                f"      expected {wanted.hash}\n      found    {found}",
+                help="look whether the disk has errors; nothing was kept",
+            )
+        return fresh
 
     def _fetched(self, package: PinnedPackage, places: tuple[str, ...], scratch: Path) -> Path:
         """Fetch a package from the first mirror that has it."""

@@ -1,10 +1,7 @@
 """The foreign sources of a kernel: each tree is fetched once into the store, and verified each time it is used."""
 
-import contextlib
 import json
-import os
 import re
-import shutil
 import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,11 +11,12 @@ from pathlib import Path
 from builder.build import source_trees
 from builder.config.foreign import ForeignSource
 from builder.environment import download
+from builder.environment.fetched_tree import FetchedTree
 from builder.errors import BuilderError, WrongHashError
 from builder.files import sha256_of, write_atomic
 from builder.kernel.git_fetch import Fetcher
 from builder.run import Processes
-from builder.store import SOURCES, Store, StoreError
+from builder.store import SOURCES, Store
 from builder.wording import quoted
 
 MIRRORS = "BUILDER_MIRRORS"
@@ -45,49 +43,23 @@ class Trees:
             ToolError: it cannot be fetched, or is not what its hash says.
             StoreError: the store cannot be written.
         """
-        folder = self.store.root / SOURCES / identity(source)
-        if self._verified(folder):
-            return folder / _TREE
-        with self.store.lock(f"{SOURCES}-{folder.name}", give_up=lambda: self.processes.cancelled):
-            if not self._verified(folder):
-                self._fetch(name, source, folder)
-        return folder / _TREE
+        tree = FetchedTree(
+            store=self.store,
+            section=SOURCES,
+            name=identity(source),
+            called=f"the foreign source '{name}'",
+            is_right=_is_as_fetched,
+        )
+        return tree.get(lambda scratch: self._fetched(name, source, scratch), self.processes) / _TREE
 
-    def _verified(self, folder: Path) -> bool:
-        """Whether a tree is there as it was fetched; a damaged one counts as none."""
-        try:
-            stranger = self.store.stranger(folder)
-            if stranger is not None:
-                raise StoreError(
-                    f"the foreign source at '{folder}' is not used: {stranger}", help="remove it, or name another store"
-                )
-            expected = json.loads((folder / _ENTRY).read_text(encoding="utf-8"))["digest"]
-            found = source_trees.digest(folder / _TREE)
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
-        if found == expected:
-            with contextlib.suppress(OSError):  # another user's, or a store that is only read
-                os.utime(folder)  # when it was last used
-        return bool(found == expected)
-
-    def _fetch(self, name: str, source: ForeignSource, folder: Path) -> None:
+    def _fetched(self, name: str, source: ForeignSource, scratch: Path) -> Path:
         self.progress(f"fetching the foreign source '{name}'")
-        try:
-            folder.parent.mkdir(exist_ok=True)
-            with self.store.scratch() as scratch:
-                fresh = scratch / "fresh"
-                fresh.mkdir()
-                self._bring(name, source, fresh / _TREE, scratch)
-                digest = source_trees.digest(fresh / _TREE)
-                write_atomic(fresh / _ENTRY, json.dumps({"digest": digest, **_said(source)}, sort_keys=True).encode())
-                fresh.chmod(0o775 if self.store.shared else 0o755)
-                shutil.rmtree(folder, ignore_errors=True)  # a damaged one
-                fresh.rename(folder)
-        except OSError as error:
-            raise StoreError(
-                f"cannot keep the foreign source '{name}' in '{folder.parent}': {error.strerror}",
-                help="free the disk, or name a store that you may write to with --store or BUILDER_STORE",
-            ) from error
+        fresh = scratch / "fresh"
+        fresh.mkdir()
+        self._bring(name, source, fresh / _TREE, scratch)
+        digest = source_trees.digest(fresh / _TREE)
+        write_atomic(fresh / _ENTRY, json.dumps({"digest": digest, **_said(source)}, sort_keys=True).encode())
+        return fresh
 
     def _bring(self, name: str, source: ForeignSource, target: Path, scratch: Path) -> None:
         mirrors = read_mirrors(self.environ)
@@ -109,6 +81,11 @@ class Trees:
                 help="ask its publisher why it changed; if it is right, write the sha256 that was found",
             )
         source_trees.unpack(archive, target, name=str(source.url))
+
+
+def _is_as_fetched(folder: Path) -> bool:
+    expected: object = json.loads((folder / _ENTRY).read_text(encoding="utf-8"))["digest"]
+    return source_trees.digest(folder / _TREE) == expected
 
 
 def is_kept(store: Store, source: ForeignSource) -> bool:

@@ -1,23 +1,20 @@
 """The kernels that a kernel depends on: locked with all that they depend on, fetched once, verified each time."""
 
-import contextlib
-import os
-import shutil
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.build.locked import LockedTree, depends_of, variants
 from builder.config.v5 import KernelDependency
 from builder.environment import nar
+from builder.environment.fetched_tree import FetchedTree, kept_in
 from builder.environment.kernel_source import KernelSource
 from builder.errors import BuilderError, ToolError, WrongHashError
 from builder.kernel import Kernel, kernel_lock
 from builder.kernel.kernel_lock import LockedCommit, LockError, Locks, named
 from builder.run import Processes
-from builder.store import KERNELS, Store, StoreError
+from builder.store import KERNELS, Store
 
 _TURN = 0.1
 """Seconds after which a fetch looks whether it is to stop."""
@@ -72,7 +69,7 @@ class LockedKernels:
             return
         commit = self.source.commit(wanted)
         self.progress(f"fetching {named(wanted)} at {commit}")
-        locked = self._bring(wanted.repo_id, commit)
+        locked = self._lock_commit(wanted.repo_id, commit)
         for each in _needs(self.store.root / KERNELS / locked.digest):
             self._lock(each, found, (*path, wanted))
         found[wanted] = locked
@@ -102,60 +99,48 @@ class LockedKernels:
             ToolError: it cannot be fetched, or is not what the lock says.
         """
         locked = kernel_lock.of(wanted, locks)
-        folder = self.store.root / KERNELS / locked.digest
-        if not self._verified(folder, locked):
-            with self._held(locked.digest):
-                if not self._verified(folder, locked):
-                    self.progress(f"fetching {named(wanted)} at {locked.short}")
-                    self._bring(wanted.repo_id, locked.commit, expected=locked.hash)
-        return LockedTree(locked=locked, folder=folder)
 
-    def _held(self, digest: str) -> AbstractContextManager[bool]:
-        return self.store.lock(f"{KERNELS}-{digest}", give_up=lambda: self.processes.cancelled)
+        def fetch(scratch: Path) -> Path:
+            self.progress(f"fetching {named(wanted)} at {locked.short}")
+            fresh, found = self._fetched(wanted.repo_id, locked.commit, scratch)
+            if found.hash != locked.hash:
+                raise WrongHashError(
+                    f"commit {locked.commit} of '{wanted.repo_id}' is not what {kernel_lock.NAME} names\n"
+                    f"      expected {locked.hash}\n      found    {found.hash}",
+                    help="is it fetched whole? If its publisher replaced it, lock it anew: builder lock",
+                )
+            return fresh
 
-    def _verified(self, folder: Path, locked: LockedCommit) -> bool:
-        """Whether a kernel is there as it was fetched; a damaged one counts as none."""
-        try:
-            stranger = self.store.stranger(folder)
-        except OSError:
-            return False
-        if stranger is not None:
-            raise StoreError(
-                f"the kernel at '{folder}' is not used: {stranger}", help="remove it, or name another store"
-            )
-        if nar.sri(folder) != locked.hash:
-            return False
-        with contextlib.suppress(OSError):  # another user's, or a store that is only read
-            os.utime(folder)  # when it was last used
-        return True
+        return LockedTree(locked=locked, folder=self._kept(wanted.repo_id, locked).get(fetch, self.processes))
 
-    def _bring(self, repo_id: str, commit: str, *, expected: str | None = None) -> LockedCommit:
-        """Fetch a commit, aside, and name it by its hash; without `expected` whoever comes second drops its own."""
-        try:
-            (self.store.root / KERNELS).mkdir(exist_ok=True)
-            with self.store.scratch() as scratch:
-                fresh = scratch / "kernel"
-                fresh.mkdir()
-                self._fetch(repo_id, commit, fresh)
-                found = LockedCommit(commit=commit, hash=nar.sri(fresh))
-                if expected is not None and found.hash != expected:
-                    raise WrongHashError(
-                        f"commit {commit} of '{repo_id}' is not what {kernel_lock.NAME} names\n"
-                        f"      expected {expected}\n      found    {found.hash}",
-                        help="is it fetched whole? If its publisher replaced it, lock it anew: builder lock",
-                    )
-                self._keep(fresh, found, locks=expected is None)
-        except OSError as error:
-            raise StoreError(
-                f"cannot keep '{repo_id}' in '{self.store.root / KERNELS}': {error.strerror}",
-                help="free the disk, or name a store that you may write to with --store or BUILDER_STORE",
-            ) from error
+    def _kept(self, repo_id: str, locked: LockedCommit) -> FetchedTree:
+        return FetchedTree(
+            store=self.store,
+            section=KERNELS,
+            name=locked.digest,
+            called=f"the kernel '{repo_id}'",
+            is_right=lambda folder: nar.sri(folder) == locked.hash,
+        )
+
+    def _lock_commit(self, repo_id: str, commit: str) -> LockedCommit:
+        """Fetch a commit and name it by its hash; what the store has under that hash stays."""
+        with kept_in(self.store.root / KERNELS, f"the kernel '{repo_id}'"), self.store.scratch() as scratch:
+            fresh, found = self._fetched(repo_id, commit, scratch)
+            self._kept(repo_id, found).get(lambda _: fresh, self.processes)
         return found
+
+    def _fetched(self, repo_id: str, commit: str, scratch: Path) -> tuple[Path, LockedCommit]:
+        fresh = scratch / "kernel"
+        fresh.mkdir()
+        self._fetch(repo_id, commit, fresh)
+        return fresh, LockedCommit(commit=commit, hash=nar.sri(fresh))
 
     def _fetch(self, repo_id: str, commit: str, target: Path) -> None:
         """Fetch in a thread of its own: a worker that waits for a server does not notice that the build is stopped."""
         ended: list[BuilderError | OSError | None] = []
-        thread = threading.Thread(target=_fetched, args=(self.source, repo_id, commit, target, ended), daemon=True)
+        thread = threading.Thread(
+            target=_fetch_and_note, args=(self.source, repo_id, commit, target, ended), daemon=True
+        )
         thread.start()
         while thread.is_alive():
             thread.join(_TURN)
@@ -165,17 +150,8 @@ class LockedKernels:
         if failed is not None:
             raise failed
 
-    def _keep(self, fresh: Path, found: LockedCommit, *, locks: bool) -> None:
-        folder = self.store.root / KERNELS / found.digest
-        if not locks:
-            _replace(fresh, folder)
-            return
-        with self._held(found.digest):
-            if not self._verified(folder, found):
-                _replace(fresh, folder)
 
-
-def _fetched(
+def _fetch_and_note(
     source: KernelSource, repo_id: str, commit: str, target: Path, ended: list[BuilderError | OSError | None]
 ) -> None:
     """Fetch a commit, and note how that ended."""
@@ -185,12 +161,6 @@ def _fetched(
         ended.append(error)
     else:
         ended.append(None)
-
-
-def _replace(fresh: Path, folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)  # a damaged one
-    fresh.chmod(0o755)
-    fresh.rename(folder)
 
 
 def _needs(tree: Path) -> list[KernelDependency]:

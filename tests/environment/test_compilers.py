@@ -103,7 +103,7 @@ def test_a_store_that_cannot_be_written_is_told(keeper, monkeypatch):
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr("builder.store.locks.open_lock", refuse)
-    with pytest.raises(StoreError, match=r"cannot keep compilers in .*: Read-only file system"):
+    with pytest.raises(StoreError, match=r"cannot keep the pinned compilers for .* in .*: Read-only file system"):
         keeper().folder(HERE)
 
 

@@ -235,7 +235,7 @@ def test_an_index_that_was_not_finished_is_finished_by_the_next_run_and_not_publ
     }
 
 
-def test_what_a_run_that_was_killed_left_in_part_is_written_again(dist, site, tmp_path):
+def test_what_a_run_that_was_killed_left_in_part_is_written_again(dist, site):
     """A first run writes files in place, so each of them may be there in part; the manifest comes last."""
     whole = tree(site)
     (site / "builder-index.json").write_bytes(UNFINISHED)

@@ -239,7 +239,7 @@ def _content(target: str) -> bytes | None:
 def _write(content: bytes | Path, target: str, *, aside: bool) -> None:
     """Write one file; `aside` under another name first, so that it is there complete, or not at all.
 
-    A site that nobody reads yet is written without: a third of the time to make a hundred thousand files is the renaming.
+    A site that nobody reads yet is written without: the renaming is a third of the time to make many small files.
     """
     folder, _, name = target.rpartition("/")
     written = f"{folder}/.{name}.part" if aside else target
