@@ -18,7 +18,7 @@ _WHEEL = re.compile(r'"(?P<file>[^"]+\.whl)" = \{')
 def edit(release: Release, text: str, pins: Pins) -> FileEdit:
     """Return the file with what is pinned for a release."""
     new = merged(pins, release.parts, release.wheels)
-    return FileEdit(name=NAME, old=text, new=_lines(to_toml(new), release))
+    return FileEdit(name=NAME, old=text, new=_lines(to_toml(new), text, release))
 
 
 def merged(pins: Pins, parts: Sequence[Part], wheels: Mapping[str, PinnedWheel]) -> Pins:
@@ -78,11 +78,12 @@ def _numbers(version: str | None) -> tuple[int, ...]:
     return tuple(map(int, version.split("."))) if version else ()
 
 
-def _lines(text: str, release: Release) -> tuple[Line, ...]:
-    """Return the lines of the file, each with the source that it would have if it is new."""
+def _lines(text: str, old: str, release: Release) -> tuple[Line, ...]:
+    """Return the lines of the file; those of a block that was not there each with the source that they have if new."""
     lines: list[Line] = []
+    known = set(old.split("\n\n"))
     for block in text.split("\n\n"):
-        source = _source(block)
+        source = None if block in known else _source(block)
         for line in block.splitlines():
             match = _WHEEL.match(line)
             pinned = None if match is None else release.wheels.get(match["file"])

@@ -30,11 +30,11 @@ def propose(release: Release, texts: Mapping[str, str], pins: Pins, options: Row
     )
     return Proposal(
         edits=tuple(edit for edit in edits if edit.text != edit.old),
-        notes=(*release.notes, *rows.staying(edits[0].text, options), *_notes(release, texts)),
+        notes=(*release.notes, *rows.staying(edits[0].text, options), *_notes(release, texts, pins)),
     )
 
 
-def _notes(release: Release, texts: Mapping[str, str]) -> Iterator[str]:
+def _notes(release: Release, texts: Mapping[str, str], pins: Pins) -> Iterator[str]:
     yield from rows.not_seen(release, texts[rows.NAME])
     yield from tables.gone(release, texts[tables.SHIM])
     if release.standard is None:
@@ -49,6 +49,10 @@ def _notes(release: Release, texts: Mapping[str, str]) -> Iterator[str]:
             f"torch has wheels for {listed}, but nothing is pinned for it: add it to `pythons` of {pinning.NAME} "
             "once all that torch imports has wheels for it, too"
         )
+    lacking = [python for python in pins.pythons if python not in release.pythons]
+    if lacking:
+        listed = ", ".join(lacking)
+        yield f"torch {release.version} has no wheel for {listed} on the default index: not yet, or not any more"
     yield from _without_container(release.builds, texts[RUNNERS])
     yield from _unmeasured(release.builds, texts[ARCHITECTURES])
     yield (

@@ -107,6 +107,15 @@ def test_every_pin_of_torch_and_triton_comes_from_what_is_published(replayed):
     assert all(now.wheels[file] == known.wheels[file] for file in files)
 
 
+def test_the_source_of_each_new_pin_is_its_own_requirement():
+    known = pins.load()
+    kept = tuple(part for part in known.parts if part.version != "2.15")
+    before = pinning.merged(replace(known, parts=kept), (), {})
+    said = pinning.edit(recorded("2.15.0"), resolve.to_toml(before), before).diff("").splitlines()
+    sources = {line.split(": ", 1)[1] for line in said if line.startswith("# ")}
+    assert sources == {'files on the default index for "torch==2.15.0"', "the hash that the default index states"}
+
+
 def test_the_c_functions_of_each_version_come_from_its_libraries(replayed):
     now, _ = replayed
     known = json.loads(texts()[tables.SHIM])

@@ -89,6 +89,9 @@ def test_what_a_person_has_to_look_at_is_named(newer, texts):
     assert "libtorch_cpu.so lacks aoti_torch_check" in notes
     assert "does not say its C++ standard" in notes
     assert "add it to `pythons`" in notes
+    fewer = "\n".join(proposed(replace(newer, pythons=newer.pythons[-1:]), texts).notes)
+    assert "torch 2.99.0 has no wheel for cp310, " in fewer
+    assert "has no wheel for cp310" not in notes
 
 
 def test_a_diff_is_one_that_git_applies(newer, texts, tmp_path):
