@@ -30,6 +30,7 @@ echo "2 cells skipped: needs another machine" >&2
 echo "2 built, 2 skipped" >&2
 """
 BROKEN = """
+echo "relu:torch299-cpu: FAILED: nvcc failed" >&2
 echo "error: nvcc failed" >&2
 echo "1 built, 1 FAILED" >&2
 exit 4
@@ -116,7 +117,7 @@ def test_what_fails_is_named_at_the_end_and_keeps_nothing_from_being_tried(check
     shown = ending(done)
     tests = shown.index("tests that failed (why: build/torch-day/tests.txt; which are meant to: docs/torch-day.md):")
     assert shown[tests + 1 : tests + 3] == ["  tests/a.py::test_b[1 - 2] - assert 1", "  tests/c.py - OSError: no"]
-    assert shown[-2:] == ["  error: nvcc failed", "  1 built, 1 FAILED"]
+    assert shown[-3:] == ["  relu:torch299-cpu: FAILED: nvcc failed", "  error: nvcc failed", "  1 built, 1 FAILED"]
 
 
 def test_nothing_is_tried_where_no_data_was_written(checkout):
