@@ -7,11 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from builder import pins, render, toolchain
-from builder.build import crossing as building
 from builder.build import header_folders, own_code, prepare
 from builder.build.framework import FrameworkIdentity, identity_of
-from builder.build.job import KernelFolder, NotLoadable
-from builder.build.loadtest.packages import depended, parts, wanted
 from builder.build.prepare import BuildInputs, Prepared, RunOptions
 from builder.build.record import BuildRecord
 from builder.build.sandbox import contents
@@ -19,6 +16,7 @@ from builder.build.spec import BuildSpec, InstalledPackages, PinnedPackages
 from builder.config import Backend, LoadTestRule
 from builder.engine import crossing, current_environment, environment_wheels
 from builder.engine.crossing import NVCC
+from builder.engine.load_test_needs import LoadTestNeeds
 from builder.engine.options import Options
 from builder.environment import indexes, interpreters, pinned
 from builder.environment.reach import Reach
@@ -149,7 +147,7 @@ class Preparer:
             cuda = None if nvcc is None else {"version": nvcc.version, "digest": nvcc.digest}
             note = {"builder": own_code.identity(), **asdict(_Known(framework=framework, cuda=cuda))}
             self.options.store.set_note(_note(spec), note)
-        kernels, locked = self._kernels(spec.cell)
+        kernels, locked = self._load_test.kernels(spec.cell)
         run_options = RunOptions(
             cores=self.options.limits.cores, kernels=kernels, locked=locked, keeps_bytecode=isolated
         )
@@ -293,66 +291,28 @@ class Preparer:
 
     def _test_environment(self, request: BuildRequest) -> PinnedPackages | None:
         """Make what the load test has after the environment of the build, which stays as it is."""
-        cell, environment = request.cell, request.spec.environment
-        if self.rule is LoadTestRule.SKIP or isinstance(environment, InstalledPackages):
+        if isinstance(request.spec.environment, InstalledPackages):
             return None
-        if isinstance(building.loading(request.spec, self.options.environ), NotLoadable):
-            return None
-        requirement = replace(_requirement(cell, self.known), python=environment.pins.python)
-        names = wanted(self.kernel, cell)
-        declared = self.known.additional(parts(names), requirement, base=environment.pins)
-        pinned = self._with_required(request, environment.pins, declared)
-        if not pinned.wheels:
+        requirement = replace(_requirement(request.cell, self.known), python=request.spec.environment.pins.python)
+        found = self._load_test.packages(request.spec, request.spec.environment.pins, requirement)
+        if found is None:
             return None
         try:
-            self._make(request, pinned, bytecode=True)
+            self._make(request, found, bytecode=True)
         except NotHereError as error:
-            raise NotHereError(
-                f"the load test needs {', '.join((*names, *self.kernel.config.requires))}: {error.message}",
-                help=f"{error.help}; or build without the load test, with '--load-test skip'",
-            ) from error
-        return self._packages(pinned)
+            raise self._load_test.lacking(request.cell, error) from error
+        return self._packages(found)
 
-    def _with_required(self, request: BuildRequest, base: pins.PinSet, declared: pins.PinSet) -> pins.PinSet:
-        """Add what [wheel] requires; a test that may fail goes on without it."""
-        requires = self.kernel.config.requires
-        if not requires:
-            return declared
-        from builder.environment import required  # noqa: PLC0415  few kernels need it
-
-        try:
-            found = required.wheels(
-                requires, base=base, store=self.options.store, env=indexes.read(self.options.environ).env
-            )
-        except ToolError as error:
-            if self.rule is not LoadTestRule.TRY:
-                raise
-            self.step(request.cell, error.message.splitlines()[0])
-            return declared
-        wheels = {wheel.name: wheel for wheel in (*found, *declared.wheels)}
-        return replace(declared, wheels=tuple(wheels[name] for name in sorted(wheels)))
-
-    def _kernels(self, cell: Cell) -> tuple[Mapping[str, Path], tuple[KernelFolder, ...]]:
-        """Return the wheels of kernels that this one depends on, and those that its lock names."""
-        if self.rule is LoadTestRule.SKIP or not depended(self.kernel, cell.backend):
-            return {}, ()
-        from builder.engine import kernel_depends  # noqa: PLC0415  reads wheels, which few kernels need
-
-        wheels = kernel_depends.kernels(self.kernel, cell, store=self.options.store, output=self.options.output)
-        return wheels, self._locked(cell)
-
-    def _locked(self, cell: Cell) -> tuple[KernelFolder, ...]:
-        """Fetch the kernels of the lock that are not there, and verify all; a test that may fail goes on without."""
-        from builder.engine import kernel_depends  # noqa: PLC0415  few kernels need it
-
-        keeper = kernel_depends.keeper(self.options, lambda text: self.step(cell, text), processes=self.processes)
-        try:
-            return kernel_depends.locked(self.kernel, cell, keeper)
-        except BuilderError as error:
-            if self.rule is not LoadTestRule.TRY:
-                raise
-            self.step(cell, error.message.splitlines()[0])
-            return ()
+    @property
+    def _load_test(self) -> LoadTestNeeds:
+        return LoadTestNeeds(
+            kernel=self.kernel,
+            options=self.options,
+            rule=self.rule,
+            known=self.known,
+            step=self.step,
+            processes=self.processes,
+        )
 
     def _headers(self, cell: Cell) -> Mapping[str, Path]:
         if cell.noarch:
