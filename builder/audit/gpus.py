@@ -102,8 +102,8 @@ def choose(gpu: Gpu, groups: Iterable[Group]) -> GpuCode:
     special: set[str] = set()
     lacks = False
     for group in groups:
-        image = _chosen(gpu, group)
-        if image is None and all(_is_special(each) for each in group):
+        image = chosen(gpu, group)
+        if image is None and all(is_special(each) for each in group):
             special.update(each.arch for each in group)
         elif image is None:
             lacks = True
@@ -124,7 +124,8 @@ def choose(gpu: Gpu, groups: Iterable[Group]) -> GpuCode:
     )
 
 
-def _chosen(gpu: Gpu, group: Group) -> Image | None:
+def chosen(gpu: Gpu, group: Group) -> Image | None:
+    """Return the image that a driver chooses for `gpu` of a fat binary or a bundle; None where there is none for it."""
     code = [image for image in group if _fits(gpu, image)]
     return max(code, key=lambda image: (image.kind != "ptx", architectures.natural(image.arch)), default=None)
 
@@ -143,7 +144,8 @@ def _fits(gpu: Gpu, image: Image) -> bool:
             return False  # code for the linker of a device
 
 
-def _is_special(image: Image) -> bool:
+def is_special(image: Image) -> bool:
+    """Whether device code is for one GPU or its family alone, such as `9.0a` and `10.0f`."""
     return image.kind in {"sass", "ptx"} and image.arch[-1] in "af"
 
 

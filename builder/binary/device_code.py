@@ -1,6 +1,6 @@
 """The device code that is really in a shared object: CUDA fat binaries and HIP offload bundles."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from builder.binary import fatbin, offload_bundle
 from builder.binary.device_image import Budget, Group, Image, Ranges, Stored
@@ -48,6 +48,15 @@ def entries(name: str, data: Data) -> tuple[tuple[Image, bytes], ...]:
         DeviceCodeError: a fat binary is damaged.
     """
     return tuple(fatbin.entries(data, Budget.of(name, data)))
+
+
+def trimmed(name: str, data: bytes, *, keep: Callable[[Group], Group], without: Ranges = ()) -> bytes:
+    """Return the file `name` with only those images that `keep` wants of each fat binary of CUDA, at its size.
+
+    Raises:
+        DeviceCodeError: a fat binary is damaged.
+    """
+    return fatbin.trimmed(data, Budget.of(name, data), keep=keep, without=without)
 
 
 def images_of(archs: tuple[str, ...]) -> frozenset[Image]:

@@ -2,7 +2,7 @@
 
 import bisect
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from builder.binary import unpacking
@@ -33,6 +33,8 @@ class _Stored:
 
     image: Image
     flags: int
+    header: int
+    """Where its header begins, behind which it is."""
     start: int
     end: int
     whole: int
@@ -63,6 +65,30 @@ def sizes(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Stored]:
         for stored in _images(data, start, end, budget):
             compressed = stored.flags & _COMPRESSED != 0
             yield Stored(image=stored.image, size=stored.end - stored.start, compressed=compressed)
+
+
+def trimmed(data: bytes, budget: Budget, *, keep: Callable[[Group], Group], without: Ranges) -> bytes:
+    """Return a library with only the images that `keep` wants of each fat binary, byte for byte, and at its size.
+
+    What is left of a fat binary are zeros behind it, so that nothing else of the library moves. One of which nothing is
+    wanted keeps its smallest machine code: who loads it finds what nvcc makes, with nothing for their GPU.
+
+    Raises:
+        DeviceCodeError: a fat binary is damaged.
+    """
+    content = bytearray(data)
+    left_out = merged(without)
+    for at, start, end in _fatbins(data, budget):
+        if _within(at, left_out, len(data)):
+            continue
+        images = tuple(_images(data, start, end, budget))
+        wanted = keep(frozenset(stored.image for stored in images))
+        chosen = [stored for stored in images if stored.image in wanted]
+        rest = chosen or sorted(images, key=lambda stored: (stored.image.kind != "sass", stored.end - stored.start))[:1]
+        packed = b"".join(data[stored.header : stored.end] for stored in rest)
+        content[start:end] = packed.ljust(end - start, b"\0")
+        _FATBIN.pack_into(content, at, *_FATBIN.unpack_from(data, at)[:3], len(packed))
+    return bytes(content)
 
 
 def entries(data: Data, budget: Budget) -> Iterator[tuple[Image, bytes]]:
@@ -133,7 +159,7 @@ def _images(data: Data, at: int, end: int, budget: Budget) -> Iterator[_Stored]:
         content = at + header
         version = f"{major}.{minor}" if _KINDS[kind] == "ptx" else None
         image = Image(kind=_KINDS[kind], arch=_capability(arch, flags), version=version)
-        yield _Stored(image=image, flags=flags, start=content, end=content + size, whole=whole)
+        yield _Stored(image=image, flags=flags, header=at, start=content, end=content + size, whole=whole)
         at = content + size
 
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "repro": "Build again under other circumstances, and compare the bytes.",
     "schema": "Print the JSON Schema of a build.toml.",
     "shell": "Open a shell with a cell's tools, its torch and the kernel.",
+    "split": "Make a wheel for each family of GPUs.",
     "store": "List, verify and clean the store.",
     "test": "Run a kernel's tests against its wheel.",
     "torch-day": "Propose the data of a new torch, read from its wheels.",

@@ -27,6 +27,7 @@ _PORT = 8000
 @click.option("--output", default="site", show_default=True, type=click.Path(path_type=Path), help="The site.")
 @click.option("--base-url", metavar="URL", help="Where the site will be served; shown in the commands of its pages.")
 @click.option("--variants", is_flag=True, help="Also as wheel variants (drafts of PEP 817 and 825), in variants/.")
+@click.option("--families", is_flag=True, help="Also for each family of GPUs, in for/torch213-cu130-sm90/ and so on.")
 @click.option("--upload-time", metavar="TIME", help="When the new wheels come: 'now', a day or a time; it is kept.")
 @allow_quick_option
 def command(
@@ -36,6 +37,7 @@ def command(
     upload_time: str | None,
     *,
     variants: bool,
+    families: bool,
     allow_quick: bool,
 ) -> None:
     """Make a package index of the wheels in each DIR, or add them to the one that is there.
@@ -51,7 +53,7 @@ def command(
         times = dict(index.existing_uploads(output))
         times |= {} if uploaded is None else dict.fromkeys(given - known.keys(), uploaded)
         paths = (*wheels, *(path for name, path in known.items() if name not in given))
-        settings = index.settings(paths, base_url=base_url, with_variants=variants)
+        settings = index.settings(paths, base_url=base_url, with_variants=variants, with_families=families)
         with index.workers(len(paths)) as each:
             parts = index.parts(paths, settings, uploaded=times, each=each)
             mine = [one for part in parts for one in part.wheels if one.path.name in given]

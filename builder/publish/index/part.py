@@ -7,14 +7,15 @@ from pathlib import Path
 
 from builder.build.loadtest import record
 from builder.matrix.variant import Variant
-from builder.publish.index import cards, choice, gpus, grid, people, picks, simple, uploads, variants
+from builder.publish import families
+from builder.publish.index import by_family, cards, choice, gpus, grid, people, picks, simple, uploads, variants
 from builder.publish.index.cards import Card
 from builder.publish.index.choice import Environment
 from builder.publish.index.simple import Listing
 from builder.publish.index.uploads import Uploads
 from builder.wheel.kernel_wheel import KernelWheel
 
-FILES = "files"
+FILES = by_family.FILES
 VARIANTS = "variants"
 
 
@@ -36,11 +37,20 @@ class Settings:
     """Where the site will be served; None shows a word to replace."""
     with_variants: bool = False
     """Whether the wheels are there as wheel variants, too."""
+    with_families: bool = False
+    """Whether there are indexes for each family of GPUs, too."""
 
     @classmethod
-    def of(cls, found: Iterable[Variant], *, base_url: str | None, with_variants: bool) -> "Settings":
+    def of(
+        cls, found: Iterable[Variant], *, base_url: str | None, with_variants: bool, with_families: bool = False
+    ) -> "Settings":
         """Return the settings of a site that has wheels of these variants."""
-        return cls(environments=choice.environments(frozenset(found)), base_url=base_url, with_variants=with_variants)
+        return cls(
+            environments=choice.environments(frozenset(found)),
+            base_url=base_url,
+            with_variants=with_variants,
+            with_families=with_families,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +92,8 @@ class Part:
     wheels: tuple[Listed, ...]
     environments: tuple[Environment, ...]
     """Those that a wheel of it fits."""
+    families: tuple[str, ...]
+    """Where in the site the indexes for families of GPUs are that have it."""
     fixed: Mapping[str, bytes | Path]
     """Files that never change, by their path in the site."""
     indexes: Mapping[str, bytes]
@@ -103,8 +115,14 @@ def page_path(name: str) -> str:
 
 
 def part(wheels: Sequence[KernelWheel], settings: Settings, uploaded: Uploads = uploads.NONE) -> Part:
-    """Return the part of a site that one kernel is, by all of its wheels."""
+    """Return the part of a site that one kernel is, by all of its wheels.
+
+    Raises:
+        WheelError: one is for a family of GPUs, or cannot be split into such.
+    """
     name = wheels[0].wheel.name
+    for each in wheels:
+        families.require_whole(each)
     fixed = _fixed(wheels)
     listings = {each.wheel.path: Listing.of(each, uploaded.get(each.wheel.path.name)) for each in wheels}
     fitting = choice.fitting(wheels, settings.environments)
@@ -114,6 +132,7 @@ def part(wheels: Sequence[KernelWheel], settings: Settings, uploaded: Uploads = 
         indexes |= simple.project(name, listed, root=simple.root_for(environment), files=FILES)
     if settings.with_variants:
         _add_variants(name, wheels, uploaded, fixed, indexes)
+    roots = by_family.add(name, fitting, listings, uploaded, (fixed, indexes)) if settings.with_families else ()
     records = _records(wheels)
     offer = picks.offer(wheels)
     code = gpus.read(wheels)
@@ -126,6 +145,7 @@ def part(wheels: Sequence[KernelWheel], settings: Settings, uploaded: Uploads = 
         name=name,
         wheels=tuple(Listed.of(each, uploaded.get(each.wheel.path.name)) for each in wheels),
         environments=tuple(fitting),
+        families=roots,
         fixed=fixed,
         indexes=indexes,
         records=records,

@@ -14,9 +14,16 @@ from builder.wheel import kernel_wheel
 from builder.wheel.archive import WheelError
 
 
-def settings(paths: Iterable[Path], *, base_url: str | None, with_variants: bool) -> Settings:
+def settings(
+    paths: Iterable[Path], *, base_url: str | None, with_variants: bool, with_families: bool = False
+) -> Settings:
     """Return the settings of a site that has the wheels at `paths`, of which only the names are looked at."""
-    return Settings.of(_variants(path.name for path in paths), base_url=base_url, with_variants=with_variants)
+    return Settings.of(
+        _variants(path.name for path in paths),
+        base_url=base_url,
+        with_variants=with_variants,
+        with_families=with_families,
+    )
 
 
 def _variants(names: Iterable[str]) -> Iterator[Variant]:

@@ -31,6 +31,8 @@ class Listing:
     """Its METADATA file."""
     uploaded: str | None = None
     """When it came into the index, if that is known."""
+    folder: str = ""
+    """Where it is among the files of its index."""
 
     @classmethod
     def of(cls, kernel_wheel: KernelWheel, uploaded: str | None = None) -> "Listing":
@@ -51,9 +53,9 @@ class Listing:
         return Version(self.version), self.filename
 
 
-def root_for(environment: Environment) -> str:
-    """Return where in the site the index for an environment is."""
-    return f"for/{choice.name(environment)}/simple"
+def root_for(environment: Environment, gpus: str | None = None) -> str:
+    """Return where in the site the index for an environment is, and for a family of GPUs, such as `sm90`."""
+    return f"for/{choice.name(environment)}{'' if gpus is None else f'-{gpus}'}/simple"
 
 
 def root(names: Sequence[str], *, root: str) -> dict[str, bytes]:
@@ -85,7 +87,7 @@ def project(name: str, listings: Iterable[Listing], *, root: str, files: str) ->
 
 def _file(listing: Listing, *, base: str) -> dict[str, object]:
     quoted, facts = _facts(listing)
-    return {"filename": listing.filename, "url": f"{base}/{quoted}", **facts}
+    return {"filename": listing.filename, "url": f"{base}/{listing.folder}{quoted}", **facts}
 
 
 @lru_cache(maxsize=1 << 12)

@@ -25,6 +25,7 @@ def build(
     *,
     base_url: str | None = None,
     with_variants: bool = False,
+    with_families: bool = False,
     uploaded: Uploads = uploads.NONE,
 ) -> Mapping[str, Page]:
     """Return every file of the site of some wheels, by its path.
@@ -33,12 +34,18 @@ def build(
         wheels: What the site has.
         base_url: Where it will be served; None shows a word to replace.
         with_variants: Whether the wheels are there as wheel variants, too.
+        with_families: Whether there are indexes for each family of GPUs, too.
         uploaded: When they came into the index.
 
     Raises:
         BuilderError: two kernels have one name for an installer, or two wheels are of one version and variant.
     """
-    settings = Settings.of((each.variant for each in wheels), base_url=base_url, with_variants=with_variants)
+    settings = Settings.of(
+        (each.variant for each in wheels),
+        base_url=base_url,
+        with_variants=with_variants,
+        with_families=with_families,
+    )
     kernels: dict[str, list[KernelWheel]] = {}
     for kernel_wheel in wheels:
         kernels.setdefault(kernel_wheel.wheel.name, []).append(kernel_wheel)
@@ -85,6 +92,12 @@ def _roots(parts: Sequence[Part], settings: Settings) -> dict[str, bytes]:
     for each in parts:
         for environment in each.environments:
             by_environment.setdefault(environment, []).append(each.name)
+    by_root: dict[str, list[str]] = {}
+    for each in parts:
+        for place in each.families:
+            by_root.setdefault(place, []).append(each.name)
+    for place, fitting in by_root.items():
+        found |= simple.root(fitting, root=place)
     for environment, fitting in by_environment.items():
         found |= simple.root(fitting, root=simple.root_for(environment))
     return found

@@ -61,7 +61,19 @@ def sbom(
     }
     if toolchain:
         table["formulation"] = [{"bom-ref": "toolchain", "components": _toolchain(toolchain)}]
-    # The same bill has the same number: it is made of the content.
+    return _numbered(table)
+
+
+def with_files(bill: bytes, package: Mapping[str, Bytes]) -> bytes:
+    """Return a bill for a package with other files of the same kernel."""
+    table = json.loads(bill)
+    parts = [part for part in table["components"] if part["type"] != "file"]
+    return _numbered({**table, "components": [*parts, *_files(package)]})
+
+
+def _numbered(table: dict[str, Any]) -> bytes:
+    """Return a bill as JSON. The same one has the same number, which is made of the content."""
+    table.pop("serialNumber", None)
     number = uuid.uuid5(_NAMESPACE, hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest())
     table["serialNumber"] = f"urn:uuid:{number}"
     return (json.dumps(table, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()

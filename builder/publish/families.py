@@ -1,0 +1,182 @@
+"""Wheels for one family of GPUs each, made from a wheel for all: the same files, with the device code of that family.
+
+A family is the GPUs of one major compute capability, whose first names it: `sm90` for 9.x. Of each fat binary a wheel
+of a family has the images of that family, and what its GPUs run in lack of these: each GPU runs of it what it runs of
+the whole wheel. Its file has a build tag (`-90sm-`), and is otherwise named as the whole one, since it is the same
+version of the same kernel; its `metadata.json` names the architectures that it has.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from builder.audit import gpus
+from builder.audit.library_members import HEAD, is_library, unpacked
+from builder.binary import device_code
+from builder.binary.device_image import Group, Image
+from builder.binary.extension import Extension
+from builder.config import Backend
+from builder.config.gpus import Gpu, GpuName, known
+from builder.matrix import architectures
+from builder.wheel.archive import Bytes, Wheel, WheelError, pack
+from builder.wheel.digest import METADATA_FILE, SIGNATURE_FILE, digests
+from builder.wheel.finish import FinishedWheel
+from builder.wheel.kernel_wheel import KernelWheel
+from builder.wheel.provenance import with_files
+
+_WITH_BUILD_TAG = 6
+"""Fields of the name of a wheel that has a build tag."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Family:
+    """The GPUs of one major compute capability."""
+
+    major: int
+
+    def __str__(self) -> str:
+        return f"sm{self.major}0"
+
+    @property
+    def build_tag(self) -> str:
+        """What the names of its wheels have between version and tags; it begins with a digit, as it must."""
+        return f"{self.major}0sm"
+
+    @property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """The GPUs of it that are known."""
+        return tuple(gpu for gpu in known() if gpu.backend is Backend.CUDA and _major(gpu.arch) == self.major)
+
+    def wanted(self, group: Group) -> Group:
+        """Return the images of a fat binary that are of this family, or that one of its GPUs would run.
+
+        PTX of another family comes with the machine code that was made of it: lists of architectures cannot name it
+        alone. Where one of its GPUs has nothing, an image for everybody stays if there is one: special code alone, such
+        as `9.0a`, is what nobody else lacks.
+        """
+        run = [gpus.chosen(gpu, group) for gpu in self.gpus]
+        archs = {image.arch for image in group if _major(image.arch) == self.major}
+        archs |= {image.arch for image in run if image is not None}
+        general = sorted(image for image in group if not gpus.is_special(image))
+        if None in run and general and not archs & {image.arch for image in general}:
+            machine = [image for image in general if image.kind == "sass"]
+            archs.add((machine or general)[0].arch)
+        return frozenset(image for image in group if image.arch in archs)
+
+
+def of(wheel: KernelWheel) -> tuple[Family, ...]:
+    """Return the families for which a wheel has device code; none for a wheel without that of CUDA.
+
+    Raises:
+        BuilderError: its device code cannot be read.
+    """
+    if wheel.variant.backend is not Backend.CUDA:
+        return ()
+    groups = [group for name, library in _libraries(wheel.wheel) for group in _groups(name, library)]
+    majors = {_major(image.arch) for group in groups for image in group}
+    majors |= {_major(code.gpu.arch) for code in gpus.of_libraries(wheel.wheel, Backend.CUDA) if code.runs}
+    return tuple(map(Family, sorted(majors)))
+
+
+def all_known() -> tuple[Family, ...]:
+    """Return the families of all GPUs that are known."""
+    return tuple(map(Family, sorted({_major(gpu.arch) for gpu in known() if gpu.backend is Backend.CUDA})))
+
+
+def require_whole(wheel: KernelWheel) -> None:
+    """Refuse the wheel of a family.
+
+    Raises:
+        WheelError: it is one.
+    """
+    fields = wheel.wheel.path.name.split("-")
+    if len(fields) == _WITH_BUILD_TAG and fields[2].endswith("sm"):
+        raise WheelError(
+            f"'{wheel.wheel.path}' is for one family of GPUs",
+            help="give the wheel for all, as `builder build` makes it",
+        )
+
+
+def split(wheel: KernelWheel) -> Iterator[tuple[Family, FinishedWheel]]:
+    """Yield the wheel of each family.
+
+    Raises:
+        WheelError: it is one of a family already, or signed.
+        BuilderError: its device code cannot be read.
+    """
+    require_whole(wheel)
+    if SIGNATURE_FILE in wheel.package:
+        path = wheel.wheel.path
+        raise WheelError(f"'{path}' is signed, and a part of it would not be", help="split it, and sign what is made")
+    for family in of(wheel):
+        yield family, _wheel(wheel, family)
+
+
+def _wheel(wheel: KernelWheel, family: Family) -> FinishedWheel:
+    libraries: dict[str, bytes] = {}
+    archs: set[str] = set()
+    for name, data in _libraries(wheel.wheel):
+        without = Extension.read(name, data).relocatable_device_code
+        libraries[name] = device_code.trimmed(name, data, keep=family.wanted, without=without)
+        archs |= set(_archs(device_code.read(name, libraries[name], without=without)))
+    members = {
+        name: Bytes(libraries[name] if name in libraries else member.read(), mode=member.mode)
+        for name, member in wheel.wheel.members.items()
+        if name != f"{wheel.wheel.dist_info}/RECORD"
+    }
+    prefix = f"{wheel.module}/"
+    package = {name.removeprefix(prefix): each for name, each in members.items() if name.startswith(prefix)}
+    table = _metadata(wheel.metadata, family, archs, package)
+    members[f"{prefix}{METADATA_FILE}"] = Bytes((json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode())
+    for name, member in members.items():
+        if name.startswith(f"{wheel.wheel.dist_info}/sboms/"):
+            members[name] = Bytes(with_files(member.content, package))
+    info = f"{wheel.wheel.dist_info}/WHEEL"
+    members[info] = Bytes(members[info].content.rstrip(b"\n") + f"\nBuild: {family.build_tag}\n".encode())
+    distribution, version, *tags = wheel.wheel.path.name.split("-")
+    return FinishedWheel(
+        name="-".join((distribution, version, family.build_tag, *tags)),
+        content=pack(members, dist_info=wheel.wheel.dist_info),
+    )
+
+
+def _metadata(
+    whole: Mapping[str, Any], family: Family, archs: set[str], package: Mapping[str, Bytes]
+) -> Mapping[str, Any]:
+    """Return metadata.json of a family: its architectures, those of the required GPUs that are of it, its digest."""
+    listed = sorted(archs, key=architectures.natural)
+    table = {**whole, "backend": {**whole["backend"], "archs": listed}, "digest": {**whole["digest"]}}
+    table["digest"]["files"] = digests(package)
+    required = whole.get("require")
+    if isinstance(required, dict) and isinstance(required.get("gpus"), list):
+        mine = [name for name in required["gpus"] if name in GpuName.names() and GpuName(name).gpu in family.gpus]
+        table["require"] = {key: value for key, value in required.items() if key != "gpus"}
+        table["require"] |= {"gpus": mine} if mine else {}
+    build = whole.get("build")
+    table["build"] = {**(build if isinstance(build, dict) else {}), "gpus": str(family)}
+    return table
+
+
+def _archs(images: frozenset[Image]) -> Iterator[str]:
+    """Yield the architectures of device code as metadata.json lists them: PTX as `9.0+PTX`, beside machine code."""
+    ptx = {image.arch for image in images if image.kind == "ptx"}
+    for image in images:
+        if image.kind == "sass":
+            yield f"{image.arch}+PTX" if image.arch in ptx else image.arch
+
+
+def _libraries(wheel: Wheel) -> Iterator[tuple[str, bytes]]:
+    for name, member in wheel.members.items():
+        if member.size:
+            with unpacked(member) as data:
+                if is_library(name, data[:HEAD]):
+                    yield name, bytes(data)
+
+
+def _groups(name: str, library: bytes) -> frozenset[Group]:
+    return device_code.groups(name, library, without=Extension.read(name, library).relocatable_device_code)
+
+
+def _major(arch: str) -> int:
+    return int(arch.partition(".")[0])
