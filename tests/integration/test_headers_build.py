@@ -1,23 +1,13 @@
 """A kernel on CUTLASS: the headers that the index has, or a folder of the user's, through the real nvcc."""
 
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-
-def sibling(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rendered = sibling("rendered")
+from tests.integration import rendered
 
 pytestmark = [
     pytest.mark.cmake,

@@ -1,6 +1,5 @@
 """The name of the ops is linked: real objects do not change with it, and two builds of a kernel live in one process."""
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -8,16 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import needs
-
-
-def sibling(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rendered = sibling("rendered")
+from tests.integration import rendered
 
 pytestmark = [
     pytest.mark.cmake,

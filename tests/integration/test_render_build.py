@@ -12,16 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 from builder import toml
 from tests import needs
-
-
-def sibling(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rendered = sibling("rendered")
+from tests.integration import rendered
 
 pytestmark = [
     pytest.mark.cmake,

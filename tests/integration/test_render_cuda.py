@@ -1,12 +1,10 @@
 """CUDA: the stable ABI from the headers of whatever torch is there, by the real nvcc."""
 
-import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -16,16 +14,7 @@ from builder.config import Version
 from builder.matrix import architectures
 from builder.toolchain import cuda
 from builder.toolchain.tool import Search
-
-
-def sibling(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rendered = sibling("rendered")
+from tests.integration import rendered
 
 pytestmark = [
     pytest.mark.cmake,

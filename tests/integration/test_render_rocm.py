@@ -1,6 +1,5 @@
 """ROCm: torch's own detection, over a CPU torch, and Debian's HIP compiler."""
 
-import importlib.util
 import json
 import sys
 import zipfile
@@ -8,16 +7,7 @@ from pathlib import Path
 
 import pytest
 
-
-def sibling(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rendered = sibling("rendered")
-rocm = sibling("rocm")
+from tests.integration import rendered, rocm
 
 pytestmark = [
     pytest.mark.cmake,

@@ -1,21 +1,11 @@
 """ROCm: several components, whose sources are translated one component after the other."""
 
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
 
-
-def sibling(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rendered = sibling("rendered")
-rocm = sibling("rocm")
+from tests.integration import rendered, rocm
 
 pytestmark = [
     pytest.mark.cmake,

@@ -1,23 +1,13 @@
 """tvm-ffi: built without torch, loaded by tvm-ffi and by the public client, called with arrays of several libraries."""
 
-import importlib.util
 import json
 import shutil
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
-
-def sibling(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rendered = sibling("rendered")
+from tests.integration import rendered
 
 pytestmark = [pytest.mark.cmake, pytest.mark.network, pytest.mark.slow]
 EXAMPLE = rendered.EXAMPLES / "relu-tvm-ffi"

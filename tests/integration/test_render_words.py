@@ -1,6 +1,5 @@
 """Keys that only this builder reads, in projects that real CMake and real compilers build."""
 
-import importlib.util
 import json
 import re
 import shutil
@@ -9,15 +8,7 @@ from pathlib import Path
 
 import pytest
 
-
-def sibling(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rendered = sibling("rendered")
+from tests.integration import rendered
 
 pytestmark = [
     pytest.mark.cmake,

@@ -1,6 +1,5 @@
 """XPU and Metal, as far as a machine without their compilers can tell: what CMake would run."""
 
-import importlib.util
 import json
 import shutil
 import sys
@@ -10,16 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import needs
-
-
-def sibling(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rendered = sibling("rendered")
+from tests.integration import rendered
 
 pytestmark = [
     pytest.mark.cmake,

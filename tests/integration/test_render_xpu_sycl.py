@@ -3,7 +3,6 @@
 icpx itself is in none of them, so that what it makes of a whole project is not tested here.
 """
 
-import importlib.util
 import os
 import shlex
 import subprocess
@@ -13,16 +12,7 @@ from pathlib import Path
 import pytest
 
 from builder.cli import run
-
-
-def sibling(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rendered = sibling("rendered")
+from tests.integration import rendered
 
 ONEAPI = Path(os.environ.get("BUILDER_TEST_XPU") or sys.prefix)
 pytestmark = [
