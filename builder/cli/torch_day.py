@@ -36,7 +36,7 @@ def command(
     """Propose rows, pins and tables of a new torch, read from its published wheels.
 
     Shows a diff, the source of each new line, and what a person has to look at. VERSION is `2.15` or `2.15.0`; without
-    it, the oldest that is newer than the matrix is read.
+    it, the oldest that is newer than the matrix is read, or a new patch of the newest that the matrix has.
     """
     from builder.torch_day import proposal, run  # noqa: PLC0415  `--help` needs none of it
     from builder.torch_day.rows import RowOptions  # noqa: PLC0415

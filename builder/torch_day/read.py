@@ -61,7 +61,7 @@ class IndexAnswer:
 
 
 def newer(source: Source, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the published versions that are newer than every one of `known`, the oldest first.
+    """Return the published versions that are newer than every one of `known`, the oldest first; else its new patch.
 
     Raises:
         NothingToDoError: there is none.
@@ -79,6 +79,7 @@ def newer(source: Source, known: Iterable[str]) -> tuple[str, ...]:
             break
         major, minor = map(int, version.split(".")[:2])
         if (major, minor) <= newest:
+            found += [version] if not found and _is_patch(version, source.pins) else []
             break
         found.append(version)
         bound = f"<{major}.{minor}"
@@ -87,6 +88,18 @@ def newer(source: Source, known: Iterable[str]) -> tuple[str, ...]:
             f"no torch is newer than {shown}, which the matrix has", help="name a version to read it"
         )
     return tuple(reversed(found))
+
+
+def _is_patch(version: str, pins: Pins) -> bool:
+    """Whether a version is later than those that are pinned of its minor version."""
+    numbers = _release(version)
+    torch = [_release(wheel.version) for wheel in pins.wheels.values() if wheel.name == "torch"]
+    same = [each for each in torch if each[:2] == numbers[:2]]
+    return bool(same) and max(same) < numbers
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.partition("+")[0].split(".")))
 
 
 def read(wanted: str, source: Source) -> Release:

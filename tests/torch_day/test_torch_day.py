@@ -300,6 +300,21 @@ def test_what_is_newer_is_named_from_the_oldest_on():
         read.newer(source_of(answer), ["2.99"])
 
 
+def test_a_patch_of_the_newest_torch_that_is_not_pinned_is_new():
+    torch = (wheel.version.partition("+")[0] for wheel in pins.load().wheels.values() if wheel.name == "torch")
+    major, minor, patch = max(tuple(map(int, version.split("."))) for version in torch)
+
+    def published(version):
+        file = IndexFile(file=f"torch-{version}-cp313-cp313-manylinux_2_28_x86_64.whl", sha256="0" * 64, place="x")
+        return source_of(lambda _: (file,))
+
+    known = [f"{major}.{minor}", "2.9"]
+    later = f"{major}.{minor}.{patch + 1}"
+    assert read.newer(published(later), known) == (later,)
+    with pytest.raises(NothingToDoError, match="no torch is newer"):
+        read.newer(published(f"{major}.{minor}.{patch}"), known)
+
+
 def test_indexes_of_all_cuda_toolkits_are_asked():
     found = read.indexes_of(pins.load())
     assert {index.rpartition("/")[2] for index in found} >= {"cpu", "cu126", "cu130", "cu132", "rocm7.2", "xpu"}
