@@ -266,6 +266,17 @@ def test_code_for_one_family_alone_is_listed_as_it_is(wheel):
     assert listed(site, "torch213-cu130-sm80") is None
 
 
+def test_an_index_with_families_is_the_same_when_it_is_made_again_and_published_whole(wheel, tmp_path, capsys):
+    made, published = tmp_path / "made", tmp_path / "published"
+    command = ["index", str(wheel(code(*USUAL)).parent), "--output", str(made), "--families"]
+    assert [run(command), run(command)] == [0, 0]
+    assert "1 wheel, 0 of them new" in capsys.readouterr().out
+    assert run(["publish", str(made), str(published)]) == 0
+    files = {path.relative_to(made): path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    assert {path.relative_to(published): path.read_bytes() for path in published.rglob("*") if path.is_file()} == files
+    assert len([path for path in files if path.parts[:2] == ("files", "families")]) == 12
+
+
 def test_an_index_refuses_a_wheel_of_a_family(wheel, tmp_path):
     found = split(wheel(code(*USUAL)), tmp_path)
     with pytest.raises(WheelError, match="is for one family of GPUs"):
