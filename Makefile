@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 
-.PHONY: demo test test-all test-gpu test-rocm test-xpu torch-day mutants lint format docs nix nix-host nix-check nix-template clean
+.PHONY: demo test test-all test-cuda12 test-gpu test-rocm test-xpu torch-day mutants lint format docs nix nix-host nix-check nix-template clean
 
 demo: $(SETUP)
 	$(BIN)/python examples/demo.py
@@ -27,6 +27,10 @@ test-xpu: $(SETUP)-test
 # a Python of this machine for the tests, where torch has no wheel for that of sid.
 test-rocm:
 	.ci/bare/rocm $(ROCM_PYTHON)
+
+# The same with the CUDA 12.4 of Debian 13.
+test-cuda12:
+	.ci/bare/cuda12 $(CUDA12_PYTHON)
 
 # On the GPU of this machine; without one, every test skips and says so.
 test-gpu: $(SETUP)-test

@@ -7,7 +7,7 @@ from pathlib import Path
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """Where a system has its toolchain; on most all but the first are links into it."""
-_OF_ETC = ("alternatives", "clang", "ld.so.cache", "ld.so.conf", "ld.so.conf.d")
+_OF_ETC = ("alternatives", "clang", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "nvcc.profile")
 _STORES = ("/nix/store", "/gnu/store")
 """Where whole systems keep each package in a folder of its own: one needs the others, so all are shown."""
 _FILES = {
