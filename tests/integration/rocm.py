@@ -61,6 +61,15 @@ def hip_release():
     return tuple(map(int, said.split(".")[:2]))
 
 
+def known():
+    """Return the architectures that this HIP's clang compiles for, and that it has device libraries for."""
+    command = (llvm() / "bin/clang", "--target=amdgcn-amd-amdhsa", "-nogpulib", "--print-supported-cpus")
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    libraries = bitcode(llvm()).glob("oclc_isa_version_*.bc")
+    numbers = {path.stem.removeprefix("oclc_isa_version_") for path in libraries}
+    return {name for name in re.findall(r"gfx[0-9a-f]+", said.stdout + said.stderr) if name[3:] in numbers}
+
+
 def thrust(folder):
     """Return the folder with rocThrust's headers, which torch's headers include for HIP; None where none can be had.
 
@@ -185,6 +194,39 @@ def rocm_torch(folder, torch, *, load_hip=None):
         target.unlink()
         target.write_text(load_hip)
     return copy
+
+
+def add_headers_of_hip(torch):
+    """Make a torch say that it is for ROCm, and add `c10/hip`: its `c10/cuda`, translated by its own hipify."""
+    version = torch / "version.py"
+    text = version.read_text()
+    changed = re.sub(r"(?m)^(hip\b.*) = None$", r"\1 = '7.1'", text)
+    assert changed != text
+    version.unlink()  # a hard link
+    version.write_text(changed)
+    include = torch / "include"
+    script = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from hipify.hipify_python import hipify
+include = sys.argv[2]
+files = [str(path) for path in Path(include, "c10/cuda").rglob("*.h")]
+hipify(include, include, includes=[include + "/*"], extra_files=files, hipify_extra_files_only=True)
+"""
+    subprocess.run((sys.executable, "-c", script, torch / "utils", include), check=True, stdout=subprocess.DEVNULL)
+    # CMake writes it when torch is built.
+    macros = "#pragma once\n#define C10_CUDA_BUILD_SHARED_LIBS\n"
+    (include / "c10/hip/impl/hip_cmake_macros.h").write_text(macros)
+
+
+def add_libraries_of_hip(torch):
+    """Add stand-ins for the libraries of a torch for ROCm, with nothing in them: what links to them is not loaded."""
+    for name in ("c10_hip", "torch_hip"):
+        library = torch / f"lib/lib{name}.so"
+        subprocess.run(
+            ("c++", "-shared", "-o", library, "-x", "c++", "/dev/null", f"-Wl,-soname,{library.name}"), check=True
+        )
 
 
 def _link(source, target):

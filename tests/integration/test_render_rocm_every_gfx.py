@@ -4,7 +4,6 @@ It is one of the stable ABI: a CPU torch has no `c10/hip`, which classic kernels
 """
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,18 +24,9 @@ KERNEL = Path(__file__).parent / "kernels/scale-hip"
 _ARCH = re.compile(rb"amdgcn-amd-amdhsa--(gfx[0-9a-f]+)")
 
 
-def known():
-    """Return the architectures that this HIP's clang compiles for, and that it has device libraries for."""
-    command = (rocm.llvm() / "bin/clang", "--target=amdgcn-amd-amdhsa", "-nogpulib", "--print-supported-cpus")
-    said = subprocess.run(command, capture_output=True, text=True, check=True)
-    libraries = rocm.bitcode(rocm.llvm()).glob("oclc_isa_version_*.bc")
-    numbers = {path.stem.removeprefix("oclc_isa_version_") for path in libraries}
-    return {name for name in re.findall(r"gfx[0-9a-f]+", said.stdout + said.stderr) if name[3:] in numbers}
-
-
 def test_code_for_every_architecture_is_compiled_and_linked(tmp_path):
     table = architectures.facts()["rocm"]
-    wanted = sorted({*table["archs"], *table["targets"]} & known())
+    wanted = sorted({*table["archs"], *table["targets"]} & rocm.known())
     thrust = rocm.thrust(tmp_path / "debian")
     if thrust is None:
         pytest.skip("apt has no rocThrust's headers; BUILDER_TEST_ROCTHRUST names a folder with thrust and rocprim")
@@ -57,4 +47,4 @@ def test_what_the_table_has_and_this_hip_does_not_know_is_older_or_newer_than_it
     """HIP 6.4 and newer know all of the table but what LLVM has dropped since."""
     if rocm.hip_release() < (6, 4):
         pytest.skip("this HIP is older than the table")
-    assert set(architectures.facts()["rocm"]["targets"]) - known() <= {"gfx940", "gfx941"}
+    assert set(architectures.facts()["rocm"]["targets"]) - rocm.known() <= {"gfx940", "gfx941"}
