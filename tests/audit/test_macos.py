@@ -28,6 +28,46 @@ exports:
 ...
 """
 
+SHIM = """
+extern "C" int aoti_torch_library_init_fragment(const char *, const char *, unsigned, void **);
+extern "C" int aoti_torch_library_def(void *, const char *);
+extern "C" int torch_library_impl();
+extern "C" void *PyInit_OPS() { return nullptr; }
+struct Shape { virtual ~Shape() = default; virtual int size() const = 0; };
+struct Square : Shape {
+  int side;
+  explicit Square(int s) : side(s) {}
+  int size() const override { return side * side; }
+};
+__attribute__((noinline)) Shape *made(int side) { return new Square(side); }
+struct Register {
+  Register() {
+    void *all;
+    aoti_torch_library_init_fragment("demo", "a.cpp", 1, &all);
+    aoti_torch_library_def(all, "f(Tensor x) -> Tensor");
+  }
+};
+static Register registered;
+extern "C" int area(int side) {
+  torch_library_impl();
+  Shape *one = made(side);
+  int size = one->size();
+  delete one;
+  return size;
+}
+""".replace("OPS", OPS)
+# What the libraries of the system have is known from what the compiler asks for: so little needs no SDK.
+SYSTEM = {
+    "/usr/lib/libSystem.B.dylib": ("___cxa_atexit", "dyld_stub_binder"),
+    "/usr/lib/libc++.1.dylib": (
+        *("__Znwm", "__ZdlPv", "___cxa_pure_virtual", "___gxx_personality_v0"),
+        *("__ZTVN10__cxxabiv120__si_class_type_infoE", "__ZTVN10__cxxabiv117__class_type_infoE"),
+    ),
+    "@rpath/libtorch_cpu.dylib": (
+        *("_aoti_torch_library_init_fragment", "_aoti_torch_library_def", "_torch_library_impl"),
+    ),
+}
+
 pytestmark = pytest.mark.cmake
 
 
@@ -48,6 +88,33 @@ def link(tmp_path_factory):
         return (place / "a.so").read_bytes()
 
     return make
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory):
+    """A C++ library of the stable ABI's C shim, each symbol of which is bound to the library that has it."""
+    linker, clang = needs.program("ld64.lld"), needs.program("clang")
+    place = tmp_path_factory.mktemp("macos")
+    stubs = []
+    for number, (name, symbols) in enumerate(SYSTEM.items()):
+        stubs.append(place / f"{number}.tbd")
+        stubs[-1].write_text(STUB.format(name=name).replace("_torch_library_impl", ", ".join(symbols)))
+    (place / "a.cpp").write_text(SHIM)
+    options = ["--target=arm64-apple-macos15.0", "-std=c++20", "-O2", "-nostdinc++", "-fno-exceptions"]
+    subprocess.run([clang, *options, "-c", place / "a.cpp", "-o", place / "a.o"], check=True, capture_output=True)
+    system = ["-arch", "arm64", "-platform_version", "macos", "15.0", "15.0"]
+    output = ["-dylib", "-install_name", "@rpath/a.so", *stubs, place / "a.o", "-o", place / "a.so"]
+    subprocess.run([linker, *system, *output], check=True, capture_output=True)
+    return (place / "a.so").read_bytes()
+
+
+def test_a_library_of_cxx_is_linked_to_all_that_it_calls_and_right(shim, make_wheel):
+    extension = Extension.read("a.so", shim)
+    assert set(extension.needed) == set(SYSTEM)
+    called = {symbol.name for symbol in extension.undefined}
+    assert called >= {"aoti_torch_library_def", "_Znwm", "_ZTVN10__cxxabiv120__si_class_type_infoE"}
+    assert extension.minimum == (15, 0)
+    assert audit.run(Wheel.read(make_wheel(library=shim, tag=TAG))).findings == ()
 
 
 @pytest.fixture(scope="module")
