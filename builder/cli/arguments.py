@@ -3,6 +3,7 @@
 import functools
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,36 @@ class BackendsType(Name):
 
     def __init__(self) -> None:
         super().__init__("backend", (*(backend.value for backend in Backend), ALL))
+
+
+class PythonType(click.ParamType[Path]):
+    """A Python: its path, its name on PATH, or its version."""
+
+    name = "python"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
+        """Return its path; `3.11` stands for `python3.11`. One that is not found is left as it is."""
+        if os.sep in str(value):
+            return Path(value)
+        name = f"python{value}" if _PYTHON_VERSION.fullmatch(str(value)) else str(value)
+        return Path(shutil.which(name) or name)
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002  click's signature
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Let the shell complete a path."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+_PYTHON_VERSION = re.compile(r"3\.\d+")
+
+
+def python_option(text: str) -> Callable[[Any], Any]:
+    """Return the option `--python`, with what it is for in a command."""
+    return click.option("--python", type=PythonType(), metavar="PYTHON", help=f"{text} A path, a name on PATH or X.Y.")
 
 
 def default_store() -> Path:

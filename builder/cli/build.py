@@ -20,6 +20,7 @@ from builder.cli.arguments import (
     archs_option,
     cache_options,
     load_test_option,
+    python_option,
     store_option,
     toolchain_option,
 )
@@ -62,11 +63,7 @@ from builder.wheel.options import WheelOptions
 @click.option("--allow-unsandboxed", is_flag=True, help="With Nix: build even where its sandbox is off; not a release.")
 @click.option("--per-file", is_flag=True, help="With Nix: compile each file in a derivation of its own.")
 @click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
-@click.option(
-    "--python",
-    type=click.Path(path_type=Path),
-    help="Python to build with; with --no-isolation, the one whose torch is used.",
-)
+@python_option("Python to build with; with --no-isolation, the one whose torch is used.")
 @click.option("--wheel-version", metavar="X.Y.Z", help="Version of the wheel; the major must be general.version.")
 @click.option("--label/--no-label", default=True, help="Name the cell in the version (+torch213.cxx11.cpu).")
 @click.option("--manylinux", "policy", default=MANYLINUX, show_default=True, help="Newest manylinux policy to accept.")

@@ -14,7 +14,15 @@ from builder.audit.limited import run_limited
 from builder.build.reproducible import Rules
 from builder.build.sandbox import contents
 from builder.cli import building, selecting, view
-from builder.cli.arguments import PINNED_TOOLCHAIN, Age, cache_options, kernel_argument, store_option, toolchain_option
+from builder.cli.arguments import (
+    PINNED_TOOLCHAIN,
+    Age,
+    cache_options,
+    kernel_argument,
+    python_option,
+    store_option,
+    toolchain_option,
+)
 from builder.cli.publishing import HUB, HubTarget, Permissions, Shown
 from builder.cli.selecting import backends_option, sets_option, variants_option
 from builder.compile_cache.options import CacheOptions
@@ -43,7 +51,7 @@ from builder.wheel.options import WheelOptions
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=Path("dist"), show_default=True)
 @store_option
 @click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
-@click.option("--python", type=click.Path(path_type=Path), help="Python to build with.")
+@python_option("Python to build with.")
 @click.option("--wheel-version", metavar="X.Y.Z", help="Version of the wheel; the major must be general.version.")
 @cache_options
 @toolchain_option

@@ -12,7 +12,7 @@ from builder import kernel as kernels
 from builder import terminal
 from builder.build import reproducible
 from builder.cli import completing, selecting
-from builder.cli.arguments import kernel_argument, load_test_option, store_option
+from builder.cli.arguments import kernel_argument, load_test_option, python_option, store_option
 from builder.config import LoadTestRule
 from builder.errors import BuilderError, DifferenceError
 from builder.matrix.selection import Scope
@@ -35,7 +35,7 @@ from builder.wording import nearest
 @click.option("--vary", metavar="NAME,…", help=f"What to vary, or 'nothing'. Default: all. [{', '.join(NAMES)}]")
 @click.option("--against", type=click.Path(path_type=Path, dir_okay=False), help="Compare with this published wheel.")
 @click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
-@click.option("--python", type=click.Path(path_type=Path), help="Python whose torch --no-isolation uses.")
+@python_option("Python whose torch --no-isolation uses.")
 @click.option("--without", multiple=True, metavar="RULE", help="Build without this rule, to see what it prevents.")
 @load_test_option
 @store_option

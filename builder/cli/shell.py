@@ -17,6 +17,7 @@ from builder.cli.arguments import (
     cache_options,
     kernel_argument,
     load_test_option,
+    python_option,
     store_option,
     toolchain_option,
 )
@@ -44,9 +45,7 @@ class _Shell(testing.PytestCommand):
 @kernel_argument
 @variants_option("Cell whose tools and framework the shell has")
 @click.option("--no-isolation", is_flag=True, help="Use the torch of the current environment, or of --python.")
-@click.option(
-    "--python", type=click.Path(path_type=Path), help="Python to use; with --no-isolation, that with the torch."
-)
+@python_option("Python to use; with --no-isolation, that with the torch.")
 @archs_option("Build the kernel only for these GPUs.")
 @load_test_option
 @cache_options

@@ -11,7 +11,7 @@ from builder import terminal
 from builder.build.job import KernelFolder
 from builder.build.loadtest.packages import depended
 from builder.cli import selecting
-from builder.cli.arguments import archs_option, cache_options, load_test_option, store_option
+from builder.cli.arguments import archs_option, cache_options, load_test_option, python_option, store_option
 from builder.cli.selecting import variants_option
 from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, LoadTestRule
@@ -54,7 +54,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say what is tested."""
     added = (
         variants_option("Cell to test"),
-        click.option("--python", type=click.Path(path_type=Path), help="Python whose torch and pytest are used."),
+        python_option("Python whose torch and pytest are used."),
         archs_option("Build only for these GPUs. Default: those of this machine, where there are any."),
         load_test_option,
         cache_options,

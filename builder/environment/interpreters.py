@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.environment.indexes import Finders, uv_binary
-from builder.errors import NotHereError, ToolError
+from builder.errors import NotHereError
 from builder.matrix.variant import dotted
 from builder.pins import MissingPinsError, Pins, Requirement
 from builder.run import Processes, run
+from builder.toolchain.installed import not_running
 
 _QUESTION = """
 import platform, sys, sysconfig
@@ -58,7 +59,7 @@ def named(python: Path) -> Interpreter | None:
     try:
         done = subprocess.run([python, "-I", "-c", _QUESTION], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise ToolError(f"'{python}' is not a Python that runs: {error}", help="name one with --python") from error
+        raise not_running(python, error) from error
     # Its own path: the one that was named may be relative, or a name on PATH.
     tag, _, path = done.stdout.strip("\n").partition("\n")
     return Interpreter(path=Path(path), tag=tag) if tag else None

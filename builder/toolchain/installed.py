@@ -41,6 +41,13 @@ def look(python: Path | None = None) -> Current:
         done = subprocess.run([chosen, "-c", _QUESTION], capture_output=True, text=True, check=True)
         found = json.loads(done.stdout)
     except (OSError, subprocess.CalledProcessError, ValueError) as error:
-        raise ToolError(f"'{chosen}' is not a Python that runs: {error}", help="name one with --python") from error
+        raise not_running(chosen, error) from error
     paths = {name: None if path is None else Path(path) for name, path in found.items()}
     return Current(python=chosen, **paths)
+
+
+def not_running(python: Path, error: Exception) -> ToolError:
+    """Return the error of a Python that was named and does not run."""
+    absent = "there is no such file, and nothing of that name on PATH"
+    why = absent if isinstance(error, FileNotFoundError) else str(error)
+    return ToolError(f"'{python}' is not a Python that runs: {why}", help="name another one with --python")
