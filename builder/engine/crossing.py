@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from builder import toolchain
+from builder import render, toolchain
 from builder.config import Backend
 from builder.engine.options import Options
 from builder.errors import NotHereError
+from builder.kernel import Kernel
 from builder.matrix import Cell, systems
 from builder.pins import Pins, PinSet, Requirement
 from builder.render import python_api
@@ -37,6 +38,22 @@ def require(cell: Cell, options: Options) -> None:
     if not options.crosses:
         here = "" if why else f", where --system {cell.system} compiles it"
         raise NotHereError(f"{message}{here}", help=f"{remedy}; or here{f': {why}' if why else ''}")
+
+
+def require_by_nix(cell: Cell, kernel: Kernel, options: Options) -> None:
+    """Refuse a cell of another system that Nix cannot compile here: there, only the pinned compilers do.
+
+    Raises:
+        NotHereError: with what is lacking.
+    """
+    if not options.compilers:
+        here = ", where --toolchain pinned compiles it" if possible(cell.backend, cell.system) else ""
+        raise NotHereError(
+            f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}{here}",
+            help=f"build it on {cell.system}, or with the flake and --builders{here and '; or here with that'}",
+        )
+    require(cell, options)
+    require_no_python(cell, render.render(kernel, cell.backend, only=options.wheel.only))
 
 
 def _missing(cell: Cell, options: Options) -> str | None:

@@ -14,7 +14,7 @@ from builder.build.loadtest import record as records
 from builder.build.loadtest.packages import depended
 from builder.build.report import BuildReport
 from builder.config import LoadTestRule
-from builder.engine import kernel_depends, nix_kernels
+from builder.engine import crossing, kernel_depends, nix_kernels
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import LogLine, NixLog
 from builder.engine.options import KernelBuild, NixOptions, Options
@@ -172,6 +172,7 @@ class _Run:
             "set": self.nix.package_set if self.nix.package_set in (HOST, NIXPKGS) else _folder(self.nix.package_set),
             "settings": _settings(self.nix.package_set),
             "system": toolchain.system(),
+            "others": sorted({cell.system for cell in cells if toolchain.crosses(cell)}),
             # Defaults are left out, so that the derivation is that of the flake.
             "options": options.of_build.to_json(),
             "variants": [cell.variant for cell in cells],
@@ -338,12 +339,9 @@ class _Run:
     def _settled(self, cell: Cell) -> CellOutcome | None:
         """Return the outcome of a cell that is settled without Nix."""
         status: Status
-        if cell.system != toolchain.system() and not cell.noarch:
-            message = f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}"
-            error = NixError(message, help=f"build it on {cell.system}, or with the flake and --builders")
-            status = "skipped" if self.options.only_possible else "failed"
-            return CellOutcome(cell=cell, status=status, reason=message, error=error)
         try:
+            if toolchain.crosses(cell):
+                crossing.require_by_nix(cell, self.kernel, self.options)
             coverage.require(self.kernel.config, cell, self.options.wheel.only)
         except BuilderError as refusal:
             absent = self.options.only_possible and isinstance(refusal, NotHereError)

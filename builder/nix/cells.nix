@@ -4,6 +4,7 @@
 {
   util,
   compilers,
+  crossing,
   matrix,
   pins,
   headers,
@@ -66,6 +67,8 @@ let
     set: cell:
     let
       need = pins.need cell;
+      wheels = crossing.runHere set cell (head tags) (pins.environment need (head tags));
+      refused = crossing.refused set cell wheels;
       known = filter (
         tag: (need.only or tag) == tag && pins.environment need tag != null
       ) pins.pythons;
@@ -75,8 +78,10 @@ let
       "no wheels are pinned for ${described cell}, with any Python: add them with 'builder pins update'"
     else if tags == [ ] then
       "no wheels are pinned for ${described cell} with a Python of the package set '${set.name}': ${concatStringsSep ", " (map dotted known)} have pins"
+    else if refused != null then
+      refused
     else if
-      !(pinnedToolkit cell (pins.environment need (head tags))) && !((set.toolkits or { }) ? ${toolkitName cell})
+      !(pinnedToolkit cell wheels) && !((set.toolkits or { }) ? ${toolkitName cell})
     then
       "the package set '${set.name}' has no ${cell.backend} ${util.minor cell.toolkit}"
     else
@@ -159,8 +164,10 @@ let
       headerWheels = if kernel == null then [ ] else headers.wheelsOf kernel cell.backend;
       linked = if kernel == null then [ ] else libraries.partsOf kernel cell;
       base = pins.environment need tag;
-      wheels = sort (left: right: left.name < right.name) (
-        base ++ headerWheels ++ pins.additional need tag linked base
+      wheels = crossing.runHere set cell tag (
+        sort (left: right: left.name < right.name) (
+          base ++ headerWheels ++ pins.additional need tag linked base
+        )
       );
     in
     {
@@ -199,7 +206,8 @@ let
       tag = head (environment.pythons set pins need);
       base = pins.environment need tag;
       parts = loadTestPackages.parts root kernel cell;
-      wheels = if isTested kernel options then pins.additional need tag parts base else [ ];
+      loaded = isTested kernel options && !(crossing.crosses set cell);
+      wheels = if loaded then pins.additional need tag parts base else [ ];
     in
     if wheels == [ ] then
       null
@@ -263,7 +271,10 @@ in
     cell:
     let
       kernels =
-        if locked && isTested kernel options then lockedKernels.of set root kernel cell else null;
+        if locked && isTested kernel options && !(crossing.crosses set cell) then
+          lockedKernels.of set root kernel cell
+        else
+          null;
       found = environmentOf set kernel cell;
       tested = testEnvironmentOf set { inherit root kernel options; } cell;
       # As `PinnedPackages` of builder/build/spec.py.

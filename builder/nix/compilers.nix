@@ -23,9 +23,9 @@ let
     "${target}-${substring 0 32 digits}";
 
   tree =
-    set: facts:
+    set: target: facts:
     derivation {
-      name = nameOf set.system facts.hash;
+      name = nameOf target facts.hash;
       inherit (set) system;
       builder = set.shell;
       args = [
@@ -54,9 +54,10 @@ in
   of =
     set: cell:
     let
-      facts = table.target.${set.system};
-      root = tree set facts;
-      program = name: "${root}/usr/bin/${systems.${set.system}.triple}-${name}-${facts.version}";
+      target = cell.system;
+      facts = table.target.${target};
+      root = tree set target facts;
+      program = name: "${root}/usr/bin/${systems.${target}.triple}-${name}-${facts.version}";
     in
     if !(set.pinnedCompilers or false) || cell.framework == "torch-noarch" || cell.backend == "xpu" then
       {
@@ -70,9 +71,14 @@ in
       {
         tree = root;
         path = [ "${root}/usr/bin" ];
-        variables = {
-          CC = program "gcc";
-          CXX = program "g++";
-        };
+        # Those for another system are found by their names.
+        variables =
+          if target != set.system then
+            { }
+          else
+            {
+              CC = program "gcc";
+              CXX = program "g++";
+            };
       };
 }

@@ -22,10 +22,12 @@ let
   environment = import ./environment.nix { inherit util; };
   lockedKernels = import ./locked-kernels.nix { inherit util environment; };
   compilers = import ./compilers.nix { };
+  crossing = import ./crossing.nix { inherit util pins; };
   cells = import ./cells.nix {
     inherit
       util
       compilers
+      crossing
       matrix
       pins
       headers
@@ -79,6 +81,7 @@ in
     loadTestPackages
     lockedKernels
     compilers
+    crossing
     objects
     tool
     environment

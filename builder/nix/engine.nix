@@ -38,11 +38,16 @@ let
     else
       import (/. + asked.set) { inherit (asked) system; };
 
-  known = cells.select kernel {
-    inherit (asked) system;
-    inherit (matrix) sets;
-    unbundled = true;
-  };
+  # The cells of this system, and of those that are compiled for here.
+  known = builtins.foldl' (
+    found: system:
+    cells.select kernel {
+      inherit system;
+      inherit (matrix) sets;
+      unbundled = true;
+    }
+    // found
+  ) { } ([ asked.system ] ++ (asked.others or [ ]));
   build = cells.build set {
     inherit root kernel;
     inherit (asked) options;

@@ -110,10 +110,14 @@ in
       toolkit = script ../toolchain/cuda_wheels.py "cuda_wheels.py";
       fixup = set.fixup or "";
       wheels = toJSON (
-        map (pinned: {
-          inherit (pinned) file name version;
-          path = set.wheels.${tag}.${pinned.file};
-        }) wheels
+        map (
+          pinned:
+          {
+            inherit (pinned) file name version;
+            path = set.wheels.${tag}.${pinned.file};
+          }
+          // (if pinned.foreign or false then { foreign = true; } else { })
+        ) wheels
       );
     };
 

@@ -6,6 +6,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 
 def main() -> None:
@@ -17,7 +18,7 @@ def main() -> None:
     links = Path.cwd() / "wheels"
     links.mkdir()
     for wheel in wheels:
-        (links / wheel["file"]).symlink_to(wheel["path"])
+        (links / _installed_as(wheel)).symlink_to(wheel["path"])
     names = [f"{wheel['name']}=={wheel['version']}" for wheel in wheels]
     pip = runpy.run_path(os.environ["pip"])["command"]()
     argv = [
@@ -33,6 +34,15 @@ def main() -> None:
             toolkit["complete"](root)
     if os.environ.get("fixup"):
         subprocess.run([os.environ["shell"], "-euc", os.environ["fixup"]], check=True)
+
+
+def _installed_as(wheel: dict[str, Any]) -> str:
+    """Return the name by which pip takes a wheel: of another system, its files are unpacked and not run."""
+    file: str = wheel["file"]
+    if not wheel.get("foreign"):
+        return file
+    distribution, version = file.split("-")[:2]
+    return f"{distribution}-{version}-py3-none-any.whl"
 
 
 main()

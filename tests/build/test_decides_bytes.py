@@ -23,7 +23,7 @@ SCRIPTS = {
 """Run as files of their own, by a build that knows their place."""
 LATE = {f"builder/config/v{number}.py" for number in (1, 2, 3, 4, 6)}
 """Imported for a config of an older schema."""
-NOT_OPENED = {"builder/data/matrix.toml", "builder/data/pins.toml", "builder/data/systems.toml"}
+NOT_OPENED = {"builder/data/matrix.toml", "builder/data/pins.toml"}
 """Read by modules of the list for others: a cell is handed its row and its pins."""
 
 LISTEN = """

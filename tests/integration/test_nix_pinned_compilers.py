@@ -1,11 +1,15 @@
-"""The pinned compilers in Nix's sandbox: the wheel is that of the local engine, at once and file by file."""
+"""The pinned compilers in Nix's sandbox: the wheel is that of the local engine, at once, by file, and for aarch64."""
+
+import json
 
 import pytest
 
 from builder.environment import compilers
 from tests.integration import nix_tools
+from tests.paths import ROOT
 
 builder, tiny = nix_tools.builder, nix_tools.tiny
+KERNEL = ROOT / "examples/relu-tvm-ffi"
 STABLE = "torch-stable-abi210-cpu-x86_64-linux"
 PINNED = ("--variant", STABLE, "--toolchain", "pinned")
 
@@ -14,6 +18,28 @@ pytestmark = [
     pytest.mark.skipif(bool(nix_tools.why_not()), reason=nix_tools.why_not() or "-"),
     pytest.mark.skipif("x86_64-linux" not in compilers.pinned(), reason="the pinned compilers run on x86_64-linux"),
 ]
+
+
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cu130", marks=pytest.mark.cuda)])
+def test_a_wheel_for_aarch64_is_the_same_file_from_nix_and_from_the_local_engine(builder, tmp_path, backend):
+    cell = ("--variant", f"tvm-ffi01-{backend}-aarch64-linux", "--toolchain", "pinned")
+    quick = () if backend == "cpu" else ("--archs", "9.0a")
+    local = builder(KERNEL, *cell, *quick, "--output", tmp_path / "local", engine=())
+    if "cannot fetch" in local.stderr or "no mirror of Debian" in local.stderr:
+        pytest.skip(local.stderr)
+    assert local.returncode == 0, local.stderr
+    builder(KERNEL, *cell, *quick, "--output", tmp_path / "nix", check=0)
+    builder(KERNEL, *cell, *quick, "--output", tmp_path / "files", "--per-file", check=0)
+    wheels = [next((tmp_path / name).glob("*_aarch64.whl")) for name in ("local", "nix", "files")]
+    assert len({wheel.read_bytes() for wheel in wheels}) == 1
+    record = json.loads(wheels[1].with_name(f"{wheels[1].name}.record.json").read_text())
+    assert record["load-test"]["outcome"] == "not-tested"
+
+
+def test_without_the_pinned_compilers_nix_names_what_compiles_for_aarch64(builder, tmp_path):
+    done = builder(KERNEL, "--variant", "tvm-ffi01-cpu-aarch64-linux", "--output", tmp_path / "none")
+    assert done.returncode == 4
+    assert "where --toolchain pinned compiles it" in done.stderr
 
 
 def test_a_wheel_of_pinned_compilers_is_the_same_file_from_nix_and_from_the_local_engine(builder, tiny, tmp_path):

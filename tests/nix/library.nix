@@ -14,6 +14,7 @@ let
   inherit (library)
     loadTestPackages
     config
+    crossing
     headers
     matrix
     pins
@@ -55,6 +56,19 @@ in
   ) given.needs;
 
   needs = map (cell: pins.need cell) given.cells;
+
+  crossed = map (
+    cell:
+    let
+      found = pins.environment (pins.need cell) given.python;
+      set = {
+        system = given.system or "x86_64-linux";
+        pinnedCompilers = given.compilers or true;
+      };
+      wheels = crossing.runHere set cell given.python found;
+    in
+    if found == null || crossing.refused set cell wheels != null then null else map (wheel: wheel.file) wheels
+  ) given.cells;
 
   sources =
     let
