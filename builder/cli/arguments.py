@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from click.shell_completion import CompletionItem
 from builder.build.part import Part
 from builder.cli import completing
 from builder.compile_cache.options import Access, CacheOptions
-from builder.config.values import Backend, LoadTestRule
+from builder.config.values import Backend, LoadTestRule, ToolchainChoice
 from builder.errors import BuilderError
 from builder.matrix import quick
 from builder.wording import listed, nearest, quoted
@@ -134,26 +135,22 @@ store_option = click.option(
 )
 
 
-class RuleType(click.Choice[str]):
-    """What becomes of a wheel that cannot be imported, as a `LoadTestRule`."""
+class OneOf(click.Choice[str]):
+    """One of the values of an enumeration, such as a `LoadTestRule`."""
 
-    name = "rule"
-
-    def __init__(self) -> None:
-        super().__init__([rule.value for rule in LoadTestRule])
+    def __init__(self, values: type[Enum], *, name: str) -> None:
+        super().__init__([value.value for value in values])
+        self.values = values
+        self.name = name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the rule that `value` names."""
-        if isinstance(value, LoadTestRule):
-            return value
-        return LoadTestRule(super().convert(value, param, ctx))
+        """Return what `value` names."""
+        return self.values(super().convert(getattr(value, "value", value), param, ctx))
 
 
-SYSTEM_TOOLCHAIN = "system"
-PINNED_TOOLCHAIN = "pinned"
 load_test_option = click.option(
     "--load-test",
-    type=RuleType(),
+    type=OneOf(LoadTestRule, name="rule"),
     help="A wheel that cannot be imported: refuse it, note it and keep it, or do not try. "
     "Default: 'build.load-test' of build.toml, else require.",
 )
@@ -161,12 +158,10 @@ load_test_option = click.option(
 
 toolchain_option = click.option(
     "--toolchain",
-    type=click.Choice([SYSTEM_TOOLCHAIN, PINNED_TOOLCHAIN]),
-    default=SYSTEM_TOOLCHAIN,
-    show_default=True,
+    type=OneOf(ToolchainChoice, name="toolchain"),
     envvar="BUILDER_TOOLCHAIN",
     help="C++ compilers: this machine's, or the pinned ones, which give the same wheel on any Linux. "
-    "[env: BUILDER_TOOLCHAIN]",
+    "Default: 'build.toolchain' of build.toml, else system. [env: BUILDER_TOOLCHAIN]",
 )
 
 

@@ -13,7 +13,6 @@ from builder.build.part import Part
 from builder.build.reproducible import Rules
 from builder.cli import building, several
 from builder.cli.arguments import (
-    PINNED_TOOLCHAIN,
     Age,
     PartType,
     Size,
@@ -35,7 +34,7 @@ from builder.cli.selecting import (
 )
 from builder.cli.several import NamedKernels, kernels_argument
 from builder.compile_cache.options import CacheOptions
-from builder.config import Backend, LoadTestRule
+from builder.config import Backend, LoadTestRule, ToolchainChoice
 from builder.config.values import Version
 from builder.engine import budget
 from builder.engine.options import NixOptions, Options
@@ -119,7 +118,7 @@ def command(
     archs: TargetGpus | str | None,
     load_test: LoadTestRule | None,
     cache: CacheOptions | None,
-    toolchain: str,
+    toolchain: ToolchainChoice | None,
     part: Part | None,
     rebuild: bool,
     time_limit: float | None,
@@ -164,7 +163,7 @@ def command(
         as_json=as_json,
         report=report,
         quiet=quiet,
-        pinned_compilers=toolchain == PINNED_TOOLCHAIN,
+        toolchain=toolchain,
     )
     if per_file and engine != "nix":
         raise BuilderError("--per-file is for derivations of Nix", help="pass --engine nix, or leave it out")

@@ -15,6 +15,7 @@ from builder.cli import builds, selecting, view
 from builder.cli import several as several_kernels
 from builder.cli.builds import CellRequest, ChosenKernel, ChosenKernels
 from builder.cli.several import LoadedKernels, Refusal
+from builder.config import ToolchainChoice
 from builder.engine import dry_run, local, size_estimate
 from builder.engine.options import KernelBuild, NixOptions, Options
 from builder.engine.outcome import CellOutcome, Listen, labelled
@@ -37,11 +38,17 @@ class Asked:
     as_json: bool
     report: Path | None
     quiet: bool
-    pinned_compilers: bool = False
+    toolchain: ToolchainChoice | None = None
+    """The compilers; None for those that each kernel asks for."""
+
+
+def takes_pinned(kernel: Kernel, asked: ToolchainChoice | None) -> bool:
+    """Whether a kernel is compiled by the pinned compilers: as a user asks, or else its config."""
+    return (asked or kernel.config.toolchain) is ToolchainChoice.PINNED
 
 
 def with_compilers(options: Options, cells: Sequence[Cell], *, pinned: bool, quiet: bool = False) -> Options:
-    """Return options with the pinned compilers, where these are asked for.
+    """Return options with the pinned compilers, where these are taken.
 
     Raises:
         BuilderError: they cannot be had.
@@ -67,7 +74,8 @@ def one(kernel: Kernel, request: CellRequest, options: Options, asked: Asked) ->
         kernel, request.scope, request.archs, variants=request.variants, environ=request.environ
     )
     selecting.say_what_is_built(kernel, cells, only)
-    options = with_compilers(_for_gpus(options, only), cells, pinned=asked.pinned_compilers, quiet=asked.quiet)
+    pinned = takes_pinned(kernel, asked.toolchain)
+    options = with_compilers(_for_gpus(options, only), cells, pinned=pinned, quiet=asked.quiet)
     _warn_of_sizes(KernelBuild(kernel=kernel, cells=tuple(cells), options=options), asked)
     if asked.dry_run:
         plans = dry_run.preview(kernel, cells, options)
@@ -108,9 +116,10 @@ def several(loaded: LoadedKernels, request: CellRequest, options: Options, asked
             _write_document({}, found)
         terminal.err("error: nothing was built" + ("; --keep-going builds the others" if found.chosen else ""))
         return code
-    cells = [cell for each in found.chosen for cell in each.cells]
-    options = with_compilers(options, cells, pinned=asked.pinned_compilers, quiet=asked.quiet)
-    mine = tuple(_build_of(each, options) for each in found.chosen)
+    pinned = [each for each in found.chosen if takes_pinned(each.kernel, asked.toolchain)]
+    cells = [cell for each in pinned for cell in each.cells]
+    given = with_compilers(options, cells, pinned=bool(pinned), quiet=asked.quiet)
+    mine = tuple(_build_of(each, given if each in pinned else options) for each in found.chosen)
     for each in mine:
         _warn_of_sizes(each, asked)
     if asked.dry_run:

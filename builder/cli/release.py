@@ -15,7 +15,6 @@ from builder.build.reproducible import Rules
 from builder.build.sandbox import contents
 from builder.cli import building, selecting, view
 from builder.cli.arguments import (
-    PINNED_TOOLCHAIN,
     Age,
     cache_options,
     kernel_argument,
@@ -26,7 +25,7 @@ from builder.cli.arguments import (
 from builder.cli.publishing import HUB, HubTarget, Permissions, Shown
 from builder.cli.selecting import backends_option, sets_option, variants_option
 from builder.compile_cache.options import CacheOptions
-from builder.config import Backend
+from builder.config import Backend, ToolchainChoice
 from builder.engine import budget, dry_run
 from builder.engine.dry_run import DryRun
 from builder.engine.options import Options
@@ -79,7 +78,7 @@ def command(
     python: Path | None,
     wheel_version: str | None,
     cache: CacheOptions | None,
-    toolchain: str,
+    toolchain: ToolchainChoice | None,
     time_limit: float | None,
     strict: bool,
     allow_dirty: bool,
@@ -126,8 +125,7 @@ def command(
     scope = Scope(sets=sets, backends=backends)
     cells = selecting.cells(loaded, scope, variants=variants)
     _require_sandbox(permissions)
-    pinned = toolchain == PINNED_TOOLCHAIN
-    options = building.with_compilers(options, cells, pinned=pinned, quiet=quiet)
+    options = building.with_compilers(options, cells, pinned=building.takes_pinned(loaded, toolchain), quiet=quiet)
     planned = _planned(loaded, cells, options)
     repository.require(f"v{loaded.config.general.version}")
     shown = Shown(dry_run=dry_run, as_json=as_json)

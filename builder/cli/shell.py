@@ -12,7 +12,6 @@ from builder import kernel as kernels
 from builder import terminal
 from builder.cli import building, selecting, testing, view
 from builder.cli.arguments import (
-    PINNED_TOOLCHAIN,
     archs_option,
     cache_options,
     kernel_argument,
@@ -23,7 +22,7 @@ from builder.cli.arguments import (
 )
 from builder.cli.selecting import variants_option
 from builder.compile_cache.options import CacheOptions
-from builder.config import Backend, LoadTestRule
+from builder.config import Backend, LoadTestRule, ToolchainChoice
 from builder.engine import budget, dry_run, kernel_shell, kernel_tests, local
 from builder.engine.options import Options
 from builder.errors import BuilderError
@@ -62,7 +61,7 @@ def command(
     archs: TargetGpus | str | None,
     load_test: LoadTestRule | None,
     cache: CacheOptions | None,
-    toolchain: str,
+    toolchain: ToolchainChoice | None,
     store: Path,
     quiet: bool,
 ) -> int:
@@ -78,8 +77,7 @@ def command(
     cells, only = selecting.for_gpus(loaded, scope, archs, variants=variants, environ=os.environ)
     options = _options(store, isolation=not no_isolation, python=python, load_test=load_test, cache=cache)
     options = replace(options, wheel=replace(options.wheel, only=only))
-    pinned = toolchain == PINNED_TOOLCHAIN
-    options = building.with_compilers(options, cells, pinned=pinned, quiet=quiet)
+    options = building.with_compilers(options, cells, pinned=building.takes_pinned(loaded, toolchain), quiet=quiet)
     if not variants:
         plans = dry_run.preview(loaded, cells, options)
         cells = (kernel_tests.choose(plans, tuple(_order(loaded, cells, os.environ))).cell,)

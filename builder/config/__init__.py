@@ -9,7 +9,15 @@ from builder.config.decode import decode
 from builder.config.dump import dump
 from builder.config.text import Source
 from builder.config.v5 import Config
-from builder.config.values import Backend, Framework, InvalidValueError, KernelName, LoadTestRule, Version
+from builder.config.values import (
+    Backend,
+    Framework,
+    InvalidValueError,
+    KernelName,
+    LoadTestRule,
+    ToolchainChoice,
+    Version,
+)
 
 __all__ = [
     "Backend",
@@ -18,6 +26,7 @@ __all__ = [
     "KernelName",
     "LoadTestRule",
     "Parsed",
+    "ToolchainChoice",
     "Version",
     "dump",
     "parse",

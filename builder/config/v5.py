@@ -29,6 +29,7 @@ from builder.config.values import (
     LoadTestRule,
     ProjectPath,
     System,
+    ToolchainChoice,
     ToolkitVersion,
     Version,
 )
@@ -165,11 +166,14 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """How finished wheels are judged; an extension that the public kernel-builder does not read."""
+    """How wheels are compiled and judged; an extension that the public kernel-builder does not read."""
 
     load_test: LoadTestRule | None = None
     """What becomes of a wheel that cannot be imported where it is built: `require`, the default, refuses it; `try`
     notes what was wrong and keeps it; `skip` imports nothing."""
+    toolchain: ToolchainChoice | None = None
+    """The C++ compilers: `system`, the default, takes those of the machine; `pinned` those that give the same wheel on
+    any Linux. `--toolchain` goes before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,6 +350,12 @@ class Config:
         if self.ctypes is not None and backend is Backend.CUDA:
             named.insert(0, LibraryName("cudart"))  # the compiler links to it, and no framework brings it
         return tuple(dict.fromkeys(name for name in named if name.facts.is_for(backend)))
+
+    @property
+    def toolchain(self) -> ToolchainChoice:
+        """The C++ compilers that the kernel asks for."""
+        asked = None if self.build is None else self.build.toolchain
+        return ToolchainChoice.SYSTEM if asked is None else asked
 
     @property
     def load_test(self) -> LoadTestRule:

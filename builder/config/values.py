@@ -64,6 +64,16 @@ class LoadTestRule(str, Enum):
         return self.value
 
 
+class ToolchainChoice(str, Enum):
+    """The C++ compilers of a build: those of the machine, or those that are pinned for any Linux."""
+
+    SYSTEM = "system"
+    PINNED = "pinned"
+
+    def __str__(self) -> str:
+        return self.value
+
+
 class PythonAbi(str, Enum):
     """What of Python's C API the library of a kernel may use."""
 

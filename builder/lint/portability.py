@@ -34,7 +34,8 @@ def check(kernel: Kernel) -> Iterator[Problem]:
             "the public kernel-builder refuses a config with [build]",
             path=("build",),
             severity="note",
-            help="give the option '--load-test' in its place, or keep it where only this builder builds the kernel",
+            help="give the options '--load-test' and '--toolchain' in its place, or keep it where only this builder "
+            "builds the kernel",
         )
     if kernel.schema >= EDITION:
         yield from _own_keys(kernel)

@@ -260,7 +260,7 @@ in
     build :: PackageSet -> { root :: Path, kernel :: Config, options ? AttrSet, perFile ? Bool, locked ? Bool } -> Cell -> Derivation
   */
   build =
-    set:
+    packageSet:
     {
       root,
       kernel,
@@ -270,6 +270,10 @@ in
     }:
     cell:
     let
+      # The compilers that the kernel asks for, where the package set does not say which.
+      set = {
+        pinnedCompilers = (kernel.build.toolchain or "system") == "pinned";
+      } // packageSet;
       kernels =
         if locked && isTested kernel options && !(crossing.crosses set cell) then
           lockedKernels.of set root kernel cell

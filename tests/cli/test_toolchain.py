@@ -1,6 +1,7 @@
 """`--toolchain pinned` on the command line, and the table of what is pinned."""
 
 import lzma
+import shutil
 
 import pytest
 
@@ -27,6 +28,40 @@ def test_a_mirror_that_lacks_a_package_is_named_with_the_remedy(tmp_path, monkey
     assert f"error: cannot fetch {tmp_path}/mirror/pool/" in said
     assert "help: BUILDER_DEBIAN_MIRROR names a mirror of Debian" in said
     assert list((tmp_path / "store/compilers").iterdir()) == []
+
+
+@pytest.fixture
+def asking(tmp_path, monkeypatch):
+    """Return a kernel that asks for the pinned compilers, where there is no mirror to fetch them from."""
+    monkeypatch.setenv("BUILDER_DEBIAN_MIRROR", str(tmp_path / "mirror"))
+    kernel = shutil.copytree(TINY, tmp_path / "kernel")
+    with (kernel / "build.toml").open("a") as file:
+        file.write('\n[build]\ntoolchain = "pinned"\n')
+    return kernel
+
+
+@ours
+@pytest.mark.parametrize(
+    ("option", "variable", "pinned"),
+    [(None, "", True), (None, "system", False), ("system", "", False), ("pinned", "system", True)],
+)
+def test_a_kernel_asks_for_the_pinned_compilers_and_a_user_goes_before_it(
+    asking, monkeypatch, option, variable, pinned
+):
+    monkeypatch.setenv("BUILDER_TOOLCHAIN", variable)
+    options = () if option is None else ("--toolchain", option)
+    chosen = ["--variant", VARIANT, "--dry-run", "--store", str(asking.parent / "store"), *options]
+    assert (run(["build", str(asking), *chosen]) == 4) is pinned
+
+
+@ours
+def test_of_several_kernels_only_those_that_ask_get_them(asking, capsys):
+    chosen = ["--backend", "cpu", "--dry-run", "--store", str(asking.parent / "store")]
+    other = str(ROOT / "examples/relu-tvm-ffi")
+    assert run(["build", other, str(ROOT / "examples/rmsnorm-stable"), *chosen]) == 0
+    capsys.readouterr()
+    assert run(["build", other, str(asking), *chosen]) == 4
+    assert "cannot fetch" in capsys.readouterr().err
 
 
 def test_a_wheel_without_code_needs_no_compiler(tmp_path, monkeypatch, capsys):
