@@ -1,6 +1,7 @@
 """The Nix library and its outputs: what is skipped and why, package sets, shells, flakes and messages."""
 
 import json
+import shutil
 import subprocess
 import time
 
@@ -8,7 +9,7 @@ import pytest
 
 from builder import toml
 from tests import needs
-from tests.nix.evaluating import EXAMPLES, KNOWN, NIX, TINY, evaluate, library
+from tests.nix.evaluating import EXAMPLES, KNOWN, NIX, TINY, TINY_CELL, evaluate, library
 from tests.paths import ROOT
 
 pytestmark = [pytest.mark.nix, needs.only_with("nix-instantiate")]
@@ -153,6 +154,28 @@ def test_the_flake_and_the_engine_give_a_cell_one_derivation():
     planned = evaluate(ROOT / "builder/nix/engine.nix", "plan", request=request)
     flake = library("derivations", kernel=str(root), variants=[variant])
     assert planned[variant]["drv"] == flake[variant]
+
+
+def test_a_kernel_that_asks_for_the_pinned_compilers_has_them_in_a_flake(tmp_path):
+    root = shutil.copytree(TINY, tmp_path / "kernel")
+    with (root / "build.toml").open("a") as file:
+        file.write('\n[build]\ntoolchain = "pinned"\n')
+    request = {
+        "kernel": str(root),
+        "lock": str(ROOT / "flake.lock"),
+        "set": "host",
+        "system": "x86_64-linux",
+        "options": {},
+        "variants": [TINY_CELL],
+    }
+    drvs = [
+        evaluate(ROOT / "builder/nix/engine.nix", "plan", request=request | {"pinned-compilers": pinned})[TINY_CELL][
+            "drv"
+        ]
+        for pinned in (True, False)
+    ]
+    assert drvs[0] != drvs[1]
+    assert library("derivations", kernel=str(root), variants=[TINY_CELL]) == {TINY_CELL: drvs[0]}
 
 
 def test_the_flake_of_this_project_is_read_as_a_flake():
