@@ -17,7 +17,7 @@ from builder.errors import BuilderError, ConfigError, NotHereError
 from builder.kernel import Kernel
 from builder.matrix import Cell, Row
 from builder.matrix.variant import dotted
-from builder.toolchain import emulator
+from builder.toolchain import emulator, host_compilers
 from builder.toolchain.tool import Search
 
 
@@ -78,11 +78,22 @@ class _Machine:
         if crosses and row.backend is Backend.CUDA and not brings:
             return RowSupport(row=row, missing=f"no CUDA {row.toolkit} for {row.system}", help=elsewhere)
         tool = (Backend.CPU, None) if brings else (row.backend, row.toolkit)
-        problem = self.missing_tool(*tool, row.system if crosses else None)
+        target = row.system if crosses else None
+        problem = self.missing_tool(*tool, target) or self._refused_by_nvcc(row, target)
         if problem is not None:
             remedy = f"{problem.help}; or {elsewhere}" if crosses else problem.help
             return RowSupport(row=row, missing=problem.message, help=remedy)
         return RowSupport(row=row, missing=None, how=self._how(row, pinned, crosses=crosses, loaded=loaded))
+
+    def _refused_by_nvcc(self, row: Row, target: str | None) -> BuilderError | None:
+        """Return why nvcc takes no compiler that is here; None where it does."""
+        if row.backend is not Backend.CUDA or row.toolkit is None:
+            return None
+        try:
+            host_compilers.require(Search(environ=self.environ, digest=_no_digest), row.toolkit, target=target)
+        except NotHereError as error:
+            return error
+        return None
 
     def _environment(self, row: Row) -> tuple[pins.PinSet, bool]:
         """Return the wheels of a row, and whether its torch is for a Python that is here."""

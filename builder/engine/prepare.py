@@ -28,9 +28,9 @@ from builder.render import python_api
 from builder.render.project import Project
 from builder.run import Processes
 from builder.store import COMPILERS, HEADERS, KERNELS, SOURCES
-from builder.toolchain import Toolchain, cuda_wheels, installed
+from builder.toolchain import Toolchain, cuda_wheels, host_compilers, installed
 from builder.toolchain.installed import Current
-from builder.toolchain.tool import Tool
+from builder.toolchain.tool import Search, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +92,7 @@ class Preparer:
         environment: PinnedPackages | InstalledPackages
         framework: FrameworkIdentity | None = None
         with _failing_as_tool():
+            self._require_host_compiler(cell)
             if self.options.isolation:
                 environment, python = self._isolated(cell, project)
             else:
@@ -216,6 +217,14 @@ class Preparer:
         if not any(wheel.name == NVCC for wheel in wanted.wheels):
             self._require_toolkit(cell)
         return self._packages(wanted), found.path
+
+    def _require_host_compiler(self, cell: Cell) -> None:
+        """Refuse a compiler that nvcc would refuse, before anything is fetched."""
+        if cell.noarch or cell.backend is not Backend.CUDA or cell.toolkit is None:
+            return
+        search = Search(environ=self.options.environ, digest=self.options.store.digest)
+        target = cell.system if toolchain.crosses(cell) else None
+        host_compilers.require(search, cell.toolkit, target=target)
 
     def _require_toolkit(self, cell: Cell) -> None:
         """Refuse a cell whose toolkit this machine lacks, before gigabytes are fetched for it."""
