@@ -10,7 +10,7 @@ from builder.wheel.archive import Bytes, pack
 from builder.wheel.digest import METADATA_FILE
 
 
-def package(name, variant, *, content="answer = 42\n", version=1, archs=None, more=None):
+def package(name, variant, *, content="answer = 42\n", version=1, archs=None, shared=(), more=None):
     """Return the files of a Python package, with its metadata.json."""
     files = {
         "__init__.py": Bytes(content.encode()),
@@ -28,7 +28,9 @@ def package(name, variant, *, content="answer = 42\n", version=1, archs=None, mo
         "backend": backend,
     }
     files[METADATA_FILE] = Bytes(
-        metadata.client_metadata(json.dumps(table).encode(), package=files, archs=None, build={})
+        metadata.client_metadata(
+            json.dumps(table).encode(), package=files, archs=None, build=metadata.with_shared_code({}, shared)
+        )
     )
     return files
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+from builder.audit import gpus
 from builder.audit.report import Finding
 from builder.audit.subject import Subject
 from builder.binary import device_code
 from builder.binary.device_image import Image
 from builder.config.values import Framework
-from builder.wheel import release
+from builder.matrix import architectures
+from builder.wheel import metadata, release
 
 RULE = "archs"
 
@@ -37,9 +39,19 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     source = "the plan" if subject.plan.archs is not None else "metadata.json"
     file = ", ".join(library.name for library in subject.libraries[:_SHOWN])
-    yield from (_missing(file, image, source) for image in sorted(wanted - found))
+    shared = frozenset(Image(kind="sass", arch=arch) for arch in metadata.shared_code(subject.metadata))
+    served = frozenset(image for image in shared & wanted if _is_served(image, found))
+    yield from (_missing(file, image, source) for image in sorted(wanted - found - served))
     for library in subject.libraries:
         yield from (_extra(library.name, image, source) for image in sorted(library.images - wanted))
+
+
+def _is_served(image: Image, found: frozenset[Image]) -> bool:
+    """Whether there is machine code that runs where an image would, for all later GPUs of its generation, too."""
+    gpu = image.arch.rstrip("af")
+    return any(
+        each.kind == "sass" and not gpus.is_special(each) and architectures.runs(each.arch, gpu) for each in found
+    )
 
 
 def _unreleased(module: str, reason: str) -> Finding:

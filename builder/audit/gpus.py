@@ -124,7 +124,7 @@ def choose(gpu: Gpu, groups: Iterable[Group]) -> GpuCode:
     )
 
 
-def chosen(gpu: Gpu, group: Group) -> Image | None:
+def chosen(gpu: Gpu, group: Iterable[Image]) -> Image | None:
     """Return the image that a driver chooses for `gpu` of a fat binary or a bundle; None where there is none for it."""
     code = [image for image in group if _fits(gpu, image)]
     return max(code, key=lambda image: (image.kind != "ptx", architectures.natural(image.arch)), default=None)

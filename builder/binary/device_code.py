@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from builder.binary import fatbin, offload_bundle
-from builder.binary.device_image import Budget, Group, Image, Ranges, Stored
+from builder.binary.device_image import Budget, Contents, Group, Image, Ranges, Stored
 from builder.binary.elf_symbols import Data
 
 
@@ -50,7 +50,7 @@ def entries(name: str, data: Data) -> tuple[tuple[Image, bytes], ...]:
     return tuple(fatbin.entries(data, Budget.of(name, data)))
 
 
-def trimmed(name: str, data: bytes, *, keep: Callable[[Group], Group], without: Ranges = ()) -> bytes:
+def trimmed(name: str, data: bytes, *, keep: Callable[[Contents], Group], without: Ranges = ()) -> bytes:
     """Return the file `name` with only those images that `keep` wants of each fat binary of CUDA, at its size.
 
     Raises:

@@ -1,6 +1,6 @@
 """A piece of device code, and how much of a library may be read to find all of it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from builder.binary.elf_symbols import Data
@@ -50,6 +50,8 @@ class Stored:
 
 Group = frozenset[Image]
 """The device code of one source, or of what was linked as one: a loader chooses one image of each group."""
+Contents = Mapping[Image, Callable[[], bytes]]
+"""The same, each with what returns its content, unpacked."""
 Ranges = tuple[tuple[int, int], ...]
 
 

@@ -2,11 +2,12 @@
 
 import bisect
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from builder.binary import unpacking
-from builder.binary.device_image import Budget, DeviceCodeError, Group, Image, Ranges, Stored, damaged, find
+from builder.binary import cubin, unpacking
+from builder.binary.device_image import Budget, Contents, DeviceCodeError, Group, Image, Ranges, Stored, damaged, find
 from builder.binary.elf_symbols import Data
 from builder.binary.unpacking import UnpackError
 from builder.untrusted import merged
@@ -19,12 +20,8 @@ _LZ4, _ZSTANDARD = 0x2000, 0x8000
 _COMPRESSED = _LZ4 | _ZSTANDARD
 _ARCH_SPECIFIC, _FAMILY_SPECIFIC = 1 << 20, 1 << 21
 
-_CUBIN = struct.Struct("<40xQ10xHHH")
-_CUBIN_SECTION = struct.Struct("<IIQQQQIIQQ")
-
 _LARGEST_EMPTY = 1 << 12
 """Bytes of a cubin without a kernel, of which nvcc makes none above 1,500."""
-_FILLED = (b".text.", b".nv.global", b".nv.constant", b".merc.text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +64,7 @@ def sizes(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Stored]:
             yield Stored(image=stored.image, size=stored.end - stored.start, compressed=compressed)
 
 
-def trimmed(data: bytes, budget: Budget, *, keep: Callable[[Group], Group], without: Ranges) -> bytes:
+def trimmed(data: bytes, budget: Budget, *, keep: Callable[[Contents], Group], without: Ranges) -> bytes:
     """Return a library with only the images that `keep` wants of each fat binary, byte for byte, and at its size.
 
     What is left of a fat binary are zeros behind it, so that nothing else of the library moves. One of which nothing is
@@ -82,7 +79,7 @@ def trimmed(data: bytes, budget: Budget, *, keep: Callable[[Group], Group], with
         if _within(at, left_out, len(data)):
             continue
         images = tuple(_images(data, start, end, budget))
-        wanted = keep(frozenset(stored.image for stored in images))
+        wanted = keep(_contents(data, images, budget))
         chosen = [stored for stored in images if stored.image in wanted]
         rest = chosen or sorted(images, key=lambda stored: (stored.image.kind != "sass", stored.end - stored.start))[:1]
         packed = b"".join(data[stored.header : stored.end] for stored in rest)
@@ -114,17 +111,30 @@ def _within(at: int, ranges: Ranges, end: int) -> bool:
     return before >= 0 and at < sum(ranges[before])
 
 
-def _unpacked(name: str, data: Data, stored: _Stored) -> bytes | None:
-    """Return a cubin, unpacked; None for one that is too large to be empty, or that cannot be unpacked here."""
-    if stored.whole > _LARGEST_EMPTY or (stored.flags & _ZSTANDARD and not unpacking.has_zstandard()):
-        return None
+def _contents(data: Data, images: Iterable[_Stored], budget: Budget) -> Contents:
+    """Return what gives the content of each image; of those that are there twice nothing, since they are not one."""
+    contents: dict[Image, Callable[[], bytes]] = {}
+    for stored in images:
+        contents[stored.image] = bytes if stored.image in contents else partial(_content, data, stored, budget)
+    return contents
+
+
+def _content(data: Data, stored: _Stored, budget: Budget) -> bytes:
+    """Return an image, unpacked.
+
+    Raises:
+        DeviceCodeError: it is damaged.
+        ToolError: this Python does not unpack Zstandard.
+    """
     packed = bytes(data[stored.start : stored.end])
+    if not stored.flags & _COMPRESSED:
+        return packed
     try:
         if stored.flags & _LZ4:
             return unpacking.lz4(packed, stored.whole)
         return unpacking.first(packed, stored.whole, unpacking.Zstandard())
     except UnpackError:
-        raise damaged(name, "fat binary", stored.start) from None
+        raise damaged(budget.name, "fat binary", stored.start) from None
 
 
 def _fatbins(data: Data, budget: Budget) -> Iterator[tuple[int, int, int]]:
@@ -174,21 +184,8 @@ def _is_empty(data: Data, stored: _Stored, budget: Budget) -> bool:
     It makes them for its default architecture when the link names none, although nobody asked for that one.
     """
     if stored.flags & _COMPRESSED:
-        content = _unpacked(budget.name, data, stored)
-        return content is not None and _has_no_code(content, 0, len(content), budget)
-    return _has_no_code(data, stored.start, stored.end, budget)
-
-
-def _has_no_code(data: Data, start: int, end: int, budget: Budget) -> bool:
-    if end - start < _CUBIN.size or data[start : start + 4] != b"\x7fELF":
-        return False
-    offset, entry, count, names = _CUBIN.unpack_from(data, start)
-    if entry != _CUBIN_SECTION.size or names >= count or start + offset + entry * count > end:
-        return False
-    text = start + _CUBIN_SECTION.unpack_from(data, start + offset + names * entry)[4]
-    for index in range(count):
-        budget.spend("sections of cubins")
-        label = text + _CUBIN_SECTION.unpack_from(data, start + offset + index * entry)[0]
-        if bytes(data[label : label + 16]).startswith(_FILLED):
+        if stored.whole > _LARGEST_EMPTY:
             return False
-    return True
+        content = _content(data, stored, budget)
+        return cubin.has_no_code(content, 0, len(content), budget)
+    return cubin.has_no_code(data, stored.start, stored.end, budget)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from builder.binary import unpacking
-from builder.binary.device_image import Budget, DeviceCodeError, Group, Image, Stored, damaged, find
+from builder.binary.device_image import Budget, Group, Image, Stored, damaged, find
 from builder.binary.elf_symbols import Data
 from builder.binary.unpacking import Unpacker, UnpackError
 
@@ -141,11 +141,6 @@ def _packed(data: Data, at: int, budget: Budget) -> _Packed | None:
     if layout is None or method > 1 or at + layout.size > len(data):
         return None  # these four letters happen to be in code or data
     fields = layout.unpack_from(data, at)
-    if method != _ZLIB and not unpacking.has_zstandard():
-        raise DeviceCodeError(
-            f"'{budget.name}' has an offload bundle compressed with Zstandard, which cannot be read here",
-            help=f"{unpacking.EXTRA}, take Python 3.14, or compile with --no-offload-compress",
-        )
     size, stop = (fields[3], len(data)) if version == 1 else (fields[4], at + fields[3])
     budget.unpack(size)
     unpacker: Unpacker = unpacking.Zlib() if method == _ZLIB else unpacking.Zstandard()

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Protocol
 
-from builder.errors import BuilderError
+from builder.errors import BuilderError, ToolError
 
-EXTRA = "pip install 'kernel-wheel-builder[zstd]'"
-"""What brings Zstandard to a Python before 3.14."""
 _STEP = 1 << 14
 _WIDEST = 27
 """Zstandard asks for a window before it unpacks a byte; compilers use up to 2 ** 27 bytes."""
@@ -59,10 +57,14 @@ class Zlib:
 
 
 class Zstandard:
-    """A content that Zstandard packed; only where `has_zstandard`."""
+    """A content that Zstandard packed.
+
+    Raises:
+        ToolError: this Python does not unpack it.
+    """
 
     def __init__(self) -> None:
-        library = _library()
+        library = zstandard()
         widest = {library.DecompressionParameter.window_log_max: _WIDEST}
         self._error, self._inflate = library.ZstdError, library.ZstdDecompressor(options=widest)
 
@@ -84,16 +86,19 @@ class Zstandard:
 
 
 @cache
-def _library() -> Any:
+def zstandard() -> Any:
+    """Return the library that reads Zstandard.
+
+    Raises:
+        ToolError: there is none.
+    """
     for name in ("compression.zstd", "backports.zstd"):
         with contextlib.suppress(ModuleNotFoundError):
             return importlib.import_module(name)
-    return None
-
-
-def has_zstandard() -> bool:
-    """Whether this Python, or a package beside it, unpacks Zstandard."""
-    return _library() is not None
+    raise ToolError(
+        "device code is compressed with Zstandard, which this Python does not read",
+        help="python -m pip install backports.zstd, or take Python 3.14",
+    )
 
 
 def first(packed: bytes, size: int, unpacker: Unpacker) -> bytes:

@@ -5,7 +5,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from builder.build import (
     ninja_log,
     objects,
     part,
+    repeated_code,
     reproducible,
     sandbox,
     source_trees,
@@ -32,6 +33,7 @@ from builder.build.job import BuildJob
 from builder.build.part import Part, SourceFile
 from builder.build.report import BuildReport, Built
 from builder.build.sandbox import contents
+from builder.config import Backend
 from builder.errors import AuditError, ToolError
 from builder.kernel import source_set
 from builder.matrix import extensions_of
@@ -110,7 +112,12 @@ def _finish(
         AuditError: it breaks a rule.
     """
     listen("finishing the wheel")
-    finished = finish.finish(raw, kernel=job.kernel, cell=job.cell, facts=_facts(job, plan))
+    shared: tuple[str, ...] = ()
+    if job.cell.backend is Backend.CUDA:
+        raw, shared = repeated_code.left_out(raw)
+    finished = finish.finish(
+        raw, kernel=job.kernel, cell=job.cell, facts=replace(_facts(job, plan), shared_code=shared)
+    )
     path = scratch / OUT / finished.name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(finished.content)

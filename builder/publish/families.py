@@ -7,7 +7,7 @@ version of the same kernel; its `metadata.json` names the architectures that it 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from builder.binary.extension import Extension
 from builder.config import Backend
 from builder.config.gpus import Gpu, GpuName, known
 from builder.matrix import architectures
+from builder.wheel import metadata
 from builder.wheel.archive import Bytes, Wheel, WheelError, pack
 from builder.wheel.digest import METADATA_FILE, SIGNATURE_FILE, digests
 from builder.wheel.finish import FinishedWheel
@@ -48,7 +49,7 @@ class Family:
         """The GPUs of it that are known."""
         return tuple(gpu for gpu in known() if gpu.backend is Backend.CUDA and _major(gpu.arch) == self.major)
 
-    def wanted(self, group: Group) -> Group:
+    def wanted(self, group: Collection[Image]) -> Group:
         """Return the images of a fat binary that are of this family, or that one of its GPUs would run.
 
         PTX of another family comes with the machine code that was made of it: lists of architectures cannot name it
@@ -115,11 +116,11 @@ def split(wheel: KernelWheel) -> Iterator[tuple[Family, FinishedWheel]]:
 
 def _wheel(wheel: KernelWheel, family: Family) -> FinishedWheel:
     libraries: dict[str, bytes] = {}
-    archs: set[str] = set()
+    images: frozenset[Image] = frozenset()
     for name, data in _libraries(wheel.wheel):
         without = Extension.read(name, data).relocatable_device_code
         libraries[name] = device_code.trimmed(name, data, keep=family.wanted, without=without)
-        archs |= set(_archs(device_code.read(name, libraries[name], without=without)))
+        images |= device_code.read(name, libraries[name], without=without)
     members = {
         name: Bytes(libraries[name] if name in libraries else member.read(), mode=member.mode)
         for name, member in wheel.wheel.members.items()
@@ -127,7 +128,7 @@ def _wheel(wheel: KernelWheel, family: Family) -> FinishedWheel:
     }
     prefix = f"{wheel.module}/"
     package = {name.removeprefix(prefix): each for name, each in members.items() if name.startswith(prefix)}
-    table = _metadata(wheel.metadata, family, archs, package)
+    table = _metadata(wheel.metadata, family, images, package)
     members[f"{prefix}{METADATA_FILE}"] = Bytes((json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode())
     for name, member in members.items():
         if name.startswith(f"{wheel.wheel.dist_info}/sboms/"):
@@ -142,10 +143,11 @@ def _wheel(wheel: KernelWheel, family: Family) -> FinishedWheel:
 
 
 def _metadata(
-    whole: Mapping[str, Any], family: Family, archs: set[str], package: Mapping[str, Bytes]
+    whole: Mapping[str, Any], family: Family, images: frozenset[Image], package: Mapping[str, Bytes]
 ) -> Mapping[str, Any]:
     """Return metadata.json of a family: its architectures, those of the required GPUs that are of it, its digest."""
-    listed = sorted(archs, key=architectures.natural)
+    shared = tuple(arch for arch in metadata.shared_code(whole) if _major(arch) == family.major)
+    listed = sorted(set(_archs(images, shared)), key=architectures.natural)
     table = {**whole, "backend": {**whole["backend"], "archs": listed}, "digest": {**whole["digest"]}}
     table["digest"]["files"] = digests(package)
     required = whole.get("require")
@@ -155,12 +157,14 @@ def _metadata(
         table["require"] |= {"gpus": mine} if mine else {}
     build = whole.get("build")
     table["build"] = {**(build if isinstance(build, dict) else {}), "gpus": str(family)}
+    table["build"] = metadata.with_shared_code(table["build"], shared)
     return table
 
 
-def _archs(images: frozenset[Image]) -> Iterator[str]:
+def _archs(images: frozenset[Image], shared: Iterable[str]) -> Iterator[str]:
     """Yield the architectures of device code as metadata.json lists them: PTX as `9.0+PTX`, beside machine code."""
     ptx = {image.arch for image in images if image.kind == "ptx"}
+    yield from shared
     for image in images:
         if image.kind == "sass":
             yield f"{image.arch}+PTX" if image.arch in ptx else image.arch

@@ -43,6 +43,8 @@ class BuildFacts:
     framework_version: str
     build: Mapping[str, Any]
     archs: tuple[str, ...] | None = None
+    shared_code: tuple[str, ...] = ()
+    """Those of `archs` that run the machine code of others, since the compiler wrote the same for them."""
     wheel: WheelOptions = field(default_factory=WheelOptions)
     epoch: int
     description: str = ""
@@ -65,7 +67,10 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
     rendered = package.pop(METADATA_FILE)
     package[METADATA_FILE] = Bytes(
         metadata.client_metadata(
-            rendered.content, package=package, archs=facts.archs, build={**facts.build, **release.of_build(facts.wheel)}
+            rendered.content,
+            package=package,
+            archs=facts.archs,
+            build=metadata.with_shared_code({**facts.build, **release.of_build(facts.wheel)}, facts.shared_code),
         )
     )
     distribution = canonicalize_name(config.general.name).replace("-", "_")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from packaging.version import Version
@@ -14,6 +14,22 @@ from builder.matrix import Cell, absent_components, without_absent_extensions
 from builder.render.package_metadata import content_type, framework_requirement, python_depends, spdx, urls
 from builder.wheel.archive import Bytes
 from builder.wheel.digest import digests
+
+_SHARED_CODE = "shared-code"
+"""Where `build` of metadata.json has the architectures that run the machine code of others."""
+
+
+def with_shared_code(build: Mapping[str, Any], archs: Sequence[str]) -> dict[str, Any]:
+    """Return `build` of metadata.json with the architectures whose code is the same as that of others, if there are."""
+    rest = {key: value for key, value in build.items() if key != _SHARED_CODE}
+    return {**rest, _SHARED_CODE: list(archs)} if archs else rest
+
+
+def shared_code(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the architectures that run the machine code of others, by a metadata.json."""
+    build = table.get("build")
+    found = build.get(_SHARED_CODE) if isinstance(build, dict) else None
+    return tuple(name for name in found if isinstance(name, str)) if isinstance(found, list) else ()
 
 
 def core_metadata(

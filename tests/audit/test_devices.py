@@ -7,7 +7,7 @@ import pytest
 from builder import audit
 from builder.audit import gpus
 from builder.audit.gpu import named
-from builder.binary import device_code, unpacking
+from builder.binary import device_code
 from builder.binary.device_image import Image
 from builder.binary.extension import Extension
 from builder.wheel.archive import Wheel
@@ -129,8 +129,6 @@ def test_the_empty_code_that_nvcc_adds_when_it_links_does_not_count(build):
 @pytest.mark.cuda
 @pytest.mark.parametrize("flags", [("--compress-mode=size",), ("-Xfatbin=-compress-all",)], ids=["size", "all"])
 def test_nor_does_it_where_the_link_compresses_it(build, flags):
-    if not unpacking.has_zstandard():
-        pytest.skip("Zstandard is not installed beside the tests")
     content = build(("9.0a",), flags=flags, link_flags=flags).read_bytes()
     assert device_code.read("a.so", content) == device_code.images_of(("9.0a",))
 

@@ -13,17 +13,14 @@ from builder.binary import unpacking
 from builder.binary.device_code import read
 from builder.binary.device_image import DeviceCodeError, Image
 from builder.binary.unpacking import UnpackError
+from builder.errors import ToolError
 from tests.binary.test_device_code import GFX, HIP, bundle, fatbin
 
 LZ4, ZSTANDARD = 0x2000, 0x8000
 NAMES = b"\0.shstrtab\0.nv.info\0"
 
 
-@pytest.fixture
-def zstd():
-    if sys.version_info >= (3, 14):
-        return pytest.importorskip("compression.zstd")
-    return pytest.importorskip("backports.zstd")
+zstd = unpacking.zstandard()
 
 
 def cubin(names=NAMES):
@@ -51,7 +48,7 @@ def ccob(content, packed, *, version=3, method=1):
 
 
 @pytest.mark.parametrize("names", [NAMES, NAMES.replace(b".nv.info", b".text.k\0")], ids=["empty", "kernel"])
-def test_an_empty_cubin_that_is_compressed_is_no_device_code(zstd, names):
+def test_an_empty_cubin_that_is_compressed_is_no_device_code(names):
     whole = cubin(names)
     expected = frozenset() if names == NAMES else {Image(kind="sass", arch="7.5")}
     for packed, flags in ((zstd.compress(whole), ZSTANDARD), (literals(whole), LZ4)):
@@ -59,18 +56,25 @@ def test_an_empty_cubin_that_is_compressed_is_no_device_code(zstd, names):
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_bundles_that_are_compressed_with_zstandard_are_read(zstd, version):
+def test_bundles_that_are_compressed_with_zstandard_are_read(version):
     content = bundle(**HIP)
     assert read("a.so", b"\x7fELF" + ccob(content, zstd.compress(content), version=version) + b"tail") == GFX
 
 
-def test_without_zstandard_a_bundle_is_refused_with_what_brings_it(monkeypatch):
-    monkeypatch.setattr(unpacking, "has_zstandard", lambda: False)
-    with pytest.raises(DeviceCodeError, match="Zstandard") as refused:
-        read("a.so", ccob(bundle(**HIP), b"(packed)"))
-    assert "kernel-wheel-builder[zstd]" in refused.value.help
-    small = fatbin(image(b"(packed)", whole=1000, flags=ZSTANDARD))
-    assert read("a.so", small) == {Image(kind="sass", arch="7.5")}
+def test_a_python_without_zstandard_says_what_brings_it(monkeypatch):
+    monkeypatch.setattr(unpacking.importlib, "import_module", absent)
+    unpacking.zstandard.cache_clear()
+    try:
+        for content in (ccob(bundle(**HIP), b"(packed)"), fatbin(image(b"(packed)", whole=1000, flags=ZSTANDARD))):
+            with pytest.raises(ToolError, match="Zstandard, which this Python does not read") as refused:
+                read("a.so", content)
+            assert "pip install backports.zstd" in refused.value.help
+    finally:
+        unpacking.zstandard.cache_clear()
+
+
+def absent(name):
+    raise ModuleNotFoundError(f"No module named '{name}'", name=name)
 
 
 def test_lz4_repeats_what_it_points_to():
@@ -80,7 +84,6 @@ def test_lz4_repeats_what_it_points_to():
         unpacking.lz4(b"\x10a\x02\x00", 100)
 
 
-@pytest.mark.usefixtures("zstd")
 def test_damaged_small_cubins_are_refused():
     for flags in (LZ4, ZSTANDARD):
         with pytest.raises(DeviceCodeError, match="damaged fat binary"):
@@ -94,7 +97,7 @@ from tests.binary.test_unpacking import ccob, image, ZSTANDARD, LZ4
 from tests.binary.test_device_code import bundle, fatbin, HIP
 from builder.binary.device_code import read
 from builder.binary.device_image import DeviceCodeError
-zstd = unpacking._library()
+zstd = unpacking.zstandard()
 head = bundle(**HIP)
 pack = zstd.ZstdCompressor()
 packed = pack.compress(head) + b"".join(pack.compress(bytes(1 << 20)) for _ in range(1 << 7)) + pack.flush()
@@ -119,7 +122,6 @@ for name, content in inputs.items():
 """
 
 
-@pytest.mark.usefixtures("zstd")
 def test_bombs_cost_bounded_time_and_memory():
     done = subprocess.run([sys.executable, "-c", BOMBS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

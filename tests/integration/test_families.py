@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 import subprocess
+import sys
 
 import pytest
 
@@ -27,6 +28,22 @@ template <int N> __global__ void kernel_{number}(float *x) {{
   for (int i = 0; i < {number} * N; ++i) x[threadIdx.x] = x[threadIdx.x] * {number}.5f + sinf(x[i]);
 }}
 extern "C" int run_{number}(float *x) {{ kernel_{number}<3><<<1, 32>>>(x); return cudaGetLastError(); }}
+"""
+LOADS = """
+import ctypes
+from pathlib import Path
+library = ctypes.CDLL(str(Path(__file__).with_name("_demo.abi3.so")))  # registers each fat binary
+"""
+CLIENT = """
+import json, sys
+from pathlib import Path
+import torch
+torch.version.cuda = "13.0"  # what the client asks; a torch for the CPU does for the rest
+from kernels import get_local_kernel
+kernel = get_local_kernel(Path(sys.argv[1]), backend="cuda")
+assert kernel.library.run_1 and kernel.library.run_2
+said = json.loads(Path(kernel.__file__).with_name("metadata.json").read_text())
+print(f"{kernel.library._name}: {' '.join(said['backend']['archs'])}")
 """
 MODES = {
     "not compressed": ("--compress-mode=none",),
@@ -93,6 +110,23 @@ def test_splitting_and_joining_loses_nothing_as_nvidias_reader_sees_it(cuobjdump
         assert len(made.content) < path.stat().st_size
     assert joined == whole
     assert joined_entries == entries
+
+
+@pytest.mark.cuda
+@pytest.mark.torch
+def test_the_public_client_loads_the_wheel_of_a_family(library, tmp_path):
+    more = {"_demo.abi3.so": Bytes(library.read_bytes(), mode=0o755)}
+    path = make(tmp_path, "demo", CUDA, files=package("demo", CUDA, content=LOADS, archs=list(ARCHS), more=more))
+    assert run(["split", str(path), "--output", str(tmp_path / "made")]) == 0
+    (hopper,) = (tmp_path / "made/sm90").iterdir()
+    assert run(["bundle", str(hopper), "--output", str(tmp_path / "repository/build")]) == 0
+    environ = clean_environ(tmp_path) | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
+    command = [sys.executable, "-c", CLIENT, str(tmp_path / "repository")]
+    done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    loaded, _, archs = done.stdout.strip().partition(": ")
+    assert loaded == str(tmp_path / "repository/build" / str(CUDA) / "_demo.abi3.so")
+    assert archs == "9.0 9.0a"
 
 
 @pytest.fixture

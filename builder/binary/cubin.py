@@ -1,0 +1,107 @@
+"""Cubins, the ELF files that CUDA's machine code is in: whether one has code, and whether two have the same.
+
+The layout was read from what ptxas 12.4 to 13.5 writes; NVIDIA documents it nowhere.
+"""
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from builder.binary.device_image import Budget
+from builder.binary.elf_symbols import Data
+
+_ELF = b"\x7fELF"
+_HEADER = struct.Struct("<40xQ10xHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_NO_BITS = 8
+_FILLED = (b".text.", b".nv.global", b".nv.constant", b".merc.text")
+"""What the names of sections begin with that have code or data."""
+_ABOUT = (b".note.nv.", b".nv.compat")
+"""Sections that say how a cubin was made, and for which GPU; none of it runs."""
+_OF_KERNEL = b".nv.info."
+"""Sections of what the driver has to know of one kernel, such as how many registers it takes."""
+_RECORD = struct.Struct("<BBH")
+_WITH_SIZE = 4
+_LONGEST_NAME = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    name: bytes
+    header: tuple[int, ...]
+    """Its type, flags, size, link, more, alignment and size of an entry; not where it is."""
+    content: bytes
+
+
+def has_no_code(data: Data, start: int, end: int, budget: Budget) -> bool:
+    """Whether a cubin has no kernel and no data; False for what is no cubin.
+
+    Raises:
+        DeviceCodeError: it has more sections than are read.
+    """
+    if end - start < _HEADER.size or data[start : start + 4] != _ELF:
+        return False
+    offset, entry, count, names = _HEADER.unpack_from(data, start)
+    if entry != _SECTION.size or names >= count or start + offset + entry * count > end:
+        return False
+    text = start + _SECTION.unpack_from(data, start + offset + names * entry)[4]
+    for index in range(count):
+        budget.spend("sections of cubins")
+        label = text + _SECTION.unpack_from(data, start + offset + index * entry)[0]
+        if bytes(data[label : label + 16]).startswith(_FILLED):
+            return False
+    return True
+
+
+def does_as(kept: bytes, other: bytes) -> bool:
+    """Whether a GPU that both are for does with `kept` all that it does with `other`: the same code and data.
+
+    What they say of how they were made may differ, and of its kernels `kept` may tell the driver more: ptxas adds a
+    workaround to those for 8.6 that those for 8.9 do not need. False for what is no cubin, or a damaged one.
+    """
+    mine, theirs = _sections(kept), _sections(other)
+    if mine is None or theirs is None or len(mine) != len(theirs):
+        return False
+    return all(_is_as(one, another) for one, another in zip(mine, theirs, strict=True))
+
+
+def _is_as(kept: _Section, other: _Section) -> bool:
+    if kept.name != other.name:
+        return False
+    if kept.name.startswith(_ABOUT):
+        return True
+    if kept.name.startswith(_OF_KERNEL):
+        more, needed = _records(kept.content), _records(other.content)
+        return more is not None and needed is not None and needed <= more
+    return kept == other
+
+
+def _sections(cubin: bytes) -> list[_Section] | None:
+    if len(cubin) < _HEADER.size or not cubin.startswith(_ELF):
+        return None
+    offset, entry, count, names = _HEADER.unpack_from(cubin)
+    if entry != _SECTION.size or names >= count or offset + entry * count > len(cubin):
+        return None
+    text = _SECTION.unpack_from(cubin, offset + names * entry)[4]
+    return list(_each(cubin, text, (offset + index * entry for index in range(count))))
+
+
+def _each(cubin: bytes, text: int, places: Iterator[int]) -> Iterator[_Section]:
+    for place in places:
+        name, kind, flags, _, start, size, link, info, align, entry = _SECTION.unpack_from(cubin, place)
+        label = cubin[text + name : cubin.find(b"\0", text + name, text + name + _LONGEST_NAME)]
+        content = b"" if kind == _NO_BITS else cubin[start : start + size]
+        yield _Section(label, (kind, flags, size, link, info, align, entry), content)
+
+
+def _records(content: bytes) -> "Counter[bytes] | None":
+    """Return the records of a section `.nv.info`, in no order; None where they do not end with it."""
+    found: Counter[bytes] = Counter()
+    at = 0
+    while at + _RECORD.size <= len(content):
+        kind, _, size = _RECORD.unpack_from(content, at)
+        end = at + _RECORD.size + (size if kind == _WITH_SIZE else 0)
+        found[content[at:end]] += 1
+        at = end
+    return found if at == len(content) else None

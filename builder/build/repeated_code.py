@@ -1,0 +1,77 @@
+"""Machine code that a library has twice: ptxas often writes for 8.9 what it writes for 8.6, and for 9.0a that for 9.0.
+
+Of each fat binary an image is left out where every GPU that would take it takes, without it, another one with the same
+code. No GPU runs other instructions for that, and none lacks any.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from builder.audit import gpus
+from builder.audit.library_members import HEAD, is_library, unpacked
+from builder.binary import cubin, device_code
+from builder.binary.device_image import Contents, Group, Image
+from builder.binary.extension import Extension
+from builder.config import Backend
+from builder.config.gpus import known
+from builder.matrix import architectures
+from builder.wheel.archive import Bytes, Wheel
+
+
+def left_out(wheel: Wheel) -> tuple[Wheel, tuple[str, ...]]:
+    """Return a wheel of CUDA whose libraries have no code twice, and the architectures that have none of their own.
+
+    Raises:
+        DeviceCodeError: a fat binary is damaged.
+        ToolError: this Python does not unpack Zstandard.
+    """
+    members = dict(wheel.members)
+    before: frozenset[Image] = frozenset()
+    after: frozenset[Image] = frozenset()
+    for name, data, mode in _libraries(wheel):
+        without = Extension.read(name, data).relocatable_device_code
+        content = device_code.trimmed(name, data, keep=_not_repeated, without=without)
+        before |= device_code.read(name, data, without=without)
+        after |= device_code.read(name, content, without=without)
+        if content != data:
+            members[name] = Bytes(content, mode=mode)
+    shared = sorted((image.arch for image in before - after), key=architectures.natural)
+    return replace(wheel, members=members), tuple(shared)
+
+
+def _not_repeated(contents: Contents) -> Group:
+    """Return the images of a fat binary that stay."""
+    left = frozenset(contents)
+    for image in sorted(contents, key=_order, reverse=True):
+        other = _instead(image, left) if image.kind == "sass" else None
+        if other is not None and cubin.does_as(contents[other](), contents[image]()):
+            left -= {image}
+    return left
+
+
+def _order(image: Image) -> tuple[Any, ...]:
+    """Return what sorts code for few GPUs, such as `9.0a`, behind that for many."""
+    return gpus.is_special(image), architectures.natural(image.arch)
+
+
+def _instead(image: Image, group: Group) -> Image | None:
+    """Return the one image that all GPUs which take `image` of a group would take without it; None where there is none.
+
+    It is machine code for every later GPU of its generation, and so for those that are not known yet. What PTX is
+    beside stays: lists of architectures name PTX with the machine code that was made of it.
+    """
+    if any(each.kind == "ptx" and each.arch == image.arch for each in group):
+        return None
+    takers = [gpu for gpu in known() if gpu.backend is Backend.CUDA and gpus.chosen(gpu, group) == image]
+    others = {gpus.chosen(gpu, group - {image}) for gpu in takers}
+    other = others.pop() if len(others) == 1 else None
+    return None if other is None or other.kind != "sass" or gpus.is_special(other) else other
+
+
+def _libraries(wheel: Wheel) -> Iterator[tuple[str, bytes, int]]:
+    for name, member in wheel.members.items():
+        if member.size:
+            with unpacked(member) as data:
+                if is_library(name, data[:HEAD]):
+                    yield name, bytes(data), member.mode
