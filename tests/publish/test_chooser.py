@@ -70,7 +70,7 @@ def test_one_answer_and_one_cell_span_the_torches_that_a_stable_wheel_serves(tmp
     wheels = read(tmp_path, STABLE, "torch211-cxx11-cpu-x86_64-linux")
     (answer,) = (each for each in chooser.chooser(picks.offer(wheels)).answers if each.compute == "cu130")
     assert answer.torches == tuple(map(words.value, WITH_CU130))
-    (table,) = grid.grids(wheels, files="files", code=gpus.read(wheels))
+    (table,) = grid.grids(wheels, code=gpus.read(wheels))
     (row,) = (row for row in table.rows if row.compute == "CUDA 13.0")
     assert [(cell.span, len(cell.wheels)) for cell in row.cells][:2] == [(1, 0), (len(WITH_CU130), 1)]
     assert {sum(cell.span for cell in row.cells) for row in table.rows} == {len(table.columns)}

@@ -3,6 +3,7 @@
 import email
 import json
 import random
+import re
 import zipfile
 from dataclasses import replace
 from urllib.parse import unquote
@@ -244,8 +245,21 @@ def test_an_index_has_one_for_each_family_beside_the_whole(wheel):
     assert b"demo" in site["for/torch213-cu130-sm90/simple/index.json"].content
 
 
+def test_the_page_of_a_kernel_leads_to_the_index_of_each_family(wheel):
+    read = kernel_wheel.read(wheel(code(*USUAL)))
+    site = index.build([read], with_families=True)
+    page = site["kernels/demo/index.html"].content.decode()
+    found = re.findall(
+        r'<li>([0-9.]+ \w+): <a href="../../(for/torch213-cu130-(sm\d+)/simple/)">index of (sm\d+) \([A-Z][^<]+\)<',
+        page,
+    )
+    assert {name for _, _, name, _ in found} == {str(family) for family in families.of(read)}
+    assert all(f"{place}index.html" in site and name == said for _, place, name, said in found)
+
+
 def test_without_the_option_there_is_none(wheel):
     site = index.build([kernel_wheel.read(wheel(code(*USUAL)))])
+    assert b"index of sm" not in site["kernels/demo/index.html"].content
     assert not [name for name in site if "sm90" in name or "families" in name]
 
 

@@ -191,7 +191,7 @@ def test_the_newest_version_comes_first_and_every_gap_is_shown(tmp_path):
         for version in ("1.9.0", "1.10.0")
     ]
     wheels = kernel_wheel.read_all(paths)
-    grids = grid.grids(wheels, files="files", code=gpus.read(wheels))
+    grids = grid.grids(wheels, code=gpus.read(wheels))
     assert [found.version for found in grids] == ["1.10.0", "1.9.0"]
     assert grids[0].columns == ("torch 2.12", "torch 2.13")
     shape = {(row.compute, row.system): [cell.why for cell in row.cells] for row in grids[0].rows}

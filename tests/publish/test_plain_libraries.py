@@ -39,5 +39,5 @@ def test_an_index_offers_them_for_every_torch_of_their_toolkit(wheel):
 
 
 def test_the_grid_of_a_kernel_has_a_column_for_them(wheel):
-    (only,) = grid.grids([wheel], files="files", code=gpus.read([wheel]))
+    (only,) = grid.grids([wheel], code=gpus.read([wheel]))
     assert only.columns == ("any framework",)

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.config import Backend
@@ -20,6 +21,26 @@ FILES = "files"
 _FOLDER = f"{FILES}/families"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyWheel:
+    """A wheel for one family of GPUs, as the page of its kernel names it."""
+
+    family: Family
+    size: int
+    root: str
+    """Where the index for the newest torch is that has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByFamily:
+    """What a site has for families of GPUs of one kernel."""
+
+    roots: tuple[str, ...] = ()
+    """Where in the site the indexes are."""
+    wheels: Mapping[Path, tuple[FamilyWheel, ...]] = field(default_factory=dict)
+    """What each wheel was split into, by the path of the whole one."""
+
+
 def root_for(environment: Environment, family: Family) -> str:
     """Return where in the site the index for an environment with GPUs of a family is."""
     return simple.root_for(environment, str(family))
@@ -31,8 +52,8 @@ def add(
     whole: Mapping[Path, Listing],
     uploaded: Uploads,
     into: tuple[dict[str, bytes | Path], dict[str, bytes]],
-) -> tuple[str, ...]:
-    """Add the wheels for families and their indexes to the files of a site, and return where these are.
+) -> ByFamily:
+    """Add the wheels for families and their indexes to the files of a site, and return what there is of them.
 
     A wheel without device code is in the index of every family as it is; so is one with code for a single family.
 
@@ -49,7 +70,9 @@ def add(
     fixed, indexes = into
     made: dict[Path, Mapping[Family, Listing]] = {}
     roots = []
-    for environment, wheels in fitting.items():
+    split: dict[Path, dict[Family, FamilyWheel]] = {}
+    oldest_first = sorted(fitting.items(), key=lambda each: (each[0][0].major, each[0][0].minor, each[0][1]))
+    for environment, wheels in oldest_first:
         if backend_of(environment[1]) is not Backend.CUDA:
             continue
         listed: dict[Family, list[Listing]] = {}
@@ -59,10 +82,14 @@ def add(
                 made[path] = _of_wheel(wheel, whole[path], uploaded, fixed)
             for family, listing in made[path].items():
                 listed.setdefault(family, []).append(listing)
+                if listing is not whole[path]:
+                    place = root_for(environment, family)
+                    split.setdefault(path, {})[family] = FamilyWheel(family=family, size=listing.size, root=place)
         for family, listings in sorted(listed.items()):
             roots.append(root_for(environment, family))
             indexes |= simple.project(name, listings, root=roots[-1], files=FILES)
-    return tuple(roots)
+    wheels_of = {path: tuple(found[family] for family in sorted(found)) for path, found in split.items()}
+    return ByFamily(roots=tuple(roots), wheels=wheels_of)
 
 
 def _of_wheel(

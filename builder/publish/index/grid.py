@@ -12,6 +12,7 @@ from builder.build.loadtest import record
 from builder.config import Framework, Version
 from builder.matrix.variant import Variant
 from builder.publish.index import changes, picks, uploads, words
+from builder.publish.index.by_family import FILES, FamilyWheel
 from builder.publish.index.changes import Changes, Release
 from builder.publish.index.gpus import DeviceCode
 from builder.publish.index.picks import Offer, Pick, Place
@@ -19,6 +20,8 @@ from builder.publish.index.uploads import Uploads
 from builder.wheel.kernel_wheel import KernelWheel
 
 SBOM_SUFFIX = ".cdx.json"
+TOP = "../../"
+"""What leads from the page of a kernel to the top of the site."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,8 @@ class GridWheel:
     """The architectures that it says it has device code for."""
     code: DeviceCode
     """What its device code says of GPUs."""
+    families: tuple[tuple[str, str, str], ...]
+    """The families of GPUs that have a wheel of their own, with where its index is and its size."""
     load_test: str
     """What became of its load test, in words."""
     check: str
@@ -84,17 +89,17 @@ class Grid:
 def grids(
     wheels: Iterable[KernelWheel],
     *,
-    files: str,
     code: Mapping[Path, DeviceCode],
+    split: Mapping[Path, tuple[FamilyWheel, ...]] = {},
     uploaded: Uploads = uploads.NONE,
 ) -> tuple[Grid, ...]:
-    """Return a grid for each version, the newest first; `files` leads from the page to the wheels."""
+    """Return a grid for each version, the newest first; `split` are the wheels for one family of GPUs each."""
     versions: dict[str, list[KernelWheel]] = {}
     for kernel_wheel in sorted(wheels, key=lambda kernel_wheel: kernel_wheel.wheel.version, reverse=True):
         versions.setdefault(kernel_wheel.wheel.version.public, []).append(kernel_wheel)
     releases = [_release(version, found) for version, found in versions.items()]
     return tuple(
-        _grid(release, before=before, files=files, code=code, uploaded=uploaded)
+        _grid(release, before=before, code=code, split=split, uploaded=uploaded)
         for release, before in zip_longest(releases, releases[1:])
     )
 
@@ -105,10 +110,18 @@ def _release(version: str, wheels: Iterable[KernelWheel]) -> Release:
 
 
 def _grid(
-    release: Release, *, before: Release | None, files: str, code: Mapping[Path, DeviceCode], uploaded: Uploads
+    release: Release,
+    *,
+    before: Release | None,
+    code: Mapping[Path, DeviceCode],
+    split: Mapping[Path, tuple[FamilyWheel, ...]],
+    uploaded: Uploads,
 ) -> Grid:
     wheels = release.wheels
-    shown = {each.wheel.path.name: _grid_wheel(each, files=files, code=code[each.wheel.path]) for each in wheels}
+    shown = {
+        each.wheel.path.name: _grid_wheel(each, code=code[each.wheel.path], split=split.get(each.wheel.path, ()))
+        for each in wheels
+    }
     offer = release.offer
     plain = all(each.variant.framework is Framework.CTYPES for each in wheels)
     return Grid(
@@ -165,9 +178,9 @@ def serves(variant: Variant) -> str:
             return f"torch {variant.version}{' and newer' if variant.stable else ''}, {where}"
 
 
-def _grid_wheel(kernel_wheel: KernelWheel, *, files: str, code: DeviceCode) -> GridWheel:
+def _grid_wheel(kernel_wheel: KernelWheel, *, code: DeviceCode, split: Iterable[FamilyWheel]) -> GridWheel:
     name = kernel_wheel.wheel.path.name
-    url = f"{files}/{quote(name)}"
+    url = f"{TOP}{FILES}/{quote(name)}"
     archs = kernel_wheel.metadata["backend"].get("archs")
     return GridWheel(
         variant=str(kernel_wheel.variant),
@@ -179,10 +192,16 @@ def _grid_wheel(kernel_wheel: KernelWheel, *, files: str, code: DeviceCode) -> G
         requirement=shlex.quote(f"{kernel_wheel.wheel.name}=={kernel_wheel.wheel.version}"),
         archs=tuple(map(str, archs)) if isinstance(archs, list) else (),
         code=code,
+        families=tuple((_family(each), f"{TOP}{each.root}/", wording.size(each.size)) for each in split),
         load_test=_load_test(kernel_wheel),
         check=f"echo {shlex.quote(f'{kernel_wheel.sha256}  {name}')} | sha256sum --check",
         bill=None if bill_member(kernel_wheel) is None else f"{url}{SBOM_SUFFIX}",
     )
+
+
+def _family(wheel: FamilyWheel) -> str:
+    """Return the name of a family, and a GPU of each architecture: `sm90 (H100)`."""
+    return f"{wheel.family} ({', '.join(gpu.names[0] for gpu in wheel.family.gpus)})"
 
 
 def bill_member(kernel_wheel: KernelWheel) -> str | None:

@@ -9,6 +9,7 @@ from builder.build.loadtest import record
 from builder.matrix.variant import Variant
 from builder.publish import families
 from builder.publish.index import by_family, cards, choice, gpus, grid, people, picks, simple, uploads, variants
+from builder.publish.index.by_family import ByFamily
 from builder.publish.index.cards import Card
 from builder.publish.index.choice import Environment
 from builder.publish.index.simple import Listing
@@ -132,20 +133,20 @@ def part(wheels: Sequence[KernelWheel], settings: Settings, uploaded: Uploads = 
         indexes |= simple.project(name, listed, root=simple.root_for(environment), files=FILES)
     if settings.with_variants:
         _add_variants(name, wheels, uploaded, fixed, indexes)
-    roots = by_family.add(name, fitting, listings, uploaded, (fixed, indexes)) if settings.with_families else ()
+    split = ByFamily()
+    if settings.with_families:
+        split = by_family.add(name, fitting, listings, uploaded, (fixed, indexes))
     records = _records(wheels)
     offer = picks.offer(wheels)
     code = gpus.read(wheels)
     card = cards.card(wheels, offer, code, uploaded)
-    page = people.kernel(
-        wheels, offer, code=code, uploaded=uploaded, files=f"../../{FILES}", base_url=settings.base_url
-    )
+    page = people.kernel(wheels, offer, code=code, split=split.wheels, uploaded=uploaded, base_url=settings.base_url)
     everything = {**fixed, **indexes, **records, page_path(name): page}
     return Part(
         name=name,
         wheels=tuple(Listed.of(each, uploaded.get(each.wheel.path.name)) for each in wheels),
         environments=tuple(fitting),
-        families=roots,
+        families=split.roots,
         fixed=fixed,
         indexes=indexes,
         records=records,

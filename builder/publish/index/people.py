@@ -6,6 +6,7 @@ from pathlib import Path
 
 from builder import pages, wording
 from builder.publish.index import cards, chooser, grid, words
+from builder.publish.index.by_family import FamilyWheel
 from builder.publish.index.cards import Card
 from builder.publish.index.gpus import DeviceCode
 from builder.publish.index.picks import Offer
@@ -23,15 +24,15 @@ def kernel(
     offer: Offer,
     *,
     code: Mapping[Path, DeviceCode],
+    split: Mapping[Path, tuple[FamilyWheel, ...]],
     uploaded: Uploads,
-    files: str,
     base_url: str | None,
 ) -> bytes:
-    """Return the page of the kernel that has these wheels; `files` leads from the page to them."""
+    """Return the page of the kernel that has these wheels; `split` are those for one family of GPUs each."""
     newest = max(wheels, key=lambda kernel_wheel: (kernel_wheel.wheel.version, kernel_wheel.wheel.path.name))
     return pages.render(
         "kernel.html.j2",
-        root="../../",
+        root=grid.TOP,
         name=newest.wheel.name,
         module=newest.module,
         summary=words.summary(newest),
@@ -40,7 +41,7 @@ def kernel(
         links=_links(newest),
         requires=chooser.requires(newest),
         chooser=chooser.chooser(offer),
-        grids=grid.grids(wheels, files=files, code=code, uploaded=uploaded),
+        grids=grid.grids(wheels, code=code, split=split, uploaded=uploaded),
         repository=_repository(newest),
         made_with=_text(newest, "provenance", "kernel-builder", "version"),
         project=_text(newest, "build", "project"),
