@@ -1,6 +1,6 @@
 """Cubins, the ELF files that CUDA's machine code is in: whether one has code, and whether two have the same.
 
-The layout was read from what ptxas 13.0 and 13.2 write; NVIDIA documents it nowhere.
+The layout was read from what ptxas 12.4, 13.0 and 13.2 write; NVIDIA documents it nowhere.
 """
 
 import struct

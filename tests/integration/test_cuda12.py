@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from builder.binary import device_code
+from builder.wheel import metadata
 from tests.integration import rendered
 
 
@@ -87,10 +88,13 @@ def test_a_cell_of_cuda_12_is_built_loaded_and_audited(store, tmp_path, example,
     assert built["report"]["ops"]
     (wheel,) = tmp_path.glob("*.cu126-*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        (metadata,) = (name for name in archive.namelist() if name.endswith("/metadata.json"))
-        archs = tuple(json.loads(archive.read(metadata))["backend"]["archs"])
+        (name,) = (name for name in archive.namelist() if name.endswith("/metadata.json"))
+        said = json.loads(archive.read(name))
         (library,) = (name for name in archive.namelist() if name.endswith(".so"))
-        assert device_code.read(library, archive.read(library)) == device_code.images_of(archs)
+        found = device_code.read(library, archive.read(library))
+    archs, shared = tuple(said["backend"]["archs"]), metadata.shared_code(said)
+    assert found == device_code.images_of(tuple(arch for arch in archs if arch not in shared))
+    assert shared == ("8.9",)
     assert archs == COMPILED.get(release(), archs)
     audited = builder(store, "audit", "--gpus", wheel)
     assert audited.returncode == 0, audited.output
