@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from builder.binary.extension import binary_format
-from builder.wheel.archive import Member
+from builder.wheel.archive import Member, Wheel
 
 HEAD = 4
 """Bytes that a format is known by."""
@@ -49,3 +49,16 @@ def unpacked(member: Member) -> Iterator[mmap.mmap]:
         for piece in member.chunks():
             data.write(piece)
         yield data
+
+
+def libraries(wheel: Wheel) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the content of each library of a wheel.
+
+    Raises:
+        WheelError: one cannot be unpacked.
+    """
+    for name, member in wheel.members.items():
+        if member.size:
+            with unpacked(member) as data:
+                if is_library(name, data[:HEAD]):
+                    yield name, bytes(data)

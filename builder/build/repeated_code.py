@@ -4,12 +4,11 @@ Of each fat binary an image is left out where every GPU that would take it takes
 code. No GPU runs other instructions for that, and none lacks any.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from builder.audit import gpus
-from builder.audit.library_members import HEAD, is_library, unpacked
+from builder.audit.library_members import libraries
 from builder.binary import cubin, device_code
 from builder.binary.device_image import Contents, Group, Image
 from builder.binary.extension import Extension
@@ -29,13 +28,13 @@ def left_out(wheel: Wheel) -> tuple[Wheel, tuple[str, ...]]:
     members = dict(wheel.members)
     before: frozenset[Image] = frozenset()
     after: frozenset[Image] = frozenset()
-    for name, data, mode in _libraries(wheel):
+    for name, data in libraries(wheel):
         without = Extension.read(name, data).relocatable_device_code
         content = device_code.trimmed(name, data, keep=_not_repeated, without=without)
         before |= device_code.read(name, data, without=without)
         after |= device_code.read(name, content, without=without)
         if content != data:
-            members[name] = Bytes(content, mode=mode)
+            members[name] = Bytes(content, mode=wheel.members[name].mode)
     shared = sorted((image.arch for image in before - after), key=architectures.natural)
     return replace(wheel, members=members), tuple(shared)
 
@@ -67,11 +66,3 @@ def _instead(image: Image, group: Group) -> Image | None:
     others = {gpus.chosen(gpu, group - {image}) for gpu in takers}
     other = others.pop() if len(others) == 1 else None
     return None if other is None or other.kind != "sass" or gpus.is_special(other) else other
-
-
-def _libraries(wheel: Wheel) -> Iterator[tuple[str, bytes, int]]:
-    for name, member in wheel.members.items():
-        if member.size:
-            with unpacked(member) as data:
-                if is_library(name, data[:HEAD]):
-                    yield name, bytes(data), member.mode

@@ -3,6 +3,7 @@
 */
 {
   util,
+  buildable,
   compilers,
   crossing,
   matrix,
@@ -28,91 +29,6 @@ let
     sort
     toJSON
     ;
-
-  dotted = tag: "3.${builtins.substring 3 (builtins.stringLength tag) tag}";
-
-  /**
-    What a cell is, in words.
-  */
-  described =
-    cell:
-    let
-      version =
-        if cell.framework == "ctypes" then
-          "ctypes"
-        else if cell.tvm-ffi != null then
-          "tvm-ffi ${cell.tvm-ffi}"
-        else
-          "torch ${cell.torch}";
-      python = if cell ? python then ", for Python ${dotted cell.python}" else "";
-    in
-    "${version} ${cell.compute} on ${cell.system}${python}";
-
-  toolkitName = cell: "${cell.backend}-${util.minor cell.toolkit}";
-
-  # Whether the pinned wheels have the compiler of the cell's toolkit, or it needs none.
-  pinnedToolkit =
-    cell: wheels:
-    cell.framework == "torch-noarch"
-    || cell.toolkit == null
-    || builtins.any (wheel: wheel.name == "nvidia-cuda-nvcc") wheels;
-
-  /**
-    Why a package set cannot build a cell; null when it can.
-
-    # Type
-    missing :: PackageSet -> Cell -> String | null
-  */
-  missing =
-    set: cell:
-    let
-      need = pins.need cell;
-      wheels = crossing.runHere set cell (head tags) (pins.environment need (head tags));
-      refused = crossing.refused set cell wheels;
-      known = filter (
-        tag: (need.only or tag) == tag && pins.environment need tag != null
-      ) pins.pythons;
-      tags = environment.pythons set pins need;
-    in
-    if known == [ ] then
-      "no wheels are pinned for ${described cell}, with any Python: add them with 'builder pins update'"
-    else if tags == [ ] then
-      "no wheels are pinned for ${described cell} with a Python of the package set '${set.name}': ${concatStringsSep ", " (map dotted known)} have pins"
-    else if refused != null then
-      refused
-    else if
-      !(pinnedToolkit cell wheels) && !((set.toolkits or { }) ? ${toolkitName cell})
-    then
-      "the package set '${set.name}' has no ${cell.backend} ${util.minor cell.toolkit}"
-    else
-      null;
-
-  # Whether a rule of a package set is about a cell: each of its keys says so.
-  concerns =
-    cell: rule:
-    (!(rule ? backend) || rule.backend == cell.backend)
-    && (!(rule ? framework) || rule.framework == cell.framework)
-    && (!(rule ? stable-abi) || rule.stable-abi == (cell.stable-abi != null))
-    && (!(rule ? toolkit) || cell.toolkit != null && rule.toolkit == util.minor cell.toolkit);
-
-  /**
-    Why a cell is not among the released ones of a package set; null when it is.
-
-    # Type
-    skipped :: PackageSet -> Cell -> String | null
-  */
-  skipped =
-    set: cell:
-    let
-      lacking = missing set cell;
-      rules = filter (concerns cell) (set.skip or [ ]);
-    in
-    if lacking != null then
-      lacking
-    else if rules != [ ] then
-      (head rules).reason
-    else
-      null;
 
   start = builtins.path {
     name = "start.py";
@@ -221,7 +137,7 @@ let
       };
 in
 {
-  inherit missing skipped;
+  inherit (buildable) missing skipped;
 
   environment = environmentOf;
   testEnvironment = testEnvironmentOf;
@@ -290,11 +206,11 @@ in
           wheels = map (wheel: { inherit (wheel) file name sha256 version; }) made.wheels;
         };
       };
-      lacking = missing set cell;
+      lacking = buildable.missing set cell;
       toolkits = set.toolkits or { };
       chosen = compilers.of set cell;
       variables =
-        (if cell.toolkit == null then { } else toolkits.${toolkitName cell} or { }) // chosen.variables;
+        (if cell.toolkit == null then { } else toolkits.${buildable.toolkitName cell} or { }) // chosen.variables;
       run =
         attributes:
         derivation (

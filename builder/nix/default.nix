@@ -23,9 +23,18 @@ let
   lockedKernels = import ./locked-kernels.nix { inherit util environment; };
   compilers = import ./compilers.nix { };
   crossing = import ./crossing.nix { inherit util pins; };
+  buildable = import ./buildable.nix {
+    inherit
+      util
+      crossing
+      pins
+      environment
+      ;
+  };
   cells = import ./cells.nix {
     inherit
       util
+      buildable
       compilers
       crossing
       matrix

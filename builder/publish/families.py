@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from builder.audit import gpus
-from builder.audit.library_members import HEAD, is_library, unpacked
+from builder.audit import gpus, library_members
 from builder.binary import device_code
 from builder.binary.device_image import Group, Image
 from builder.binary.extension import Extension
@@ -20,7 +19,7 @@ from builder.config import Backend
 from builder.config.gpus import Gpu, GpuName, known
 from builder.matrix import architectures
 from builder.wheel import metadata
-from builder.wheel.archive import Bytes, Wheel, WheelError, pack
+from builder.wheel.archive import Bytes, WheelError, pack
 from builder.wheel.digest import METADATA_FILE, SIGNATURE_FILE, digests
 from builder.wheel.finish import FinishedWheel
 from builder.wheel.kernel_wheel import KernelWheel
@@ -74,7 +73,7 @@ def of(wheel: KernelWheel) -> tuple[Family, ...]:
     """
     if wheel.variant.backend is not Backend.CUDA:
         return ()
-    groups = [group for name, library in _libraries(wheel.wheel) for group in _groups(name, library)]
+    groups = [group for name, library in library_members.libraries(wheel.wheel) for group in _groups(name, library)]
     majors = {_major(image.arch) for group in groups for image in group}
     majors |= {_major(code.gpu.arch) for code in gpus.of_libraries(wheel.wheel, Backend.CUDA) if code.runs}
     return tuple(map(Family, sorted(majors)))
@@ -117,7 +116,7 @@ def split(wheel: KernelWheel) -> Iterator[tuple[Family, FinishedWheel]]:
 def _wheel(wheel: KernelWheel, family: Family) -> FinishedWheel:
     libraries: dict[str, bytes] = {}
     images: frozenset[Image] = frozenset()
-    for name, data in _libraries(wheel.wheel):
+    for name, data in library_members.libraries(wheel.wheel):
         without = Extension.read(name, data).relocatable_device_code
         libraries[name] = device_code.trimmed(name, data, keep=family.wanted, without=without)
         images |= device_code.read(name, libraries[name], without=without)
@@ -168,14 +167,6 @@ def _archs(images: frozenset[Image], shared: Iterable[str]) -> Iterator[str]:
     for image in images:
         if image.kind == "sass":
             yield f"{image.arch}+PTX" if image.arch in ptx else image.arch
-
-
-def _libraries(wheel: Wheel) -> Iterator[tuple[str, bytes]]:
-    for name, member in wheel.members.items():
-        if member.size:
-            with unpacked(member) as data:
-                if is_library(name, data[:HEAD]):
-                    yield name, bytes(data)
 
 
 def _groups(name: str, library: bytes) -> frozenset[Group]:

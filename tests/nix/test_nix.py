@@ -140,40 +140,26 @@ def test_public_flakes_evaluate_with_the_arguments_they_pass():
     assert found["checked"]
 
 
+def planned_by_engine(root, variant, **asked):
+    """Return the derivation of a cell that the engine plans, with what is asked of it besides."""
+    request = {"kernel": str(root), "lock": str(ROOT / "flake.lock"), "set": "host", "system": "x86_64-linux"}
+    request |= {"options": {}, "variants": [variant], **asked}
+    return evaluate(ROOT / "builder/nix/engine.nix", "plan", request=request)[variant]["drv"]
+
+
 def test_the_flake_and_the_engine_give_a_cell_one_derivation():
     variant = "torch-stable-abi210-cpu-x86_64-linux"
     root = ROOT / "examples/rmsnorm-stable"
-    request = {
-        "kernel": str(root),
-        "lock": str(ROOT / "flake.lock"),
-        "set": "host",
-        "system": "x86_64-linux",
-        "options": {"load-test": None, "epoch": None},
-        "variants": [variant],
-    }
-    planned = evaluate(ROOT / "builder/nix/engine.nix", "plan", request=request)
+    planned = planned_by_engine(root, variant, options={"load-test": None, "epoch": None})
     flake = library("derivations", kernel=str(root), variants=[variant])
-    assert planned[variant]["drv"] == flake[variant]
+    assert planned == flake[variant]
 
 
 def test_a_kernel_that_asks_for_the_pinned_compilers_has_them_in_a_flake(tmp_path):
     root = shutil.copytree(TINY, tmp_path / "kernel")
     with (root / "build.toml").open("a") as file:
         file.write('\n[build]\ntoolchain = "pinned"\n')
-    request = {
-        "kernel": str(root),
-        "lock": str(ROOT / "flake.lock"),
-        "set": "host",
-        "system": "x86_64-linux",
-        "options": {},
-        "variants": [TINY_CELL],
-    }
-    drvs = [
-        evaluate(ROOT / "builder/nix/engine.nix", "plan", request=request | {"pinned-compilers": pinned})[TINY_CELL][
-            "drv"
-        ]
-        for pinned in (True, False)
-    ]
+    drvs = [planned_by_engine(root, TINY_CELL, **{"pinned-compilers": pinned}) for pinned in (True, False)]
     assert drvs[0] != drvs[1]
     assert library("derivations", kernel=str(root), variants=[TINY_CELL]) == {TINY_CELL: drvs[0]}
 
