@@ -22,6 +22,8 @@ from builder.toolchain import cuda_wheels
 
 MARKER = "pins.json"
 """Lists what is in an environment; written last, so it also says that the environment is complete."""
+_FRONTEND = ("packaging", "pathspec", "scikit_build_core")
+"""What the Python of every build imports, in a sandbox in which it cannot keep bytecode."""
 
 Progress = Callable[[str], None]
 
@@ -158,6 +160,16 @@ def _fill(path: Path, pinset: PinSet, making: _Making, *, cache: Path | None) ->
     cuda = cuda_wheels.cuda_root(_site_packages(path, pinset.python))
     if cuda is not None:
         cuda_wheels.complete(cuda)
+    _compile_frontend(path, pinset, making)
+
+
+def _compile_frontend(path: Path, pinset: PinSet, making: _Making) -> None:
+    """Keep the bytecode of what builds a wheel, which saves each build a tenth of a second."""
+    folders = [str(_site_packages(path, pinset.python) / name) for name in _FRONTEND]
+    found = [folder for folder in folders if os.path.isdir(folder)]  # noqa: PTH112  strings: as arguments
+    if found and not making.bytecode:
+        argv = (path / "bin" / "python", "-m", "compileall", "-q", *found)
+        run(argv, cwd=path, env=making.finders.env, processes=making.processes, limits=LIMITS)
 
 
 def _cache(root: Path) -> Path:

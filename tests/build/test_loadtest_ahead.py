@@ -1,5 +1,6 @@
 """A load test that begins before its wheel is there tells what one tells that begins with it."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -84,6 +85,18 @@ def test_it_is_the_waiting_process_that_tells(setup):
         found = waiting.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=has.package / f"{OPS}.so"),), key="CPU"))
     assert found is not None
     assert (found.library, found.failure, found.died) == (None, None, None)
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_what_a_process_does_at_its_end_is_not_waited_for(setup, early):
+    has = setup()
+    ended = has.package.parent / "ended"
+    with contextlib.ExitStack() as held:
+        waiting = held.enter_context(loadtest.ahead(has)) if early else None
+        install(has.package, f"import atexit, pathlib\natexit.register(pathlib.Path({str(ended)!r}).touch)\n", FINE)
+        found = loadtest.load(has, ops=OPS, waiting=waiting)
+    assert found.outcome is LoadState.BROKEN  # it registers nothing
+    assert not ended.exists()
 
 
 def test_a_package_that_the_framework_would_have_imported_is_loaded_by_a_fresh_process(setup):

@@ -26,11 +26,11 @@ PYTHON = Path(sys.executable)
 NOWHERE = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "5"}
 
 
-def write_wheel(folder, name, *, version="1.0", answer=42):
+def write_wheel(folder, name, *, version="1.0", answer=42, module="{}.py"):
     """Write a wheel with one module, `<name>.py`, and return its pin."""
     info = f"{name}-{version}.dist-info"
     members = {
-        f"{name}.py": f"answer = {answer}\n",
+        module.format(name): f"answer = {answer}\n",
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
@@ -102,6 +102,14 @@ def test_python_is_compiled_at_once_where_it_is_asked_for(tmp_path, folder, pins
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder), **NOWHERE)
     made = pinned.make(pins, store_root=store, python=PYTHON, finders=found, bytecode=bytecode)
     assert bool(list(made.site_packages.rglob("*.pyc"))) is bytecode
+    assert pinned.damage(made, pins) is None
+
+
+def test_what_builds_a_wheel_is_compiled_since_a_build_cannot_keep_its_bytecode(tmp_path, folder, store):
+    pins = pinset(write_wheel(folder, "scikit_build_core", module="{}/__init__.py"), write_wheel(folder, "torch"))
+    found = settings(tmp_path, PIP_FIND_LINKS=str(folder), **NOWHERE)
+    made = pinned.make(pins, store_root=store, python=PYTHON, finders=found)
+    assert [path.parent.parent.name for path in made.site_packages.rglob("*.pyc")] == ["scikit_build_core"]
     assert pinned.damage(made, pins) is None
 
 
