@@ -6,6 +6,8 @@ include("${CMAKE_CURRENT_LIST_DIR}/reproducible.cmake")
 # No source is a module of C++20; CMake's look for them runs each through the compiler once more, where that is new, and
 # adds options with which ccache keeps nothing.
 set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+# A project that runs no Python takes one, too: what is never read, CMake warns of.
+set(kernel_python_given "${Python_EXECUTABLE}")
 
 #[=======================================================================[.rst:
 Make the library of a kernel, without sources yet, and install it into its Python package.

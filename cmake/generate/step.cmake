@@ -1,5 +1,7 @@
 include_guard(GLOBAL)
 
+include("${CMAKE_CURRENT_LIST_DIR}/../python/interpreter.cmake")
+
 #[=======================================================================[.rst:
 Write sources by a Python script of the project, when it is built: in a folder that has the inputs and nothing else.
 
@@ -18,6 +20,7 @@ function(kernel_generate_step target)
     message(FATAL_ERROR "unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
 
+  kernel_python_interpreter(python)
   get_target_property(archs "${target}" KERNEL_ARCHITECTURES)
   if(NOT archs)
     set(archs)
@@ -62,7 +65,7 @@ function(kernel_generate_step target)
   list(TRANSFORM arg_OUTPUTS PREPEND "${made}/")
   add_custom_command(
     OUTPUT ${arg_OUTPUTS}
-    COMMAND "${Python_EXECUTABLE}" -E -s -B "${runner}" "${folder}"
+    COMMAND "${python}" -E -s -B "${runner}" "${folder}"
     DEPENDS
       "${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT}"
       "${runner}"

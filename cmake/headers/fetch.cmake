@@ -1,5 +1,7 @@
 include_guard(GLOBAL)
 
+include("${CMAKE_CURRENT_LIST_DIR}/../python/interpreter.cmake")
+
 #[=======================================================================[.rst:
 Unpack a wheel that pip fetches and checks against a hash; once for each build directory.
 
@@ -14,13 +16,14 @@ function(kernel_headers_fetch out_var)
     return()
   endif()
 
+  kernel_python_interpreter(python)
   set(download "${CMAKE_BINARY_DIR}/headers/download")
   file(REMOVE_RECURSE "${download}")
   file(WRITE "${download}/requirements.txt" "${arg_WHEEL} --hash=sha256:${arg_SHA256}\n")
   execute_process(
     COMMAND
-      "${Python_EXECUTABLE}" -m pip download --quiet --no-deps --only-binary=:all: --require-hashes
-      -d "${download}" -r "${download}/requirements.txt"
+      "${python}" -m pip download --quiet --no-deps --only-binary=:all: --require-hashes -d
+      "${download}" -r "${download}/requirements.txt"
     RESULT_VARIABLE result
     ERROR_VARIABLE error
   )

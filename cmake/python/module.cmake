@@ -1,5 +1,7 @@
 include_guard(GLOBAL)
 
+include("${CMAKE_CURRENT_LIST_DIR}/../torch/stand_in.cmake")
+
 #[=======================================================================[.rst:
 Compile a library for one Python, all of whose C API it may use: the one that builds it.
 
@@ -24,12 +26,17 @@ function(kernel_python_module target)
       "  help: ${arg_HELP}"
     )
   endif()
-  get_target_property(directory kernel::torch KERNEL_DIR)
+  if(APPLE)
+    get_target_property(directory kernel::torch KERNEL_DIR)
+    target_link_libraries(
+      "${target}"
+      PRIVATE "${directory}/lib/libtorch_python${CMAKE_SHARED_LIBRARY_SUFFIX}"
+    )
+  else()
+    kernel_torch_stand_ins("${target}" PRIVATE torch_python)
+  endif()
   # As PyTorch's own cpp_extension has it: <torch/torch.h> then includes <torch/extension.h>.
   target_compile_definitions("${target}" PRIVATE TORCH_API_INCLUDE_EXTENSION_H)
-  target_link_libraries(
-    "${target}"
-    PRIVATE Python::Module "${directory}/lib/libtorch_python${CMAKE_SHARED_LIBRARY_SUFFIX}"
-  )
+  target_link_libraries("${target}" PRIVATE Python::Module)
   set_target_properties("${target}" PROPERTIES SUFFIX ".${Python_SOABI}.so")
 endfunction()

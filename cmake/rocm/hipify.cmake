@@ -1,6 +1,7 @@
 include_guard(GLOBAL)
 
 include("${CMAKE_CURRENT_LIST_DIR}/../language.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/../python/interpreter.cmake")
 
 #[=======================================================================[.rst:
 Translate CUDA sources to HIP with PyTorch's hipify, in the build tree.
@@ -24,6 +25,7 @@ function(kernel_rocm_hipify out_var)
     return()
   endif()
 
+  kernel_python_interpreter(python)
   set(directory "${CMAKE_CURRENT_BINARY_DIR}/hipified")
   get_target_property(torch kernel::torch KERNEL_DIR)
   set(script "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/hipify.py")
@@ -36,8 +38,8 @@ function(kernel_rocm_hipify out_var)
   set_property(GLOBAL PROPERTY KERNEL_HIPIFIED TRUE)
   execute_process(
     COMMAND
-      "${Python_EXECUTABLE}" "${script}" --torch "${torch}" --source "${CMAKE_CURRENT_SOURCE_DIR}"
-      --output "${directory}" --build "${CMAKE_BINARY_DIR}" ${keep} -- ${cuda}
+      "${python}" "${script}" --torch "${torch}" --source "${CMAKE_CURRENT_SOURCE_DIR}" --output
+      "${directory}" --build "${CMAKE_BINARY_DIR}" ${keep} -- ${cuda}
     OUTPUT_VARIABLE translated
     OUTPUT_STRIP_TRAILING_WHITESPACE
     COMMAND_ERROR_IS_FATAL ANY

@@ -55,11 +55,10 @@ function(kernel_torch_find)
   if(DEFINED arg_STABLE_ABI)
     kernel_torch_target_version(target STABLE_ABI "${arg_STABLE_ABI}" HEADERS "${torch_VERSION}")
     target_compile_definitions(kernel::torch INTERFACE "TORCH_TARGET_VERSION=${target}")
-    kernel_torch_libraries(libraries DIR "${directory}" ${device} STABLE)
+    kernel_torch_libraries(kernel::torch DIR "${directory}" ${device} STABLE)
   else()
-    kernel_torch_libraries(libraries DIR "${directory}" ${device})
+    kernel_torch_libraries(kernel::torch DIR "${directory}" ${device})
   endif()
-  target_link_libraries(kernel::torch INTERFACE "${libraries}")
   set_target_properties(
     kernel::torch
     PROPERTIES KERNEL_DIR "${directory}" KERNEL_VERSION "${torch_VERSION}"

@@ -3,7 +3,7 @@ include_guard(GLOBAL)
 include("${CMAKE_CURRENT_LIST_DIR}/../python_package.cmake")
 
 #[=======================================================================[.rst:
-Find tvm-ffi, in the environment of ``Python_EXECUTABLE``, and make it the target ``kernel::tvm_ffi``.
+Find tvm-ffi and make it the target ``kernel::tvm_ffi``.
 
   kernel_tvm_ffi_find()
 #]=======================================================================]

@@ -83,6 +83,28 @@ def test_a_function_that_moved_to_a_newer_library_does_not_bind_the_kernel_to_it
     assert done.returncode == 0, done.output
 
 
+@pytest.mark.parametrize("stable", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_a_kernel_is_linked_without_the_libraries_of_torch_and_without_python(tmp_path, stable):
+    torch = tmp_path / "torch"
+    torch.mkdir()
+    for name in ("include", "version.py"):
+        (torch / name).symlink_to(rendered.torch_folder() / name)
+    if stable:
+        kernel = rendered.small_kernel(tmp_path / "kernel", ONE, {"one.cpp": ANSWER})
+        module, op, needed = "small", "answer", {"libtorch_cpu.so"}
+    else:
+        kernel, module, op, needed = rendered.EXAMPLES / "relu", "relu", "relu", {"libtorch_cpu.so", "libc10.so"}
+    rendered.write_project(kernel, "cpu", tmp_path / "project")
+    definitions = (f"-DKERNEL_TORCH_DIR={torch}", "-DPython_EXECUTABLE=/no/python")
+    done = rendered.configure(tmp_path / "project", tmp_path / "build", *definitions)
+    assert done.returncode == 0, done.output
+    assert "Warning" not in done.output
+    rendered.compile_and_install(tmp_path / "build", tmp_path / "installed")
+    (library,) = (tmp_path / "installed").glob("*/*.so")
+    assert {name for name in dynamic(library)[0] if "torch" in name or "c10" in name} == needed
+    assert op in rendered.registered(tmp_path / "installed", module, "CPU")
+
+
 @pytest.mark.slow
 def test_two_folders_give_the_same_bytes(tmp_path):
     libraries = []

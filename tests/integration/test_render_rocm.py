@@ -1,6 +1,7 @@
 """ROCm: torch's own detection, over a CPU torch, and Debian's HIP compiler."""
 
 import json
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -119,7 +120,10 @@ def test_a_stable_kernel_compiles_links_loads_and_registers(tmp_path, whole_root
     installed = tmp_path / "installed"
     rendered.compile_and_install(build, installed, env=env)
 
-    env["LD_LIBRARY_PATH"] = str(build / "stand_in")  # a CPU torch has no libtorch_hip.so
+    missing = tmp_path / "missing"  # a CPU torch has no libtorch_hip.so
+    missing.mkdir()
+    shutil.copy(build / "stand_in/libtorch_hip.so", missing)
+    env["LD_LIBRARY_PATH"] = str(missing)
     assert rendered.registered(installed, "scale_hip", "CUDA", env=env) == "['scale']"
 
     plan = json.loads((build / "kernel-plan.json").read_text())

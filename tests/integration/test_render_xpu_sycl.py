@@ -5,6 +5,7 @@ icpx itself is in none of them, so that what it makes of a whole project is not 
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -123,7 +124,11 @@ def test_the_host_side_of_a_project_compiles_links_loads_and_registers(tmp_path,
     rendered.compile_and_install(tmp_path / "build", tmp_path / "installed", env=env)
     (library,) = (tmp_path / "installed").glob("small/*.so")
     assert b"libsycl.so" in library.read_bytes()
-    folders = os.pathsep.join((str(tmp_path / "build/stand_in"), str(ONEAPI / "lib")))
+    (tmp_path / "missing").mkdir()  # in a CPU torch
+    for name in ("libtorch_xpu.so", "libc10_xpu.so"):
+        if (tmp_path / "build/stand_in" / name).is_file():
+            shutil.copy(tmp_path / "build/stand_in" / name, tmp_path / "missing")
+    folders = os.pathsep.join((str(tmp_path / "missing"), str(ONEAPI / "lib")))
     loads = rendered.environment(LD_LIBRARY_PATH=folders)
     assert rendered.registered(tmp_path / "installed", "small", "XPU", env=loads) == "['answer']"
 
