@@ -206,6 +206,7 @@ def kill_groups(processes: Sequence[subprocess.Popen[str]]) -> None:
     """End several tools at once, all within the time that one is given."""
     for process in processes:
         _signal(process, signal.SIGTERM)
+        _signal(process, signal.SIGCONT)  # one that is stopped ends only when it goes on
     if not _ends_within(_PATIENCE, lambda: all(process.returncode is not None for process in processes)):
         for process in processes:
             _signal(process, signal.SIGKILL)

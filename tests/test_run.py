@@ -1,3 +1,4 @@
+import signal
 import sys
 import threading
 import time
@@ -35,6 +36,16 @@ def test_bytes_that_are_no_text_do_not_stop_it():
 def test_a_program_that_is_not_there_is_a_tool_error():
     with pytest.raises(ToolError, match="cannot start 'no-such-program'"):
         run(["no-such-program"])
+
+
+def test_cancelling_ends_a_tool_that_is_stopped():
+    processes = Processes()
+    script = "import os, signal\nprint('stopping', flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)"
+
+    def heard(_):
+        threading.Timer(0.2, processes.cancel).start()
+
+    assert python(script, processes=processes, on_line=heard).returncode == -signal.SIGTERM
 
 
 def test_cancelling_ends_a_tool_and_what_it_started():

@@ -65,7 +65,7 @@ def build(
     log: Path,
     listen: Listener,
     processes: run.Processes | None = None,
-    core: load.Core = lambda: contextlib.nullcontext(enter_result=False),
+    core: load.Core = contextlib.nullcontext,
     notes: Notes | None = None,
 ) -> Built:
     """Compile, finish, audit and load one cell in the private directory `scratch`.
@@ -81,7 +81,8 @@ def build(
     _lay_out(job, scratch)
     load.check_imports(job, scratch, listen, processes)
     with load.early(job, scratch=scratch, core=core, processes=processes) as early:
-        raw, peak = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes, notes=notes)
+        heard = early.listening(listen)
+        raw, peak = _compile(job, scratch=scratch, log=log, listen=heard, processes=processes, notes=notes)
         compiled = time.monotonic()
         plan = _plan(scratch / "build")
         name, content = _finish(job, raw, plan=plan, scratch=scratch, listen=listen)

@@ -4,8 +4,9 @@ import contextlib
 import json
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -14,6 +15,7 @@ from builder import run
 from builder.build import loadtest, sandbox, standin
 from builder.build.job import BuildJob
 from builder.build.loadtest.imports import imported
+from builder.build.loadtest.pacing import SpareCore, paced
 from builder.build.sandbox import contents
 from builder.config import Backend, Framework, LoadTestRule
 from builder.errors import BuilderError
@@ -22,8 +24,10 @@ from builder.matrix import extensions_of
 from builder.wheel.archive import Wheel, unpack
 
 Listener = Callable[[str], None]
-Core = Callable[[], AbstractContextManager[bool]]
-"""Says whether a core is free for something beside the compilers."""
+Core = Callable[[], AbstractContextManager[SpareCore | None]]
+"""Gives a core for something beside the compilers, if one is free."""
+_CONFIGURED = "-- Generating done"
+"""What CMake says before the compilers run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +45,30 @@ class Begun:
         return all(library == known.get(library.name, library) for library in stand_ins)
 
 
-Early = Callable[[], Begun | None]
-"""Returns the load test that has begun before its wheel was there, if one has."""
+class Early:
+    """The load test that has begun before its wheel is there, if one has."""
+
+    def __init__(self) -> None:
+        self.compiling = threading.Event()
+        """The compilers run."""
+        self.wanted = threading.Event()
+        """The wheel is there."""
+        self.started: Future[Begun | None] | None = None
+
+    def listening(self, listen: Listener) -> Listener:
+        """Return a listener of the build that hears when the compilers run."""
+
+        def heard(line: str) -> None:
+            if line.startswith(_CONFIGURED):
+                self.compiling.set()
+            listen(line)
+
+        return heard
+
+    def begun(self) -> Begun | None:
+        """Return it; it does not leave its core to anything from now on."""
+        self.wanted.set()
+        return None if self.started is None else self.started.result()
 
 
 @contextlib.contextmanager
@@ -54,14 +80,23 @@ def early(job: BuildJob, *, scratch: Path, core: Core, processes: run.Processes 
     with contextlib.ExitStack() as held:
         quick = job.cell.noarch or job.cell.framework is Framework.CTYPES
         never = job.load_test is LoadTestRule.SKIP or job.not_loadable is not None
-        if never or quick or not held.enter_context(core()):
-            yield lambda: None
+        spare = None if never or quick else held.enter_context(core())
+        early = Early()
+        if spare is None:
+            yield early
             return
-        begun = held.enter_context(ThreadPoolExecutor(max_workers=1)).submit(_begin, job, scratch, held, processes)
+
+        def begin() -> Begun | None:
+            begun = _begin(job, scratch, held, processes)
+            if begun is not None:
+                held.enter_context(paced(begun.process, core=spare, compiling=early.compiling, wanted=early.wanted))
+            return begun
+
+        early.started = held.enter_context(ThreadPoolExecutor(max_workers=1)).submit(begin)
         try:
-            yield begun.result
+            yield early
         finally:
-            wait((begun,))
+            wait((early.started,))
 
 
 def _begin(job: BuildJob, scratch: Path, held: contextlib.ExitStack, processes: run.Processes | None) -> Begun | None:
@@ -97,7 +132,7 @@ def test(
     unpack(wheel, package.parent)
     metadata = json.loads((package / "metadata.json").read_text(encoding="utf-8"))
     ops, extensions = metadata["id"], metadata.get("extensions", {})
-    begun = None if early is None else early()
+    begun = None if early is None else early.begun()
     stand_ins = _stand_ins(job, package, scratch, made=() if begun is None else begun.stand_ins)
     if begun is not None and begun.serves(stand_ins):
         return loadtest.load(begun.setup, ops=ops, extensions=extensions, waiting=begun.process)

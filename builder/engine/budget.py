@@ -172,25 +172,21 @@ class Jobserver:
             self._count(-counted)
 
     @contextlib.contextmanager
-    def beside(self, *, allowed: bool = True) -> Iterator[bool]:
-        """Yield whether one process may run beside the compilers: a core is free, and there is no other such process.
-
-        It takes no token: ninja looks for one only when a compiler ends, and would do with one less until then.
-        """
-        token = self._take(1) if allowed else b""
-        os.write(self._descriptor, token)
-        free = bool(token) and self._beside.acquire(blocking=False)
+    def beside(self, *, allowed: bool = True) -> Iterator["SpareCore | None"]:
+        """Yield a core for one process beside the compilers; None if none is free, or another such process has it."""
+        core = SpareCore(self._descriptor)
+        free = allowed and core.take()
+        core.give_back()  # ninja looks for one only when a compiler ends, and would do with one less until then
+        free = free and self._beside.acquire(blocking=False)
         try:
-            yield free
+            yield core if free else None
         finally:
+            core.give_back()
             if free:
                 self._beside.release()
 
     def _take(self, most: int) -> bytes:
-        try:
-            return os.read(self._descriptor, most)
-        except BlockingIOError:  # there is none, or another was faster
-            return b""
+        return _read(self._descriptor, most)
 
     def _count(self, more: int) -> None:
         with self._counting:
@@ -207,6 +203,31 @@ class Jobserver:
         os.close(self._descriptor)
         self.path.unlink(missing_ok=True)
         self._left.close()
+
+
+class SpareCore:
+    """A core that the compilers of all cells may have, and that one process beside them takes where it is free."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._token = b""
+
+    def take(self) -> bool:
+        """Take it, if it is free: the compilers have one less then."""
+        self._token = self._token or _read(self._descriptor, 1)
+        return bool(self._token)
+
+    def give_back(self) -> None:
+        """Let the compilers have it again, if it was taken."""
+        os.write(self._descriptor, self._token)
+        self._token = b""
+
+
+def _read(descriptor: int, most: int) -> bytes:
+    try:
+        return os.read(descriptor, most)
+    except BlockingIOError:  # there is none, or another was faster
+        return b""
 
 
 @contextlib.contextmanager

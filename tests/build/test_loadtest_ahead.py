@@ -126,6 +126,29 @@ def children():
     return {pid for task in tasks for pid in (task / "children").read_text().split()}
 
 
+def test_a_process_that_is_paused_does_nothing_and_goes_on_when_it_is_resumed(setup):
+    def state(pid):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+    def until(holds):
+        end = time.monotonic() + 60
+        while not holds():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    has, before = setup(), children()
+    with loadtest.ahead(has) as waiting:
+        waiting.pause()
+        (pid,) = children() - before
+        until(lambda: state(pid) == "T")
+        assert not waiting.waits
+        waiting.resume()
+        until(lambda: waiting.waits)
+        install(has.package, "", FINE)
+        assert loadtest.load(has, ops=OPS, waiting=waiting) == loadtest.load(has, ops=OPS)
+    assert waiting.waits
+
+
 def test_a_process_that_waits_in_vain_ends_with_the_build(setup):
     before = children()
     with loadtest.ahead(setup()):

@@ -63,6 +63,7 @@ def _awaited(asked: Asked) -> Asked:
     sys.meta_path.insert(0, watch)
     _import_framework(asked)
     sys.meta_path.remove(watch)
+    pathlib.Path(asked["imported"]).touch()
     question = sys.stdin.read()
     if watch.seen or not question:
         _end()

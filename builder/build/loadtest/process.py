@@ -111,6 +111,19 @@ class Ahead:
         found = self._process.found(json.dumps(question.to_json()))
         return found if self._process.heard else None
 
+    @property
+    def waits(self) -> bool:
+        """Whether it has imported the framework, or has ended: it needs no core until it is asked."""
+        return self._process.waits
+
+    def pause(self) -> None:
+        """Leave its core to others."""
+        self._process.signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it run again."""
+        self._process.signal(signal.SIGCONT)
+
 
 @contextlib.contextmanager
 def ahead(setup: Setup) -> Iterator[Ahead]:
@@ -137,6 +150,17 @@ class _Process:
     def heard(self) -> bool:
         """Whether it got to the question."""
         return (self._folder / "heard").is_file()
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has imported the framework, or has ended."""
+        return (self._folder / "imported").is_file() or self._process.poll() is not None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to it and all that it started."""
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
 
     def found(self, question: str | None = None) -> Found:
         """Run the process to its end, or until everything of the build is told to end."""
@@ -202,6 +226,7 @@ def _command(setup: Setup, question: Question | None, folder: Path) -> list[str]
         "depends": setup.packages.kernel_tree,
         "client": str(folder / _CLIENT.name),
         "result": str(folder / "found.json"),
+        "imported": str(folder / "imported"),
         "heard": str(folder / "heard"),
         "question": None if question is None else question.to_json(),
     }
