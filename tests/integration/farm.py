@@ -76,8 +76,8 @@ class Machine:
         return Path(f"{self.store}{output}").exists()
 
 
-def lines(machines):
-    return " ; ".join(f"{machine.uri} x86_64-linux - 1 1 - -" for machine in machines)
+def lines(machines, *, jobs=1):
+    return " ; ".join(f"{machine.uri} x86_64-linux - {jobs} 1 - -" for machine in machines)
 
 
 def settings(machines):
@@ -85,6 +85,14 @@ def settings(machines):
     return f"builders = {lines(machines)}\nmax-jobs = 0\nbuilders-use-substitutes = false\n"
 
 
-def spread_over(machines):
-    """Return the options of Nix that build on these machines alone, one derivation at a time each."""
-    return ("--builders", lines(machines), "--max-jobs", "0", "--option", "builders-use-substitutes", "false")
+def spread_over(machines, *, jobs=1):
+    """Return the options of Nix that build on these machines alone, so many derivations at a time each."""
+    return (
+        "--builders",
+        lines(machines, jobs=jobs),
+        "--max-jobs",
+        "0",
+        "--option",
+        "builders-use-substitutes",
+        "false",
+    )
