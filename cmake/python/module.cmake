@@ -1,6 +1,6 @@
 include_guard(GLOBAL)
 
-include("${CMAKE_CURRENT_LIST_DIR}/../torch/stand_in.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/../torch/stand_ins.cmake")
 
 #[=======================================================================[.rst:
 Compile a library for one Python, all of whose C API it may use: the one that builds it.

@@ -1,6 +1,6 @@
 include_guard(GLOBAL)
 
-include("${CMAKE_CURRENT_LIST_DIR}/stand_in.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/stand_ins.cmake")
 
 #[=======================================================================[.rst:
 Have all that link to a target linked to the libraries of PyTorch.
