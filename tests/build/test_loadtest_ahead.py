@@ -149,6 +149,29 @@ def test_a_process_that_is_paused_does_nothing_and_goes_on_when_it_is_resumed(se
     assert waiting.waits
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot tell a process that its parent died")
+def test_a_paused_process_ends_where_what_waits_for_it_is_killed(tmp_path):
+    script = f"""
+import os, sys, time
+from pathlib import Path
+from builder.build import loadtest
+from tests.build.test_loadtest_ahead import CELL, children
+has = loadtest.Setup(package=Path({str(tmp_path)!r}) / "mine", cell=CELL, python=Path(sys.executable))
+with loadtest.ahead(has) as ahead:
+    while not ahead.waits:
+        time.sleep(0.01)
+    ahead.pause()
+    print(*children(), flush=True)
+    os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == -9, done.stderr
+    end = time.monotonic() + 60
+    while Path(f"/proc/{done.stdout.strip()}").exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_a_process_that_waits_in_vain_ends_with_the_build(setup):
     before = children()
     with loadtest.ahead(setup()):

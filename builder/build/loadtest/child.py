@@ -11,6 +11,7 @@ import importlib.machinery
 import json
 import os
 import pathlib
+import signal
 import site
 import sys
 import traceback
@@ -18,6 +19,8 @@ import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+_PDEATHSIG = 1
+"""The option of Linux's prctl for the signal that a process gets when its parent dies."""
 Asked = dict[str, Any]
 Found = dict[str, Any]
 
@@ -59,6 +62,8 @@ def _end() -> NoReturn:
 
 def _awaited(asked: Asked) -> Asked:
     """Import the framework, and wait for the question; end where the framework would have seen the package."""
+    if sys.platform == "linux":  # one that is stopped would never hear that nobody waits for it any more
+        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
     watch = _Watch(asked["module"])
     sys.meta_path.insert(0, watch)
     _import_framework(asked)
