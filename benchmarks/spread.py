@@ -195,19 +195,8 @@ def parts(kernel: Path, folder: Path, kind: Kind, count: int) -> list[tuple[str,
     """Build by the local engine on one core, then in parts on two, and return the seconds of each."""
     shared = folder / "shared"
     shared.mkdir()
-    command = [
-        sys.executable,
-        "-m",
-        "builder",
-        "build",
-        str(kernel),
-        "--variant",
-        kind.variant,
-        "--jobs",
-        "1",
-        "--json",
-    ]
-    command += ["--output", str(folder / "dist")]
+    options = f"--variant {kind.variant} --jobs 1 --json --output".split()
+    command = [sys.executable, "-m", "builder", "build", str(kernel), *options, str(folder / "dist")]
 
     def run(core: int, *options: str) -> float:
         env = {**os.environ, "PYTHONPATH": str(ROOT), "BUILDER_STORE": str(folder / f"store-{core}")}

@@ -168,6 +168,7 @@ def _compile_frontend(path: Path, pinset: PinSet, making: _Making) -> None:
     folders = [str(_site_packages(path, pinset.python) / name) for name in _FRONTEND]
     found = [folder for folder in folders if os.path.isdir(folder)]  # noqa: PTH112  strings: as arguments
     if found and not making.bytecode:
+        # What fails here is compiled by each build, as before.
         argv = (str(path / "bin" / "python"), "-m", "compileall", "-q", *found)
         run(argv, cwd=path, env=making.finders.env, processes=making.processes, limits=LIMITS)
 

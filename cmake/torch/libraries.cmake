@@ -11,7 +11,6 @@ They are stand-ins: see ``kernel_torch_stand_ins``. Only Apple's linker wants to
 #]=======================================================================]
 function(kernel_torch_libraries target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "STABLE" "DIR;DEVICE" "")
-  # Symbols are looked for only in the libraries that a kernel names, used or not.
   set(names torch_cpu)
   if(NOT arg_STABLE)
     list(APPEND names c10)

@@ -41,7 +41,8 @@ function(kernel_torch_stand_ins target scope)
       add_dependencies("${target}" "${stand_in}")
     endif()
   endforeach()
-  # Nothing in them is used, and some compilers leave out such libraries. One word, since CMake writes equal words once.
+  # Symbols are looked for only in the libraries that a kernel names, and some compilers leave out those of which nothing is used.
+  # One word, since CMake writes equal words once.
   list(TRANSFORM libraries PREPEND "-l")
   list(JOIN libraries "," libraries)
   target_link_directories("${target}" "${scope}" "${directory}")

@@ -87,12 +87,5 @@ def settings(machines):
 
 def spread_over(machines, *, jobs=1):
     """Return the options of Nix that build on these machines alone, so many derivations at a time each."""
-    return (
-        "--builders",
-        lines(machines, jobs=jobs),
-        "--max-jobs",
-        "0",
-        "--option",
-        "builders-use-substitutes",
-        "false",
-    )
+    there = ("--builders", lines(machines, jobs=jobs), "--max-jobs", "0")
+    return (*there, "--option", "builders-use-substitutes", "false")

@@ -220,15 +220,6 @@ hipify(include, include, includes=[include + "/*"], extra_files=files, hipify_ex
     (include / "c10/hip/impl/hip_cmake_macros.h").write_text(macros)
 
 
-def add_libraries_of_hip(torch):
-    """Add stand-ins for the libraries of a torch for ROCm, with nothing in them: what links to them is not loaded."""
-    for name in ("c10_hip", "torch_hip"):
-        library = torch / f"lib/lib{name}.so"
-        subprocess.run(
-            ("c++", "-shared", "-o", library, "-x", "c++", "/dev/null", f"-Wl,-soname,{library.name}"), check=True
-        )
-
-
 def _link(source, target):
     try:
         os.link(source, target)
