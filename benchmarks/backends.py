@@ -27,7 +27,7 @@ import paired
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from builder.build.compiler_answers import CompilerAnswers  # noqa: E402
+from builder.make.compiler_answers import CompilerAnswers  # noqa: E402
 from builder.run import Completed  # noqa: E402
 from tests.integration import rocm  # noqa: E402
 

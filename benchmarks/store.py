@@ -15,8 +15,8 @@ from pathlib import Path
 import paired
 
 from builder import kernel as kernels
-from builder.build.record import file_digests
 from builder.config import Backend
+from builder.make.record import file_digests
 from builder.render import render
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,11 +12,11 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from builder.build.part import Part
 from builder.cli import completing
 from builder.compile_cache.options import Access, CacheOptions
 from builder.config.values import Backend, LoadTestRule, ToolchainChoice
 from builder.errors import BuilderError
+from builder.make.part import Part
 from builder.matrix import quick
 from builder.wording import listed, nearest, quoted
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from builder import terminal
-from builder.build.loadtest import record
 from builder.cli import completing
 from builder.files import write_atomic
+from builder.make import wheel_record as record
 from builder.publish import bundle
 from builder.wheel import kernel_wheel, provenance
 from builder.wheel.provenance.statement import BUILDER_ID

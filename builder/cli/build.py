@@ -9,8 +9,6 @@ import click
 from builder import kernel as kernels
 from builder import terminal
 from builder.binary.manylinux import MANYLINUX
-from builder.build.part import Part
-from builder.build.reproducible import Rules
 from builder.cli import building, several
 from builder.cli.arguments import (
     Age,
@@ -36,11 +34,13 @@ from builder.cli.several import NamedKernels, kernels_argument
 from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, LoadTestRule, ToolchainChoice
 from builder.config.values import Version
-from builder.engine import budget
-from builder.engine.options import NixOptions, Options
 from builder.errors import BuilderError
+from builder.make.part import Part
+from builder.make.reproducible import Rules
 from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
+from builder.plan import limits
+from builder.plan.options import NixOptions, Options
 from builder.store import Store
 from builder.wheel.options import WheelOptions
 
@@ -133,11 +133,11 @@ def command(
 
     Without --variant: every cell that this machine can build, and the reason for each that it cannot.
     """
-    limits = budget.machine()
+    machine = limits.of_machine()
     options = Options(
         store=Store(store),
         output=output,
-        limits=replace(limits, cores=jobs or limits.cores, memory=memory or limits.memory),
+        limits=replace(machine, cores=jobs or machine.cores, memory=memory or machine.memory),
         environ=dict(os.environ),
         isolation=not no_isolation,
         python=python,

@@ -16,12 +16,13 @@ from builder.cli import several as several_kernels
 from builder.cli.builds import CellRequest, ChosenKernel, ChosenKernels
 from builder.cli.several import LoadedKernels, Refusal
 from builder.config import ToolchainChoice
-from builder.engine import dry_run, local, size_estimate
-from builder.engine.options import KernelBuild, NixOptions, Options
+from builder.engine import local
 from builder.engine.outcome import CellOutcome, Listen, labelled
 from builder.errors import BuilderError, ConfigError, NothingToDoError
 from builder.kernel import Kernel
 from builder.matrix import Cell
+from builder.plan import dry_run, size_estimate
+from builder.plan.options import KernelBuild, NixOptions, Options
 from builder.store import Store
 from builder.store.locks import StoppedError
 
@@ -55,7 +56,7 @@ def with_compilers(options: Options, cells: Sequence[Cell], *, pinned: bool, qui
     """
     if not pinned:
         return options
-    from builder.engine import pinned_compilers  # noqa: PLC0415  only those who ask for them need it
+    from builder.plan import pinned_compilers  # noqa: PLC0415  only those who ask for them need it
 
     return pinned_compilers.used(options, cells, (lambda _: None) if quiet else terminal.err)
 

@@ -12,8 +12,9 @@ from builder import matrix, terminal
 from builder.cli import completing
 from builder.cli.arguments import store_option
 from builder.cli.selecting import sets_option
-from builder.engine import buildable, doctor
+from builder.doctor import machine as doctor
 from builder.matrix.selection import Scope
+from builder.plan import buildable
 from builder.store import Store
 
 Support = buildable.RowSupport | buildable.CellSupport
@@ -47,13 +48,14 @@ def command(kernel: Path | None, store: Path, sets: tuple[str, ...], as_json: bo
 
 def _of_kernel(kernel: Path, store: Store, sets: tuple[str, ...], *, as_json: bool) -> None:
     from builder.ci.plan import explained, make  # noqa: PLC0415  start-up time
-    from builder.engine import budget, kernel_doctor  # noqa: PLC0415
-    from builder.engine.options import Options  # noqa: PLC0415
+    from builder.doctor import kernel as kernel_doctor  # noqa: PLC0415
     from builder.kernel import load  # noqa: PLC0415
+    from builder.plan import limits  # noqa: PLC0415
+    from builder.plan.options import Options  # noqa: PLC0415
 
     plan = make(load(kernel), matrix.rows(), Scope(sets=sets))
     facts = list(kernel_doctor.facts(plan.kernel, plan.cells, store))
-    options = Options(store=store, output=Path(), limits=budget.machine(), environ=dict(os.environ))
+    options = Options(store=store, output=Path(), limits=limits.of_machine(), environ=dict(os.environ))
     support = list(buildable.cell_support(plan.kernel, plan.cells, options))
     notes = explained.footnotes(plan)
     if as_json:

@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from builder import terminal
-from builder.build import reproducible
 from builder.cli.arguments import allow_quick_option
 from builder.cli.several import is_pattern, picked
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import sha256_of
+from builder.make import reproducible
 from builder.publish import index
 from builder.publish.index import choice, uploads
 from builder.publish.index.part import Part

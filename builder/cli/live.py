@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from builder import terminal
-from builder.engine import steps
 from builder.engine.outcome import Event
+from builder.report import steps
 
 _WAITING = "waiting"
 _GAP = "  "

@@ -83,11 +83,15 @@ def command(
 
 
 def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
-    from builder.engine import budget, buildable, size_estimate  # noqa: PLC0415  start-up time
-    from builder.engine.options import Options  # noqa: PLC0415
+    from builder.plan import (  # noqa: PLC0415  start-up time
+        buildable,
+        limits,
+        size_estimate,
+    )
+    from builder.plan.options import Options  # noqa: PLC0415
     from builder.store import Store  # noqa: PLC0415
 
-    options = Options(store=Store(store), output=Path(), limits=budget.machine(), environ=dict(os.environ))
+    options = Options(store=Store(store), output=Path(), limits=limits.of_machine(), environ=dict(os.environ))
     here = buildable.cells_here(plan.kernel, plan.cells, options)
     for cell in plan.cells:
         found = size_estimate.of(options.store, plan.kernel, cell)

@@ -45,12 +45,12 @@ def _since(revision: str) -> Callable[[CiPlan], CiPlan]:
 def _stored(plan: CiPlan, store: Path) -> Callable[[Cell], bool]:
     """Return whether a cell's wheel is in the store; only cells of this machine's system can have a key here."""
     from builder import toolchain  # noqa: PLC0415  start-up time
-    from builder.engine import budget, dry_run  # noqa: PLC0415
-    from builder.engine.options import Options  # noqa: PLC0415
+    from builder.plan import dry_run, limits  # noqa: PLC0415
+    from builder.plan.options import Options  # noqa: PLC0415
     from builder.store import Store  # noqa: PLC0415
 
     here = toolchain.system()
-    options = Options(store=Store(store), output=Path(), limits=budget.machine(), environ=dict(os.environ))
+    options = Options(store=Store(store), output=Path(), limits=limits.of_machine(), environ=dict(os.environ))
     cells = tuple(cell for cell in plan.cells if cell.system == here)
     found = dry_run.preview(plan.kernel, cells, options)
     # By name: a noarch wheel is the same for every system.

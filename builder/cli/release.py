@@ -11,8 +11,6 @@ import click
 from builder import kernel as kernels
 from builder import lint, terminal
 from builder.audit.limited import run_limited
-from builder.build.reproducible import Rules
-from builder.build.sandbox import contents
 from builder.cli import building, selecting, view
 from builder.cli.arguments import (
     Age,
@@ -26,15 +24,17 @@ from builder.cli.publishing import HUB, HubTarget, Permissions, Shown
 from builder.cli.selecting import backends_option, sets_option, variants_option
 from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, ToolchainChoice
-from builder.engine import budget, dry_run
-from builder.engine.dry_run import DryRun
-from builder.engine.options import Options
 from builder.engine.outcome import CellOutcome
 from builder.errors import AuditError, BuilderError, ConfigError, NothingToDoError, PublishError
 from builder.kernel import Kernel
 from builder.lint.report import text
+from builder.make import sandbox_contents as contents
+from builder.make.reproducible import Rules
 from builder.matrix import Cell
 from builder.matrix.selection import Scope
+from builder.plan import dry_run, limits
+from builder.plan.dry_run import DryRun
+from builder.plan.options import Options
 from builder.publish import bundle, card, hub
 from builder.store import Store
 from builder.wheel import kernel_wheel
@@ -111,7 +111,7 @@ def command(
     options = Options(
         store=Store(store),
         output=output,
-        limits=budget.machine(),
+        limits=limits.of_machine(),
         environ=dict(os.environ),
         isolation=not no_isolation,
         python=python,

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder import terminal
-from builder.build.ninja_log import File
-from builder.engine import memory, why_object
-from builder.engine.build_page import Recorder
+from builder.engine import why_object
 from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.errors import ToolError
 from builder.files import write_atomic
+from builder.make.ninja_log import File
+from builder.report import memory
+from builder.report.page import Recorder
 from builder.store import Store
 
 

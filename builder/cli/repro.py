@@ -10,11 +10,11 @@ import click
 
 from builder import kernel as kernels
 from builder import terminal
-from builder.build import reproducible
 from builder.cli import completing, selecting
 from builder.cli.arguments import kernel_argument, load_test_option, python_option, store_option
 from builder.config import LoadTestRule
 from builder.errors import BuilderError, DifferenceError
+from builder.make import reproducible
 from builder.matrix.selection import Scope
 from builder.repro import Result, difference, diffoscope, inputs, library, preload, repeat
 from builder.repro.builds import Builder

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from builder import kernel as kernels
 from builder import run
+from builder.author import tests as kernel_tests
+from builder.author.test_report import TestReport
+from builder.author.tests import NoTestsError
 from builder.cli.group import file_error
 from builder.cli.testing import TestBuild, TestRequest
-from builder.engine import kernel_tests, local
-from builder.engine.kernel_tests import NoTestsError
+from builder.engine import local
 from builder.engine.outcome import CellOutcome, Event, Listen
-from builder.engine.test_report import TestReport
 from builder.errors import BuilderError
 from builder.wording import escaped
 

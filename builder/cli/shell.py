@@ -10,6 +10,8 @@ import click
 
 from builder import kernel as kernels
 from builder import terminal
+from builder.author import shell as kernel_shell
+from builder.author import tests as kernel_tests
 from builder.cli import building, selecting, testing, view
 from builder.cli.arguments import (
     archs_option,
@@ -23,13 +25,14 @@ from builder.cli.arguments import (
 from builder.cli.selecting import variants_option
 from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, LoadTestRule, ToolchainChoice
-from builder.engine import budget, dry_run, kernel_shell, kernel_tests, local
-from builder.engine.options import Options
+from builder.engine import local
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.matrix import SETS, Cell, quick
 from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
+from builder.plan import dry_run, limits
+from builder.plan.options import Options
 from builder.store import Store
 from builder.toolchain import gpus
 
@@ -98,7 +101,7 @@ def _options(
     return Options(
         store=Store(store),
         output=Path(),
-        limits=budget.machine(),
+        limits=limits.of_machine(),
         environ=dict(os.environ),
         isolation=isolation,
         python=python,

@@ -11,12 +11,13 @@ import click
 
 from builder import kernel as kernels
 from builder import terminal
+from builder.author import tests as kernel_tests
 from builder.cli import selecting, several, testing, view
 from builder.cli.several import LoadedKernels, NamedKernels, Refusal, kernels_argument
-from builder.engine import kernel_tests, local
-from builder.engine.options import KernelBuild
+from builder.engine import local
 from builder.engine.outcome import CellOutcome
 from builder.errors import BuilderError, NothingToDoError
+from builder.plan.options import KernelBuild
 from builder.wording import columns, reasons_left_out
 
 

@@ -8,20 +8,20 @@ from typing import Any
 import click
 
 from builder import terminal
-from builder.build.job import KernelFolder
-from builder.build.loadtest.packages import depended
+from builder.author import tests as kernel_tests
 from builder.cli import selecting
 from builder.cli.arguments import archs_option, cache_options, load_test_option, python_option, store_option
 from builder.cli.selecting import variants_option
 from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, LoadTestRule
-from builder.engine import budget, dry_run, kernel_depends, kernel_tests
-from builder.engine.options import Options
 from builder.errors import BuilderError
 from builder.kernel import Kernel
+from builder.loadtest.packages import KernelFolder, depended
 from builder.matrix import SETS, Cell, coverage, quick
 from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
+from builder.plan import dry_run, kernel_depends, limits
+from builder.plan.options import Options
 from builder.store import Store
 from builder.toolchain import gpus, installed
 from builder.toolchain.installed import Current
@@ -121,7 +121,7 @@ class TestRequest:
         blank = Options(
             store=Store(self.store),
             output=Path(),
-            limits=budget.machine(),
+            limits=limits.of_machine(),
             environ=dict(self.environ),
             isolation=False,
             python=found.python,

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from builder import terminal
-from builder.build.loadtest.outcome import LoadState
-from builder.engine import from_caches, steps
 from builder.engine.outcome import CellOutcome, Event
 from builder.errors import BuilderError, WrongHashError
+from builder.loadtest.outcome import LoadState
+from builder.report import from_caches, steps
 from builder.wording import columns
 
 _WORDS = {

@@ -13,11 +13,11 @@ import click
 
 from builder import kernel as kernels
 from builder import terminal
+from builder.author import watched
+from builder.author.watched import Snapshot
 from builder.cli import rounds, testing, view
 from builder.cli.arguments import kernel_argument
-from builder.engine import watched
 from builder.engine.outcome import Event, Listen
-from builder.engine.watched import Snapshot
 
 
 @click.command(cls=testing.PytestCommand)

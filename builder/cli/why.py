@@ -12,12 +12,13 @@ from builder import terminal
 from builder.cli import selecting
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.selecting import unbundled_option, variants_option
-from builder.engine import budget, dry_run, why_object
-from builder.engine.options import Options
+from builder.engine import why_object
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import CONFIG
 from builder.matrix import Cell
 from builder.matrix.selection import Scope
+from builder.plan import dry_run, limits
+from builder.plan.options import Options
 from builder.store import Store
 
 
@@ -42,7 +43,7 @@ def command(
     options = Options(
         store=Store(store),
         output=Path(),
-        limits=budget.machine(),
+        limits=limits.of_machine(),
         environ=dict(os.environ),
         isolation=not no_isolation,
     )

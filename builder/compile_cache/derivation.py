@@ -12,16 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from builder import terminal
-from builder.build import derivation
-from builder.build.cell import build, compile_part
-from builder.build.derivation import Enclosed
-from builder.build.job import BuildJob, OutOfMemoryError
-from builder.build.part import SourceFile
-from builder.build.spec import BuildSpec
 from builder.compile_cache.caches import Caches
 from builder.compile_cache.folder import Folder
 from builder.compile_cache.session import Session, serve
 from builder.errors import BuilderError
+from builder.make import derivation
+from builder.make.cell import build, compile_part
+from builder.make.derivation import Enclosed
+from builder.make.job import BuildJob, OutOfMemoryError
+from builder.make.part import SourceFile
+from builder.make.spec import BuildSpec
 
 
 def main(environ: Mapping[str, str]) -> int:

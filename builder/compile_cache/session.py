@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.build.ccache import SOCKET
-from builder.build.ninja_log import File
 from builder.compile_cache import protocol
 from builder.compile_cache.caches import Caches, Found
 from builder.compile_cache.entry import Entry
 from builder.compile_cache.options import LOCAL
+from builder.make.ccache import SOCKET
+from builder.make.ninja_log import File
 
 _OUTPUT = "-o"
 

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from builder.build.job import BuildJob, CompileError
-from builder.build.report import BuildReport
 from builder.compile_cache.caches import Caches
 from builder.compile_cache.opening import caches_of
 from builder.compile_cache.session import Session, serve
-from builder.engine.options import Options
 from builder.engine.outcome import CellOutcome
 from builder.errors import BuilderError
+from builder.make.job import BuildJob, CompileError
+from builder.make.report import BuildReport
+from builder.plan.options import Options
 from builder.toolchain import ccache
 from builder.toolchain.tool import Search
 

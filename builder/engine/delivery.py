@@ -3,11 +3,11 @@
 import hashlib
 from pathlib import Path
 
-from builder.build.loadtest import record as records
-from builder.build.report import BuildReport
 from builder.engine.outcome import CellOutcome, Status
 from builder.errors import ToolError
 from builder.files import drop_unfinished, write_atomic
+from builder.make import wheel_record as records
+from builder.make.report import BuildReport
 from builder.matrix import Cell
 from builder.store import StoredWheel
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from builder.engine.options import KernelBuild, Options
 from builder.engine.outcome import CellOutcome, Listen, for_kernel
 from builder.engine.worker import Shared, Worker
 from builder.kernel import Kernel
 from builder.matrix import Cell
+from builder.plan.options import KernelBuild, Options
 from builder.run import Processes
 
 _GRACE = 30.0
@@ -71,7 +71,7 @@ def _submit(pool: ThreadPoolExecutor, workers: Sequence[tuple[Worker, Sequence[C
     """Start every cell; one whose load test imports another of the kernels waits for the wheel of that one."""
     if len(workers) == 1:
         return [pool.submit(worker.run, cell) for worker, cells in workers for cell in cells]
-    from builder.engine import kernel_depends  # noqa: PLC0415  reads wheels, which few builds need
+    from builder.plan import kernel_depends  # noqa: PLC0415  reads wheels, which few builds need
 
     started: dict[tuple[int, int], Future[CellOutcome]] = {}
     wheels: dict[tuple[str, str], Future[CellOutcome]] = {}

@@ -9,21 +9,22 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from builder import resources, toolchain
-from builder.build.derivation import RECORD
-from builder.build.loadtest import record as records
-from builder.build.loadtest.packages import depended
-from builder.build.report import BuildReport
 from builder.config import LoadTestRule
-from builder.engine import crossing, kernel_depends, nix_kernels
+from builder.engine import nix_kernels
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import LogLine, NixLog
-from builder.engine.options import KernelBuild, NixOptions, Options
 from builder.engine.outcome import CellOutcome, Event, Listen, Status, for_kernel
 from builder.environment import indexes
 from builder.errors import AuditError, BuilderError, NotHereError, ToolError
 from builder.files import sha256_of, write_atomic
 from builder.kernel import Kernel, kernel_lock
+from builder.loadtest.packages import depended
+from builder.make import wheel_record as records
+from builder.make.derivation import RECORD
+from builder.make.report import BuildReport
 from builder.matrix import Cell, coverage
+from builder.plan import crossing, kernel_depends
+from builder.plan.options import KernelBuild, NixOptions, Options
 from builder.run import Completed, Processes
 from builder.store import COMPILERS
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from builder.build.report import BuildReport
 from builder.errors import BuilderError
+from builder.make.report import BuildReport
 from builder.matrix import Cell
 
 Status = Literal["built", "compiled", "hit", "skipped", "stopped", "failed"]

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from builder import render
-from builder.build.ninja_log import File
-from builder.build.objects import ObjectInputs
-from builder.build.record import file_digests
-from builder.build.report import Built, read_file
-from builder.engine.options import Options
 from builder.kernel import Kernel
+from builder.make.ninja_log import File
+from builder.make.objects import ObjectInputs
+from builder.make.record import file_digests
+from builder.make.report import Built, read_file
 from builder.matrix import Cell
+from builder.plan.options import Options
 from builder.store import Store
 
 

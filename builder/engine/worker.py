@@ -8,24 +8,25 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
-from builder.build.job import CompileError, OutOfMemoryError
-from builder.build.loadtest.outcome import LoadError
-from builder.build.ninja_log import File
-from builder.build.part import Part
-from builder.build.prepare import Prepared
-from builder.build.record import BuildRecord
-from builder.build.report import BuildReport, Built
-from builder.engine import dry_run, size_estimate, why_object
+from builder.engine import why_object
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.compiled_files import CachedObjectError, CompiledFiles, ServedJob
 from builder.engine.delivery import deliver
-from builder.engine.options import KernelBuild, Options
 from builder.engine.outcome import CellOutcome, Event, Listen, Status
-from builder.engine.prepare import Preparer
 from builder.environment.reach import Reach
 from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
 from builder.kernel import Kernel
+from builder.loadtest.outcome import LoadError
+from builder.make.job import CompileError, OutOfMemoryError
+from builder.make.ninja_log import File
+from builder.make.part import Part
+from builder.make.prepare import Prepared
+from builder.make.record import BuildRecord
+from builder.make.report import BuildReport, Built
 from builder.matrix import Cell
+from builder.plan import dry_run, size_estimate
+from builder.plan.options import KernelBuild, Options
+from builder.plan.prepare import Preparer
 from builder.run import Processes
 from builder.store import Damaged, StoredWheel
 from builder.store.locks import StoppedError
@@ -186,7 +187,7 @@ class Worker:
         Raises:
             LoadError: it cannot be imported.
         """
-        from builder.build import load  # noqa: PLC0415  half of what there is to import, and a hit needs none
+        from builder.make import load  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
         with self.options.store.scratch() as scratch:
 
@@ -241,7 +242,7 @@ class Worker:
         self, cell: Cell, prepared: Prepared, log: Path, *, alone: bool = False, cache: CompiledFiles | None = None
     ) -> Built:
         """Build once; with `alone`, after memory ran out, with one compiler and no other cell."""
-        from builder.build import cell as building  # noqa: PLC0415  half of what there is to import, and a hit needs none
+        from builder.make import cell as building  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
         scratch = self._scratch(prepared.record.key)
         with self._place(cell, prepared, scratch, log, alone=alone, cache=cache or self.cache) as place:
@@ -271,7 +272,7 @@ class Worker:
 
     def _compile_part(self, cell: Cell, prepared: Prepared, part: Part) -> CellOutcome:
         """Compile a part of the objects, which other parts need not wait for."""
-        from builder.build import cell as building  # noqa: PLC0415
+        from builder.make import cell as building  # noqa: PLC0415
 
         log = self.options.store.log(self.kernel.config.general.name, f"{cell.variant}-part{part.number}")
         scratch = self.options.store.scratch()

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from builder.build import source_trees
 from builder.config.foreign import ForeignSource
 from builder.environment import download
 from builder.environment.fetched_tree import FetchedTree
 from builder.errors import BuilderError, WrongHashError
 from builder.files import sha256_of, write_atomic
 from builder.kernel.git_fetch import Fetcher
+from builder.make import source_trees
 from builder.run import Processes
 from builder.store import SOURCES, Store
 from builder.wording import quoted

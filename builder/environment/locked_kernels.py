@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.build.locked import LockedTree, depends_of, variants
 from builder.config.v5 import KernelDependency
 from builder.environment import nar
 from builder.environment.fetched_tree import FetchedTree, kept_in
@@ -13,6 +12,7 @@ from builder.environment.kernel_source import KernelSource
 from builder.errors import BuilderError, ToolError, WrongHashError
 from builder.kernel import Kernel, kernel_lock
 from builder.kernel.kernel_lock import LockedCommit, LockError, Locks, named
+from builder.make.locked import LockedTree, depends_of, variants
 from builder.run import Processes
 from builder.store import KERNELS, Store
 

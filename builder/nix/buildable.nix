@@ -1,5 +1,5 @@
 /**
-  Which cells a package set can build, and why not the others; `builder/engine/buildable.py` says it of a machine.
+  Which cells a package set can build, and why not the others; `builder/plan/buildable.py` says it of a machine.
 */
 {
   util,

@@ -47,7 +47,7 @@ let
   storeName =
     name: concatStringsSep "-" (filter builtins.isString (builtins.split "[^a-zA-Z0-9+._?=-]+" name));
 
-  # What is asked of the build of a cell besides the defaults of `BuildOptions` in builder/build/spec.py: whoever asks for the
+  # What is asked of the build of a cell besides the defaults of `BuildOptions` in builder/make/spec.py: whoever asks for the
   # same gets the same derivation.
   optional = util.filterAttrs (_: value: value != null);
 
@@ -95,7 +95,7 @@ let
       };
     };
 
-  # Whether the load test of a kernel is done, as `load_test_rule` of builder/build/prepare.py says.
+  # Whether the load test of a kernel is done, as `load_test_rule` of builder/make/prepare.py says.
   isTested =
     kernel: options:
     util.findFirst (rule: rule != null) "require" [
@@ -197,7 +197,7 @@ in
           null;
       found = environmentOf set kernel cell;
       tested = testEnvironmentOf set { inherit root kernel options; } cell;
-      # As `PinnedPackages` of builder/build/spec.py.
+      # As `PinnedPackages` of builder/make/spec.py.
       packages = made: {
         path = made.drv;
         pins = {

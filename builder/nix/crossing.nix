@@ -1,6 +1,6 @@
 /**
   Cells of another system than that of the package set, which the pinned compilers compile here. The rules are those of
-  `builder/engine/crossing.py`.
+  `builder/plan/crossing.py`.
 */
 { util, pins }:
 let

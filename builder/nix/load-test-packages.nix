@@ -1,6 +1,6 @@
 /**
   What a load test has after the environment of the build: what torch brings and what `python-depends` names, as far
-  as it is pinned. The rule is that of `builder/build/loadtest/packages.py`.
+  as it is pinned. The rule is that of `builder/loadtest/packages.py`.
 */
 { util, sources }:
 let

@@ -30,7 +30,7 @@ let
     ;
   inherit (util) genAttrs hasPrefix hasSuffix;
 
-  # Files of a kernel that no `#include` finds, as `builder/build/ccache.py` has them, and that are not compiled.
+  # Files of a kernel that no `#include` finds, as `builder/make/ccache.py` has them, and that are not compiled.
   neverIncluded = [
     ".cmake"
     ".md"

@@ -12,4 +12,4 @@ if not os.environ.get("checkout"):  # the package itself and not a folder that h
 sys.path.insert(0, str(core))
 
 # Its place is known only now.
-sys.exit(importlib.import_module(os.environ.get("module", "builder.build.derivation")).main(os.environ))
+sys.exit(importlib.import_module(os.environ.get("module", "builder.make.derivation")).main(os.environ))

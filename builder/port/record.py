@@ -13,15 +13,14 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from builder import untrusted
-from builder.build import sandbox
-from builder.build.sandbox import CANONICAL, SandboxPaths
-from builder.build.sandbox.paths import prefixes_of
+from builder import sandbox, untrusted
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.port import machine, submodules
 from builder.port.recording import Recording, Run, decode
 from builder.port.settings import Setting, settings
 from builder.run import Limits
+from builder.sandbox import CANONICAL, SandboxPaths
+from builder.sandbox.paths import prefixes_of
 
 _RECORDER = Path(__file__).with_name("recorder")
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from _recorder.script import main; main(sys.argv[2])"

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder.build.loadtest import record
 from builder.config import Framework
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import flush_names
 from builder.kernel.git import Checkout
+from builder.make import wheel_record as record
 from builder.matrix.variant import Variant
 from builder.publish.card import NAME as CARD
 from builder.wheel.archive import Bytes, Member

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.build.loadtest import record
 from builder.errors import NothingToDoError, PublishError
 from builder.files import sha256_of
+from builder.make import wheel_record as record
 from builder.publish.index.site import FILES, MANIFEST
 from builder.publish.targets import Target, is_own
 from builder.wheel import kernel_wheel

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.build.reproducible import Rules
 from builder.errors import ToolError
+from builder.make.reproducible import Rules
 from builder.repro.variations import Setting
 
 _PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from builder.build.ninja_log import File
 from builder.errors import BuilderError
+from builder.make.ninja_log import File
 
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 """What a store says that this user may not write."""

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from builder.build.report import BuildReport
 from builder.cli import building
 from builder.engine import local
 from builder.engine.outcome import CellOutcome, Event
+from builder.make.report import BuildReport
 from builder.store import Store
 from builder.store.locks import StoppedError
-from tests.engine.recorded import CELLS, CPU, CUDA, HIT, file
+from tests.report.recorded import CELLS, CPU, CUDA, HIT, file
 
 STOPPED = "This build was stopped before its end."
 

@@ -8,12 +8,12 @@ import pytest
 from builder import kernel as kernels
 from builder.cli import run, testing
 from builder.config import Backend
-from builder.engine import dry_run
-from builder.engine.dry_run import DryRun
 from builder.errors import BuilderError, NotHereError
 from builder.matrix import quick
+from builder.plan import dry_run
+from builder.plan.dry_run import DryRun
 from builder.toolchain import gpus
-from tests.build.test_identity import torch_at
+from tests.make.test_identity import torch_at
 from tests.paths import ROOT
 
 RELU = kernels.load(ROOT / "examples/relu")

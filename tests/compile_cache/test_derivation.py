@@ -5,11 +5,11 @@ import json
 import pytest
 
 from builder import kernel, matrix
-from builder.build.job import CompileError, OutOfMemoryError
-from builder.build.spec import BuildSpec, PinnedPackages
 from builder.compile_cache import derivation
 from builder.compile_cache.entry import Entry
 from builder.compile_cache.folder import Folder
+from builder.make.job import CompileError, OutOfMemoryError
+from builder.make.spec import BuildSpec, PinnedPackages
 from builder.pins import PinSet
 from tests.paths import ROOT
 

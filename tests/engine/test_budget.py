@@ -8,8 +8,9 @@ import pytest
 
 from builder import matrix
 from builder.config import Backend, Framework, Version
-from builder.engine import budget
-from builder.engine.budget import Budget, GiB, Jobserver, Machine
+from builder.engine.budget import Budget, GiB, Jobserver
+from builder.plan import limits
+from builder.plan.limits import Machine
 
 
 def cell(backend=Backend.CPU, *, stable=None):
@@ -74,7 +75,7 @@ def test_acgroup_limits_the_memory(tmp_path):
     (tmp_path / "group/inner/memory.max").write_text("max\n")
     member = tmp_path / "cgroup"
     member.write_text("0::/group/inner\n")
-    assert list(budget.cgroup_limits(tmp_path, member)) == [1000]
+    assert list(limits.cgroup_limits(tmp_path, member)) == [1000]
 
 
 def test_a_cgroup_of_version_1_limits_the_memory(tmp_path):
@@ -83,7 +84,7 @@ def test_a_cgroup_of_version_1_limits_the_memory(tmp_path):
     (tmp_path / "memory/group/memory.limit_in_bytes").write_text("2000\n")
     member = tmp_path / "cgroup"
     member.write_text("8:pids:/\n4:cpu,memory:/group\n0::/\n")
-    assert list(budget.cgroup_limits(tmp_path, member)) == [2000, 5000]
+    assert list(limits.cgroup_limits(tmp_path, member)) == [2000, 5000]
 
 
 def test_what_an_earlier_build_took_is_what_the_next_is_admitted_by():
@@ -92,11 +93,11 @@ def test_what_an_earlier_build_took_is_what_the_next_is_admitted_by():
 
 
 def test_a_machine_without_cgroups_has_no_limit(tmp_path):
-    assert list(budget.cgroup_limits(tmp_path, tmp_path / "absent")) == []
+    assert list(limits.cgroup_limits(tmp_path, tmp_path / "absent")) == []
 
 
 def test_this_machine_has_cores_and_memory():
-    found = budget.machine()
+    found = limits.of_machine()
     assert found.cores >= 1
     assert found.memory > 0
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from builder.build.job import CompileError
 from builder.compile_cache.session import ObjectOrigin, Session
 from builder.engine.compiled_files import ServedJob
-from tests.engine.recorded import file
+from builder.make.job import CompileError
+from tests.report.recorded import file
 
 
 @pytest.fixture

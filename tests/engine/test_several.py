@@ -5,10 +5,10 @@ import pytest
 from builder import kernel as kernels
 from builder import matrix
 from builder.cli import view
-from builder.engine import kernel_depends
-from builder.engine.build_page import Recorder
 from builder.engine.outcome import CellOutcome, Event, for_kernel
 from builder.matrix.selection import Scope, to_build
+from builder.plan import kernel_depends
+from builder.report.page import Recorder
 from tests.cli.folders import write
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from builder.build.objects import ObjectInputs
 from builder.engine import why_object
+from builder.make.objects import ObjectInputs
 
 
 def made(**files):

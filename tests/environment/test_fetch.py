@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from builder import cli, pins, toolchain
-from builder.engine.prepare import Preparer
 from builder.environment import fetch, indexes, pinned
 from builder.errors import NotHereError, ToolError, WrongHashError
 from builder.pins import PinnedWheel, PinSet
+from builder.plan.prepare import Preparer
 from builder.run import run
 from tests.paths import ROOT
 

@@ -7,10 +7,10 @@ import pytest
 
 from builder import matrix, toolchain
 from builder.config import Framework
-from builder.engine import buildable
 from builder.environment import indexes, interpreters
 from builder.errors import NotHereError, ToolError
 from builder.pins import MissingPinsError, Part, PinnedWheel, Pins, Requirement
+from builder.plan import buildable
 
 HERE = f"cp{sys.version_info.major}{sys.version_info.minor}"
 WHEEL = PinnedWheel(file="ninja-1.0-py3-none-any.whl", name="ninja", version="1.0", sha256="ab" * 32)

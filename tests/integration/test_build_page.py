@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from builder.build.job import CompileError
 from builder.engine.outcome import CellOutcome
+from builder.make.job import CompileError
 from builder.matrix.variant import Variant
 from tests import wheels
-from tests.engine.recorded import CELLS, CPU, CUDA, HIT, built, done, file, line, page, step
 from tests.integration import browsing
+from tests.report.recorded import CELLS, CPU, CUDA, HIT, built, done, file, line, page, step
 
 browser = browsing.browser
 SHOTS = [(width, scheme) for width in (360, 1400) for scheme in ("light", "dark")]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.build.framework import python_of_torch, torch_identity, tvm_ffi_identity
+from builder.make.framework import python_of_torch, torch_identity, tvm_ffi_identity
 
 ASK = """
 import json, torch

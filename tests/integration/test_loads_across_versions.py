@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from builder import kernel, matrix
-from builder.build import loadtest, standin
-from builder.build.framework import torch_identity
+from builder import kernel, loadtest, matrix
 from builder.config import LoadTestRule, dependencies
 from builder.environment import indexes, interpreters
 from builder.environment.indexes import uv_binary
+from builder.make import standin
+from builder.make.framework import torch_identity
 from builder.wheel.archive import Bytes, Wheel, pack, unpack
 
 ROOT = Path(__file__).parent.parent.parent

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.build.record import BuildRecord, changes
 from builder.cli.arguments import default_store
+from builder.make.record import BuildRecord, changes
 from builder.store import Store
 from tests.integration import hostile, nix_tools
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from builder.binary import device_code
-from builder.build import repeated_code
+from builder.make import repeated_code
 from builder.matrix.variant import Variant
 from builder.wheel.archive import Bytes, Wheel
 from tests.audit import nvidia

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.build import sandbox
+from builder import sandbox
 from builder.repro.table import BACKENDS
 from builder.repro.variations import NAMES
 from tests.integration import rendered, rocm

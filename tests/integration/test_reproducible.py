@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.build import reproducible, sandbox
+from builder import sandbox
+from builder.make import reproducible
 from tests.integration import hostile, rendered
 
 ROOT = Path(__file__).parent.parent.parent

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.build import sandbox
+from builder import sandbox
 from tests.integration import hostile
 
 ROOT = Path(__file__).parent.parent.parent

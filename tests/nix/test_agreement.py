@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builder import kernel, pins
-from builder.build.loadtest import packages
-from builder.build.spec import BuildOptions, BuildSpec
 from builder.config import LoadTestRule, Version, parse
 from builder.config.cuda_targets import code_of
 from builder.config.text import Source
-from builder.engine import environment_wheels
+from builder.loadtest import packages
+from builder.make.spec import BuildOptions, BuildSpec
 from builder.matrix import SETS, architectures, rows, select
+from builder.plan import environment_wheels
 from builder.wheel.options import WheelOptions
 from tests import needs
 from tests.nix.evaluating import EXAMPLES, KNOWN, NIX, evaluate, library

@@ -4,9 +4,9 @@ import pytest
 
 from builder import kernel, pins, toolchain
 from builder.config import Backend
-from builder.engine import crossing
 from builder.errors import NotHereError
 from builder.matrix import rows, select
+from builder.plan import crossing
 from tests import needs
 from tests.nix.evaluating import EXAMPLES, KNOWN, library
 from tests.nix.test_agreement import as_nix_has_it

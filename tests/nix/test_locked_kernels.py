@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.build.spec import BuildSpec
 from builder.config.v5 import KernelDependency
 from builder.kernel import kernel_lock
 from builder.kernel.kernel_lock import LockedCommit, LockError
+from builder.make.spec import BuildSpec
 from tests import hub_folder, needs
 from tests.cli.folders import write
 from tests.nix.evaluating import TINY, TINY_CELL, library

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from builder import resources, toml
-from builder.build import ccache, own_code
+from builder.make import ccache, own_code
 from tests import needs
-from tests.build.test_decides_bytes import closure
+from tests.make.test_decides_bytes import closure
 from tests.nix.evaluating import TINY_CELL, library
 from tests.paths import ROOT
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from builder import kernel
-from builder.build import header_folders
 from builder.config import Backend, dependencies
 from builder.kernel.source_globs import HEADERS
 from builder.kernel.source_set import source_set
+from builder.make import header_folders
 from tests import needs
 from tests.nix.evaluating import EXAMPLES, TINY, TINY_CELL, evaluate, library
 from tests.paths import ROOT

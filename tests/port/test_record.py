@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from builder.build import sandbox
+from builder import sandbox
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.port.record import record
 from tests.port.projects import CUDA, OLD, PLAIN, ROCM, SIMPLE, recorded, write

@@ -1,9 +1,9 @@
 import pytest
 
 from builder import toolchain
-from builder.build import tool_variables
 from builder.config import Backend
 from builder.errors import ToolError
+from builder.make import tool_variables
 from builder.toolchain import distribution
 
 GCC = """#!/bin/sh

@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from builder import wording
-from builder.build.loadtest import record
 from builder.config import Framework, Version
+from builder.make import wheel_record as record
 from builder.matrix.variant import Variant
 from builder.publish.index import changes, picks, uploads, words
 from builder.publish.index.by_family import FILES, FamilyWheel

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.build.loadtest import record
+from builder.make import wheel_record as record
 from builder.matrix.variant import Variant
 from builder.publish import families
 from builder.publish.index import by_family, cards, choice, gpus, grid, people, picks, simple, uploads, variants

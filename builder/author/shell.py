@@ -1,0 +1,113 @@
+"""What a shell has for work on a kernel: the tools of a cell, its framework, and the kernel of its wheel."""
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.author import tests as kernel_tests
+from builder.errors import ToolError
+from builder.kernel import Kernel
+from builder.make import load, tool_variables
+from builder.make.job import BuildJob
+from builder.matrix import Cell
+from builder.plan.options import Options
+from builder.plan.prepare import Preparer
+
+VARIANT = "BUILDER_SHELL"
+"""Variable with the variant of the cell; a shell inside another one sees it."""
+_SIGNALLED = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelShell:
+    """The variables of a shell, and what it has."""
+
+    environ: Mapping[str, str]
+    framework: str
+    """Such as `torch 2.13.0+cpu`."""
+
+
+@contextlib.contextmanager
+def opened(
+    kernel: Kernel, cell: Cell, wheel: Path, options: Options, step: Callable[[str], None]
+) -> Iterator[KernelShell]:
+    """Make the environment of a cell, and keep it and the unpacked wheel until the shell has ended.
+
+    Raises:
+        NotHereError: this machine lacks a tool of the cell.
+        ToolError: something that is installed would be imported in place of the wheel.
+    """
+    preparer = Preparer(kernel=kernel, options=options, step=lambda _, text: step(text))
+    request = preparer.request(cell)
+    with preparer.held(request) as prepared, tempfile.TemporaryDirectory(prefix="builder-shell-") as name:
+        job, folder = prepared.job, Path(name)
+        site = folder / "site"
+        kernels = job.test_packages.locked
+        environ = dict(
+            kernel_tests.installed(wheel, site, python=job.test_python, environ=_tools(job), kernels=kernels)
+        )
+        paths = [environ["PYTHONPATH"], *map(str, job.test_packages.folders)]
+        environ |= {"PYTHONPATH": os.pathsep.join(paths), VARIANT: cell.variant}
+        libraries = _libraries(job, site, folder)
+        if libraries:
+            environ["LD_LIBRARY_PATH"] = _joined(libraries, environ.get("LD_LIBRARY_PATH"))
+        framework = prepared.record.framework
+        yield KernelShell(environ=environ, framework=f"{framework['name']} {framework['version']}".strip())
+
+
+def _tools(job: BuildJob) -> dict[str, str]:
+    """Return the user's variables with those that name the tools, whose folders come first on PATH."""
+    toolchain = job.toolchain
+    root = None if toolchain is None or toolchain.cuda is None else toolchain.cuda.path.parent.parent
+    folders = [job.test_python.parent, job.frontend.parent, *job.path]
+    folders += [] if root is None else [root / "bin"]
+    folders += [] if toolchain is None or toolchain.ocloc is None else [toolchain.ocloc.parent]
+    environ = dict(job.environ) | ({} if toolchain is None else tool_variables.of(toolchain, cuda_root=root))
+    environ["PATH"] = _joined(folders, environ.get("PATH", os.defpath))
+    prefixes = (str(job.site_packages), *filter(None, [environ.get("CMAKE_PREFIX_PATH")]))
+    environ["CMAKE_PREFIX_PATH"] = os.pathsep.join(prefixes)
+    if job.environment is not None:
+        # Packages of another Python, or of a build that is not the pinned one, come before those of the environment.
+        for variable in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
+            environ.pop(variable, None)
+        environ["PYTHONNOUSERSITE"] = "1"
+    return environ
+
+
+def _libraries(job: BuildJob, site: Path, folder: Path) -> tuple[Path, ...]:
+    """Return where the loader finds GPU libraries; an installed framework finds its own."""
+    return () if job.environment is None else load.libraries(job, site, folder)
+
+
+def _joined(folders: Sequence[Path], rest: str | None) -> str:
+    return os.pathsep.join((*dict.fromkeys(map(str, folders)), *filter(None, [rest])))
+
+
+def run(command: Sequence[str], shell: KernelShell) -> int:
+    """Run a command, or without one the user's shell, and return its exit code.
+
+    Ctrl-C is for what runs there.
+
+    Raises:
+        ToolError: it cannot be started.
+    """
+    argv = list(command) or [shell.environ.get("SHELL") or "/bin/sh"]
+    try:
+        process = subprocess.Popen(argv, env=dict(shell.environ))
+    except OSError as error:
+        raise ToolError(
+            f"cannot run '{shlex.join(argv)}': {error.strerror}",
+            help="name a program behind '--'" if command else "set SHELL to a shell that is there",
+        ) from error
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        code = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return code if code >= 0 else _SIGNALLED - code

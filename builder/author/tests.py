@@ -1,0 +1,234 @@
+"""Run a kernel's own tests against a wheel of it, in a folder where its sources cannot be imported by mistake."""
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder import loadtest, terminal
+from builder import run as tools
+from builder.author.test_report import TestReport
+from builder.config import Backend, Framework
+from builder.errors import BuilderError, ToolError
+from builder.loadtest.packages import KernelFolder, LoadTestPackages
+from builder.make.framework import torch_identity
+from builder.matrix import Cell
+from builder.plan.dry_run import DryRun
+from builder.toolchain.installed import Current
+from builder.wheel.archive import Wheel
+
+TESTS = "tests"
+SETTINGS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+"""Files in which pytest looks for its settings."""
+_RELEASED = "release"
+_SHOWN = 20
+"""Lines of pytest that are shown where it did not come to its end."""
+_NO_TESTS, _FAILED = 5, (1, 2)
+"""Exit codes of pytest; 2 is a test module that cannot be imported."""
+_PLUGIN = "_builder_kernel_client"
+_LOCAL = "LOCAL_KERNELS"
+"""Variable by which the hub's client knows folders with kernels."""
+_ORIGIN = "import importlib.util, sys; print(getattr(importlib.util.find_spec(sys.argv[1]), 'origin', None))"
+
+
+class NoTestsError(BuilderError):
+    """A kernel that has nothing to run."""
+
+
+class NoFittingCellError(ToolError):
+    """No cell of a kernel can be tested with the framework that is installed."""
+
+
+def tests_of(root: Path) -> Path:
+    """Return the folder of a kernel's tests.
+
+    Raises:
+        NoTestsError: there is none, or no test is in it.
+    """
+    folder = root / TESTS
+    if not any(folder.rglob("test_*.py")) and not any(folder.rglob("*_test.py")):
+        raise NoTestsError(f"no tests in '{folder}'", help="write one, such as tests/test_ops.py, that calls the ops")
+    return folder
+
+
+def require(cells: Iterable[Cell], found: Current) -> None:
+    """Refuse an interpreter that lacks the framework of the cells or pytest, before anything is built.
+
+    Raises:
+        ToolError: something is missing; the message says what to install.
+    """
+    newest = max(cells, key=lambda cell: (cell.set == _RELEASED, cell.torch))
+    of_tvm_ffi = newest.framework is Framework.TVM_FFI
+    name, installed = ("tvm_ffi", found.tvm_ffi) if of_tvm_ffi else ("torch", found.torch)
+    missing = {}
+    if installed is None and newest.framework is not Framework.CTYPES:
+        missing[name] = "apache-tvm-ffi" if of_tvm_ffi else f"torch=={newest.torch}.*"
+    if found.pytest is None:
+        missing["pytest"] = "pytest"
+    if missing:
+        command = shlex.join((str(found.python), "-m", "pip", "install", *missing.values()))
+        raise ToolError(
+            f"'{found.python}' has no {' and no '.join(missing)}",
+            help=f"install what is missing, or name another Python with --python: {command}",
+        )
+
+
+def backends(framework: Framework, found: Current) -> tuple[Backend, ...]:
+    """Return the backends that the installed framework can run: its GPU backend first, then cpu."""
+    if framework in (Framework.TVM_FFI, Framework.CTYPES) or found.torch is None:
+        return (Backend.CPU, Backend.CUDA)
+    facts = torch_identity(found.torch).facts
+    devices = tuple(backend for backend in Backend if backend.facts.torch_device in facts)
+    return (*devices, Backend.METAL, Backend.CPU)
+
+
+def choose(plans: Iterable[DryRun], order: Sequence[Backend]) -> DryRun:
+    """Return the first cell that can be built, of the first backend that has one.
+
+    Raises:
+        NoFittingCellError: there is none; the reason for each is given.
+    """
+    planned = tuple(plan for plan in plans if plan.cell.backend in order)
+    possible = sorted(
+        (plan for plan in planned if plan.action != "skip"), key=lambda plan: order.index(plan.cell.backend)
+    )
+    if possible:
+        return possible[0]
+    reasons = dict.fromkeys(plan.reason.splitlines()[0] for plan in planned)
+    names = ", ".join(map(str, order))
+    raise NoFittingCellError(
+        "\n".join(("no cell fits the framework that is installed", *(f"  {reason}" for reason in reasons)))
+        if reasons
+        else f"the kernel has no cell for what is installed, which runs {names}",
+        help="name another interpreter with --python, or install a torch of the matrix: builder matrix",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestRun:
+    """Tests of a kernel, and what they are run with."""
+
+    __test__ = False  # not one of pytest's own
+
+    root: Path
+    tests: Path
+    python: Path
+    arguments: Sequence[str]
+    environ: Mapping[str, str]
+    kernels: tuple[KernelFolder, ...] = ()
+    """The locked kernels that the tested one depends on."""
+
+
+def run(wheel: Path, asked: TestRun) -> int:
+    """Run the tests of a kernel with what is in `wheel`.
+
+    On a terminal pytest writes to it directly, so that its debugger works; in a log, output of tests is escaped.
+
+    Returns:
+        0 when all passed, 1 when some failed.
+
+    Raises:
+        NoTestsError: pytest found nothing to run.
+        ToolError: pytest did not come to its end.
+    """
+    with _unpacked(wheel, asked) as (folder, env):
+        command = [*_pytest(asked), *asked.arguments]
+        if terminal.interactive():
+            code = subprocess.run(command, cwd=folder, env=env, check=False).returncode
+        else:
+            shown = tools.run(command, cwd=folder, env=env, on_line=lambda line: terminal.out(line, styled=True))
+            code = shown.returncode
+    return _judged(code, asked, help="what it wrote is above")
+
+
+def run_quietly(wheel: Path, asked: TestRun, *, log: Path | None, processes: tools.Processes) -> TestReport:
+    """Run the tests of a kernel with what is in `wheel`, with their output in a log.
+
+    Raises:
+        NoTestsError: pytest found nothing to run.
+        ToolError: pytest did not come to its end.
+    """
+    with _unpacked(wheel, asked) as (folder, env):
+        results = folder / "results.xml"
+        command = [*_pytest(asked), f"--junitxml={results}", *asked.arguments]
+        done = tools.run(command, cwd=folder, env=env, log=log, processes=processes)
+        last = "\n".join(done.output.splitlines()[-_SHOWN:])
+        _judged(done.returncode, asked, said=last, help="it says no more" if log is None else f"the log: {log}")
+        return TestReport.read(results)
+
+
+def _pytest(asked: TestRun) -> list[str]:
+    plugin = ("-p", _PLUGIN) if asked.kernels else ()
+    return [str(asked.python), "-m", "pytest", "-p", "no:cacheprovider", *plugin, TESTS]
+
+
+def _judged(code: int, asked: TestRun, *, said: str = "", help: str) -> int:  # noqa: A002  the word the message uses
+    if code == _NO_TESTS:
+        raise NoTestsError(
+            f"pytest ran no test of '{asked.tests}'", help="look at the names and arguments given to pytest"
+        )
+    if code not in (0, *_FAILED):
+        raise ToolError("\n".join(filter(None, (f"pytest ended with {code}", said))), help=help)
+    return min(code, 1)
+
+
+@contextlib.contextmanager
+def _unpacked(wheel: Path, asked: TestRun) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """Give a folder with the tests, and the variables with which the wheel is imported there."""
+    with tempfile.TemporaryDirectory(prefix="builder-test-") as name:
+        folder, site = Path(name), Path(name) / "site"
+        env = installed(wheel, site, python=asked.python, environ=asked.environ, kernels=asked.kernels)
+        shutil.copytree(asked.tests, folder / TESTS, ignore=shutil.ignore_patterns("__pycache__"))
+        for each in SETTINGS:
+            if (asked.root / each).is_file():
+                shutil.copy(asked.root / each, folder / each)
+        yield folder, env
+
+
+def _give(kernels: tuple[KernelFolder, ...], site: Path, *, environ: Mapping[str, str]) -> dict[str, str]:
+    """Write the plugin that gives a kernel those that it depends on, and return what names them to the hub's client."""
+    shutil.copyfile(Path(loadtest.__file__).with_name("kernel_client.py"), site / f"{_PLUGIN}.py")
+    tree = LoadTestPackages(locked=kernels).kernel_tree
+    (site / f"{_PLUGIN}.json").write_text(json.dumps(tree), encoding="utf-8")
+    named = {kernel.repo_id: str(kernel.folder) for each in kernels for kernel in each.all()}
+    places = (f"{repository}={folder}" for repository, folder in named.items())
+    return {_LOCAL: ":".join((*places, *filter(None, [environ.get(_LOCAL)])))}
+
+
+def installed(
+    wheel: Path, site: Path, *, python: Path, environ: Mapping[str, str], kernels: tuple[KernelFolder, ...] = ()
+) -> Mapping[str, str]:
+    """Unpack a wheel, and return the variables with which an interpreter imports it, and locked `kernels` beside it.
+
+    Raises:
+        ToolError: something that is installed would be imported in its place.
+    """
+    packed = Wheel.read(wheel)  # its members have safe names
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    paths = os.pathsep.join((str(site), *filter(None, [environ.get("PYTHONPATH")])))
+    # Bytecode is written: without that of the framework, which uv does not make, each run compiles it anew.
+    env = {**environ, "PYTHONPATH": paths}
+    if kernels:
+        env |= _give(kernels, site, environ=environ)
+    _require_from(site, packed.name.replace("-", "_"), python=python, env=env)
+    return env
+
+
+def _require_from(site: Path, module: str, *, python: Path, env: Mapping[str, str]) -> None:
+    """Refuse an editable install that shadows the wheel, which no test would notice."""
+    command = [str(python), "-c", _ORIGIN, module]
+    asked = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=False)
+    origin = asked.stdout.strip()
+    if not Path(origin).is_relative_to(site):
+        raise ToolError(
+            f"'{module}' would be imported from '{origin}', and not from the wheel",
+            help=f"remove what is installed: {python} -m pip uninstall {module}",
+        )

@@ -1,0 +1,149 @@
+"""What the author of a kernel saves: the files that a build and its tests read, and when one of them changes."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from builder import kernel as kernels
+from builder.author.tests import SETTINGS, TESTS
+from builder.errors import BuilderError, ToolError
+from builder.kernel.source_set import source_set
+from builder.kernel.tree import TooManyFilesError, Tree
+
+_STEP_MS, _LONGEST_MS = 50, 400
+"""How long nothing may happen before several events count as one, and how long they may go on."""
+_LOOK = 1.0
+"""Seconds until files are looked at without an event: a network's file system gives none, and so does a lost one."""
+_SETTLE = 0.05
+"""Seconds in which files may not change any more: editors write in several steps."""
+
+Signature = tuple[int, int, int] | None
+"""What changes when a file is saved, also by a rename; None for one that is not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The files of a kernel at one moment."""
+
+    root: Path
+    files: Mapping[str, Signature]
+    """What builds and tests read, by path in the kernel."""
+    folders: Mapping[Path, Signature]
+    """Where files like these can appear."""
+    problem: str = ""
+    """Why nobody can say which files they are: `build.toml` cannot be read, or a file is missing."""
+
+    @classmethod
+    def of(cls, root: Path, before: "Snapshot | None" = None) -> "Snapshot":
+        """Look at a kernel; where its files cannot be told, at those that it had `before`."""
+        tree = Tree.of(root)
+        problem, sources = "", tuple(() if before is None else before.files)
+        try:
+            sources = source_set(kernels.load(tree.root), tree=tree).paths
+        except BuilderError as error:
+            problem = str(error)
+        names = {kernels.CONFIG, *SETTINGS, *sources, *_tests(tree)}
+        folders = {_there(tree.root / folder) for folder in _folders(names, tree)}
+        return cls(
+            root=tree.root,
+            files={name: _signature(tree.root / name) for name in sorted(names)},
+            folders={folder: _signature(folder) for folder in sorted(folders)},
+            problem=problem,
+        )
+
+    def changes(self, before: "Snapshot") -> tuple[str, ...]:
+        """Return the files that were saved, made or removed since; one that `build.toml` no longer names is none."""
+        found = [name for name, signature in self.files.items() if signature != before.files.get(name)]
+        gone = before.files.keys() - self.files.keys()
+        found += sorted(name for name in gone if _signature(self.root / name) is None)
+        return tuple(found) or ((kernels.CONFIG,) if self.problem != before.problem else ())
+
+    def holds(self) -> bool:
+        """Whether all files and folders are as they were, as far as a look at each of them tells."""
+        now = {name: _signature(self.root / name) for name in self.files}
+        return now == self.files and all(_signature(folder) == known for folder, known in self.folders.items())
+
+
+def wait(before: Snapshot) -> Snapshot:
+    """Wait until a file was saved, and return what is there then; what was saved meanwhile counts.
+
+    Raises:
+        ToolError: the library that watches files is not installed.
+    """
+    now = Snapshot.of(before.root, before)
+    while not now.changes(before):
+        _sleep(now)
+        now = _settled(before)
+    return now
+
+
+def _settled(before: Snapshot) -> Snapshot:
+    now = Snapshot.of(before.root, before)
+    while now.changes(before):
+        time.sleep(_SETTLE)
+        again = Snapshot.of(before.root, before)
+        if again == now:
+            break
+        now = again
+    return now
+
+
+def _sleep(now: Snapshot) -> None:
+    """Return when something may have changed."""
+    try:
+        import watchfiles  # noqa: PLC0415  for those who watch alone
+    except ImportError as error:
+        raise ToolError("watching files needs watchfiles", help="python -m pip install watchfiles") from error
+    try:
+        events = watchfiles.watch(
+            *now.folders,
+            watch_filter=None,
+            recursive=False,
+            step=_STEP_MS,
+            debounce=_LONGEST_MS,
+            rust_timeout=int(_LOOK * 1000),
+            yield_on_timeout=True,
+        )
+        for _ in events:
+            if now.problem or not now.holds():
+                return
+    except (OSError, RuntimeError):
+        # A folder has gone this moment, or the system watches no more of them: look without help.
+        time.sleep(_LOOK)
+
+
+def _tests(tree: Tree) -> Iterator[str]:
+    try:
+        found = tree.walk(TESTS)
+    except TooManyFilesError:
+        return
+    for name in found:
+        path = PurePosixPath(name)
+        # What editors and Python leave beside a file.
+        if "__pycache__" not in path.parts and not path.name.endswith("~") and not path.name.startswith("#"):
+            yield name
+
+
+def _folders(names: set[str], tree: Tree) -> set[str]:
+    """Return the folders of files, and those that were searched for them."""
+    found = {""}
+    for start in (*(name.rpartition("/")[0] for name in names), *tree.entered):
+        folder = start
+        while folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
+
+
+def _there(folder: Path) -> Path:
+    """Return a folder, or where it is not there the nearest above it that is."""
+    return next(each for each in (folder, *folder.parents) if each.is_dir())
+
+
+def _signature(path: Path) -> Signature:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,1 @@
+"""Say what this machine has for building, and what a kernel lacks here."""

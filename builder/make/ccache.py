@@ -1,0 +1,108 @@
+"""What ccache is told in a build: where its entries come from, and what objects depend on that it does not see itself.
+
+Its depend mode takes the list of headers from the compiler, so nothing is preprocessed; https://ccache.dev/manual.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from builder.config.generated import outputs
+from builder.make.job import BuildJob
+
+SOCKET = "ccache.sock"
+"""Where entries are asked for, in the scratch directory; without an answer there, ccache compiles."""
+_SETTINGS, _INPUTS = "ccache.conf", "ccache.inputs"
+_LANGUAGES = ("C", "CXX", "CUDA", "HIP")
+_NO_DECISION = ("--threads=*",)
+"""Options that change no bit, and differ from machine to machine."""
+_SLOPPINESS = "include_file_ctime"
+"""A header's ctime changes with each environment that shares it by a hard link; its mtime still has to be older."""
+_NEVER_COMPILED = (".cmake", ".md", ".py", ".pyi", ".toml")
+NO_HEADERS = frozenset((*(".c", ".cc", ".cpp", ".cu", ".cxx", ".hip", ".m", ".metal", ".mm"), *_NEVER_COMPILED))
+"""Endings of files that an `#include` of another file does not find by accident."""
+_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]*(?:[<\"]([^/<>\"\n]+)|([A-Za-z_]))", re.MULTILINE)
+_READS_FILES = re.compile(rb"\bincbin\b|#\s*embed\b")
+_ASKS_FOR_FILES = re.compile(rb"\b__has_(?:include|include_next|embed)\b")
+
+
+def variables(base: Path) -> dict[str, str]:
+    """Return what the environment of a build has for ccache; `base` is the scratch directory as the build sees it."""
+    return {"CCACHE_CONFIGPATH": str(base / _SETTINGS)}
+
+
+def defines(program: Path) -> dict[str, str]:
+    """Return the CMake variables that put ccache before each compiler."""
+    return {f"CMAKE_{language}_COMPILER_LAUNCHER": str(program) for language in _LANGUAGES}
+
+
+def write(job: BuildJob, *, scratch: Path, base: Path, include: Iterable[Path]) -> None:
+    """Write ccache's settings into the scratch directory; `include` are the folders of headers outside the project."""
+    inputs = json.dumps(dict(_inputs(job, include)), sort_keys=True, indent=1)
+    settings = {
+        "cache_dir": str(base / "ccache"),
+        "compiler_check": f"string:{hashlib.sha256(inputs.encode()).hexdigest()}",
+        "depend_mode": "true",
+        "extra_files_to_hash": str(base / _INPUTS),
+        "ignore_options": " ".join(_NO_DECISION),
+        "remote_only": "true",
+        "remote_storage": f"crsh:{base / SOCKET}",
+        "sloppiness": _SLOPPINESS,
+        "stats": "false",
+        "temporary_dir": str(base / "tmp"),
+    }
+    (scratch / _INPUTS).write_text(inputs, encoding="utf-8")
+    lines = "".join(f"{name} = {value}\n" for name, value in settings.items())
+    (scratch / _SETTINGS).write_text(lines, encoding="utf-8")
+
+
+def _inputs(job: BuildJob, include: Iterable[Path]) -> Iterator[tuple[str, object]]:
+    """Yield what an object depends on beside its command, its source and the headers that it includes."""
+    files = job.project.files
+    if job.toolchain is not None:
+        yield "compilers", dict(job.toolchain.identity)
+    # A new file may be found by an `#include` that found another one before.
+    yield "headers", sorted(path for path in files if Path(path).suffix not in NO_HEADERS)
+    if job.sources:
+        # Their folders have the same names for every commit, and a new one may have a header that hides another.
+        trees = sorted(job.sources.items())
+        yield "sources", {name: str(tree) if job.enclosed else tree.parent.name for name, tree in trees}
+    # In Nix another environment is another build in any case, and a file is compiled without the content of the others.
+    # What foreign and generated sources include is not known here.
+    steps = job.kernel.config.generate
+    included = None if job.enclosed or job.sources or steps else _included(files)
+    if steps:
+        yield "generated", sorted(outputs(steps))
+    yield "folders", [_names(folder, included) for folder in include]
+    if _any(files, _READS_FILES):
+        yield "project", job.project.digest
+    if job.enclosed or _any(files, _ASKS_FOR_FILES):
+        yield "framework", [job.framework_version, job.pins]
+
+
+def _any(files: Mapping[str, bytes], pattern: re.Pattern[bytes]) -> bool:
+    return any(map(pattern.search, _compiled(files)))
+
+
+def _compiled(files: Mapping[str, bytes]) -> Iterator[bytes]:
+    """Yield the texts that a compiler may read: a comment of Python begins as a line of the preprocessor does."""
+    return (content for path, content in files.items() if not path.endswith(_NEVER_COMPILED))
+
+
+def _included(files: Mapping[str, bytes]) -> frozenset[str] | None:
+    """Return the first parts of the paths that files include; None where one is spelled by a macro, and may be any."""
+    found: set[str] = set()
+    for content in _compiled(files):
+        for first, macro in _INCLUDE.findall(content):
+            if macro:
+                return None
+            found.add(first.decode("utf-8", "replace"))
+    return frozenset(found)
+
+
+def _names(folder: Path, included: frozenset[str] | None) -> list[str]:
+    """Return what of a folder of headers an `#include` of the project may find there."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return [name for name in names if included is None or name in included]

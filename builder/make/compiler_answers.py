@@ -1,0 +1,172 @@
+"""What CMake finds out about compilers, kept for the next build: the same compilers give the same answers.
+
+CMake remembers a compiler in `CMakeFiles/<version>/CMake<LANG>Compiler.cmake` of the build folder, and the tools that
+go with it in its cache. To CMake a new build folder that has these is one that was configured before.
+"""
+
+import contextlib
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from builder.make import own_code
+from builder.make import sandbox_contents as contents
+from builder.make.job import BuildJob
+from builder.make.record import of_build_tools
+from builder.run import Completed
+from builder.toolchain.tool import REACHES_BUILD
+
+_ASKED_ALONE = ("CMAKE_CUDA_ARCHITECTURES_NATIVE",)
+"""What CMake says of the GPU of the machine, which another machine with the same compilers may not have."""
+_FOUND = re.compile(
+    r"(CMAKE_(?!MAKE_PROGRAM|CUDA_|HIP_)\w+:FILEPATH|CMAKE_(EXECUTABLE_FORMAT|HAVE_LIBC_PTHREAD):INTERNAL)=[^\n]*"
+)
+"""Lines of CMake's cache: tools that it searches for as it looks at the first compiler, such as nm, and tests."""
+_CONFIGURED = "CMAKE_PLATFORM_INFO_INITIALIZED:INTERNAL=1"
+"""Without it, CMake removes what it finds in the folder."""
+_FILE = re.compile(r"CMake[A-Z]+Compiler\.cmake")
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.-]*")
+_REACHES_COMPILERS = (
+    *("CC", "CXX", "CUDACXX", "CUDAHOSTCXX", "CUDAToolkit_ROOT", "CUDA_HOME", "LC_ALL", "PATH"),
+    *REACHES_BUILD,
+)
+_OF_KERNELS = ("-DKERNEL_", "-DCMAKE_BUILD_TYPE=")
+_LAUNCHER = re.compile(r"-DCMAKE_\w+_LAUNCHER=")
+
+
+class Notes(Protocol):
+    """What keeps notes, each a small table, and gives back none that is damaged."""
+
+    def note(self, name: str) -> Mapping[str, Any] | None:
+        """Return a note."""
+
+    def set_note(self, name: str, value: Mapping[str, Any]) -> None:
+        """Keep a note, if possible."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompilerAnswers:
+    """The answers for the compilers of one build."""
+
+    notes: Notes
+    name: str
+    """The note that has them; those for other compilers take its place."""
+    digest: str
+    """Stands for all that decides them."""
+    build: Path
+    """The build folder of CMake."""
+
+    @classmethod
+    def of(
+        cls, job: BuildJob, notes: Notes, *, build: Path, variables: Mapping[str, str], arguments: Sequence[str]
+    ) -> "CompilerAnswers | None":
+        """Return those of a build; None where its paths or rules are not those of every build.
+
+        Args:
+            job: What is built.
+            notes: Where the answers are kept.
+            build: The build folder of CMake.
+            variables: What the build is told.
+            arguments: What CMake is told.
+        """
+        tools = job.toolchain
+        if tools is None or not contents.canonical(job) or job.rules.off or job.rules.variables:
+            return None
+        decides = {
+            "builder": own_code.identity(),
+            "cmake": job.pins or of_build_tools(),
+            "system": job.cell.system,
+            "backend": str(job.cell.backend),
+            "sandbox": contents.sandboxed(job),
+            "toolchain": dict(tools.identity),
+            "paths": [str(tool.path) for tool in (tools.cc, tools.cxx, tools.cuda, tools.hip) if tool is not None],
+            "variables": {name: variables[name] for name in _REACHES_COMPILERS if name in variables},
+            "arguments": [each for each in arguments if not each.startswith(_OF_KERNELS) and not _LAUNCHER.match(each)],
+            "folders": _folders(tools.cxx.path),
+        }
+        digest = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+        name = f"compilers-{job.cell.backend}-{job.pins[:16] or 'here'}"
+        return cls(notes=notes, name=name, digest=digest, build=build)
+
+    def around(self, build: Callable[[], Completed]) -> Completed:
+        """Run a build with the answers that are kept, and keep those that it had to find out itself.
+
+        A build that they keep from being configured is run again without them.
+        """
+        placed = self._place()
+        done = build()
+        if placed and done.returncode != 0 and not (self.build / "build.ninja").is_file():
+            self._withdraw()
+            placed, done = False, build()
+        if done.returncode == 0 and not placed:
+            self._keep()
+        return done
+
+    def _place(self) -> bool:
+        """Write what is kept into a build folder that CMake has not seen yet; return whether it has all of it."""
+        kept = self.notes.note(self.name)
+        if kept is None or kept.get("of") != self.digest or not _are_answers(kept):
+            return False
+        if (self.build / "CMakeFiles").exists():  # a build that was stopped goes on
+            return False
+        folder = self.build / "CMakeFiles" / kept["version"]
+        try:
+            folder.mkdir(parents=True)
+            for name, text in kept["files"].items():
+                (folder / name).write_text(text, encoding="utf-8")
+            lines = "".join(f"{line}\n" for line in (_CONFIGURED, *kept["cache"]))
+            (self.build / "CMakeCache.txt").write_text(lines, encoding="utf-8")
+        except OSError:
+            self._withdraw()
+            return False
+        return True
+
+    def _withdraw(self) -> None:
+        shutil.rmtree(self.build / "CMakeFiles", ignore_errors=True)
+        (self.build / "CMakeCache.txt").unlink(missing_ok=True)
+
+    def _keep(self) -> None:
+        """Keep what CMake has found out; what cannot be read is not kept."""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            for folder in sorted((self.build / "CMakeFiles").iterdir()):
+                files = {path.name: _without_machine(path) for path in sorted(folder.glob("CMake*Compiler.cmake"))}
+                if files:
+                    cache = (self.build / "CMakeCache.txt").read_text(encoding="utf-8").splitlines()
+                    found = [line for line in cache if _FOUND.fullmatch(line)]
+                    kept = {"of": self.digest, "version": folder.name, "files": files, "cache": found}
+                    self.notes.set_note(self.name, kept)
+
+
+def _are_answers(kept: Mapping[str, Any]) -> bool:
+    """Whether it is what is kept here, and not that of another `builder`."""
+    version, files, cache = (kept.get(name) for name in ("version", "files", "cache"))
+    return (
+        isinstance(version, str)
+        and _VERSION.fullmatch(version) is not None
+        and isinstance(files, dict)
+        and all(_FILE.fullmatch(name) and isinstance(text, str) for name, text in files.items())
+        and isinstance(cache, list)
+        and all(isinstance(line, str) and _FOUND.fullmatch(line) for line in cache)
+    )
+
+
+def _without_machine(path: Path) -> str:
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(tuple(f"set({name} " for name in _ASKED_ALONE)))
+
+
+def _folders(compiler: Path) -> str:
+    """Return what a compiler says of where it looks: which folders are there differs between machines."""
+    command = [str(compiler), "-E", "-v", "-x", "c++", "/dev/null"]
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, env=environment)
+    except OSError:
+        return ""
+    return done.stderr

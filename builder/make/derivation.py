@@ -1,0 +1,163 @@
+"""One cell inside Nix's sandbox: the spec that Nix wrote becomes a wheel and its record in `out`."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from builder import kernel, render, sandbox, terminal, toolchain
+from builder.config import Backend, LoadTestRule
+from builder.errors import BuilderError
+from builder.kernel import Kernel, kernel_lock
+from builder.loadtest.packages import KernelFolder
+from builder.make import locked
+from builder.make.cell import build
+from builder.make.framework import identity_of
+from builder.make.job import BuildJob
+from builder.make.prepare import BuildInputs, Prepared, RunOptions, load_test_rule, prepare
+from builder.make.report import Built
+from builder.make.spec import BuildSpec, PinnedPackages
+from builder.toolchain import cuda_wheels
+
+RECORD = "record.json"
+_SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin")
+"""Folders that every build has on its PATH."""
+_SANDBOX = Path("/build")
+"""Where Nix's sandbox builds; without one it is somewhere else."""
+_VARIABLES = ("CC", "CXX", "CUDA_HOME", "ROCM_PATH", "ONEAPI_ROOT")
+"""Variables in which a package set may name its compilers and toolkits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enclosed:
+    """A build inside Nix's sandbox, or where that would be."""
+
+    prepared: Prepared
+    scratch: Path
+    sandboxed: bool
+    """Whether Nix's sandbox is around it."""
+
+    @property
+    def job(self) -> BuildJob:
+        """What is built."""
+        return self.prepared.job
+
+    def write(self, built: Built, out: Path) -> None:
+        """Write a wheel and its record into the output of the derivation."""
+        out.mkdir()
+        (out / built.name).write_bytes(built.content)
+        record, report = asdict(self.prepared.record), built.report.lasting()
+        table = {"wheel": built.name, "record": record, "report": report, "sandbox": self.sandboxed}
+        (out / RECORD).write_text(json.dumps(table, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def main(environ: Mapping[str, str]) -> int:
+    """Build the cell of the variable `spec`; return the exit code."""
+    return reported(lambda: _build(environ))
+
+
+def reported(action: Callable[[], None]) -> int:
+    """Run what a derivation does, say why it fails, and return the exit code."""
+    try:
+        action()
+    except BuilderError as error:
+        terminal.err(f"error: {error}")
+        return error.exit_code
+    return 0
+
+
+def _build(environ: Mapping[str, str]) -> None:
+    place = enclosed(BuildSpec.from_json(environ["spec"]), environ)
+    built = build(place.job, scratch=place.scratch, log=Path.cwd() / "log", listen=terminal.out)
+    place.write(built, Path(environ["out"]))
+
+
+def enclosed(spec: BuildSpec, environ: Mapping[str, str]) -> Enclosed:
+    """Return the build of a spec, prepared with what is found in this sandbox.
+
+    Raises:
+        BuilderError: the spec has no pinned wheels, or there is no place to build at.
+    """
+    if not isinstance(spec.environment, PinnedPackages):
+        raise BuilderError("Nix builds only against pinned wheels")
+    scratch = _scratch(spec.environment.path)
+    sandboxed = Path.cwd().is_relative_to(_SANDBOX)
+    prepared = prepared_here(spec, environ, sandboxed=sandboxed, at_canonical_path=scratch == sandbox.CANONICAL)
+    return Enclosed(prepared=prepared, scratch=scratch, sandboxed=sandboxed)
+
+
+def prepared_here(spec: BuildSpec, environ: Mapping[str, str], *, sandboxed: bool, at_canonical_path: bool) -> Prepared:
+    """Return the job and the record of a spec, with the tools that the derivation names.
+
+    Args:
+        spec: What is built.
+        environ: The variables of the derivation.
+        sandboxed: Whether Nix's sandbox is around it.
+        at_canonical_path: Whether it is built at the canonical path itself, because nothing can be mounted there.
+    """
+    cell = spec.cell
+    loaded = kernel.load(spec.kernel)
+    site_packages = spec.environment.site_packages
+    variables = {"PATH": environ["PATH"]}
+    variables |= {name: environ[name] for name in _VARIABLES if name in environ}
+    root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
+    options = spec.options
+    given = BuildInputs(
+        spec=spec,
+        kernel=loaded,
+        project=render.render(
+            loaded,
+            cell.backend,
+            unique_id=options.unique_id,
+            allow_unsafe_flags=options.allow_unsafe_flags,
+            only=options.wheel.only,
+        ),
+        framework=identity_of(cell.framework, site_packages),
+        toolchain=toolchain.of_cell(cell, environ=variables, root=root),
+        environ=variables,
+        canonical=at_canonical_path or sandbox.can_mount(),
+        sandboxed=sandboxed,
+    )
+    path = (Path(folder) for folder in environ["PATH"].split(os.pathsep) if folder not in _SYSTEM)
+    run_options = RunOptions(
+        cores=int(environ.get("NIX_BUILD_CORES", "0")) or None,
+        locked=_locked(spec, loaded),
+        path=tuple(path),
+        enclosed=True,
+        at_canonical_path=at_canonical_path,
+    )
+    return prepare(given, run_options)
+
+
+def _locked(spec: BuildSpec, loaded: Kernel) -> tuple[KernelFolder, ...]:
+    """Return the locked kernels for the load test; one that may fail goes on without."""
+    rule, trees = load_test_rule(spec, loaded), spec.kernels
+    if trees is None or rule is LoadTestRule.SKIP:
+        return ()
+    try:
+        return locked.folders(loaded, spec.cell, lambda wanted: kernel_lock.of(wanted, trees))
+    except BuilderError as error:
+        if rule is not LoadTestRule.TRY:
+            raise
+        terminal.out(error.message.splitlines()[0])
+        return ()
+
+
+def _scratch(environment: Path) -> Path:
+    """Return the directory to build in: one that is mounted at the canonical path, or that path itself."""
+    if sandbox.can_mount():
+        path = Path.cwd() / "scratch"
+        path.mkdir()
+        return path
+    # Nothing can be mounted in this sandbox, but the path is free: the build happens at that very path.
+    if sandbox.CANONICAL.exists() and any(sandbox.CANONICAL.iterdir()):
+        raise BuilderError(
+            f"'{sandbox.CANONICAL}' is not empty, and this build can mount nothing on it",
+            help="build in Nix's sandbox (sandbox = true), or allow user namespaces",
+        )
+    sandbox.CANONICAL.mkdir(exist_ok=True)
+    # A copy, not a link: compilers that follow links to themselves must not see another path.
+    shutil.copytree(environment, sandbox.CANONICAL / "env", symlinks=True)
+    return sandbox.CANONICAL

@@ -1,0 +1,271 @@
+"""The load test of a job: the packages that it has, what stands in for a GPU's libraries, and the test itself."""
+
+import contextlib
+import json
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from builder import loadtest, run, sandbox
+from builder.config import Backend, Framework, LoadTestRule
+from builder.errors import BuilderError
+from builder.kernel.source_set import rendered_package
+from builder.loadtest.imports import imported
+from builder.loadtest.pacing import SpareCore, paced
+from builder.make import sandbox_contents as contents
+from builder.make import standin
+from builder.make.job import BuildJob
+from builder.matrix import extensions_of
+from builder.wheel.archive import Wheel, unpack
+
+Listener = Callable[[str], None]
+Core = Callable[[], AbstractContextManager[SpareCore | None]]
+"""Gives a core for something beside the compilers, if one is free."""
+_CONFIGURED = "-- Generating done"
+"""What CMake says before the compilers run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A load test that has begun."""
+
+    process: loadtest.Ahead
+    setup: loadtest.Setup
+    stand_ins: tuple[standin.Missing, ...]
+    """What stands in for libraries of a GPU, as the framework alone needs them."""
+
+    def serves(self, stand_ins: Iterable[standin.Missing]) -> bool:
+        """Whether no library that the process may have loaded lacks what the wheel needs of it."""
+        known = {library.name: library for library in self.stand_ins}
+        return all(library == known.get(library.name, library) for library in stand_ins)
+
+
+class Early:
+    """The load test that has begun before its wheel is there, if one has."""
+
+    def __init__(self) -> None:
+        self.compiling = threading.Event()
+        """The compilers run."""
+        self.wanted = threading.Event()
+        """The wheel is there."""
+        self.started: Future[Begun | None] | None = None
+
+    def listening(self, listen: Listener) -> Listener:
+        """Return a listener of the build that hears when the compilers run."""
+
+        def heard(line: str) -> None:
+            if line.startswith(_CONFIGURED):
+                self.compiling.set()
+            listen(line)
+
+        return heard
+
+    def begun(self) -> Begun | None:
+        """Return it; it does not leave its core to anything from now on."""
+        self.wanted.set()
+        return None if self.started is None else self.started.result()
+
+
+@contextlib.contextmanager
+def early(job: BuildJob, *, scratch: Path, core: Core, processes: run.Processes | None) -> Iterator[Early]:
+    """Begin the load test of a wheel while it is compiled, where a core is free for that.
+
+    Nearly all of its time is the import of the framework, which has nothing to do with the kernel.
+    """
+    with contextlib.ExitStack() as held:
+        quick = job.cell.noarch or job.cell.framework is Framework.CTYPES
+        never = job.load_test is LoadTestRule.SKIP or job.not_loadable is not None
+        spare = None if never or quick else held.enter_context(core())
+        early = Early()
+        if spare is None:
+            yield early
+            return
+
+        def begin() -> Begun | None:
+            begun = _begin(job, scratch, held, processes)
+            if begun is not None:
+                held.enter_context(paced(begun.process, core=spare, compiling=early.compiling, wanted=early.wanted))
+            return begun
+
+        early.started = held.enter_context(ThreadPoolExecutor(max_workers=1)).submit(begin)
+        try:
+            yield early
+        finally:
+            wait((early.started,))
+
+
+def _begin(job: BuildJob, scratch: Path, held: contextlib.ExitStack, processes: run.Processes | None) -> Begun | None:
+    """Start the process; what goes wrong here goes wrong again, and is told, when the wheel is there."""
+    try:
+        _installed(job, scratch).parent.mkdir()
+        stand_ins = _stand_ins(job, None, scratch)
+        setup = _setup(job, scratch, processes)
+        return Begun(process=held.enter_context(loadtest.ahead(setup)), setup=setup, stand_ins=stand_ins)
+    except (OSError, BuilderError):
+        return None
+
+
+def test(
+    job: BuildJob,
+    wheel: Wheel,
+    *,
+    scratch: Path,
+    listen: Listener,
+    processes: run.Processes | None,
+    early: Early | None,
+) -> loadtest.LoadTest:
+    """Run the load test of a finished wheel and return its outcome; nothing is refused here."""
+    if job.load_test is LoadTestRule.SKIP:
+        return loadtest.SKIPPED
+    if job.not_loadable is not None:
+        return loadtest.LoadTest(
+            outcome=loadtest.LoadState.NOT_TESTED, reason=job.not_loadable.reason, help=job.not_loadable.help
+        )
+    listen("loading")
+    package = _installed(job, scratch)
+    package.parent.mkdir(exist_ok=True)
+    unpack(wheel, package.parent)
+    metadata = json.loads((package / "metadata.json").read_text(encoding="utf-8"))
+    ops, extensions = metadata["id"], metadata.get("extensions", {})
+    begun = None if early is None else early.begun()
+    stand_ins = _stand_ins(job, package, scratch, made=() if begun is None else begun.stand_ins)
+    if begun is not None and begun.serves(stand_ins):
+        return loadtest.load(begun.setup, ops=ops, extensions=extensions, waiting=begun.process)
+    return loadtest.load(_setup(job, scratch, processes), ops=ops, extensions=extensions)
+
+
+def _installed(job: BuildJob, scratch: Path) -> Path:
+    """Return where the package of the wheel is unpacked."""
+    return scratch / "installed" / job.kernel.config.general.name.module
+
+
+def _setup(
+    job: BuildJob, scratch: Path, processes: run.Processes | None, package: Path | None = None
+) -> loadtest.Setup:
+    """Return what the process has; the package is that of the wheel, where no other is named."""
+    return loadtest.Setup(
+        package=package or _installed(job, scratch),
+        cell=job.cell,
+        python=job.test_python,
+        runner=() if job.emulator is None else job.emulator.command,
+        libraries=_search(job, scratch),
+        bytecode=job.keeps_bytecode,
+        packages=_packages(job, scratch / "kernel-depends"),
+        visible=_visible(job, processes),
+        processes=processes,
+    )
+
+
+def _visible(job: BuildJob, processes: run.Processes | None) -> sandbox.SandboxPaths | None:
+    """Return what a load test sees in its sandbox; None if there is none.
+
+    In a sandbox it cannot write into the environment, so the framework's bytecode is made before, without the kernel.
+    """
+    if not contents.sandboxed(job):
+        return None
+    name = "tvm_ffi" if job.cell.framework is Framework.TVM_FFI else "torch"
+    imports = job.cell.framework is not Framework.CTYPES and job.emulator is None
+    if imports and job.keeps_bytecode and not any((job.site_packages / name / "__pycache__").glob("*.pyc")):
+        visible = contents.of_load_test(job, written=True)
+        loadtest.keep_bytecode(name, python=job.test_python, visible=visible, processes=processes)
+    return contents.of_load_test(job)
+
+
+def check_imports(job: BuildJob, scratch: Path, listen: Listener, processes: run.Processes | None) -> None:
+    """Refuse a kernel before it is compiled, where its package imports what its users will not have.
+
+    Raises:
+        LoadError: a module is neither here nor declared.
+    """
+    if job.load_test is not LoadTestRule.REQUIRE or job.not_loadable is not None or not _strangers(job):
+        return
+    listen("importing the sources")
+    folder = scratch / "sources"
+    shutil.rmtree(folder, ignore_errors=True)
+    package = folder / job.kernel.config.general.name.module
+    for path, content in _present(job):
+        if PurePosixPath(path).is_relative_to(rendered_package(job.kernel.config)):
+            target = package / PurePosixPath(path).relative_to(rendered_package(job.kernel.config))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+    _stand_ins(job, package, scratch)
+    names = extensions_of(job.kernel.config, job.cell, job.wheel.only)
+    judged = loadtest.check_imports(
+        _setup(job, scratch, processes, package),
+        ops=f"_{package.name}",
+        extensions={name: f"_{package.name}_{name}" for name in names},
+    )
+    if judged is not None:
+        judged.require(job.load_test)
+
+
+def _present(job: BuildJob) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of the project without the modules of extensions that the cell leaves out."""
+    config = job.kernel.config
+    absent = set(config.extension) - set(extensions_of(config, job.cell, job.wheel.only))
+    modules = {f"{rendered_package(config)}/_ops_{name}.py" for name in absent}
+    yield from ((path, content) for path, content in job.project.files.items() if path not in modules)
+
+
+def _strangers(job: BuildJob) -> tuple[str, ...]:
+    """Return the modules that the package imports and no folder of its load test seems to have."""
+    package = job.kernel.config.general.name.module
+    known = {package, *sys.stdlib_module_names, *job.test_packages.absent}
+    known |= set() if job.cell.framework is Framework.CTYPES else {"torch"}
+    folders = (job.site_packages, *job.test_packages.folders)
+    known |= {path.name.partition(".")[0] for folder in folders for path in folder.iterdir()}
+    files = {path: text for path, text in job.project.files.items() if path.endswith(".py")}
+    own = (text for path, text in files.items() if path.startswith(f"{rendered_package(job.kernel.config)}/"))
+    return tuple(sorted({name for text in own for name in imported(text)} - known))
+
+
+def _packages(job: BuildJob, folder: Path) -> loadtest.LoadTestPackages:
+    """Unpack the kernels that this one depends on, and return all packages of the load test."""
+    # The interpreter of an environment finds its packages by itself; another one is told.
+    packages = job.test_packages
+    if job.emulator is not None:
+        packages = replace(packages, folders=(job.site_packages, *packages.folders))
+    if not packages.kernels:
+        return packages
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for path in job.test_packages.kernels:
+        unpack(Wheel.read(path), folder)
+    return replace(packages, folders=(*packages.folders, folder))
+
+
+def _search(job: BuildJob, scratch: Path) -> tuple[Path, ...]:
+    """Return where the loader finds GPU libraries that the system lacks: stand-ins, and those of wheels."""
+    if job.toolchain is None or job.cell.backend is Backend.CPU:
+        return ()
+    cuda = job.toolchain.cuda
+    search = [job.site_packages / "torch/lib", *sorted(job.site_packages.glob("nvidia/*/lib"))]
+    search += [] if cuda is None else [cuda.path.parent.parent / "lib64"]
+    return (scratch / "stand-ins", *search)
+
+
+def libraries(job: BuildJob, package: Path, scratch: Path) -> tuple[Path, ...]:
+    """Return where the loader finds what a wheel needs of a GPU's libraries; stand-ins for those that are missing."""
+    _stand_ins(job, package, scratch)
+    return _search(job, scratch)
+
+
+def _stand_ins(
+    job: BuildJob, package: Path | None, scratch: Path, made: tuple[standin.Missing, ...] = ()
+) -> tuple[standin.Missing, ...]:
+    """Make stand-ins for GPU libraries that this machine lacks, except those `made` before; they are never called."""
+    folder, *search = _search(job, scratch) or (scratch,)
+    if job.toolchain is None or not search:
+        return ()
+    # Python loads torch's own module before the kernel's, and that needs libraries which the kernel's does not.
+    libraries = sorted((job.site_packages / "torch").glob("_C.*.so"))
+    libraries += [] if package is None else sorted(package.rglob("*.so"))
+    libraries += [path for folder in job.test_packages.kernel_folders for path in sorted(folder.rglob("*.so"))]
+    wanted = standin.missing(libraries, search=tuple(search))
+    standin.make([library for library in wanted if library not in made], folder, cc=job.toolchain.cc.path)
+    return wanted

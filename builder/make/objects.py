@@ -1,0 +1,143 @@
+"""What each object of a build was made of, so that a later build can say why it was compiled again."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder import run
+from builder.errors import ToolError
+from builder.make.job import BuildJob
+
+_DEPENDENCIES = ": #deps "
+"""What ninja writes behind the name of an object, before the files that it was made of, each on a line."""
+_LIMITS = run.Limits(seconds=60, memory=4 << 30, file=1 << 30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectInputs:
+    """What an object was made of."""
+
+    source: str
+    """Path in the project."""
+    command: str
+    """sha256 of the compiler's command line."""
+    compilers: str
+    """sha256 of the identity of the compilers."""
+    framework: str
+    """The framework, where one of its headers was read; else empty."""
+    system: str
+    """sha256 over the paths, sizes and times of all other headers."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """sha256 of each file of the project that was read."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, table: Mapping[str, Any]) -> "ObjectInputs":
+        """Read what `to_json` wrote.
+
+        Raises:
+            TypeError: it is something else.
+        """
+        return cls(**table)
+
+    def changed_since(self, before: "ObjectInputs") -> tuple[str, ...]:
+        """Say what differs from an earlier object: files by their names, and what else there is."""
+        words = {
+            "command": "the command of the compiler",
+            "compilers": "the compilers",
+            "framework": f"the framework: {before.framework} -> {self.framework}",
+            "system": "headers of the system or of other packages",
+        }
+        names = sorted(self.files.keys() | before.files.keys())
+        return (
+            *(name for name in names if self.files.get(name) != before.files.get(name)),
+            *(text for name, text in words.items() if getattr(self, name) != getattr(before, name)),
+        )
+
+
+def read(job: BuildJob, *, scratch: Path, base: Path) -> dict[str, ObjectInputs]:
+    """Return the inputs of each object, by its path as ninja has it; nothing where ninja does not tell.
+
+    Args:
+        job: What was built.
+        scratch: Its directory.
+        base: The same as the build saw it.
+    """
+    build = scratch / "build"
+    try:
+        commands = json.loads(_ask(job, build, "compdb"))
+        lines = _ask(job, build, "deps").splitlines()
+    except (ToolError, ValueError):
+        return {}
+    by_output = {rule["output"]: rule for rule in commands}
+    reader = _Reader(job=job, scratch=scratch, base=base)
+    return {
+        output: reader.inputs(by_output[output], paths) for output, paths in dependencies(lines) if output in by_output
+    }
+
+
+def _ask(job: BuildJob, build: Path, what: str) -> str:
+    done = run.run([job.frontend.parent / "ninja", "-C", build, "-t", what], limits=_LIMITS)
+    # ninja says first which folder it works in.
+    return done.output if what == "deps" else done.output[done.output.find("[\n") :]
+
+
+def dependencies(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each object in what `ninja -t deps` prints, and the files that it was made of."""
+    output, paths = "", list[str]()
+    for line in lines:
+        if line.startswith(" "):
+            paths.append(line.strip())
+        elif _DEPENDENCIES in line:
+            if output:
+                yield output, paths
+            output, paths = line.partition(_DEPENDENCIES)[0], []
+    if output:
+        yield output, paths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    job: BuildJob
+    scratch: Path
+    base: Path
+
+    def inputs(self, rule: Mapping[str, str], paths: Iterable[str]) -> ObjectInputs:
+        """Return what the object of a rule was made of, given what its compiler read."""
+        source, environment = str(self.base / "src"), str(self.base / "env")
+        own, others, framework = {}, [], ""
+        for path in sorted({*paths, rule["file"]}):
+            name = path.removeprefix(f"{source}/")
+            if name in self.job.project.files:
+                own[name] = hashlib.sha256(self.job.project.files[name]).hexdigest()
+            elif path.startswith((f"{environment}/", f"{self.job.site_packages}/")):
+                framework = f"{self.job.framework_version} {self.job.pins[:12]}".strip()
+            elif not path.startswith(str(self.base)):
+                others.append(_seen(Path(path)))
+        toolchain = {} if self.job.toolchain is None else dict(self.job.toolchain.identity)
+        return ObjectInputs(
+            source=rule["file"].removeprefix(f"{source}/"),
+            command=_digest(rule["command"]),
+            compilers=_digest(json.dumps(toolchain, sort_keys=True)),
+            framework=framework,
+            system=_digest("\n".join(others)),
+            files=own,
+        )
+
+
+def _seen(path: Path) -> str:
+    try:
+        status = path.stat()
+    except OSError:
+        return str(path)
+    return f"{path} {status.st_size} {status.st_mtime_ns}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,248 @@
+"""The rules that make a wheel the same bytes everywhere, each with the difference that it prevents.
+
+Rules that a rendered project carries are applied by `cmake/reproducible.cmake` and its neighbours, by these names.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from builder.errors import BuilderError
+from builder.toolchain.tool import REACHES_BUILD
+from builder.wheel.archive import EPOCH, LATEST
+from builder.wording import nearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One measure, and what differs between two builds without it."""
+
+    name: str
+    leak: str
+    where: str
+    """The module or CMake function that applies it."""
+    cmake: bool = False
+    """Whether a rendered project carries it, so that a build without `builder` has it too."""
+
+
+RULES = (
+    Rule(
+        name="canonical-path",
+        leak="the folder of the build, in `__FILE__` and in the module id that cudafe++ makes of a source's real path",
+        where="builder/sandbox/__init__.py",
+    ),
+    Rule(
+        name="sandbox",
+        leak="files of the machine that no key sees, such as one that a source names in `.incbin`",
+        where="builder/sandbox/enter.py",
+    ),
+    Rule(
+        name="module-id",
+        leak="the same module id, which ends in names of kernels, where the canonical path cannot be had",
+        where="builder/make/module_id.py",
+    ),
+    Rule(
+        name="prefix-map",
+        leak="the folder of the build in `__FILE__` and in assertions, where the canonical path cannot be had",
+        where="cmake/prefix_map.cmake",
+        cmake=True,
+    ),
+    Rule(
+        name="random-seed",
+        leak="random numbers in the names that a compiler makes up, such as those of sections for link-time code",
+        where="cmake/random_seed.cmake",
+        cmake=True,
+    ),
+    Rule(
+        name="strip",
+        leak="local symbols, which have the number of the process in the names of nvcc's temporary files",
+        where="cmake/reproducible.cmake",
+        cmake=True,
+    ),
+    Rule(
+        name="install-rpath",
+        leak="the folder of the environment in the search path of the library",
+        where="cmake/extension.cmake",
+        cmake=True,
+    ),
+    Rule(
+        name="source-date-epoch",
+        leak="the time of the build in `__DATE__` and `__TIME__`",
+        where="builder/make/reproducible.py",
+    ),
+    Rule(
+        name="environment",
+        leak="variables of the user that compilers, CMake and Python read: CPATH, CFLAGS, LANG, TZ, HOME",
+        where="builder/make/reproducible.py",
+    ),
+    Rule(
+        name="fixed-zip",
+        leak="times, modes and the order of the files in the archive",
+        where="builder/wheel/archive.py",
+    ),
+    Rule(
+        name="sorted-inputs",
+        leak="the order in which a folder lists its files, where a glob names sources",
+        where="builder/kernel/source_set.py",
+    ),
+)
+NAMES = tuple(rule.name for rule in RULES)
+
+SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
+"""Variable of the user with more folders to show to a build, for compilers with parts in unusual places."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Which rules hold: all of them, unless `builder repro --without` switches some off."""
+
+    canonical_path: bool = True
+    sandbox: bool = True
+    module_id: bool = True
+    prefix_map: bool = True
+    random_seed: bool = True
+    strip: bool = True
+    install_rpath: bool = True
+    source_date_epoch: bool = True
+    environment: bool = True
+    fixed_zip: bool = True
+    sorted_inputs: bool = True
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the build sees besides its own."""
+
+    @classmethod
+    def without(cls, names: Iterable[str], *, variables: Mapping[str, str] | None = None) -> "Rules":
+        """Return all rules but those that are named.
+
+        Raises:
+            BuilderError: one of the names is not known.
+        """
+        names = tuple(names)
+        check(names)
+        return cls(**{name.replace("-", "_"): False for name in names}, variables=variables or {})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Rules":
+        """Read what `to_json` wrote.
+
+        Raises:
+            BuilderError: it names a rule that is not known.
+        """
+        table = json.loads(text)
+        return cls.without(table.get("without", ()), variables=table.get("variables", {}))
+
+    def to_json(self) -> str:
+        """Return it as JSON, for another process."""
+        return json.dumps({"without": self.off, "variables": dict(self.variables)})
+
+    @property
+    def off(self) -> tuple[str, ...]:
+        """The names of the rules that are switched off."""
+        return tuple(name for name in NAMES if not getattr(self, name.replace("-", "_")))
+
+
+def check(names: Iterable[str]) -> None:
+    """Refuse names of unknown rules.
+
+    Raises:
+        BuilderError: one of the names is not known.
+    """
+    for name in names:
+        if name not in NAMES:
+            guess = nearest(name, NAMES)
+            remedy = f"did you mean '{guess}'?" if guess else f"there are {', '.join(NAMES)}"
+            raise BuilderError(f"'{name}' is not a rule of reproducible builds", help=remedy)
+
+
+def variables(
+    base: Path, *, environ: Mapping[str, str], path: tuple[Path, ...], epoch: int, rules: Rules
+) -> dict[str, str]:
+    """Return all variables of a build; of the user's, only those that are in the build key.
+
+    `base` is the scratch directory as the build sees it, `path` goes before the system's own PATH.
+    """
+    result = {} if rules.environment else dict(environ)
+    result |= {
+        "HOME": str(base / "home"),
+        "LC_ALL": "C.UTF-8",
+        "PATH": os.pathsep.join([*map(str, path), "/usr/local/bin", "/usr/bin", "/bin"]),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+        "SOURCE_DATE_EPOCH": str(epoch),
+        "TMPDIR": str(base / "tmp"),
+        "TZ": "UTC",
+        "XDG_CACHE_HOME": str(base / "home"),
+    }
+    if not rules.source_date_epoch:
+        del result["SOURCE_DATE_EPOCH"]
+    result.update((name, environ[name]) for name in REACHES_BUILD if environ.get(name))
+    return result | dict(rules.variables)
+
+
+def epoch_of(environ: Mapping[str, str]) -> int:
+    """Return the time stamp of a build: SOURCE_DATE_EPOCH, or the first that a zip can name.
+
+    Raises:
+        BuilderError: the variable is not a number of seconds that a wheel can have.
+    """
+    text = environ.get("SOURCE_DATE_EPOCH")
+    return EPOCH if text is None else checked_epoch(text, name="SOURCE_DATE_EPOCH")
+
+
+def checked_epoch(text: str, *, name: str) -> int:
+    """Return a time in seconds since 1970; `name` is what the user calls it.
+
+    Raises:
+        BuilderError: it is not a number, or past the last time that a zip can name.
+    """
+    if not text.isascii() or not text.isdigit():
+        raise BuilderError(f"{name} is '{text}', not a number of seconds", help="unset it, or set it to a whole number")
+    # Its length first: Python refuses to read very long numbers.
+    if len(text.lstrip("0")) > len(str(LATEST)) or int(text) > LATEST:
+        raise BuilderError(
+            f"{name} is '{text}', later than the end of 2107, which is the last time that a wheel can name",
+            help=f"it is in seconds, not milliseconds: set it to at most {LATEST}, or unset it",
+        )
+    return int(text)
+
+
+def cmake_defines(rules: Rules) -> dict[str, str]:
+    """Return the CMake variables that switch rules of a rendered project off."""
+    off = [rule.name for rule in RULES if rule.cmake and rule.name in rules.off]
+    return {"KERNEL_WITHOUT_RULES": ";".join(off)} if off else {}
+
+
+_SEEDED_NVCC = (12, 9)
+"""The first CUDA whose nvcc takes a seed for the names that it makes up."""
+
+
+def why_not_reproducible(*, cuda: str | None, canonical: bool, rewrites_module_id: bool = True) -> str | None:
+    """Return why a build with such a toolchain may differ elsewhere, or None.
+
+    Args:
+        cuda: Version of nvcc; None for a cell without it.
+        canonical: Whether the build is at the canonical path.
+        rewrites_module_id: Whether the module id is rewritten if the build is elsewhere.
+    """
+    if cuda is None or canonical:
+        return None
+    version = tuple(int(part) for part in cuda.split(".")[:2] if part.isdigit())
+    if version < _SEEDED_NVCC:
+        return f"CUDA {cuda} may name kernels by the folder of the build, and there is no canonical path here"
+    return None if rewrites_module_id else f"the module id of CUDA {cuda} has the folder of the build in it"
+
+
+def inputs(
+    *, project: str, framework: str, pins: str, toolchain: Mapping[str, str], not_reproducible: str | None
+) -> dict[str, object]:
+    """Return the inputs that a wheel records besides builder's version: all that must be the same in a rebuild."""
+    found: dict[str, object] = {
+        "project": project,
+        "framework": framework,
+        "pins": pins,
+        "toolchain": dict(sorted(toolchain.items())),
+    }
+    return found if not_reproducible is None else {**found, "not-reproducible": not_reproducible}

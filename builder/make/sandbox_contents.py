@@ -1,0 +1,195 @@
+"""What the build and the load test of a job see in their sandbox: the files that they need, and no others."""
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from builder import sandbox
+from builder.make import header_folders, source_trees
+from builder.make.job import BuildJob
+from builder.make.reproducible import SANDBOX_PATHS, Rules
+from builder.sandbox import CANONICAL
+from builder.sandbox.paths import SYSTEM, SandboxPaths, link_targets, prefixes_of
+from builder.toolchain import Toolchain
+from builder.toolchain.tool import REACHES_BUILD
+
+_ONEAPI = Path("/opt/intel/oneapi")
+_ELF = b"\x7fELF"
+_SHORTEST = 2
+"""Parts of a path such as /opt, which does not belong to one compiler alone."""
+_FOLDERS = re.compile(r"(?<![\w.-])/[^\s:=()]+")
+"""Paths in the output of a compiler or the loader."""
+
+
+def of_build(job: BuildJob, *, scratch: Path, canonical: bool, variables: Mapping[str, str]) -> SandboxPaths:
+    """Return what a build sees whose scratch directory is shown at the canonical path, or where it is.
+
+    Args:
+        job: What is built.
+        scratch: All that it may write.
+        canonical: Whether that and the environment are seen at the canonical path.
+        variables: What the build is told: the folder of a jobserver is among it.
+    """
+    environment = job.environment
+    inside = CANONICAL if canonical else scratch
+    mounts = [(scratch, inside, True)]
+    if environment is not None:
+        mounts.append((environment, inside / "env" if canonical else environment, False))
+    # Read-only, and where every build has them; without a sandbox they were copied there.
+    mounts += [(tree, source_trees.place(inside, name), False) for name, tree in job.sources.items()]
+    folders = header_folders.folders(
+        job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages
+    )
+    seen = [*_python(job, job.frontend), job.site_packages, *folders.values(), *job.headers.values(), *job.path]
+    seen += [*_of_toolchain(job), *_of_variables(job), *([] if job.ccache is None else [job.ccache])]
+    return SandboxPaths(
+        readable=tuple(path for path in seen if not (environment and path.is_relative_to(environment))),
+        writable=tuple(_written(variables)),
+        mounts=tuple(mounts),
+        cwd=inside,
+    )
+
+
+def of_load_test(job: BuildJob, *, written: bool = False) -> SandboxPaths:
+    """Return what a load test sees, without its package: the framework's environment, where it is.
+
+    `written` leaves the environment open for the bytecode of what no kernel has touched.
+    """
+    if job.environment is None:
+        return SandboxPaths(readable=(*_python(job, job.test_python), job.site_packages, *_of_variables(job)))
+    mounts = ((job.environment, job.environment, written),)
+    emulated = () if job.emulator is None else (job.emulator.program, job.emulator.root)
+    seen = (*_python(job, job.test_python), *emulated, *_loader_folders(), *_named(job))
+    return SandboxPaths(readable=seen, mounts=mounts)
+
+
+def _python(job: BuildJob, python: Path) -> Iterator[Path]:
+    """Yield the folders of an interpreter; for a virtual environment, also those of the Python that made it."""
+    home = _home(job)
+    if job.environment is None:
+        yield from prefixes_of(python, home=home)
+    for line in _lines(python.parent.parent / "pyvenv.cfg"):
+        name, _, value = line.partition("=")
+        if name.strip() == "home":
+            yield from prefixes_of(Path(value.strip()) / python.name, home=home)
+    if job.environment is None:
+        for file in sorted((python.parent.parent / "lib").glob("python3*/site-packages/*.pth")):
+            yield from (Path(line.strip()) for line in _lines(file) if line.startswith("/"))
+    while job.environment is not None and python.is_symlink() and python.is_relative_to(job.environment):
+        python = python.parent / python.readlink()
+    yield from prefixes_of(python, home=home)
+
+
+def _of_toolchain(job: BuildJob) -> Iterator[Path]:
+    tools, home = job.toolchain, _home(job)
+    yield from _loader_folders()
+    if tools is None:
+        return
+    for tool in (tools.cxx, tools.cc, tools.cuda, tools.hip):
+        if tool is not None:
+            yield from prefixes_of(tool.path, home=home)
+    if tools.ocloc is not None:
+        yield from prefixes_of(tools.ocloc, home=home)
+    for compiler in {tools.cxx.path, tools.cc.path}:
+        yield from _reach(compiler, home=home)
+    for toolkit in _toolkits(job, tools):
+        yield toolkit
+        yield from link_targets(toolkit)
+
+
+def _toolkits(job: BuildJob, tools: Toolchain) -> Iterator[Path]:
+    """Yield the folders of toolkits that are installed on this machine, not pinned as wheels."""
+    found = [tool.path.parent.parent for tool in (tools.cuda, tools.hip) if tool is not None]
+    found += [_ONEAPI] if tools.ocloc is not None else []
+    found += [Path(job.environ[name]) for name in REACHES_BUILD if job.environ.get(name)]
+    for folder in found:
+        if job.environment is None or not folder.is_relative_to(job.environment):
+            yield folder
+
+
+def _reach(compiler: Path, *, home: Path | None) -> Iterator[Path]:
+    """Ask a compiler outside the system's folders, or a wrapper script of one, where its parts are."""
+    with compiler.open("rb") as file:
+        usual = file.read(4) == _ELF and str(compiler).startswith(SYSTEM)
+    if usual:
+        return
+    said = _answer(compiler, "-print-search-dirs") + _answer(compiler, "-E", "-v", "-x", "c++", "/dev/null")
+    for name in ("cc1plus", "as", "ld"):
+        part = Path(_answer(compiler, f"-print-prog-name={name}").strip().rpartition("\n")[2])
+        if part.is_absolute() and part.is_file():
+            said += f" {part.parent} {_answer(Path('ldd'), part)}"
+    for path in sorted({Path(text) for text in _FOLDERS.findall(said)}):
+        if not any(path.resolve().is_relative_to(folder) for folder in (*SYSTEM, "/proc", "/dev")):
+            yield from (path,) if path.is_dir() and len(path.parts) > _SHORTEST else prefixes_of(path, home=home)
+
+
+def _answer(program: Path, *arguments: str | Path) -> str:
+    try:
+        done = subprocess.run(
+            [program, *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"},
+        )
+    except OSError:
+        return ""
+    return done.stdout + done.stderr
+
+
+def _loader_folders() -> Iterator[Path]:
+    """Yield the folders that the loader of the system is configured to search."""
+    for path in (Path("/etc/ld.so.conf"), *sorted(Path("/etc/ld.so.conf.d").glob("*.conf"))):
+        yield from (Path(line.strip()) for line in _lines(path) if line.strip().startswith("/"))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _of_variables(job: BuildJob) -> Iterator[Path]:
+    """Yield the paths in added variables, such as a library to load before others, and those that the user names."""
+    yield from (Path(value) for value in job.rules.variables.values() if value.startswith("/"))
+    yield from _named(job)
+
+
+def _named(job: BuildJob) -> Iterator[Path]:
+    yield from (Path(each) for each in job.environ.get(SANDBOX_PATHS, "").split(":") if each.startswith("/"))
+
+
+def _written(variables: Mapping[str, str]) -> Iterator[Path]:
+    """Yield what a build may write besides its scratch directory: the tokens of a jobserver."""
+    match = re.search(r"--jobserver-auth=fifo:(\S+)", variables.get("MAKEFLAGS", ""))
+    if match is not None:
+        yield Path(match[1])
+
+
+def _home(job: BuildJob) -> Path | None:
+    home = job.environ.get("HOME")
+    return None if not home else Path(home)
+
+
+def canonical(job: BuildJob) -> bool:
+    """Whether the build happens at the path where every build does."""
+    return uses_canonical_path(job.rules, sandboxed=sandboxed(job))
+
+
+def uses_canonical_path(rules: Rules, *, sandboxed: bool) -> bool:
+    """Whether builds can happen at the canonical path."""
+    return rules.canonical_path and (sandboxed or sandbox.can_mount())
+
+
+def sandboxed(job: BuildJob) -> bool:
+    """Whether the build and the load test are in a sandbox of this engine."""
+    return not job.enclosed and uses_sandbox(job.rules)
+
+
+def uses_sandbox(rules: Rules) -> bool:
+    """Whether builds of this engine are in a sandbox."""
+    return rules.sandbox and sandbox.why_unavailable() is None

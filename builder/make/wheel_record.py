@@ -1,0 +1,46 @@
+"""The record beside a wheel: the result of its load test and where it was built, for readers without the store."""
+
+import json
+from pathlib import Path
+
+from builder.files import write_atomic
+from builder.loadtest.outcome import LoadTest
+from builder.make.report import BuildReport
+
+SUFFIX = ".record.json"
+
+
+def path_of(wheel: Path) -> Path:
+    """Return where the record of a wheel is."""
+    return wheel.with_name(f"{wheel.name}{SUFFIX}")
+
+
+def write(wheel: Path, *, sha256: str, variant: str, report: BuildReport) -> None:
+    """Write the record of a wheel beside it: nothing that two builds of one wheel would write differently."""
+    table = {
+        "wheel": wheel.name,
+        "sha256": sha256,
+        "variant": variant,
+        "sandbox": report.sandbox,
+        "load-test": report.load_test.to_json(),
+    }
+    write_atomic(path_of(wheel), f"{json.dumps(table, indent=1, sort_keys=True)}\n".encode())
+
+
+def read(wheel: Path, *, sha256: str) -> LoadTest | None:
+    """Return what became of the load test of a wheel; None where its record is gone or is that of another file."""
+    try:
+        table = json.loads(path_of(wheel).read_text(encoding="utf-8"))
+        return LoadTest.from_report(table) if table["sha256"] == sha256 else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def sandboxed(wheel: Path, *, sha256: str) -> bool | None:
+    """Return whether a wheel was built in a sandbox; None where its record is gone or does not say it."""
+    try:
+        table = json.loads(path_of(wheel).read_text(encoding="utf-8"))
+        said = table["sandbox"] if table["sha256"] == sha256 else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return said if isinstance(said, bool) else None

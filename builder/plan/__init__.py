@@ -1,0 +1,1 @@
+"""Decide for each cell what will be made, of what and why; nothing is compiled here."""

@@ -1,0 +1,113 @@
+"""Which cells of another system than this machine's can be compiled here."""
+
+from dataclasses import replace
+
+from builder import render, toolchain
+from builder.config import Backend
+from builder.errors import NotHereError
+from builder.kernel import Kernel
+from builder.matrix import Cell, systems
+from builder.pins import Pins, PinSet, Requirement
+from builder.plan.options import Options
+from builder.render import python_api
+from builder.render.project import Project
+from builder.toolchain import cross
+from builder.toolchain.tool import Search
+
+_BACKENDS = (Backend.CPU, Backend.CUDA)
+"""Backends whose device compilers run on one processor and serve another."""
+NVCC = "nvidia-cuda-nvcc"
+"""The wheel that has nvcc."""
+_PROGRAMS = frozenset({"cmake", "ninja", NVCC, "nvidia-nvvm"})
+"""Wheels with programs that a build runs: the others have headers and libraries of the system that it is for."""
+
+
+def require(cell: Cell, options: Options) -> None:
+    """Refuse a cell of another system that cannot be compiled here, or was not asked for.
+
+    Raises:
+        NotHereError: with what this machine lacks.
+    """
+    remedy = f"build it on {cell.system}, or in CI: builder matrix --system {cell.system} --format github"
+    message = f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}"
+    if not possible(cell.backend, cell.system):
+        raise NotHereError(message, help=remedy)
+    why = _missing(cell, options)
+    if why is not None and options.crosses:
+        raise NotHereError(f"{cell.variant} cannot be compiled here: {why}", help=remedy)
+    if not options.crosses:
+        here = "" if why else f", where --system {cell.system} compiles it"
+        raise NotHereError(f"{message}{here}", help=f"{remedy}; or here{f': {why}' if why else ''}")
+
+
+def require_by_nix(cell: Cell, kernel: Kernel, options: Options) -> None:
+    """Refuse a cell of another system that Nix cannot compile here: there, only the pinned compilers do.
+
+    Raises:
+        NotHereError: with what is lacking.
+    """
+    if not options.compilers:
+        here = ", where --toolchain pinned compiles it" if possible(cell.backend, cell.system) else ""
+        raise NotHereError(
+            f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}{here}",
+            help=f"build it on {cell.system}, or with the flake and --builders{here and '; or here with that'}",
+        )
+    require(cell, options)
+    require_no_python(cell, render.render(kernel, cell.backend, only=options.wheel.only))
+
+
+def _missing(cell: Cell, options: Options) -> str | None:
+    """Say what keeps a cell from being compiled here, and what helps; None where nothing does."""
+    if not options.isolation:
+        return "--no-isolation builds for what is installed here; leave it out"
+    try:
+        cross.find(Search(environ=options.environ, digest=lambda path: path.name), cell.system)
+    except NotHereError as error:
+        return f"{error.message}; {error.help}"
+    return None
+
+
+def possible(backend: Backend, system: str) -> bool:
+    """Whether a machine like this one compiles for a system, where it has the compiler."""
+    known = systems.built()
+    here = known.get(toolchain.system())
+    return here is not None and None not in (here.triple, known[system].triple) and backend in _BACKENDS
+
+
+def targets() -> tuple[str, ...]:
+    """Return the systems that a machine like this one compiles for, where it has the compilers."""
+    here = toolchain.system()
+    return tuple(system for system in systems.built() if system != here and possible(Backend.CPU, system))
+
+
+def require_no_python(cell: Cell, project: Project) -> None:
+    """Refuse a kernel that includes Python's headers: those of this machine are for its own processor.
+
+    Raises:
+        NotHereError: it does.
+    """
+    if cell.python is not None or python_api.needed_by(project):
+        raise NotHereError(
+            f"{cell.variant} includes headers of Python, and this machine has none for {cell.system}",
+            help=f"build it on {cell.system}, or include <torch/all.h> if nothing of Python is used",
+        )
+
+
+def environment(known: Pins, wanted: PinSet, requirement: Requirement, cell: Cell) -> PinSet:
+    """Return the environment of a cell of another system with programs that this machine runs.
+
+    Raises:
+        NotHereError: such a program is not pinned, or the toolkit would be this machine's own.
+    """
+    here = toolchain.system()
+    own_requirement = replace(requirement, python=wanted.python, system=here)
+    own = known.additional(("tools", "toolkit"), own_requirement, base=PinSet(wanted.python, here, ()))
+    programs = {wheel.name: wheel for wheel in own.wheels if wheel.name in _PROGRAMS}
+    lacking = {wheel.name for wheel in wanted.wheels if wheel.name in _PROGRAMS} - programs.keys()
+    lacking |= {NVCC} - programs.keys() if cell.backend is Backend.CUDA else set()
+    if lacking:
+        raise NotHereError(
+            f"{cell.variant} cannot be compiled here: {', '.join(sorted(lacking))} is not pinned for {here}",
+            help=f"build it on {cell.system}",
+        )
+    return replace(wanted, wheels=tuple(programs.get(wheel.name, wheel) for wheel in wanted.wheels))

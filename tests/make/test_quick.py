@@ -1,0 +1,72 @@
+"""A quick build is never taken for a full one: not by its project, and not by its key."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from builder import kernel, matrix
+from builder.config import Backend, Framework
+from builder.errors import BuilderError
+from builder.make import prepare
+from builder.make.framework import identity_of
+from builder.make.prepare import BuildInputs
+from builder.make.spec import BuildOptions, BuildSpec, InstalledPackages
+from builder.matrix import architectures
+from builder.render import render
+from builder.wheel.options import WheelOptions
+from tests.make.test_identity import torch_at
+from tests.paths import ROOT
+
+STABLE = kernel.load(ROOT / "examples/rmsnorm-stable")
+CELL = next(cell for cell in matrix.select(STABLE.config, matrix.rows()) if cell.toolkit == "13.0")
+ALL = architectures.generations()[0].capabilities
+
+
+def record(tmp_path, only, project):
+    environment = InstalledPackages(python=Path(sys.executable), site_packages=tmp_path)
+    options = BuildOptions(wheel=WheelOptions(only=only))
+    spec = BuildSpec(kernel=STABLE.root, cell=CELL, environment=environment, options=options)
+    return prepare.record(
+        BuildInputs(
+            spec=spec,
+            kernel=STABLE,
+            project=project,
+            framework=identity_of(Framework.TORCH, tmp_path),
+            toolchain=None,
+            environ={},
+            canonical=True,
+            sandboxed=True,
+        )
+    )
+
+
+def test_a_project_is_rendered_for_its_gpus_with_every_toolkit():
+    lists = render(STABLE, Backend.CUDA, only=("9.0", "12.0"))["CMakeLists.txt"]
+    (line,) = [text.split() for text in lists.splitlines() if "CUDA>=12.8" in text]
+    assert line[1:] == ["9.0", "12.0"]
+    (line,) = [text.split() for text in lists.splitlines() if "CUDA>=11.8" in text]
+    assert line[1:] == ["9.0", "lost", "12.0"]
+
+
+def test_a_full_build_and_a_quick_one_have_other_keys_also_where_they_compile_the_same(tmp_path):
+    torch_at(tmp_path)
+    project = render(STABLE, Backend.CUDA)
+    full, quick, other = (record(tmp_path, only, project) for only in ((), ALL, ("9.0",)))
+    assert "archs" not in full.wheel
+    assert quick.wheel["archs"] == " ".join(ALL)
+    assert len({full.key, quick.key, other.key}) == 3
+
+
+def test_a_backend_without_such_code_is_not_rendered():
+    with pytest.raises(BuilderError, match=r"9\.0: what is built for the CPU is told no architectures"):
+        render(STABLE, Backend.CPU, only=("9.0",))
+
+
+def test_a_rocm_project_is_rendered_for_its_gpus():
+    kernel_of_rocm = kernel.load(ROOT / "tests/integration/kernels/scale-hip")
+    full, quick = (render(kernel_of_rocm, Backend.ROCM, only=only)["CMakeLists.txt"] for only in ((), ("gfx90a",)))
+    words = quick.split()
+    assert words[words.index("ARCHITECTURES") + 1] == "gfx90a"
+    assert "gfx1030" in full
+    assert "gfx1030" not in quick

@@ -1,0 +1,112 @@
+"""Which cells a machine can build: as they are, for another system, or without loading them."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from builder import cli, kernel, matrix, toolchain
+from builder.environment import interpreters
+from builder.plan import buildable, limits
+from builder.plan.options import Options
+from builder.store import Store
+from tests import needs
+from tests.paths import ROOT
+
+RELU = ROOT / "examples/relu"
+ROWS = tuple(row for row in matrix.rows() if row.set in ("release", "legacy") and row.variant is not None)
+
+
+@pytest.fixture(autouse=True)
+def _debian_12(monkeypatch):
+    """Let this be a machine of x86_64 whose only Python is 3.11."""
+    here = interpreters.Interpreter(path=Path("/usr/bin/python3.11"), tag="cp311")
+    monkeypatch.setattr(interpreters, "running", lambda: here)
+    monkeypatch.setattr(interpreters, "find", lambda *_, **__: None)
+    monkeypatch.setattr(toolchain, "system", lambda: "x86_64-linux")
+
+
+@pytest.fixture
+def environ(tmp_path):
+    """Return variables with a PATH that has compilers for this machine and, where it says so, for aarch64."""
+
+    def make(*names):
+        (tmp_path / "libc.so.6").write_text("")
+        for name in ("g++", "gcc", *names):
+            path = tmp_path / name
+            path.write_text(f"#!/bin/sh\necho {tmp_path}/libc.so.6\n")
+            path.chmod(0o755)
+        return {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+
+    return make
+
+
+def ways(environ):
+    found = {support.row.variant: support for support in buildable.row_support(ROWS, environ)}
+    return {name: support for name, support in found.items() if support.missing is None}, found
+
+
+def test_cells_of_another_system_count_with_the_compiler_for_it_and_name_the_option(environ):
+    here, _ = ways(environ("aarch64-linux-gnu-g++"))
+    assert here["torch213-cxx11-cpu-aarch64-linux"].how == "with --system aarch64-linux, and are not loaded"
+    assert "torch213-cxx11-cu130-aarch64-linux" in here
+    before, found = ways({**environ(), "PATH": "/nonexistent"})
+    assert not before
+    lacking = found["torch213-cxx11-cpu-aarch64-linux"]
+    assert "looked for aarch64-linux-gnu-g++" in lacking.missing
+    assert "builder matrix --system aarch64-linux" in lacking.help
+
+
+def test_cuda_of_the_machine_is_for_its_own_system(environ):
+    _, found = ways(environ("aarch64-linux-gnu-g++"))
+    assert found["torch213-cxx11-cu126-aarch64-linux"].missing == "no CUDA 12.6 for aarch64-linux"
+
+
+def test_cells_whose_python_is_missing_count_and_say_that_they_are_not_loaded(environ):
+    here, _ = ways(environ())
+    assert here["torch212-cxx11-cpu-x86_64-linux"].how == (
+        "and are not loaded, for lack of Python 3.13 (uv python install 3.13)"
+    )
+    assert here["torch213-cxx11-cpu-x86_64-linux"].how == ""
+
+
+def test_no_cell_of_a_kernel_is_skipped_for_a_python(environ):
+    _, found = ways(environ("aarch64-linux-gnu-g++"))
+    assert not [support for support in found.values() if "Python" in (support.missing or "")]
+
+
+def test_the_cells_of_a_kernel_are_counted_as_a_build_would_find_them(environ, tmp_path):
+    loaded = kernel.load(ROOT / "examples/relu-tvm-ffi")
+    cells = matrix.select(loaded.config, ROWS)
+    options = Options(
+        store=Store(tmp_path / "store"),
+        output=tmp_path,
+        limits=limits.of_machine(),
+        environ=environ("aarch64-linux-gnu-g++"),
+    )
+    found = {cell.variant for cell in buildable.cells_here(loaded, cells, options)}
+    assert {"tvm-ffi01-cpu-x86_64-linux", "tvm-ffi01-cpu-aarch64-linux"} <= found
+    assert "tvm-ffi01-cpu-aarch64-darwin" not in found
+    assert "tvm-ffi01-cu126-aarch64-linux" not in found
+    assert not (tmp_path / "store").exists()
+
+
+@needs.only_with("g++")
+def test_the_explained_matrix_ends_with_the_count(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("PATH", os.defpath)
+    assert cli.run(["matrix", str(RELU), "--backend", "cpu", "--explain", "--store", str(tmp_path / "store")]) == 0
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert " of 5 cells can be built here: `builder doctor DIR` says what others lack" in said
+
+
+def test_doctor_counts_them_in_one_line_for_each_way(tmp_path, capsys, monkeypatch, environ):
+    for name, value in environ("aarch64-linux-gnu-g++").items():
+        monkeypatch.setenv(name, value)
+    assert cli.run(["doctor", "--store", str(tmp_path / "store")]) == 0
+    shown = capsys.readouterr().out
+    assert "5 cells can be built here with --system aarch64-linux, and are not loaded" in shown
+    assert "ok  C++, aarch64-linux" in shown
+    assert cli.run(["doctor", "--json", "--store", str(tmp_path / "store")]) == 0
+    cells = {cell["variant"]: cell for cell in json.loads(capsys.readouterr().out)["cells"]}
+    assert cells["torch213-cxx11-cpu-aarch64-linux"]["how"].startswith("with --system aarch64-linux")

@@ -1,0 +1,158 @@
+"""Cells of another system: compiled where they are asked for and can be, and else refused with what is lacking."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from builder import kernel, matrix, pins, toolchain
+from builder.config import LoadTestRule
+from builder.errors import NotHereError
+from builder.loadtest.outcome import LoadState
+from builder.make import crossing as building
+from builder.make import load
+from builder.make.job import BuildJob
+from builder.make.spec import BuildSpec, PinnedPackages
+from builder.pins import PinSet, Requirement
+from builder.plan import crossing, limits
+from builder.plan.options import Options
+from builder.plan.prepare import Preparer
+from builder.store import Store
+from tests.paths import ROOT
+
+RELU = ROOT / "examples/relu"
+TVM_FFI = ROOT / "examples/relu-tvm-ffi"
+PYTHON = "cp311"
+
+
+@pytest.fixture(autouse=True)
+def _on_x86(monkeypatch):
+    """Let this machine be one of x86_64-linux."""
+    monkeypatch.setattr(toolchain, "system", lambda: "x86_64-linux")
+
+
+@pytest.fixture
+def compiler(tmp_path):
+    """Return a PATH with a cross compiler."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "libc.so.6").write_text("")
+    path = folder / "aarch64-linux-gnu-g++"
+    path.write_text(f"#!/bin/sh\necho {folder}/libc.so.6\n")
+    path.chmod(0o755)
+    return str(folder)
+
+
+def cell_of(root, backend="cpu", *, system="aarch64-linux"):
+    rows = [row for row in matrix.rows() if row.set == "release" and row.system == system]
+    cells = matrix.select(kernel.load(root).config, rows)
+    return next(cell for cell in cells if cell.backend == backend)
+
+
+def options(tmp_path, path, **given):
+    store = Store(tmp_path / "store")
+    store.prepare()
+    rest = {"crosses": True, "load_test": LoadTestRule.REQUIRE, **given}
+    return Options(
+        store=store, output=tmp_path / "dist", limits=limits.of_machine(), environ={"PATH": path, "HOME": path}, **rest
+    )
+
+
+def prepare(root, asked):
+    return Preparer(kernel=kernel.load(root), options=asked, step=lambda _cell, _text: None)
+
+
+def test_a_cell_that_is_asked_for_is_prepared_with_programs_of_this_machine_alone(tmp_path, compiler):
+    request = prepare(TVM_FFI, options(tmp_path, compiler)).request(cell_of(TVM_FFI))
+    wanted = request.spec.environment.pins
+    assert wanted.system == "aarch64-linux"
+    for name in ("cmake", "ninja"):
+        assert wanted[name].file.endswith("_x86_64.whl")
+    for name in ("apache-tvm-ffi", "numpy"):
+        assert wanted[name].file.endswith("_aarch64.whl")
+
+
+def test_nvcc_is_of_this_machine_and_the_cuda_runtime_of_the_other():
+    known, cell = pins.load(), cell_of(RELU, "cuda")
+    cell = replace(cell, compute="cu130", toolkit="13.0")
+    requirement = Requirement.of(cell, PYTHON)
+    files = {
+        wheel.name: wheel.file
+        for wheel in crossing.environment(known, known.environment(requirement), requirement, cell).wheels
+    }
+    assert files["nvidia-cuda-nvcc"].endswith("x86_64.whl")
+    assert files["nvidia-nvvm"].endswith("x86_64.whl")
+    assert files["nvidia-cuda-runtime"].endswith("aarch64.whl")
+    assert files["torch"].endswith("aarch64.whl")
+
+
+def test_a_toolkit_that_is_not_pinned_is_only_for_the_machine_that_has_it():
+    cell = replace(cell_of(RELU, "cuda"), compute="cu126", toolkit="12.6")
+    with pytest.raises(NotHereError, match="nvidia-cuda-nvcc is not pinned for x86_64-linux"):
+        crossing.environment(pins.load(), PinSet(PYTHON, cell.system, ()), Requirement.of(cell, PYTHON), cell)
+
+
+def test_a_cell_that_is_not_asked_for_is_skipped_with_the_option_that_builds_it(tmp_path, compiler):
+    with pytest.raises(NotHereError, match="this one is x86_64-linux, where --system aarch64-linux compiles it"):
+        crossing.require(cell_of(TVM_FFI), options(tmp_path, compiler, crosses=False))
+
+
+def test_the_compiler_that_is_missing_is_named_with_what_installs_it(tmp_path):
+    with pytest.raises(NotHereError, match=r"no C\+\+ compiler for aarch64-linux.*install.*aarch64"):
+        crossing.require(cell_of(TVM_FFI), options(tmp_path, str(tmp_path)))
+
+
+def test_what_is_installed_here_is_for_no_other_system(tmp_path, compiler):
+    with pytest.raises(NotHereError, match="--no-isolation builds for what is installed here"):
+        crossing.require(cell_of(TVM_FFI), options(tmp_path, compiler, isolation=False))
+
+
+def test_nothing_is_compiled_for_a_mac_here(tmp_path, compiler):
+    with pytest.raises(NotHereError, match="needs a machine of aarch64-darwin; this one is x86_64-linux\n"):
+        crossing.require(cell_of(TVM_FFI, system="aarch64-darwin"), options(tmp_path, compiler))
+
+
+def test_a_kernel_that_includes_headers_of_python_is_refused(tmp_path, compiler):
+    root = tmp_path / "kernel"
+    shutil.copytree(RELU, root)
+    source = next(root.glob("torch-ext/*.cpp"))
+    source.write_text("#include <Python.h>\n" + source.read_text())
+    with pytest.raises(NotHereError, match="includes headers of Python, and this machine has none for aarch64-linux"):
+        prepare(root, options(tmp_path, compiler)).request(cell_of(root))
+
+
+def job_of(tmp_path, cell):
+    return BuildJob(
+        kernel=kernel.load(TVM_FFI),
+        cell=cell,
+        project=None,
+        environment=tmp_path,
+        site_packages=tmp_path,
+        frontend=tmp_path,
+        framework_version="",
+        toolchain=None,
+        test_python=tmp_path,
+        epoch=0,
+    )
+
+
+def test_cmake_is_told_of_the_other_system_and_a_native_build_is_told_nothing(tmp_path):
+    given = building.cmake_defines(job_of(tmp_path, cell_of(TVM_FFI)), roots=(tmp_path,))
+    assert (given["CMAKE_SYSTEM_NAME"], given["CMAKE_SYSTEM_PROCESSOR"]) == ("Linux", "aarch64")
+    assert given["CMAKE_FIND_ROOT_PATH"] == str(tmp_path)
+    native = cell_of(TVM_FFI, system="x86_64-linux")
+    assert building.cmake_defines(job_of(tmp_path, native), roots=(tmp_path,)) == {}
+
+
+def test_a_wheel_of_another_system_is_marked_as_not_loaded_and_is_not_refused(tmp_path):
+    spec = BuildSpec(
+        kernel=TVM_FFI,
+        cell=cell_of(TVM_FFI),
+        environment=PinnedPackages(path=tmp_path, pins=PinSet(PYTHON, "aarch64-linux", ())),
+    )
+    job = replace(job_of(tmp_path, spec.cell), not_loadable=building.loading(spec, {"PATH": str(tmp_path)}))
+    outcome = load.test(job, None, scratch=tmp_path, listen=print, processes=None, early=None)
+    assert outcome.outcome is LoadState.NOT_TESTED
+    assert outcome.words == "not tested: it was compiled on x86_64-linux, where no qemu-aarch64 is on PATH"
+    outcome.require(LoadTestRule.REQUIRE)
+    assert outcome.answers(LoadTestRule.REQUIRE), "a build of the same wheel is a hit"

@@ -1,0 +1,154 @@
+"""What both engines make of a cell: the same job, the same record, and one look at torch."""
+
+import json
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from builder import kernel, matrix, toolchain
+from builder.config import LoadTestRule
+from builder.environment import pinned
+from builder.make import derivation, own_code
+from builder.make.framework import torch_identity
+from builder.make.record import changes
+from builder.make.spec import BuildSpec, PinnedPackages
+from builder.plan import limits
+from builder.plan.options import Options
+from builder.plan.prepare import Preparer
+from builder.store import Store
+from tests import needs
+from tests.make.test_identity import torch_at
+from tests.paths import ROOT, TESTS
+
+TINY = TESTS / "data/kernels/tiny"
+SILU = ROOT / "examples/silu-and-mul"
+READ = []
+"""Files that were read while `COUNTING` has something."""
+COUNTING = []
+
+
+def _note(event, given):
+    if COUNTING and event == "open" and given[1] == "r":
+        READ.append(str(given[0]))
+
+
+sys.addaudithook(_note)  # there is no way to take one away
+
+
+@pytest.fixture
+def reads():
+    """Return how often torch was looked at."""
+    READ.clear()
+    COUNTING.append(True)
+    yield lambda: sum(path.endswith("torch/version.py") for path in READ)
+    COUNTING.clear()
+
+
+def cell_of(root, variant):
+    rows = [row for row in matrix.rows() if row.set == "release"]
+    cells = matrix.select(kernel.load(root).config, rows)
+    return next(cell for cell in cells if cell.variant == variant and cell.system == toolchain.system())
+
+
+def preparer(root, tmp_path, **options):
+    store = Store(tmp_path / "store")
+    store.prepare()
+    asked = Options(
+        store=store,
+        output=tmp_path / "dist",
+        limits=limits.of_machine(),
+        environ={"PATH": "/usr/bin:/bin", "CCACHE_DISABLE": "1"},
+        load_test=LoadTestRule.SKIP,
+        **options,
+    )
+    return Preparer(kernel=kernel.load(root), options=asked, step=lambda _cell, _text: None)
+
+
+def python_with(torch, folder):
+    """Return an interpreter that says where a torch is."""
+    folder.mkdir()
+    answer = json.dumps({"torch": str(torch), "tvm_ffi": None})
+    (folder / "python").write_text(f"#!/bin/sh\necho '{answer}'\n")
+    (folder / "python").chmod(0o755)
+    return folder / "python"
+
+
+@pytest.fixture
+def _installed(monkeypatch):
+    """Let an environment be made with a torch in it, and nothing fetched."""
+
+    def make(pins, *, store_root, **_):
+        found = pinned.at(pins, store_root)
+        if not found.path.is_dir():
+            torch_at(found.site_packages)
+        return found
+
+    monkeypatch.setattr(pinned, "make", make)
+
+
+def test_torch_is_looked_at_once_in_a_build_without_isolation(tmp_path, reads):
+    python = python_with(torch_at(tmp_path / "site"), tmp_path / "bin")
+    engine = preparer(SILU, tmp_path, isolation=False, python=python)
+    request = engine.request(cell_of(SILU, "torch-cpu"))
+    assert engine.record(request) == engine.prepare(request).record
+    assert reads() == 1
+
+
+@pytest.mark.usefixtures("_installed")
+def test_torch_is_looked_at_once_in_a_build_with_isolation(tmp_path, reads):
+    engine = preparer(SILU, tmp_path)
+    request = engine.request(cell_of(SILU, "torch-cpu"))
+    assert engine.record(request) is None
+    prepared = engine.prepare(request)
+    assert reads() == 1
+    assert engine.record(request) == prepared.record, "the store remembers what was read"
+    assert reads() == 1
+
+
+@pytest.fixture(params=[pytest.param("compiled", marks=needs.only_with("g++")), "noarch"])
+def both(request, tmp_path, _installed):
+    """Prepare a cell as the local engine does, and of its spec as Nix does."""
+    compiled = request.param == "compiled"
+    root = TINY if compiled else SILU
+    variant = f"torch-stable-abi210-cpu-{toolchain.system()}" if compiled else "torch-cpu"
+    engine = preparer(root, tmp_path)
+    ours = engine.prepare(engine.request(cell_of(root, variant)))
+    # Nix has the same wheels elsewhere.
+    elsewhere = tmp_path / "nix" / ours.spec.environment.path.name
+    theirs = PinnedPackages(path=elsewhere, pins=ours.spec.environment.pins)
+    torch_at(theirs.site_packages)
+    spec = BuildSpec.from_json(replace(ours.spec, environment=theirs).to_json())
+    environ = {"PATH": "/usr/bin:/bin", "NIX_BUILD_CORES": "3"}
+    return ours, derivation.prepared_here(spec, environ, sandboxed=True, at_canonical_path=False)
+
+
+MACHINES = {"environment: place", "environment: sandbox"}
+"""What may differ, where the local engine has no sandbox on this machine, and Nix has."""
+
+
+def test_the_record_of_nix_is_that_of_the_local_engine(both):
+    ours, theirs = both
+    different = {change.field for change in changes(json.loads(ours.record.to_json()), theirs.record)}
+    assert different <= MACHINES
+    assert ours.record.wheel["requires"].startswith("torch")
+    assert theirs.record.builder == own_code.identity()
+
+
+def test_the_job_of_nix_is_that_of_the_local_engine_but_for_places(both):
+    ours, theirs = both
+    places = {"environment", "site_packages", "frontend", "test_python", "environ", "path"}
+    how = {"cores", "keeps_bytecode", "enclosed"}
+    different = {
+        each.name for each in fields(ours.job) if getattr(ours.job, each.name) != getattr(theirs.job, each.name)
+    }
+    assert different <= places | how
+
+
+def test_a_prepared_cell_names_the_environments_that_it_uses(both):
+    ours, theirs = both
+    assert ours.environments == (ours.spec.environment.path,)
+    assert theirs.environments == (theirs.spec.environment.path,)
+    assert torch_identity(ours.job.site_packages) == torch_identity(theirs.job.site_packages)
+    assert isinstance(ours.job.frontend, Path)

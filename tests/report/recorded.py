@@ -1,0 +1,51 @@
+"""What a build told, without a build: events at times that a test chooses, and logs of ninja."""
+
+from builder import kernel, matrix
+from builder.engine.outcome import CellOutcome, Event
+from builder.make.report import BuildReport
+from builder.report import page as build_page
+from tests.paths import ROOT
+
+CPU, CUDA, HIT = (f"torch213-cxx11-{compute}-x86_64-linux" for compute in ("cpu", "cu130", "cu132"))
+
+
+def cells():
+    rows = [row for row in matrix.rows() if row.set == "release"]
+    config = kernel.load(ROOT / "examples" / "relu").config
+    return {cell.variant: cell for cell in matrix.select(config, rows)}
+
+
+CELLS = cells()
+
+
+def step(at, variant, text):
+    return at, Event(variant=variant, kind="step", text=text)
+
+
+def line(at, variant, text):
+    return at, Event(variant=variant, kind="line", text=text)
+
+
+def done(at, variant):
+    return at, Event(variant=variant, kind="done")
+
+
+def file(output, start, end, **more):
+    return {"output": output, "start": start, "end": end, **more}
+
+
+def built(variant, *files, **more):
+    report = BuildReport(files=files, peak_memory=300 << 20)
+    return CellOutcome(cell=CELLS[variant], status="built", report=report, **more)
+
+
+def page(monkeypatch, events, outcomes, *, kernel="relu", look=None, **more):
+    """Return the page of a build whose clock the test moves."""
+    now = [100.0]
+    monkeypatch.setattr(build_page.time, "monotonic", lambda: now[0])
+    recorder = build_page.Recorder(look)
+    with recorder.measuring():
+        for at, event in events:
+            now[0] = 100.0 + at
+            recorder.show(event)
+    return recorder.page(outcomes, kernel=kernel, **more).decode()
