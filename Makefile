@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 
-.PHONY: demo test test-all test-cuda12 test-gpu test-rocm test-xpu torch-day mutants lint format docs nix nix-host nix-check nix-template clean
+.PHONY: demo test test-all test-cuda12 test-gpu test-rocm test-xpu torch-day mutants weight lint format docs nix nix-host nix-check nix-template clean
 
 demo: $(SETUP)
 	$(BIN)/python examples/demo.py
@@ -46,6 +46,10 @@ mutants: $(SETUP)-test
 	git worktree add --quiet --detach build/mutants
 	trap 'git worktree remove --force build/mutants' EXIT; cd build/mutants \
 	  && PYTHONPATH=$(CURDIR)/build/mutants $(CURDIR)/$(BIN)/python benchmarks/mutants.py
+
+# How much there is to read, and how much of it runs for a command; it checks nothing.
+weight: $(SETUP)
+	$(BIN)/python benchmarks/weight.py
 
 lint: $(SETUP)-lint
 	$(BIN)/ruff check .
