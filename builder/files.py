@@ -1,21 +1,26 @@
-"""Files: written whole or not at all, and digested."""
+"""Files: locked while they are used, written whole or not at all."""
 
 import contextlib
 import fcntl
 import glob
-import hashlib
 import os
 from pathlib import Path
 from typing import BinaryIO
 
 
-def sha256_of(path: Path) -> str:
-    """Return the sha256 of a file, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
+def lock(descriptor: int, *, wait: bool = True, shared: bool = False) -> bool:
+    """Hold an open file alone, or with others that share it, until it is closed; return whether it is held.
+
+    The system closes the files of a process that dies, on this host or another: no lock is ever stale.
+
+    Raises:
+        OSError: the file system has no locks.
+    """
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -51,10 +56,10 @@ def drop_unfinished(path: Path) -> None:
 def _drop_if_free(aside: Path) -> None:
     with aside.open("r+b") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = lock(file.fileno(), wait=False)
         except OSError:
-            return  # held by its owner, or a filesystem without locks
-        if is_at(file.fileno(), aside):  # else it was renamed in between, and this name is another file's
+            return  # a file system without locks: nobody can say whose it is
+        if held and is_at(file.fileno(), aside):  # else it was renamed in between, and this name is another file's
             aside.unlink()
 
 
@@ -71,7 +76,7 @@ def _held(aside: Path) -> BinaryIO:
     while True:
         file = os.fdopen(os.open(aside, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
         with contextlib.suppress(OSError):  # a filesystem without locks: nothing is removed there either
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file.fileno())
         if is_at(file.fileno(), aside):
             return file
         file.close()  # removed, or renamed by another thread, before it was held

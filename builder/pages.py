@@ -1,12 +1,11 @@
 """HTML pages made of templates; every value is escaped."""
 
-import base64
-import hashlib
 from functools import lru_cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from builder import resources
+from builder.hashes import base64_sha256
 
 
 def render(template: str, **values: object) -> bytes:
@@ -31,4 +30,4 @@ def _environment() -> Environment:
 
 def _csp_digest(content: str) -> str:
     """Return what a content security policy names the content of an inline element by."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
+    return f"sha256-{base64_sha256(content.encode())}"

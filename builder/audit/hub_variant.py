@@ -1,8 +1,6 @@
 """Read a variant of a hub layout as the wheel that it was laid out from, so that the same checks judge it."""
 
-import base64
 import csv
-import hashlib
 import io
 import os
 from collections.abc import Iterator, Mapping
@@ -15,6 +13,7 @@ from packaging.utils import parse_wheel_filename
 
 from builder import untrusted
 from builder.config import Framework, KernelName, libraries
+from builder.hashes import digest, record_hash
 from builder.matrix.variant import Variant
 from builder.untrusted import UntrustedError
 from builder.wheel.archive import MAX_MEMBERS, Bytes, Member, Wheel, WheelError, check_name
@@ -191,10 +190,6 @@ def _record(members: Mapping[str, Member], own: str) -> bytes:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     for name, member in members.items():
-        digest = hashlib.sha256()
-        for piece in member.chunks():
-            digest.update(piece)
-        spelled = base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
-        rows.writerow((name, f"sha256={spelled}", member.size))
+        rows.writerow((name, record_hash(digest(member.chunks())), member.size))
     rows.writerow((own, "", ""))
     return text.getvalue().encode()

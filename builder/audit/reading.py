@@ -1,6 +1,5 @@
 """Read a wheel once, member by member, in little memory."""
 
-import hashlib
 import io
 import mmap
 import re
@@ -20,6 +19,7 @@ from builder.binary import device_code
 from builder.binary.elf_symbols import Data
 from builder.binary.extension import Extension
 from builder.errors import BuilderError
+from builder.hashes import Hasher
 from builder.untrusted import LARGEST_TEXT
 from builder.wheel.archive import Member, Wheel
 
@@ -104,7 +104,7 @@ def _too_large(name: str, size: int) -> Finding:
 
 
 def _hash(first: bytes, pieces: Iterator[bytes], *, into: mmap.mmap | io.BytesIO | None) -> File:
-    digest, size = hashlib.sha256(), 0
+    digest, size = Hasher(), 0
     for piece in chain((first,), pieces):
         digest.update(piece)
         size += len(piece)

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from builder import terminal
-from builder.environment import compilers, deb, download, nar
+from builder.environment import compilers, deb, download
 from builder.environment.compilers import PinnedCompilers, PinnedPackage
 from builder.errors import ToolError
-from builder.files import sha256_of
+from builder.hashes import nar, sha256_of
 from builder.run import Processes
 
 _SUITE = "bookworm"
@@ -107,7 +107,7 @@ def _hash(wanted: PinnedCompilers, mirror: str, scratch: Path) -> str:
             raise ToolError(f"{mirror} serves another '{package.path}' than its index says", help="try another mirror")
         deb.unpack(file, scratch / "root", wanted=compilers.is_wanted)
     compilers.arrange(scratch / "root", wanted)
-    return nar.sri(scratch / "root", links=True)
+    return nar(scratch / "root", links=True)
 
 
 if __name__ == "__main__":

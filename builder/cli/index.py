@@ -12,7 +12,7 @@ from builder import terminal
 from builder.cli.arguments import allow_quick_option
 from builder.cli.several import is_pattern, picked
 from builder.errors import BuilderError, NothingToDoError
-from builder.files import sha256_of
+from builder.hashes import sha256_of
 from builder.make import reproducible
 from builder.publish import index
 from builder.publish.index import choice, uploads

@@ -1,9 +1,10 @@
 """An entry of the cache: what ccache wants to have back, with a digest, and what is worth knowing of it."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
+
+from builder.hashes import sha256
 
 _LONGEST_HEADER = 4096
 """Bytes of the line before the value."""
@@ -54,4 +55,4 @@ class Entry:
 
 
 def _digest(key: str, value: bytes) -> str:
-    return hashlib.sha256(f"{key}\n".encode() + value).hexdigest()
+    return sha256(f"{key}\n".encode() + value)

@@ -1,11 +1,11 @@
 """A wheel of the store is written to the output folder, whole or not at all."""
 
-import hashlib
 from pathlib import Path
 
 from builder.engine.outcome import CellOutcome, Status
 from builder.errors import ToolError
 from builder.files import drop_unfinished, write_atomic
+from builder.hashes import sha256
 from builder.make import wheel_record as records
 from builder.make.report import BuildReport
 from builder.matrix import Cell
@@ -22,7 +22,7 @@ def deliver(
     Raises:
         ToolError: the content is not that of the entry, or it cannot be written.
     """
-    if hashlib.sha256(content).hexdigest() != entry.sha256:
+    if sha256(content) != entry.sha256:
         raise ToolError(f"'{entry.wheel}' changed while it was read", help="check the disk, and build again")
     target = output / entry.wheel.name
     report = BuildReport.from_json(entry.report)

@@ -1,6 +1,5 @@
 """The Nix engine: the same cells as derivations, built in Nix's sandbox by the same code."""
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,8 @@ from builder.engine.nix_log import LogLine, NixLog
 from builder.engine.outcome import CellOutcome, Event, Listen, Status, for_kernel
 from builder.environment import indexes
 from builder.errors import AuditError, BuilderError, NotHereError, ToolError
-from builder.files import sha256_of, write_atomic
+from builder.files import write_atomic
+from builder.hashes import sha256, sha256_of
 from builder.kernel import Kernel, kernel_lock
 from builder.loadtest.packages import depended
 from builder.make import wheel_record as records
@@ -316,7 +316,7 @@ class _Run:
             )
         source = plan.out / record["wheel"]
         content = source.read_bytes()
-        digest = hashlib.sha256(content).hexdigest()
+        digest = sha256(content)
         target = self.options.output / source.name
         report = BuildReport.from_json({**record["report"], "sandbox": record["sandbox"]})
         report = replace(report, derivation=plan.drv, output=str(plan.out))

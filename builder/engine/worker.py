@@ -1,7 +1,6 @@
 """Build the cells of one kernel on this machine: from the store, or compiled, tested and delivered."""
 
 import contextlib
-import hashlib
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -15,6 +14,7 @@ from builder.engine.delivery import deliver
 from builder.engine.outcome import CellOutcome, Event, Listen, Status
 from builder.environment.reach import Reach
 from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
+from builder.hashes import sha256
 from builder.kernel import Kernel
 from builder.loadtest.outcome import LoadError
 from builder.make.job import CompileError, OutOfMemoryError
@@ -229,7 +229,7 @@ class Worker:
             built = self._attempt(cell, prepared, log, cache=CompiledFiles())
         record, report = asdict(prepared.record), replace(built.report, log=str(log)).to_json()
         key = prepared.record.key
-        digest = hashlib.sha256(built.content).hexdigest()
+        digest = sha256(built.content)
         entry = StoredWheel(key=key, wheel=Path(built.name), sha256=digest, record=record, report=report)
         if self.writable:
             with contextlib.suppress(PermissionError):  # another user's entry is in its place: delivered, and not kept

@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from builder import resources, toml, toolchain
-from builder.environment import deb, download, nar
+from builder.environment import deb, download
 from builder.environment.debian_mirrors import MIRROR, mirrors
 from builder.environment.fetched_tree import FetchedTree
 from builder.errors import NotHereError, WrongHashError
-from builder.files import sha256_of
+from builder.hashes import nar, sha256_of
 from builder.matrix import systems
 from builder.run import Processes
 from builder.store import COMPILERS, Store
@@ -122,7 +122,7 @@ class Keeper:
             section=COMPILERS,
             name=wanted.name,
             called=f"the pinned compilers for {target}",
-            is_right=lambda folder: nar.sri(folder, links=True) == wanted.hash,
+            is_right=lambda folder: nar(folder, links=True) == wanted.hash,
         )
         return tree.get(lambda scratch: self._made(wanted, scratch), self.processes)
 
@@ -134,7 +134,7 @@ class Keeper:
         for package in wanted.packages:
             deb.unpack(self._fetched(package, places, scratch), fresh, wanted=is_wanted)
         arrange(fresh, wanted)
-        found = nar.sri(fresh, links=True)
+        found = nar(fresh, links=True)
         if found != wanted.hash:
             raise WrongHashError(
                 f"the compilers for {wanted.target} were unpacked to other files than are pinned\n"

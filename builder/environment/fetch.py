@@ -11,7 +11,7 @@ from builder import toolchain
 from builder.environment.indexes import Finders, uv_binary
 from builder.environment.reach import Reach, is_unreachable
 from builder.errors import NotHereError, ToolError, WrongHashError
-from builder.files import sha256_of
+from builder.hashes import sha256_of
 from builder.matrix import systems
 from builder.matrix.variant import dotted
 from builder.pins import PinnedWheel, PinSet

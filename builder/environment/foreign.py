@@ -5,14 +5,14 @@ import re
 import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 
 from builder.config.foreign import ForeignSource
 from builder.environment import download
 from builder.environment.fetched_tree import FetchedTree
 from builder.errors import BuilderError, WrongHashError
-from builder.files import sha256_of, write_atomic
+from builder.files import write_atomic
+from builder.hashes import sha256, sha256_of
 from builder.kernel.git_fetch import Fetcher
 from builder.make import source_trees
 from builder.run import Processes
@@ -95,7 +95,7 @@ def is_kept(store: Store, source: ForeignSource) -> bool:
 
 def identity(source: ForeignSource) -> str:
     """Return what names a tree in the store: its hash and its submodules, not the place that it comes from."""
-    return sha256(json.dumps(_said(source), sort_keys=True).encode()).hexdigest()[:40]
+    return sha256(json.dumps(_said(source), sort_keys=True).encode())[:40]
 
 
 def _said(source: ForeignSource) -> dict[str, object]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.config.v5 import KernelDependency
-from builder.environment import nar
 from builder.environment.fetched_tree import FetchedTree, kept_in
 from builder.environment.kernel_source import KernelSource
 from builder.errors import BuilderError, ToolError, WrongHashError
+from builder.hashes import nar
 from builder.kernel import Kernel, kernel_lock
 from builder.kernel.kernel_lock import LockedCommit, LockError, Locks, named
 from builder.make.locked import LockedTree, depends_of, variants
@@ -119,7 +119,7 @@ class LockedKernels:
             section=KERNELS,
             name=locked.digest,
             called=f"the kernel '{repo_id}'",
-            is_right=lambda folder: nar.sri(folder) == locked.hash,
+            is_right=lambda folder: nar(folder) == locked.hash,
         )
 
     def _lock_commit(self, repo_id: str, commit: str) -> LockedCommit:
@@ -133,7 +133,7 @@ class LockedKernels:
         fresh = scratch / "kernel"
         fresh.mkdir()
         self._fetch(repo_id, commit, fresh)
-        return fresh, LockedCommit(commit=commit, hash=nar.sri(fresh))
+        return fresh, LockedCommit(commit=commit, hash=nar(fresh))
 
     def _fetch(self, repo_id: str, commit: str, target: Path) -> None:
         """Fetch in a thread of its own: a worker that waits for a server does not notice that the build is stopped."""

@@ -1,12 +1,12 @@
 """The wheels of what a kernel requires by name: chosen by uv once, and remembered by the store."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
 
 from builder.environment import resolve
 from builder.errors import ToolError
+from builder.hashes import sha256
 from builder.pins import PinnedWheel, PinSet
 from builder.store import Store
 
@@ -23,7 +23,7 @@ def wheels(requires: tuple[str, ...], *, base: PinSet, store: Store, env: Mappin
         return ()
     have = sorted(wheel.name for wheel in base.wheels)
     question = json.dumps([requires, base.system, base.python, have])
-    name = f"requires-{hashlib.sha256(question.encode()).hexdigest()}"
+    name = f"requires-{sha256(question)}"
     known = store.note(name)
     if known is not None:
         return tuple(PinnedWheel(**wheel) for wheel in known["wheels"])

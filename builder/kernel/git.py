@@ -1,6 +1,5 @@
 """Ask git about a folder that may be hostile: here and in `git_fetch` alone git is started, and starts nothing."""
 
-import hashlib
 import os
 import re
 import shutil
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.errors import BuilderError, ToolError
+from builder.hashes import git_blob
 
 _ALWAYS = (
     *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", f"core.attributesFile={os.devnull}"),
@@ -173,9 +173,7 @@ class _File:
 def object_of(content: bytes, *, like: str) -> str:
     """Return the name that git gives to a file with this content, by the hash function of another name."""
     function = "sha1" if len(like) == _SHA1_DIGITS else "sha256"
-    found = hashlib.new(function, b"blob %d\0" % len(content), usedforsecurity=False)
-    found.update(content)
-    return found.hexdigest()
+    return git_blob(content, function=function)
 
 
 def _regular_files(listing: str) -> Iterator[_File]:

@@ -3,13 +3,13 @@
 Its depend mode takes the list of headers from the compiler, so nothing is preprocessed; https://ccache.dev/manual.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from builder.config.generated import outputs
+from builder.hashes import sha256
 from builder.make.job import BuildJob
 
 SOCKET = "ccache.sock"
@@ -43,7 +43,7 @@ def write(job: BuildJob, *, scratch: Path, base: Path, include: Iterable[Path]) 
     inputs = json.dumps(dict(_inputs(job, include)), sort_keys=True, indent=1)
     settings = {
         "cache_dir": str(base / "ccache"),
-        "compiler_check": f"string:{hashlib.sha256(inputs.encode()).hexdigest()}",
+        "compiler_check": f"string:{sha256(inputs)}",
         "depend_mode": "true",
         "extra_files_to_hash": str(base / _INPUTS),
         "ignore_options": " ".join(_NO_DECISION),

@@ -5,7 +5,6 @@ go with it in its cache. To CMake a new build folder that has these is one that 
 """
 
 import contextlib
-import hashlib
 import json
 import re
 import shutil
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from builder.hashes import sha256
 from builder.make import own_code
 from builder.make import sandbox_contents as contents
 from builder.make.job import BuildJob
@@ -90,7 +90,7 @@ class CompilerAnswers:
             "arguments": [each for each in arguments if not each.startswith(_OF_KERNELS) and not _LAUNCHER.match(each)],
             "folders": _folders(tools.cxx.path),
         }
-        digest = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+        digest = sha256(json.dumps(decides, sort_keys=True))
         name = f"compilers-{job.cell.backend}-{job.pins[:16] or 'here'}"
         return cls(notes=notes, name=name, digest=digest, build=build)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from builder.binary import elf_symbols
 from builder.config import Backend, Framework
 from builder.errors import BuilderError
-from builder.files import sha256_of
+from builder.hashes import sha256_of
 
 _PYTHON_LIBRARIES = ("libtorch_python", "libtorchbind_test", "libtorch_global_deps")
 """Libraries that no kernel links to: builds of torch that differ only in them, as for two Pythons, are the same."""

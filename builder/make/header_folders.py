@@ -1,13 +1,13 @@
 """Where a build finds the header-only libraries of a kernel: among the pinned wheels, or in a folder of the user."""
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from builder.config import Backend, Config
 from builder.errors import BuilderError
+from builder.hashes import Hasher
 from builder.kernel import git_fetch
 from builder.pins import PinnedWheel
 from builder.render import header_libraries
@@ -76,7 +76,7 @@ def _digest(found: Arguments, root: Path) -> str:
             f"{found['VARIABLE']} names '{root}', and there is no '{found['CONTAINS']}' in it",
             help=f"name the folder of {found['SOURCE']} in a version that the kernel can use",
         )
-    digest = hashlib.sha256()
+    digest = Hasher()
     for path in _files(found, root):
         content = path.read_bytes()
         digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())

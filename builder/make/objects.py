@@ -1,6 +1,5 @@
 """What each object of a build was made of, so that a later build can say why it was compiled again."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -9,6 +8,7 @@ from typing import Any
 
 from builder import run
 from builder.errors import ToolError
+from builder.hashes import sha256
 from builder.make.job import BuildJob
 
 _DEPENDENCIES = ": #deps "
@@ -115,7 +115,7 @@ class _Reader:
         for path in sorted({*paths, rule["file"]}):
             name = path.removeprefix(f"{source}/")
             if name in self.job.project.files:
-                own[name] = hashlib.sha256(self.job.project.files[name]).hexdigest()
+                own[name] = sha256(self.job.project.files[name])
             elif path.startswith((f"{environment}/", f"{self.job.site_packages}/")):
                 framework = f"{self.job.framework_version} {self.job.pins[:12]}".strip()
             elif not path.startswith(str(self.base)):
@@ -123,10 +123,10 @@ class _Reader:
         toolchain = {} if self.job.toolchain is None else dict(self.job.toolchain.identity)
         return ObjectInputs(
             source=rule["file"].removeprefix(f"{source}/"),
-            command=_digest(rule["command"]),
-            compilers=_digest(json.dumps(toolchain, sort_keys=True)),
+            command=sha256(rule["command"]),
+            compilers=sha256(json.dumps(toolchain, sort_keys=True)),
             framework=framework,
-            system=_digest("\n".join(others)),
+            system=sha256("\n".join(others)),
             files=own,
         )
 
@@ -137,7 +137,3 @@ def _seen(path: Path) -> str:
     except OSError:
         return str(path)
     return f"{path} {status.st_size} {status.st_mtime_ns}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

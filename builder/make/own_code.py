@@ -1,12 +1,11 @@
 """Which builder this is: its version, and a digest of all of its code and data that decides a wheel's bytes."""
 
-import hashlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePosixPath
 
 from builder import __version__, resources, toml
-from builder.files import sha256_of
+from builder.hashes import sha256, sha256_of
 
 LIST = resources.DATA / "decides-bytes.toml"
 
@@ -15,7 +14,7 @@ LIST = resources.DATA / "decides-bytes.toml"
 def identity() -> str:
     """Return the version of `builder` and a digest of what decides bytes: a checkout may differ from its release."""
     digests = "".join(f"{name} {sha256_of(path)}\n" for name, path in files())
-    return f"{__version__} sha256:{hashlib.sha256(digests.encode()).hexdigest()}"
+    return f"{__version__} sha256:{sha256(digests)}"
 
 
 def files() -> tuple[tuple[str, Path], ...]:

@@ -1,11 +1,12 @@
 """The record of everything that decides the bytes of a wheel; its digest is the build key."""
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from builder.hashes import sha256
 
 _NAMED = re.compile(r"CMakeLists\.txt|_ops(?:_[a-z0-9_]+)?\.py|_library\.py|metadata\.json(?:\.in)?", re.ASCII)
 """Rendered files that name the ops, and so change with any file of the project."""
@@ -35,7 +36,7 @@ class BuildRecord:
     @property
     def key(self) -> str:
         """The build key: 64 hexadecimal digits."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        return sha256(self.to_json())
 
 
 def of_build_tools() -> dict[str, str]:
@@ -54,7 +55,7 @@ def _version_of(distribution: str) -> str:
 
 def file_digests(files: Mapping[str, bytes]) -> dict[str, str]:
     """Return the sha256 of each file of a rendered project."""
-    return {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
+    return {path: sha256(content) for path, content in files.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,5 @@
 """The tree of a foreign source: unpacked from an archive that may be hostile, digested, and laid out for a build."""
 
-import hashlib
 import lzma
 import os
 import shutil
@@ -14,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from builder.errors import ToolError
+from builder.hashes import Hasher, Write, sha256_of
 from builder.wording import quoted
 
 FOLDER = "sources"
@@ -222,30 +222,22 @@ def require_inside(root: Path, *, name: str) -> None:
 
 def digest(root: Path) -> str:
     """Return the sha256 over the paths, the kinds and the contents of a tree; times and owners are left out."""
-    result = hashlib.sha256()
+    result = Hasher()
     for path, status in _walk(root):
         inner = path.relative_to(root).as_posix()
         if stat.S_ISLNK(status.st_mode):
-            _add(result, "link", inner, os.fsencode(path.readlink()))
+            _add(result.update, "link", inner, os.fsencode(path.readlink()))
         elif stat.S_ISREG(status.st_mode):
             kind = "program" if status.st_mode & stat.S_IXUSR else "file"
-            _add(result, kind, inner, _sha256(path))
+            _add(result.update, kind, inner, bytes.fromhex(sha256_of(path)))
         elif not stat.S_ISDIR(status.st_mode):
-            _add(result, "other", inner, b"")
+            _add(result.update, "other", inner, b"")
     return result.hexdigest()
 
 
-def _sha256(path: Path) -> bytes:
-    content = hashlib.sha256()
-    with path.open("rb", buffering=0) as file:
-        while chunk := file.read(_CHUNK):
-            content.update(chunk)
-    return content.digest()
-
-
-def _add(result: "hashlib._Hash", kind: str, inner: str, content: bytes) -> None:
+def _add(write: Write, kind: str, inner: str, content: bytes) -> None:
     name = os.fsencode(inner)
-    result.update(f"{kind} {len(name)} {len(content)} ".encode() + name + content)
+    write(f"{kind} {len(name)} {len(content)} ".encode() + name + content)
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:

@@ -1,6 +1,5 @@
 """The pin file: which wheels a build environment is made of, each named by its hash."""
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any
 from builder import resources
 from builder.config import Backend, Framework, Version
 from builder.errors import NotHereError
+from builder.hashes import sha256
 from builder.matrix import Cell, systems
 from builder.matrix.variant import dotted
 from builder.pins import pin_file
@@ -96,7 +96,7 @@ class PinSet:
     @cached_property
     def digest(self) -> str:
         """The sha256 of what is installed, from whichever index it came."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        return sha256(self.to_json())
 
     def to_json(self) -> str:
         """Spell the set canonically: one text for one content."""

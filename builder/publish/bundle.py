@@ -1,7 +1,6 @@
 """Lay wheels out as the hub has them: `<variant>/…`, each directory complete or absent."""
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -14,7 +13,7 @@ from typing import Any
 
 from builder.config import Framework
 from builder.errors import BuilderError, NothingToDoError
-from builder.files import flush_names
+from builder.files import flush_names, lock
 from builder.kernel.git import Checkout
 from builder.make import wheel_record as record
 from builder.matrix.variant import Variant
@@ -156,9 +155,9 @@ def _write(
 def _staging(output: Path) -> Iterator[Path]:
     """Give a directory on the same disk; the lock says whether one that is there belongs to a living process."""
     aside = output / ".part"
-    lock = os.open(output, os.O_RDONLY)
+    held = os.open(output, os.O_RDONLY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock(held)
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
         yield aside
@@ -166,7 +165,7 @@ def _staging(output: Path) -> Iterator[Path]:
         shutil.rmtree(aside, ignore_errors=True)
         with contextlib.suppress(OSError):
             output.rmdir()  # what was made for nothing
-        os.close(lock)
+        os.close(held)
 
 
 def _write_files(files: Mapping[str, Member], root: Path) -> None:

@@ -1,7 +1,5 @@
 """Publish a hub layout: one commit to the branch `v<version>` of a kernel's repository."""
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +8,7 @@ from typing import Any
 
 from builder.environment import hub_library
 from builder.errors import BuilderError, NothingToDoError, PublishError
+from builder.hashes import base64_sha256, git_blob, sha256
 from builder.publish import card
 from builder.publish.bundle import is_variant, variants_in
 from builder.publish.targets import is_own
@@ -157,7 +156,7 @@ def _violations(folder: Path, table: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"'{folder / name}' is not there, or is not a file of its own" for name in sorted(linked))
         return
     found = {
-        path.relative_to(folder).as_posix(): base64.b64encode(hashlib.sha256(path.read_bytes()).digest()).decode()
+        path.relative_to(folder).as_posix(): base64_sha256(path.read_bytes())
         for path in folder.rglob("*")
         if not path.is_symlink() and path.is_file() and is_digested(path.relative_to(folder).as_posix())
     }
@@ -314,5 +313,4 @@ class Hub:
 def _ids(file: Path) -> tuple[str, str]:
     """Return what the hub names a file by: the hash of a git blob, or the sha256 of a large file."""
     content = file.read_bytes()
-    blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-    return blob, hashlib.sha256(content).hexdigest()
+    return git_blob(content), sha256(content)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.errors import NothingToDoError, PublishError
-from builder.files import sha256_of
+from builder.hashes import sha256_of
 from builder.make import wheel_record as record
 from builder.publish.index.site import FILES, MANIFEST
 from builder.publish.targets import Target, is_own

@@ -2,7 +2,6 @@
 
 import difflib
 import errno
-import hashlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from builder.errors import BuilderError, DiskFullError, NothingToDoError
+from builder.hashes import Hasher, sha256
 from builder.wording import listed
 
 MANIFEST = ".builder-files"
@@ -33,7 +33,7 @@ class Project:
     @property
     def digest(self) -> str:
         """sha256 over paths and contents."""
-        digest = hashlib.sha256()
+        digest = Hasher()
         for path, content in self.files.items():
             digest.update(f"{len(path.encode())} {len(content)} {path}\n".encode())
             digest.update(content)
@@ -42,7 +42,7 @@ class Project:
     @property
     def manifest(self) -> bytes:
         """Content of the manifest."""
-        lines = (f"{hashlib.sha256(content).hexdigest()}  {path}\n" for path, content in self.files.items())
+        lines = (f"{sha256(content)}  {path}\n" for path, content in self.files.items())
         return "".join(lines).encode()
 
     def write(self, root: Path, *, overwrite: bool = False) -> None:
@@ -146,7 +146,7 @@ def _unchanged(root: Path) -> set[str]:
         target = root / path
         inside = target.resolve().is_relative_to(root.resolve())
         if inside and target.is_file() and not target.is_symlink():
-            found[path] = hashlib.sha256(target.read_bytes()).hexdigest() == digest
+            found[path] = sha256(target.read_bytes()) == digest
     return {path for path, same in found.items() if same}
 
 

@@ -1,7 +1,6 @@
 """Builds of a cell as a user runs them: `builder build` in a process of its own, under a setting."""
 
 import contextlib
-import hashlib
 import os
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.errors import ToolError
+from builder.hashes import sha256
 from builder.make.reproducible import Rules
 from builder.repro.variations import Setting
 
@@ -64,7 +64,7 @@ class Builder:
             raise ToolError(
                 f"build {self.count} of {self.variant} failed\n{said.strip()}", help="build it first: builder build"
             )
-        return Build(wheel=wheels[0], sha256=hashlib.sha256(wheels[0].read_bytes()).hexdigest())
+        return Build(wheel=wheels[0], sha256=sha256(wheels[0].read_bytes()))
 
     def _command(self, setting: Setting, output: Path) -> list[str]:
         rules = Rules.without(self.without, variables=setting.inside).to_json()

@@ -1,8 +1,6 @@
 """The content-addressed store: an entry is complete or absent, locked while it is made, verified when it is used."""
 
 import contextlib
-import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -15,8 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from builder.errors import BuilderError
-from builder.files import flush_names, sha256_of, write_atomic
-from builder.store import locks, scratch
+from builder.files import flush_names, lock, write_atomic
+from builder.hashes import sha256, sha256_of
+from builder.store import locks
 
 _ENTRY = "entry.json"
 HEADERS = "headers"
@@ -91,7 +90,7 @@ class Store:
             ) from error
         if not all(os.access(self.root / name, os.W_OK | os.X_OK) for name in _FOLDERS):
             return False  # another user made it for himself
-        scratch.sweep(self.root / "scratch")
+        locks.sweep(self.root / "scratch")
         self._drop_leftovers()
         return True
 
@@ -166,7 +165,7 @@ class Store:
         target = self.root / "wheels" / key
         try:
             write_atomic(aside / name, content)
-            digest = hashlib.sha256(content).hexdigest()
+            digest = sha256(content)
             entry = {"wheel": name, "sha256": digest, "record": record, "report": report}
             write_atomic(aside / _ENTRY, json.dumps(entry, sort_keys=True, indent=1).encode())
             aside.chmod(0o775 if self.shared else 0o755)
@@ -215,7 +214,7 @@ class Store:
                 help="name a store of your own with --store or BUILDER_STORE",
             ) from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            lock(descriptor, shared=True)
             yield
         finally:
             os.close(descriptor)
@@ -232,12 +231,7 @@ class Store:
         """
         descriptor = locks.open_lock(self.root / "locks" / name)
         try:
-            try:
-                locks.take(descriptor, wait=wait, give_up=give_up)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
+            yield locks.take(descriptor, wait=wait, give_up=give_up)
         finally:
             os.close(descriptor)
 
@@ -245,7 +239,7 @@ class Store:
     def scratch(self) -> Iterator[Path]:
         """Give a private directory that is gone afterwards, also when this process is killed."""
         try:
-            given = scratch.make(self.root / "scratch")
+            given = locks.scratch(self.root / "scratch")
         except OSError as error:
             if error.errno not in locks.READ_ONLY:
                 raise
@@ -375,7 +369,7 @@ def _json(path: Path) -> Any:
 
 
 def _digest_of(value: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    return sha256(json.dumps(value, sort_keys=True))
 
 
 def _read(folder: Path) -> StoredWheel:

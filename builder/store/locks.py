@@ -1,20 +1,25 @@
-"""Locks of a store: `flock`s on files that stay; the system drops them when a process dies, here or on another host."""
+"""Locks of a store, on files that stay, and its private directories, each of which has a lock beside it."""
 
 import contextlib
 import errno
-import fcntl
 import os
+import shutil
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from builder.errors import BuilderError
+from builder.files import is_at, lock
 from builder.make.ninja_log import File
 
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
-"""What a store says that this user may not write."""
+"""The errors of a store that this user may not write."""
 _TURN = 0.05
 """Seconds between two looks at a lock."""
+_LOCK = ".lock"
+"""The end of the name of a private directory's lock."""
 
 
 class StoppedError(BuilderError):
@@ -39,17 +44,69 @@ def open_lock(path: Path) -> int:
     return descriptor
 
 
-def take(descriptor: int, *, wait: bool, give_up: Callable[[], bool] | None) -> None:
-    """Hold an open lock alone.
+def take(descriptor: int, *, wait: bool, give_up: Callable[[], bool] | None) -> bool:
+    """Hold an open lock alone; return whether it is held, which it always is where this process waits.
 
     Raises:
-        BlockingIOError: another process holds it, and this one does not `wait`.
         StoppedError: it gave up waiting.
     """
-    while wait and give_up is not None:
-        with contextlib.suppress(BlockingIOError):
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if not wait or give_up is None:
+        return lock(descriptor, wait=wait)
+    while not lock(descriptor, wait=False):
         if give_up():
             raise StoppedError("stopped while another process held a lock")
         time.sleep(_TURN)
-    return fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    return True
+
+
+def scratch(root: Path) -> AbstractContextManager[Path]:
+    """Make a private directory in `root` now; it is removed at the end of the context, or by a later `sweep`.
+
+    Its lock is made first and removed last, so that a directory always has one.
+    """
+    while True:
+        descriptor, name = tempfile.mkstemp(prefix="b", suffix=_LOCK, dir=root)
+        lock(descriptor)
+        path = Path(name)
+        if is_at(descriptor, path):
+            try:
+                path.with_suffix("").mkdir(mode=0o700)
+            except OSError:
+                path.unlink()
+                os.close(descriptor)
+                raise
+            return _given(path.with_suffix(""), path, descriptor)
+        os.close(descriptor)  # swept between the two lines: another one
+
+
+@contextlib.contextmanager
+def _given(folder: Path, path: Path, descriptor: int) -> Iterator[Path]:
+    try:
+        yield folder
+    finally:
+        _remove(folder, path)
+        os.close(descriptor)
+
+
+def sweep(root: Path) -> None:
+    """Remove the private directories of dead processes, whose locks are free.
+
+    A compiler that outlived its build may still write into one; what cannot be removed now goes next time.
+    """
+    for path in root.glob(f"*{_LOCK}"):
+        try:
+            descriptor = os.open(path, os.O_RDWR)
+        except OSError:
+            continue  # just removed by its owner
+        try:
+            if lock(descriptor, wait=False):
+                _remove(path.with_suffix(""), path)
+        finally:
+            os.close(descriptor)
+
+
+def _remove(folder: Path, path: Path) -> None:
+    """Remove a private directory, then its lock."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        path.unlink(missing_ok=True)

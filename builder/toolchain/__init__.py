@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.config import Backend
-from builder.files import sha256_of
+from builder.hashes import sha256_of
 from builder.matrix import Cell
 from builder.toolchain import cross, cuda, cxx, metal, oneapi, rocm
 from builder.toolchain.tool import Digest, Search, Tool

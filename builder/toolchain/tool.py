@@ -1,6 +1,5 @@
 """A tool of this machine, and how it is searched for, asked for its version and digested."""
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import NotHereError, ToolError
+from builder.hashes import sha256
 
 REACHES_BUILD = ("ROCM_PATH", "ONEAPI_ROOT", "DEVELOPER_DIR", "SDKROOT")
 """Variables of the user that tools and builds see and that can change the bytes, so they are in the build key.
@@ -55,7 +55,7 @@ class Search:
     def digest_all(self, files: Iterable[Path]) -> str:
         """Return a sha256 over the contents of `files`, in order and by name, not by place."""
         lines = "".join(f"{path.name} {self.digest(path)}\n" for path in files)
-        return hashlib.sha256(lines.encode()).hexdigest()
+        return sha256(lines)
 
     def first_line(self, program: Path, argument: str) -> str:
         """Return the first line that a program prints for one argument; empty where it prints none."""

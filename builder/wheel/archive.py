@@ -1,8 +1,6 @@
 """The archive of a wheel: its members, packed so that the same content gives the same bytes, and read back."""
 
-import base64
 import contextlib
-import hashlib
 import io
 import stat
 import struct
@@ -17,11 +15,12 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
+from builder.hashes import digest, record_hash
 from builder.untrusted import why_not_a_name
 from builder.wheel.zipped import LOCAL_HEADER, WheelError, Zipped, why_not_readable
 from builder.wording import quoted
 
-__all__ = ["EPOCH", "Bytes", "Member", "Wheel", "WheelError", "check_name", "pack", "record_hash", "unpack"]
+__all__ = ["EPOCH", "Bytes", "Member", "Wheel", "WheelError", "check_name", "pack", "unpack"]
 
 EPOCH = 315532800
 """1980-01-01T00:00:00Z, the first instant that a zip archive can name."""
@@ -221,12 +220,6 @@ def unpack(wheel: Wheel, root: Path) -> None:
         target.chmod(_LIBRARY_MODE if member.mode & stat.S_IXUSR else _FILE_MODE)
 
 
-def record_hash(content: bytes) -> str:
-    """Return the hash as a RECORD file spells it: `sha256=` and unpadded URL-safe base64."""
-    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-    return f"sha256={digest}"
-
-
 def pack(members: Mapping[str, Bytes], *, dist_info: str, epoch: int | None = EPOCH) -> bytes:
     """Return a wheel's bytes: sorted members, RECORD last, fixed times, modes and compression.
 
@@ -237,7 +230,9 @@ def pack(members: Mapping[str, Bytes], *, dist_info: str, epoch: int | None = EP
     ordered = order(name for name in members if not name.startswith(f"{dist_info}/"))
     # The recommended order: dist-info at the end of the archive, and RECORD the last of all.
     ordered += order(name for name in members if name.startswith(f"{dist_info}/"))
-    record = "".join(f"{_csv(name)},{record_hash(members[name].content)},{members[name].size}\n" for name in ordered)
+    record = "".join(
+        f"{_csv(name)},{record_hash(digest((members[name].content,)))},{members[name].size}\n" for name in ordered
+    )
     record += f"{_csv(f'{dist_info}/RECORD')},,\n"
     everything = [(name, members[name]) for name in ordered]
     everything.append((f"{dist_info}/RECORD", Bytes(record.encode())))

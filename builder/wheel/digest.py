@@ -1,9 +1,8 @@
 """The digest in metadata.json: which files of a package the client verifies, and their hashes."""
 
-import base64
-import hashlib
 from collections.abc import Mapping
 
+from builder.hashes import base64_sha256
 from builder.wheel.archive import Bytes
 
 METADATA_FILE = "metadata.json"
@@ -19,8 +18,4 @@ def is_digested(name: str) -> bool:
 
 def digests(package: Mapping[str, Bytes]) -> dict[str, str]:
     """Return the base64 sha256 of every file that the client verifies."""
-    return {
-        name: base64.b64encode(hashlib.sha256(package[name].content).digest()).decode()
-        for name in sorted(package)
-        if is_digested(name)
-    }
+    return {name: base64_sha256(package[name].content) for name in sorted(package) if is_digested(name)}

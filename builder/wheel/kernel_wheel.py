@@ -2,7 +2,6 @@
 
 import base64
 import csv
-import hashlib
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from builder import untrusted
 from builder.errors import BuilderError
-from builder.files import sha256_of
+from builder.hashes import digest, record_hash, sha256_of
 from builder.matrix.variant import Variant, python_of
 from builder.untrusted import LARGEST_TEXT, UntrustedError
 from builder.wheel import fields, release
@@ -102,7 +101,7 @@ def read(path: Path) -> KernelWheel:
         raise WheelError(f"'{path}' is not a file", help="name wheels that `builder build` made")
     wheel = Wheel.read(path)
     with wheel.held() as held:
-        hashes = {name: _digest(member) for name, member in held.members.items()}
+        hashes = {name: digest(member.chunks()) for name, member in held.members.items()}
         _check_record(held, hashes)
         module = _module(wheel)
         metadata = _metadata(held, module)
@@ -121,13 +120,6 @@ def read(path: Path) -> KernelWheel:
     if problems:
         raise WheelError(f"'{path}': {'; '.join(problems)}", help=_BUILD_AGAIN)
     return kernel_wheel
-
-
-def _digest(member: Member) -> bytes:
-    digest = hashlib.sha256()
-    for piece in member.chunks():
-        digest.update(piece)
-    return digest.digest()
 
 
 def _member(wheel: Wheel, name: str) -> bytes:
@@ -149,12 +141,12 @@ def _check_record(wheel: Wheel, hashes: Mapping[str, bytes]) -> None:
     except (UnicodeDecodeError, csv.Error) as error:
         raise WheelError(f"'{wheel.path}' has a RECORD that cannot be read: {error}") from error
     wrong = [f"'{name}' is listed in RECORD and missing" for name in sorted(rows.keys() - wheel.members.keys())]
-    for name, digest in hashes.items():
+    for name, found in hashes.items():
         if name == record:
             continue
         if name not in rows:
             wrong.append(f"'{name}' is not listed in RECORD")
-        elif rows[name][:1] != [f"sha256={base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"]:
+        elif rows[name][:1] != [record_hash(found)]:
             wrong.append(f"'{name}' does not have the hash that RECORD gives")
     if f"{wheel.dist_info}/entry_points.txt".casefold() in map(str.casefold, hashes):
         wrong.append("it has an 'entry_points.txt', which adds commands to every environment that it is installed in")

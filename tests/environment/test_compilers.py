@@ -7,9 +7,10 @@ import subprocess
 import pytest
 
 from builder import toolchain
-from builder.environment import compilers, debian_mirrors, nar
+from builder.environment import compilers, debian_mirrors
 from builder.environment.compilers import Keeper, PinnedCompilers, PinnedPackage
 from builder.errors import BuilderError, NotHereError, ToolError, WrongHashError
+from builder.hashes import nar
 from builder.store import Store, StoreError
 from builder.store.items import collect, items
 from tests.environment.debian import package
@@ -43,7 +44,7 @@ def mirror(tmp_path, monkeypatch):
     for each in packages:
         compilers.deb.unpack(tmp_path / "mirror" / each.path, root, wanted=compilers.is_wanted)
     compilers.arrange(root, blank)
-    pins = {HERE: PinnedCompilers(target=HERE, version="12", hash=nar.sri(root, links=True), packages=packages)}
+    pins = {HERE: PinnedCompilers(target=HERE, version="12", hash=nar(root, links=True), packages=packages)}
     monkeypatch.setattr(compilers, "pinned", lambda: pins)
     return tmp_path / "mirror"
 
@@ -77,7 +78,7 @@ def test_a_program_is_started_through_what_is_pinned_with_it_wherever_the_store_
 def test_two_stores_have_the_same_files(keeper):
     one, two = (keeper(store=name).folder(HERE) for name in ("one", "two"))
     assert one != two
-    assert nar.sri(one, links=True) == nar.sri(two, links=True)
+    assert nar(one, links=True) == nar(two, links=True)
 
 
 def test_what_is_there_is_not_fetched_again_and_what_is_damaged_is(keeper, tmp_path):

@@ -1,6 +1,5 @@
 """What changed in a kernel since a commit, cell by cell."""
 
-import hashlib
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,6 +9,7 @@ from builder import kernel as kernels
 from builder.ci.plan import CiPlan, leave_out
 from builder.config import Backend, Config
 from builder.errors import BuilderError
+from builder.hashes import sha256
 from builder.kernel import CONFIG, Kernel
 from builder.kernel.git import Checkout, object_of
 from builder.kernel.source_set import source_set
@@ -149,7 +149,7 @@ def _settings(config: Config, backend: Backend) -> Config:
 
 def _digests(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
     found = source_set(kernel, backend=backend)
-    return {path: hashlib.sha256(found.read(path)).hexdigest() for path in found.paths}
+    return {path: sha256(found.read(path)) for path in found.paths}
 
 
 def _base(checkout: Checkout, revision: str) -> str:

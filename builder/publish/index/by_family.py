@@ -1,12 +1,12 @@
 """Indexes for one PyTorch and one family of GPUs, whose wheels have the device code of that family alone."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.config import Backend
 from builder.errors import BuilderError
+from builder.hashes import sha256
 from builder.matrix.variant import backend_of
 from builder.publish import families
 from builder.publish.families import Family
@@ -106,7 +106,7 @@ def _of_wheel(
                 project=whole.project,
                 version=whole.version,
                 filename=made.name,
-                sha256=hashlib.sha256(made.content).hexdigest(),
+                sha256=sha256(made.content),
                 size=len(made.content),
                 core=whole.core,
                 uploaded=uploaded.get(wheel.wheel.path.name),

@@ -1,10 +1,10 @@
 """What a site has of one kernel, and what the pages of all kernels say of it."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.hashes import sha256
 from builder.make import wheel_record as record
 from builder.matrix.variant import Variant
 from builder.publish import families
@@ -159,7 +159,7 @@ def part(wheels: Sequence[KernelWheel], settings: Settings, uploaded: Uploads = 
 
 def digests(files: Mapping[str, bytes | Path]) -> dict[str, str]:
     """Return the digests of those files that are made, and not wheels."""
-    return {path: hashlib.sha256(content).hexdigest() for path, content in files.items() if isinstance(content, bytes)}
+    return {path: sha256(content) for path, content in files.items() if isinstance(content, bytes)}
 
 
 def _fixed(wheels: Sequence[KernelWheel]) -> dict[str, bytes | Path]:

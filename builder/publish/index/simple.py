@@ -1,6 +1,5 @@
 """The simple repository API, in HTML and in JSON, for installers."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from urllib.parse import quote
 from packaging.version import Version
 
 from builder import pages
+from builder.hashes import sha256
 from builder.publish.index import choice, requirements
 from builder.publish.index.choice import Environment
 from builder.wheel.kernel_wheel import KernelWheel
@@ -93,7 +93,7 @@ def _file(listing: Listing, *, base: str) -> dict[str, object]:
 @lru_cache(maxsize=1 << 12)
 def _facts(listing: Listing) -> tuple[str, Mapping[str, object]]:
     """Return what is the same of a wheel in every index: its name in an address, and what is said of it."""
-    metadata = {"sha256": hashlib.sha256(listing.core).hexdigest()}
+    metadata = {"sha256": sha256(listing.core)}
     requires_python = requirements.read(listing.core).python
     return quote(listing.filename), {
         "hashes": {"sha256": listing.sha256},

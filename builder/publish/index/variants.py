@@ -1,11 +1,11 @@
 """Wheel variants, as PEP 817 and 825 draft them: the same wheels, with a label that an installer understands."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from builder.config import Framework
+from builder.hashes import sha256
 from builder.matrix.variant import Variant
 from builder.publish.index.simple import Listing
 from builder.variant_provider import ABI, COMPUTE, NAMESPACE
@@ -42,7 +42,7 @@ def convert(kernel_wheel: KernelWheel, uploaded: str | None = None) -> tuple[Lis
         project=wheel.name,
         version=version,
         filename="-".join([distribution, version, *tags, label]) + ".whl",
-        sha256=hashlib.sha256(content).hexdigest(),
+        sha256=sha256(content),
         size=len(content),
         core=core,
         uploaded=uploaded,

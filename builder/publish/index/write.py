@@ -1,7 +1,6 @@
 """Write a site: wheels first, pages last, so that a reader never follows a link to a file that is not there."""
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import BuilderError, NothingToDoError
-from builder.files import is_at, sha256_of, write_atomic
+from builder.files import is_at, lock, write_atomic
+from builder.hashes import sha256_of
 from builder.publish.index.site import FILES, MANIFEST, UNFINISHED, UPLOADED, Page
 from builder.publish.index.uploads import Uploads, is_time
 from builder.publish.index.workers import Map
@@ -45,7 +45,7 @@ def held(output: Path) -> Iterator[None]:
     if output.exists() and not output.is_dir():
         raise NothingToDoError(f"'{output}' is not a directory", help="name another place with --output")
     try:
-        lock, made = _locked(output)
+        held, made = _locked(output)
     except OSError as error:
         raise _cannot_write(output, error) from error
     try:
@@ -54,7 +54,7 @@ def held(output: Path) -> Iterator[None]:
         if made:
             with contextlib.suppress(OSError):  # it has files
                 output.rmdir()
-        os.close(lock)
+        os.close(held)
 
 
 def _locked(output: Path) -> tuple[int, bool]:
@@ -62,11 +62,11 @@ def _locked(output: Path) -> tuple[int, bool]:
     while True:
         made = not output.exists()
         output.mkdir(parents=True, exist_ok=True)
-        lock = os.open(output, os.O_RDONLY)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if is_at(lock, output):
-            return lock, made
-        os.close(lock)  # another process removed it, which had written nothing
+        held = os.open(output, os.O_RDONLY)
+        lock(held)
+        if is_at(held, output):
+            return held, made
+        os.close(held)  # another process removed it, which had written nothing
 
 
 def existing_wheels(output: Path) -> tuple[Path, ...]:

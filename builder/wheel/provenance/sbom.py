@@ -1,6 +1,5 @@
 """The bill of materials that a wheel carries in `.dist-info/sboms/`: CycloneDX, in JSON."""
 
-import hashlib
 import json
 import uuid
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from packaging.utils import canonicalize_name
 
 from builder import __version__
 from builder.config import Config
+from builder.hashes import sha256
 from builder.matrix import Cell
 from builder.wheel.archive import Bytes
 from builder.wheel.digest import METADATA_FILE
@@ -74,7 +74,7 @@ def with_files(bill: bytes, package: Mapping[str, Bytes]) -> bytes:
 def _numbered(table: dict[str, Any]) -> bytes:
     """Return a bill as JSON. The same one has the same number, which is made of the content."""
     table.pop("serialNumber", None)
-    number = uuid.uuid5(_NAMESPACE, hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest())
+    number = uuid.uuid5(_NAMESPACE, sha256(json.dumps(table, sort_keys=True)))
     table["serialNumber"] = f"urn:uuid:{number}"
     return (json.dumps(table, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
@@ -117,7 +117,7 @@ def _files(package: Mapping[str, Bytes]) -> list[dict[str, Any]]:
             "type": "file",
             "bom-ref": f"file:{name}",
             "name": name,
-            "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(package[name].content).hexdigest()}],
+            "hashes": [{"alg": "SHA-256", "content": sha256(package[name].content)}],
         }
         for name in sorted(package)
         if name != METADATA_FILE

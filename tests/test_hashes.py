@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from builder.environment import nar
+from builder import hashes
 from builder.errors import ToolError
 from tests import needs
 
@@ -34,28 +34,28 @@ def test_it_is_the_hash_of_nix(folder):
         str(folder),
     ]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert nar.sri(folder) == done.stdout.strip()
+    assert hashes.nar(folder) == done.stdout.strip()
 
 
 def test_it_says_nothing_of_times_and_owners_and_all_of_content_names_and_modes(folder):
-    before = nar.sri(folder)
+    before = hashes.nar(folder)
     assert before == "sha256-2TH37ZpBfPuI0EBEgjkm4izi2KdOtT4L7kC4XA4hqbs="
     (folder / "run").chmod(0o700)
     os.utime(folder / "run", (1, 1))
-    assert nar.sri(folder) == before
+    assert hashes.nar(folder) == before
     found = {before}
     (folder / "run").chmod(0o644)
-    found.add(nar.sri(folder))
+    found.add(hashes.nar(folder))
     (folder / "run").rename(folder / "walk")
-    found.add(nar.sri(folder))
+    found.add(hashes.nar(folder))
     (folder / "walk").write_text("#!/bin/ed\n")
-    found.add(nar.sri(folder))
+    found.add(hashes.nar(folder))
     (folder / "build/empty").rmdir()
-    found.add(nar.sri(folder))
+    found.add(hashes.nar(folder))
     assert len(found) == 5
 
 
 def test_a_link_is_refused(folder):
     (folder / "link").symlink_to("run")
     with pytest.raises(ToolError, match=r"'.*link' is neither a file nor a folder"):
-        nar.sri(folder)
+        hashes.nar(folder)

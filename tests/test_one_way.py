@@ -1,0 +1,38 @@
+"""One way for each thing: what has a module of its own is used directly in no other, but for a reason."""
+
+import ast
+
+import pytest
+
+from tests.test_layers import MODULES
+
+WAYS = {
+    "fcntl": "files",
+    "hashlib": "hashes",
+}
+"""For each module or function of a library, the module of `builder` that alone uses it."""
+EXCEPTIONS = {}
+"""Other modules that use one, each with the reason."""
+
+
+def used(tree):
+    """Yield the modules that a syntax tree imports, and the names in them that it imports or reads."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield f"{node.value.id}.{node.attr}"
+
+
+@pytest.mark.parametrize("thing", WAYS)
+def test_a_thing_is_done_in_one_module(thing):
+    raw = {
+        name.removeprefix("builder.")
+        for name, path in MODULES.items()
+        if thing in used(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    allowed = {module for things, module in EXCEPTIONS if thing == things}
+    assert raw == {WAYS[thing], *allowed}
