@@ -1,4 +1,4 @@
-"""`builder lock`: the commits and hashes of the kernels that a kernel depends on."""
+"""`builder lock`: lock the kernels that a kernel depends on, by commit and hash."""
 
 import os
 from pathlib import Path
@@ -9,12 +9,12 @@ from builder import kernel as kernels
 from builder import terminal
 from builder.cli.arguments import kernel_argument, store_option
 from builder.config.v5 import KernelDependency
-from builder.environment import kernel_source, locked_kernels
+from builder.environment import locked_kernels
 from builder.environment.locked_kernels import LockedKernels
 from builder.errors import BuilderError, DifferenceError, NothingToDoError
 from builder.files import write_atomic
-from builder.kernel import kernel_lock
-from builder.kernel.kernel_lock import Locks, named
+from builder.make import kernel_lock
+from builder.make.kernel_lock import Locks, named
 from builder.store import Store
 
 
@@ -34,13 +34,12 @@ def command(*, kernel: Path, check: bool, from_folder: Path | None, store: Path)
     wanted = locked_kernels.depends(loaded)
     before = kernel_lock.read(kernel) if check or not wanted else _before(kernel)
     if not wanted and not before:
-        _nothing(kernel, check=check)
+        text = f"'{kernel}' depends on no kernels"
+        if not check:
+            raise NothingToDoError(text, help="name some in kernel-depends of build.toml")
+        terminal.out(f"{text}: nothing to lock")
         return
-    keeper = LockedKernels(
-        store=Store(store),
-        source=kernel_source.named_by(os.environ, folder=from_folder),
-        progress=terminal.err,
-    )
+    keeper = locked_kernels.keeper(Store(store), os.environ, terminal.err, folder=from_folder)
     if not keeper.store.prepare():
         raise BuilderError(f"the store '{store}' cannot be written", help="name another one with --store")
     if check:
@@ -60,18 +59,11 @@ def _before(root: Path) -> Locks | None:
         return None
 
 
-def _nothing(root: Path, *, check: bool) -> None:
-    text = f"'{root}' depends on no kernels"
-    if not check:
-        raise NothingToDoError(text, help="name some in kernel-depends of build.toml")
-    terminal.out(f"{text}: nothing to lock")
-
-
 def _check(keeper: LockedKernels, wanted: tuple[KernelDependency, ...], locks: Locks | None, root: Path) -> None:
     """Compare a lock with what is needed, and verify each kernel.
 
     Raises:
-        DifferenceError: it names too little or too much.
+        DifferenceError: the lock names too little or too much.
     """
     if locks is None:
         raise DifferenceError(f"'{root}' has no {kernel_lock.NAME}", help="write it: builder lock")

@@ -14,13 +14,14 @@ from builder.cli.arguments import archs_option, cache_options, load_test_option,
 from builder.cli.selecting import variants_option
 from builder.compile_cache.options import CacheOptions
 from builder.config import Backend, LoadTestRule
+from builder.environment import locked_kernels
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.loadtest.packages import KernelFolder, depended
 from builder.matrix import SETS, Cell, coverage, quick
 from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
-from builder.plan import dry_run, kernel_depends, limits
+from builder.plan import dry_run, limits
 from builder.plan.options import Options
 from builder.store import Store
 from builder.toolchain import gpus, installed
@@ -193,5 +194,7 @@ class TestBuild:
         cell = self.cells[0]
         if not depended(self.kernel, cell.backend):
             return ()
-        self.options.store.prepare()
-        return kernel_depends.locked(self.kernel, cell, kernel_depends.keeper(self.options, terminal.err))
+        options = self.options
+        options.store.prepare()
+        keeper = locked_kernels.keeper(options.store, options.environ, terminal.err)
+        return locked_kernels.folders(self.kernel, cell, keeper)

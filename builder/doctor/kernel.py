@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from builder.doctor.machine import Fact
 from builder.environment import foreign, locked_kernels
-from builder.kernel import Kernel, kernel_lock
-from builder.kernel.kernel_lock import LockError
+from builder.kernel import Kernel
+from builder.make import kernel_lock
+from builder.make.kernel_lock import LockError
 from builder.matrix import Cell, coverage
 from builder.store import Store
 

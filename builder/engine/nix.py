@@ -9,21 +9,21 @@ from typing import Any, ClassVar
 
 from builder import resources, toolchain
 from builder.config import LoadTestRule
-from builder.engine import nix_kernels
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import LogLine, NixLog
 from builder.engine.outcome import CellOutcome, Event, Listen, Status, for_kernel
-from builder.environment import indexes
+from builder.environment import indexes, locked_kernels
 from builder.errors import AuditError, BuilderError, NotHereError, ToolError
 from builder.files import write_atomic
 from builder.hashes import sha256, sha256_of
-from builder.kernel import Kernel, kernel_lock
+from builder.kernel import Kernel
 from builder.loadtest.packages import depended
+from builder.make import kernel_lock
 from builder.make import wheel_record as records
 from builder.make.derivation import RECORD
 from builder.make.report import BuildReport
 from builder.matrix import Cell, coverage
-from builder.plan import crossing, kernel_depends
+from builder.plan import crossing
 from builder.plan.options import KernelBuild, NixOptions, Options
 from builder.run import Completed, Processes
 from builder.store import COMPILERS
@@ -155,10 +155,11 @@ class _Run:
         users = [plan.cell for plan in plans if plan.kernels]
         wanted = {each["digest"]: Path(each["out"]) for plan in plans for each in plan.kernels}
         if wanted:
-            keeper = kernel_depends.keeper(
-                self.options, lambda text: self._tell(users, text), processes=self.nix.processes
+            options = self.options
+            keeper = locked_kernels.keeper(
+                options.store, options.environ, lambda text: self._tell(users, text), processes=self.nix.processes
             )
-            nix_kernels.bring(self.kernel, wanted, keeper=keeper, nix=self.nix)
+            locked_kernels.bring_to_nix(self.kernel, wanted, keeper=keeper, add=self.nix.add_folder)
 
     def _tell(self, cells: Sequence[Cell], text: str) -> None:
         for cell in cells:

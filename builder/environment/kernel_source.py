@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from builder.config.v5 import KernelDependency
 from builder.environment import hub_library
 from builder.errors import NotHereError, ToolError
-from builder.kernel.kernel_lock import named
+from builder.make.kernel_lock import named
 from builder.wording import quoted
 
 FOLDER = "BUILDER_KERNELS"

@@ -1,18 +1,21 @@
-"""The kernels that a kernel depends on: locked with all that they depend on, fetched once, verified each time."""
+"""Lock, fetch and verify the kernels that a kernel depends on, and all that these depend on."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.config.v5 import KernelDependency
+from builder.environment import kernel_source
 from builder.environment.fetched_tree import FetchedTree, kept_in
 from builder.environment.kernel_source import KernelSource
-from builder.errors import BuilderError, ToolError, WrongHashError
+from builder.errors import BuilderError, NotHereError, ToolError, WrongHashError
 from builder.hashes import nar
-from builder.kernel import Kernel, kernel_lock
-from builder.kernel.kernel_lock import LockedCommit, LockError, Locks, named
-from builder.make.locked import LockedTree, depends_of, variants
+from builder.kernel import Kernel
+from builder.loadtest.packages import KernelFolder
+from builder.make import kernel_lock
+from builder.make.kernel_lock import LockedCommit, LockedTree, LockError, Locks, depends_of, named, variants
+from builder.matrix import Cell
 from builder.run import Processes
 from builder.store import KERNELS, Store
 
@@ -24,7 +27,7 @@ def depends(kernel: Kernel) -> tuple[KernelDependency, ...]:
     """Return what a kernel depends on, on any of its backends.
 
     Raises:
-        LockError: the name of a repository cannot be one of the hub.
+        LockError: the hub can have no repository of such a name.
     """
     found = (each for backend in kernel.config.general.backends for each in kernel.config.kernel_depends(backend))
     try:
@@ -138,9 +141,16 @@ class LockedKernels:
     def _fetch(self, repo_id: str, commit: str, target: Path) -> None:
         """Fetch in a thread of its own: a worker that waits for a server does not notice that the build is stopped."""
         ended: list[BuilderError | OSError | None] = []
-        thread = threading.Thread(
-            target=_fetch_and_note, args=(self.source, repo_id, commit, target, ended), daemon=True
-        )
+
+        def fetch() -> None:
+            try:
+                self.source.fetch(repo_id, commit, target)
+            except (BuilderError, OSError) as error:
+                ended.append(error)
+            else:
+                ended.append(None)
+
+        thread = threading.Thread(target=fetch, daemon=True)
         thread.start()
         while thread.is_alive():
             thread.join(_TURN)
@@ -151,19 +161,68 @@ class LockedKernels:
             raise failed
 
 
-def _fetch_and_note(
-    source: KernelSource, repo_id: str, commit: str, target: Path, ended: list[BuilderError | OSError | None]
-) -> None:
-    """Fetch a commit, and note how that ended."""
-    try:
-        source.fetch(repo_id, commit, target)
-    except (BuilderError, OSError) as error:
-        ended.append(error)
-    else:
-        ended.append(None)
-
-
 def _needs(tree: Path) -> list[KernelDependency]:
     """Return what any variant of a kernel depends on."""
     found = (each for variant in variants(tree).values() for each in depends_of(variant))
     return list(dict.fromkeys(found))
+
+
+def keeper(
+    store: Store,
+    environ: Mapping[str, str],
+    progress: Callable[[str], None],
+    *,
+    folder: Path | None = None,
+    processes: Processes | None = None,
+) -> LockedKernels:
+    """Return the locked kernels of a store, which are fetched from `folder`, or from where the user's variables say."""
+    source = kernel_source.named_by(environ, folder=folder)
+    return LockedKernels(store=store, source=source, progress=progress, processes=processes or Processes())
+
+
+def folders(kernel: Kernel, cell: Cell, keeper: LockedKernels) -> tuple[KernelFolder, ...]:
+    """Return the kernels that the lock of a kernel names for a cell, each verified; none where there is no lock.
+
+    Raises:
+        LockError: the lock cannot be used, or lacks a kernel.
+        ToolError: a kernel cannot be fetched, is not what the lock says, or has no variant for the cell.
+    """
+    locks = kernel_lock.read(kernel.root)
+    if locks is None:
+        return ()
+    try:
+        return kernel_lock.folders(kernel, cell, lambda wanted: keeper.tree(wanted, locks))
+    except NotHereError as error:
+        raise ToolError(error.message, help=error.help) from error
+
+
+def bring_to_nix(
+    kernel: Kernel, wanted: Mapping[str, Path], *, keeper: LockedKernels, add: Callable[[Path], None]
+) -> None:
+    """Fetch and verify the kernels of a lock that Nix's store lacks, and add them to it.
+
+    Args:
+        kernel: The kernel whose lock it is.
+        wanted: digest -> place in Nix's store.
+        keeper: The locked kernels of the store.
+        add: Adds a folder to Nix's store.
+
+    Raises:
+        LockError: the lock cannot be used.
+        ToolError: a kernel cannot be fetched, is not what the lock says, or Nix does not take it.
+    """
+    for dependency, locked in (kernel_lock.read(kernel.root) or {}).items():
+        place = wanted.get(locked.digest)
+        if place is None or place.exists():
+            continue
+        try:
+            tree = keeper.tree(dependency, {dependency: locked})
+        except NotHereError as error:
+            raise ToolError(error.message, help=error.help) from error
+        with keeper.store.use(f"{KERNELS}-{locked.digest}"):
+            add(tree.folder)
+        if not place.exists():
+            raise ToolError(
+                f"{named(dependency)} is not at '{place}' after it was added",
+                help="was its folder removed meanwhile? Build again",
+            )

@@ -10,9 +10,9 @@ from pathlib import Path
 from builder import kernel, render, sandbox, terminal, toolchain
 from builder.config import Backend, LoadTestRule
 from builder.errors import BuilderError
-from builder.kernel import Kernel, kernel_lock
+from builder.kernel import Kernel
 from builder.loadtest.packages import KernelFolder
-from builder.make import locked
+from builder.make import kernel_lock
 from builder.make.cell import build
 from builder.make.framework import identity_of
 from builder.make.job import BuildJob
@@ -137,7 +137,7 @@ def _locked(spec: BuildSpec, loaded: Kernel) -> tuple[KernelFolder, ...]:
     if trees is None or rule is LoadTestRule.SKIP:
         return ()
     try:
-        return locked.folders(loaded, spec.cell, lambda wanted: kernel_lock.of(wanted, trees))
+        return kernel_lock.folders(loaded, spec.cell, lambda wanted: kernel_lock.of(wanted, trees))
     except BuilderError as error:
         if rule is not LoadTestRule.TRY:
             raise

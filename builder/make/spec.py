@@ -10,7 +10,7 @@ from builder.config import Backend, Framework, LoadTestRule, Version
 from builder.config.v5 import KernelDependency
 from builder.errors import BuilderError
 from builder.make import reproducible
-from builder.make.locked import LockedTree
+from builder.make.kernel_lock import LockedTree
 from builder.matrix import Cell, quick
 from builder.matrix.variant import dotted
 from builder.pins import PinnedWheel, PinSet

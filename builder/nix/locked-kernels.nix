@@ -1,6 +1,6 @@
 /**
   The kernels of `kernels.lock`, each as a fixed-output derivation of all files of its commit. The rules are those of
-  `builder/kernel/kernel_lock.py`, by which the build of a cell reads the same entries again.
+  `builder/make/kernel_lock.py`, by which the build of a cell reads the same entries again.
 */
 { util, environment }:
 let

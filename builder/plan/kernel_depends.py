@@ -1,17 +1,11 @@
 """Find wheels of the kernels that a kernel depends on, in the output folder or the store."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from builder.environment import kernel_source
-from builder.environment.locked_kernels import LockedKernels
-from builder.errors import NotHereError, ToolError
-from builder.kernel import Kernel, kernel_lock
-from builder.loadtest.packages import KernelFolder, depended, module_of
-from builder.make.locked import folders
+from builder.kernel import Kernel
+from builder.loadtest.packages import depended, module_of
 from builder.matrix import Cell
-from builder.plan.options import Options
-from builder.run import Processes
 from builder.store import Store
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import WheelError
@@ -22,32 +16,6 @@ def kernels(kernel: Kernel, cell: Cell, *, store: Store, output: Path) -> Mappin
     wanted = {repository: module_of(repository) for repository in depended(kernel, cell.backend)}
     found = {repository: next(_wheels(module, cell, store, output), None) for repository, module in wanted.items()}
     return {repository: path for repository, path in found.items() if path is not None}
-
-
-def keeper(options: Options, progress: Callable[[str], None], *, processes: Processes | None = None) -> LockedKernels:
-    """Return what has the locked kernels of a build."""
-    return LockedKernels(
-        store=options.store,
-        source=kernel_source.named_by(options.environ),
-        progress=progress,
-        processes=processes or Processes(),
-    )
-
-
-def locked(kernel: Kernel, cell: Cell, keeper: LockedKernels) -> tuple[KernelFolder, ...]:
-    """Return the kernels that `kernels.lock` names for a cell, each verified; none where there is no lock.
-
-    Raises:
-        LockError: the lock cannot be used, or lacks one.
-        ToolError: one cannot be fetched, is not what the lock says, or has no variant for the cell.
-    """
-    locks = kernel_lock.read(kernel.root)
-    if locks is None:
-        return ()
-    try:
-        return folders(kernel, cell, lambda wanted: keeper.tree(wanted, locks))
-    except NotHereError as error:
-        raise ToolError(error.message, help=error.help) from error
 
 
 def names(kernel: Kernel, cell: Cell) -> tuple[tuple[str, str], ...]:

@@ -87,11 +87,14 @@ class LoadTestNeeds:
 
     def _locked(self, cell: Cell) -> tuple[KernelFolder, ...]:
         """Fetch the kernels of the lock that are not there, and verify all."""
-        from builder.plan import kernel_depends  # noqa: PLC0415  few kernels need it
+        from builder.environment import locked_kernels  # noqa: PLC0415  few kernels need it
 
-        keeper = kernel_depends.keeper(self.options, lambda text: self.step(cell, text), processes=self.processes)
+        options = self.options
+        keeper = locked_kernels.keeper(
+            options.store, options.environ, lambda text: self.step(cell, text), processes=self.processes
+        )
         try:
-            return kernel_depends.locked(self.kernel, cell, keeper)
+            return locked_kernels.folders(self.kernel, cell, keeper)
         except BuilderError as error:
             self._go_on_after(error, cell)
             return ()

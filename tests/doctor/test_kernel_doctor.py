@@ -9,7 +9,8 @@ from builder import matrix
 from builder.cli import run
 from builder.doctor import kernel as kernel_doctor
 from builder.environment import foreign
-from builder.kernel import kernel_lock, load
+from builder.kernel import load
+from builder.make import kernel_lock
 from builder.store import KERNELS, SOURCES, Store
 
 HASH = bytes(range(32))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.kernel import kernel_lock
+from builder.make import kernel_lock
 from tests import hub_folder, kernel_hub
 from tests.integration import nix_tools
 

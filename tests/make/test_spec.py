@@ -13,8 +13,7 @@ from builder import kernel, matrix
 from builder.config import LoadTestRule
 from builder.config.v5 import KernelDependency
 from builder.errors import BuilderError
-from builder.kernel.kernel_lock import LockedCommit, LockError
-from builder.make.locked import LockedTree
+from builder.make.kernel_lock import LockedCommit, LockedTree, LockError
 from builder.make.spec import BuildOptions, BuildSpec, InstalledPackages, PinnedPackages
 from builder.pins import PinnedWheel, PinSet
 from builder.wheel.options import WheelOptions

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builder.config.v5 import KernelDependency
-from builder.kernel import kernel_lock
-from builder.kernel.kernel_lock import LockedCommit, LockError
+from builder.make import kernel_lock
+from builder.make.kernel_lock import LockedCommit, LockError
 from builder.make.spec import BuildSpec
 from tests import hub_folder, needs
 from tests.cli.folders import write

@@ -1,13 +1,16 @@
-"""The form of `kernels.lock`, which is that of the public tools."""
+"""`kernels.lock` in the form of the public tools, and the variant of a locked kernel that a load test has."""
 
 import json
 
 import pytest
 from kernels import _rust as client
 
+from builder import kernel as kernels
+from builder import matrix
 from builder.config.v5 import KernelDependency
-from builder.kernel import kernel_lock
-from builder.kernel.kernel_lock import LockedCommit
+from builder.make import kernel_lock
+from builder.make.kernel_lock import LockedCommit
+from tests.paths import ROOT
 
 HASH = f"sha256-{'A' * 43}="
 LOCKS = {
@@ -71,3 +74,32 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
 
 def test_a_kernel_without_a_lock_has_none(tmp_path):
     assert kernel_lock.read(tmp_path) is None
+
+
+LINUX = "x86_64-linux"
+
+
+def cell(variant):
+    rows = [row for row in matrix.rows() if row.system == LINUX]
+    config = kernels.load(ROOT / "examples/relu").config
+    return next(each for each in matrix.select(config, rows, unbundled=True) if each.variant == variant)
+
+
+@pytest.mark.parametrize(
+    ("there", "chosen"),
+    [
+        (["torch-cpu", "torch213-cxx11-cpu-x86_64-linux"], "torch213-cxx11-cpu-x86_64-linux"),
+        (["torch-cpu", "torch-stable-abi210-cpu-x86_64-linux"], "torch-stable-abi210-cpu-x86_64-linux"),
+        (
+            ["torch-stable-abi29-cpu-x86_64-linux", "torch-stable-abi210-cpu-x86_64-linux"],
+            "torch-stable-abi210-cpu-x86_64-linux",
+        ),
+        (["torch-cuda", "torch-cpu"], "torch-cpu"),
+        (["torch-stable-abi214-cpu-x86_64-linux", "torch213-cxx11-cu130-x86_64-linux"], None),
+        (["torch213-cxx11-cpu-aarch64-linux", "torch212-cxx11-cpu-x86_64-linux", "no-variant"], None),
+        (["tvm-ffi01-cpu-x86_64-linux", "ctypes-cpu-x86_64-linux"], None),
+        ([], None),
+    ],
+)
+def test_a_load_test_has_the_variant_that_the_client_would_load(there, chosen):
+    assert kernel_lock.variant_for(cell("torch213-cxx11-cpu-x86_64-linux"), there) == chosen

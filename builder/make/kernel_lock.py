@@ -1,0 +1,341 @@
+"""`kernels.lock`: the commit and the hash of each kernel that a kernel depends on.
+
+The file has the form of the public tools. A load test is given the kernels of the lock: of each, the variant that the
+hub's client would load.
+"""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from builder.config import Framework
+from builder.config.v5 import KernelDependency
+from builder.errors import BuilderError, ToolError
+from builder.kernel import Kernel
+from builder.loadtest.packages import KernelFolder
+from builder.matrix import Cell
+from builder.matrix.variant import Variant, fits
+from builder.wording import quoted
+
+NAME: Final = "kernels.lock"
+_BUILD = "build"
+_METADATA = "metadata.json"
+_LARGEST = 16 << 20
+"""The bytes that a lock or a metadata.json may have; the lock of a hundred kernels has a thousandth of them."""
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+_SHA256 = 32
+AGAIN: Final = "write it anew: builder lock"
+
+
+class LockError(BuilderError):
+    """A lock that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockedCommit:
+    """The commit that a dependency stands for, and the hash of all its files."""
+
+    commit: str
+    hash: str
+    """`sha256-<base64>` of the folder, as Nix computes it."""
+
+    @property
+    def short(self) -> str:
+        """The commit, as people write it."""
+        return self.commit[:7]
+
+    @property
+    def digest(self) -> str:
+        """The hash in hexadecimal digits, as a name of a folder."""
+        return base64.b64decode(self.hash.partition("-")[2]).hex()
+
+
+Locks = Mapping[KernelDependency, LockedCommit]
+_Locked = TypeVar("_Locked")
+
+
+def read(root: Path) -> Locks | None:
+    """Read the lock of a kernel's directory; None where it has none.
+
+    Raises:
+        LockError: the lock cannot be read, or has not the form of the public tools.
+    """
+    path = root / NAME
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LockError(f"cannot read '{path}': {error.strerror}", help=AGAIN) from error
+    try:
+        return parse(content)
+    except ValueError as error:
+        raise LockError(f"'{path}' is not a lock of kernels: {error}", help=AGAIN) from error
+
+
+def parse(content: bytes) -> Locks:
+    """Parse the text of a lock.
+
+    Raises:
+        ValueError: the text is not a lock.
+    """
+    if len(content) > _LARGEST:
+        raise ValueError("it is larger than any lock is")
+    try:
+        entries = json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(entries, list):
+        raise ValueError("it is not a list")  # noqa: TRY004  every fault of the text is a ValueError
+    return from_entries(entries)
+
+
+def from_entries(entries: Iterable[Any]) -> Locks:
+    """Read the entries of a lock.
+
+    Raises:
+        ValueError: an entry has another form.
+    """
+    found: dict[KernelDependency, LockedCommit] = {}
+    for each in entries:
+        if not isinstance(each, dict) or each.keys() != {"dependency", "lock"}:
+            raise ValueError("an entry has not the keys 'dependency' and 'lock'")
+        key = dependency(each["dependency"])
+        if key in found:
+            raise ValueError(f"{named(key)} is there twice")
+        found[key] = _locked(each["lock"], key)
+    return found
+
+
+def dependency(table: Any) -> KernelDependency:
+    """Read a dependency, as a lock and metadata.json have it.
+
+    Raises:
+        ValueError: the table has another form.
+    """
+    repo_id = table.get("repo-id") if isinstance(table, dict) else None
+    if not isinstance(repo_id, str) or table.keys() not in ({"repo-id", "version"}, {"repo-id", "revision"}):
+        raise ValueError("a dependency has not the keys 'repo-id', and 'version' or 'revision'")
+    version, revision = table.get("version"), table.get("revision")
+    if revision is None and (isinstance(version, bool) or not isinstance(version, int) or version < 0):
+        raise ValueError(f"the version of {quoted(repo_id)} is not a number")
+    if version is None and not isinstance(revision, str):
+        raise ValueError(f"the revision of {quoted(repo_id)} is not a string")
+    return checked(KernelDependency(repo_id=repo_id, version=version, revision=revision))
+
+
+def checked(wanted: KernelDependency) -> KernelDependency:
+    """Check that the hub can have the repository of a dependency, and return the dependency.
+
+    Raises:
+        ValueError: the hub has no repository of such a name.
+    """
+    if _REPOSITORY.fullmatch(wanted.repo_id) is None:
+        raise ValueError(f"{quoted(wanted.repo_id)} is not a repository of the hub, which is OWNER/NAME")
+    return wanted
+
+
+def _locked(table: Any, key: KernelDependency) -> LockedCommit:
+    if not isinstance(table, dict) or table.keys() - {"commit", "hash"}:
+        raise ValueError(f"the lock of {named(key)} has not the keys 'commit' and 'hash'")
+    commit, sri = table.get("commit"), table.get("hash")
+    if not isinstance(commit, str) or _COMMIT.fullmatch(commit) is None:
+        raise ValueError(f"the lock of {named(key)} names no whole commit")
+    if sri is None:
+        raise ValueError(f"the lock of {named(key)} has no hash, which `kernels lock` leaves out")
+    if not isinstance(sri, str) or not _is_sha256(sri):
+        raise ValueError(f"the hash of {named(key)} is not 'sha256-' and the base64 of 32 bytes")
+    return LockedCommit(commit=commit, hash=sri)
+
+
+def _is_sha256(sri: str) -> bool:
+    kind, _, text = sri.partition("-")
+    try:
+        return kind == "sha256" and len(base64.b64decode(text, validate=True)) == _SHA256
+    except (binascii.Error, ValueError):
+        return False
+
+
+def of(wanted: KernelDependency, locked: Mapping[KernelDependency, _Locked]) -> _Locked:
+    """Return what is locked for a dependency.
+
+    Raises:
+        LockError: the dependency is not locked.
+    """
+    if wanted not in locked:
+        raise LockError(f"{named(wanted)} is not in {NAME}", help="lock it: builder lock")
+    return locked[wanted]
+
+
+def to_entry(wanted: KernelDependency, locked: LockedCommit) -> dict[str, Any]:
+    """Return an entry of a lock."""
+    only = {"version": wanted.version} if wanted.revision is None else {"revision": wanted.revision}
+    return {
+        "dependency": {"repo-id": wanted.repo_id, **only},
+        "lock": {"commit": locked.commit, "hash": locked.hash},
+    }
+
+
+def dump(locks: Locks) -> bytes:
+    """Return the text of a lock, with its entries in an order of their own."""
+    entries = [to_entry(key, locks[key]) for key in ordered(locks)]
+    return (json.dumps(entries, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def ordered(among: Iterable[KernelDependency]) -> list[KernelDependency]:
+    """Return dependencies by repository, versions before revisions."""
+    return sorted(
+        among, key=lambda each: (each.repo_id.encode(), each.version is None, each.version or 0, each.revision or "")
+    )
+
+
+def named(wanted: KernelDependency) -> str:
+    """Return what a message calls a dependency."""
+    which = f"revision {wanted.revision}" if wanted.version is None else f"version {wanted.version}"
+    return f"{quoted(wanted.repo_id)} ({which})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockedTree:
+    """All files of a locked kernel."""
+
+    locked: LockedCommit
+    folder: Path
+
+    @classmethod
+    def from_json(cls, listed: Iterable[Mapping[str, Any]]) -> Mapping[KernelDependency, "LockedTree"]:
+        """Read what `to_json` wrote: the entries of a lock, each with its tree.
+
+        Raises:
+            LockError: an entry is not one of a lock.
+        """
+        entries = [(entry["tree"], {key: entry[key] for key in entry if key != "tree"}) for entry in listed]
+        try:
+            locks = from_entries([entry for _, entry in entries])
+        except ValueError as error:
+            raise LockError(f"{NAME} is not a lock of kernels: {error}", help=AGAIN) from error
+        trees = (Path(tree) for tree, _ in entries)
+        return {
+            wanted: cls(locked=locked, folder=tree) for (wanted, locked), tree in zip(locks.items(), trees, strict=True)
+        }
+
+    def to_json(self, wanted: KernelDependency) -> dict[str, Any]:
+        """Return the entry of the lock, and where its tree is."""
+        return {**to_entry(wanted, self.locked), "tree": str(self.folder)}
+
+
+def variants(tree: Path) -> Mapping[str, Path]:
+    """Return the variants of a kernel, by their names."""
+    folders = sorted((tree / _BUILD).iterdir()) if (tree / _BUILD).is_dir() else []
+    return {folder.name: folder for folder in folders if (folder / _METADATA).is_file()}
+
+
+def _metadata(variant: Path) -> Mapping[str, Any]:
+    path = variant / _METADATA
+    try:
+        with path.open("rb") as file:
+            table = json.loads(file.read(_LARGEST))
+    except (OSError, ValueError, RecursionError) as error:
+        raise LockError(f"'{path}' cannot be read: {error}", help="lock another commit of that kernel") from error
+    if not isinstance(table, dict):
+        raise LockError(f"'{path}' is not a table", help="lock another commit of that kernel")
+    return table
+
+
+def depends_of(variant: Path) -> tuple[KernelDependency, ...]:
+    """Return what a variant of a kernel depends on.
+
+    Raises:
+        LockError: its metadata.json cannot be read.
+    """
+    listed = _metadata(variant).get("kernel-depends") or []
+    try:
+        return tuple(map(dependency, listed))
+    except (TypeError, ValueError) as error:
+        raise LockError(
+            f"'{variant / _METADATA}' has kernel-depends that are none: {error}",
+            help="lock another commit of that kernel",
+        ) from error
+
+
+def python_depends_of(variant: Path) -> tuple[str, ...]:
+    """Return the Python packages that a variant of a kernel imports.
+
+    Raises:
+        LockError: its metadata.json cannot be read.
+    """
+    listed = _metadata(variant).get("python-depends")
+    return tuple(each for each in listed if isinstance(each, str)) if isinstance(listed, list) else ()
+
+
+def folders(kernel: Kernel, cell: Cell, tree_of: Callable[[KernelDependency], LockedTree]) -> tuple[KernelFolder, ...]:
+    """Return the kernels that a kernel depends on, of each the variant for a cell, with all that they depend on.
+
+    Raises:
+        LockError: a kernel depends on itself, or is no kernel.
+        ToolError: a kernel has no variant for the cell.
+    """
+    return tuple(_folder(wanted, cell, tree_of, ()) for wanted in kernel.config.kernel_depends(cell.backend))
+
+
+def _folder(
+    wanted: KernelDependency,
+    cell: Cell,
+    tree_of: Callable[[KernelDependency], LockedTree],
+    path: tuple[KernelDependency, ...],
+) -> KernelFolder:
+    if wanted in path:
+        raise LockError(f"{named(wanted)} depends on itself", help="no client loads it")
+    tree = tree_of(wanted)
+    there = variants(tree.folder)
+    chosen = variant_for(cell, there)
+    if chosen is None:
+        raise ToolError(
+            f"{named(wanted)} at {tree.locked.short} has no variant for {cell.variant}, but "
+            f"{', '.join(there) or 'none at all'}",
+            help="lock a version that has one, or build without the load test: --load-test skip",
+        )
+    folder = there[chosen]
+    return KernelFolder(
+        repo_id=wanted.repo_id,
+        commit=tree.locked.commit,
+        folder=folder,
+        python_depends=python_depends_of(folder),
+        depends=tuple(_folder(each, cell, tree_of, (*path, wanted)) for each in depends_of(folder)),
+    )
+
+
+def variant_for(cell: Cell, names: Iterable[str]) -> str | None:
+    """Return the variant that the hub's client would load where a cell is tested: compiled ones first."""
+    fitting = [(name, variant) for name in names if (variant := _parsed(name)) is not None and _serves(variant, cell)]
+    return min(fitting, key=lambda each: _rank(each[1]), default=("", None))[0] or None
+
+
+def _parsed(name: str) -> Variant | None:
+    try:
+        return Variant.parse(name)
+    except ValueError:
+        return None
+
+
+def _serves(variant: Variant, cell: Cell) -> bool:
+    if variant.framework is Framework.CTYPES or variant.system not in (None, cell.system):
+        return False
+    of_tvm_ffi = cell.framework is Framework.TVM_FFI
+    if not variant.noarch and (variant.framework is Framework.TVM_FFI) != of_tvm_ffi:
+        return False
+    return variant.python in (None, cell.python) and fits(variant, torch=cell.torch, compute=cell.compute)
+
+
+def _rank(variant: Variant) -> tuple[bool, bool, int, int]:
+    """Order variants as the client does: for this torch, for a stable ABI, the newest first, and then pure Python."""
+    version = variant.version
+    newest = (0, 0) if version is None else (-version.major, -version.minor)
+    return variant.noarch, variant.stable, *newest
