@@ -1,0 +1,196 @@
+"""JSON values of dataclasses and back, by their annotations: `encode(value)`, and `decode(type, json)`.
+
+A field is spelled with dashes in place of underscores. An enumeration is its value; a path, a version or another text
+that is valid by construction is its text; a tuple is a list. `spelled` says of a field what differs from that:
+
+    python: str | None = field(default=None, metadata=codec.spelled(sparse=True))
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from functools import cache
+from pathlib import PurePath
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class DecodeError(ValueError):
+    """JSON that is not a value of the wanted type."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Spelling:
+    """The JSON of a field, where it is not the usual one."""
+
+    key: str | None = None
+    sparse: bool = False
+    write: Callable[[Any], Any] | None = None
+    read: Callable[[Any], Any] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    key: str
+    type: Any
+    default: Any
+    """`dataclasses.MISSING` for a field that has to be there."""
+    spelling: Spelling
+
+
+def spelled(
+    *,
+    key: str | None = None,
+    sparse: bool = False,
+    write: Callable[[Any], Any] | None = None,
+    read: Callable[[Any], Any] | None = None,
+) -> Mapping[str, Spelling]:
+    """Return the metadata of a field with another spelling.
+
+    Args:
+        key: Its key.
+        sparse: Leave it out where it has its default.
+        write: Makes its JSON, in place of `encode`.
+        read: Makes its value of JSON, in place of `decode`.
+    """
+    return {"json": Spelling(key=key, sparse=sparse, write=write, read=read)}
+
+
+def encode(value: object) -> Any:
+    """Return the JSON value of a dataclass, or of anything that a field of one has; equal values have equal JSON."""
+    found: Any = value
+    match value:
+        case Enum():
+            found = value.value
+        case None | bool() | int() | float():
+            pass
+        case Mapping():
+            found = {str(encode(key)): encode(item) for key, item in value.items()}
+        case str() | PurePath():
+            found = str(value)
+        case Sequence():
+            found = [encode(item) for item in value]
+        case _ if _is_text(type(value)):
+            found = str(value)
+        case _ if dataclasses.is_dataclass(value):
+            found = _encode_record(value)
+        case _:
+            raise TypeError(f"a value of {type(value).__name__} has no JSON")
+    return found
+
+
+def _encode_record(value: object) -> dict[str, Any]:
+    cls: Any = type(value)
+    found = {}
+    for each in _fields(cls):
+        item = getattr(value, each.name)
+        if not (each.spelling.sparse and item == each.default):
+            found[each.key] = encode(item) if each.spelling.write is None else each.spelling.write(item)
+    return found
+
+
+def decode(cls: type[T], value: object) -> T:
+    """Return the value that `encode` made this JSON of; a key that is not known is left alone.
+
+    Raises:
+        DecodeError: it is the JSON of something else.
+    """
+    return cast("T", _decode(cls, value, "value"))
+
+
+def _decode(cls: Any, value: Any, where: str) -> Any:
+    origin = typing.get_origin(cls)
+    if cls is Any or cls is object:
+        return value
+    if origin in (typing.Union, types.UnionType):
+        return _decode_union(typing.get_args(cls), value, where)
+    if origin is typing.Literal:
+        if value not in typing.get_args(cls):
+            raise DecodeError(f"{where} is {value!r}, not one of {typing.get_args(cls)}")
+        return value
+    if origin is not None:
+        return _decode_many(origin, typing.get_args(cls), value, where)
+    if typing.is_typeddict(cls) or (dataclasses.is_dataclass(cls) and not _is_text(cls)):
+        return _decode_record(cls, value, where)
+    return _decode_scalar(cls, value, where)
+
+
+def _decode_union(kinds: Sequence[Any], value: Any, where: str) -> Any:
+    """Return the value of the first kind that this is the JSON of; null is `None` wherever that is one of the kinds."""
+    if value is None and types.NoneType in kinds:
+        return None
+    errors = []
+    for kind in kinds:
+        try:
+            return _decode(kind, value, where)
+        except ValueError as error:  # noqa: PERF203  one of a few kinds
+            errors.append(str(error))
+    raise DecodeError("; ".join(errors))
+
+
+def _decode_many(origin: type, arguments: Sequence[Any], value: Any, where: str) -> Any:
+    if issubclass(origin, Mapping):
+        key, item = arguments
+        _require(dict, value, where)
+        return {_decode(key, name, where): _decode(item, each, f"{where}.{name}") for name, each in value.items()}
+    _require(list, value, where)
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        pairs = zip(arguments, value, strict=True)
+        return tuple(_decode(kind, each, where) for kind, each in pairs)
+    make: Any = tuple if origin in (tuple, Sequence) else origin
+    return make(_decode(arguments[0], each, f"{where}[{number}]") for number, each in enumerate(value))
+
+
+def _decode_record(cls: Any, value: Any, where: str) -> Any:
+    _require(dict, value, where)
+    values = {}
+    for each in _fields(cls):
+        if each.key not in value:
+            if each.default is dataclasses.MISSING:
+                raise DecodeError(f"{where} has no '{each.key}'")
+            continue
+        found, read = value[each.key], each.spelling.read
+        values[each.name] = _decode(each.type, found, f"{where}.{each.key}") if read is None else read(found)
+    return cls(**values)
+
+
+def _decode_scalar(cls: Any, value: Any, where: str) -> Any:
+    if cls in (str, int, bool, float, types.NoneType):
+        if type(value) is not cls and not (cls is float and type(value) is int):
+            raise DecodeError(f"{where} is {value!r}, not {cls.__name__}")
+        return value
+    if not issubclass(cls, Enum):
+        _require(str, value, where)
+    return cls(value)
+
+
+def _require(kind: type, value: object, where: str) -> None:
+    if not isinstance(value, kind):
+        raise DecodeError(f"{where} is {value!r}, not a {kind.__name__}")
+
+
+def _is_text(cls: Any) -> bool:
+    """Whether values of a class are made of a text, as those of `builder.config.values` are."""
+    return hasattr(cls, "pattern")
+
+
+@cache
+def _fields(cls: Any) -> tuple[_Field, ...]:
+    hints = typing.get_type_hints(cls)
+    if typing.is_typeddict(cls):
+        optional = cls.__optional_keys__
+        return tuple(
+            _Field(name, name, kind, None if name in optional else dataclasses.MISSING, Spelling())
+            for name, kind in hints.items()
+        )
+    return tuple(_field(each, hints[each.name]) for each in dataclasses.fields(cls) if each.init)
+
+
+def _field(each: "dataclasses.Field[Any]", kind: Any) -> _Field:
+    spelling = each.metadata.get("json", Spelling())
+    default = each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
+    return _Field(each.name, spelling.key or each.name.replace("_", "-"), kind, default, spelling)
