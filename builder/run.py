@@ -1,6 +1,7 @@
-"""Run a tool without a shell, keep what it says, and name it when it fails."""
+"""Run a program without a shell: follow a tool, ask a short question, or give it the terminal."""
 
 import contextlib
+import io
 import os
 import resource
 import signal
@@ -11,15 +12,54 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 from builder.errors import ToolError
 from builder.terminal import safe
 
+Process = subprocess.Popen[Any]
+PIPE = subprocess.PIPE
 _PATIENCE = 0.5
 """Seconds between asking a tool to end and ending it."""
 _TURN = 0.02
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 """Bytes in the unit of `ru_maxrss`: macOS counts bytes, Linux kibibytes."""
+
+
+class NotStartedError(ToolError):
+    """A program that cannot be started; the operating system's error is its cause."""
+
+    def __init__(self, name: str, error: OSError) -> None:
+        super().__init__(f"cannot start '{name}': {error.strerror}", help=f"install '{name}' or put it on PATH")
+        self.reason = error.strerror or str(error)
+        self.absent = isinstance(error, FileNotFoundError)
+
+
+class TooLongError(ToolError):
+    """A program that was stopped, since it ran too long."""
+
+    def __init__(self, name: str, seconds: float) -> None:
+        super().__init__(f"'{name}' was stopped: it ran longer than {seconds:g} seconds", help="run the command again")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A program that ended: its exit code and what it wrote to each stream."""
+
+    returncode: int
+    content: bytes
+    """What it wrote to its standard output."""
+    errors: bytes
+
+    @property
+    def stdout(self) -> str:
+        """What it wrote to its standard output, as text."""
+        return self.content.decode("utf-8", "replace")
+
+    @property
+    def stderr(self) -> str:
+        """What it wrote to its standard error, as text."""
+        return self.errors.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +96,7 @@ class Processes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: set[subprocess.Popen[str]] = set()
+        self._running: set[Process] = set()
         self._cancelled = False
 
     @property
@@ -71,7 +111,7 @@ class Processes:
             running = tuple(self._running)
         kill_groups(running)
 
-    def add(self, process: subprocess.Popen[str]) -> None:
+    def add(self, process: Process) -> None:
         """Follow a process that has just started."""
         with self._lock:
             self._running.add(process)
@@ -79,10 +119,129 @@ class Processes:
         if cancelled:
             kill_group(process)
 
-    def remove(self, process: subprocess.Popen[str]) -> None:
+    def remove(self, process: Process) -> None:
         """Forget a process that has ended."""
         with self._lock:
             self._running.discard(process)
+
+
+@contextlib.contextmanager
+def started(
+    argv: Sequence[str | Path],
+    *,
+    processes: Processes | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: int | BinaryIO = subprocess.DEVNULL,
+    stdout: int | BinaryIO = PIPE,
+    stderr: int | BinaryIO = PIPE,
+    umask: int | None = None,
+) -> Iterator[Process]:
+    """Start a program in a session of its own, which ends at the end of the context.
+
+    Raises:
+        NotStartedError: it cannot be started.
+    """
+    command = [str(part) for part in argv]
+    try:
+        process: Process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=None if env is None else dict(env),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            umask=-1 if umask is None else umask,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise NotStartedError(command[0], error) from error
+    with process:
+        if processes is not None:
+            processes.add(process)
+        try:
+            yield process
+        finally:
+            _signal(process, signal.SIGKILL)
+            process.wait()
+            if processes is not None:
+                processes.remove(process)
+
+
+def ask(
+    argv: Sequence[str | Path],
+    *,
+    processes: Processes | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: BinaryIO | None = None,
+    stdout: BinaryIO | None = None,
+    umask: int | None = None,
+    seconds: float | None = None,
+) -> Answer:
+    """Run a program to its end and return what it wrote, but for what goes to the file `stdout`.
+
+    Raises:
+        NotStartedError: it cannot be started.
+        TooLongError: it ran for more than `seconds`, and was stopped with all that it started.
+    """
+    with started(
+        argv,
+        processes=processes,
+        cwd=cwd,
+        env=env,
+        stdin=stdin or subprocess.DEVNULL,
+        stdout=stdout or PIPE,
+        umask=umask,
+    ) as process:
+        return answer_of(process, seconds=seconds)
+
+
+def answer_of(process: Process, question: bytes | None = None, *, seconds: float | None = None) -> Answer:
+    """Give a program its standard input, wait for its end, and return what it wrote.
+
+    Raises:
+        TooLongError: it ran for more than `seconds`; the caller ends it.
+    """
+    try:
+        content, errors = process.communicate(question, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise TooLongError(_name_of(process), seconds or 0) from None
+    except BaseException:
+        _signal(process, signal.SIGTERM)
+        ends_within(_PATIENCE, lambda: process.poll() is not None)
+        raise
+    return Answer(returncode=process.returncode, content=content or b"", errors=errors or b"")
+
+
+def _name_of(process: Process) -> str:
+    return Path(str(process.args[0] if isinstance(process.args, list) else process.args)).name
+
+
+def foreground(
+    argv: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    owns_interrupt: bool = False,
+) -> int:
+    """Give a program the terminal and return its exit code; Ctrl-C may be for that program alone.
+
+    Raises:
+        NotStartedError: it cannot be started.
+    """
+    command = [str(part) for part in argv]
+    try:
+        if not owns_interrupt:
+            return subprocess.run(command, cwd=cwd, env=env, check=False).returncode
+        process = subprocess.Popen(command, cwd=cwd, env=env)
+    except OSError as error:
+        raise NotStartedError(command[0], error) from error
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def run(
@@ -100,39 +259,16 @@ def run(
     Raises:
         ToolError: the program cannot be started, or has run longer than `limits` allow.
     """
-    command = [str(part) for part in argv]
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env=None if env is None else dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise ToolError(
-            f"cannot start '{command[0]}': {error.strerror}", help=f"install '{command[0]}' or put it on PATH"
-        ) from error
-    if processes is not None:
-        processes.add(process)
-    try:
+    with started(argv, processes=processes, cwd=cwd, env=env, stderr=subprocess.STDOUT) as process:
         if limits is None:
             return _follow(process, log=log, on_line=on_line)
         limits.hold(process.pid)
         with _ended_after(limits.seconds, process):
             return _follow(process, log=log, on_line=on_line)
-    finally:
-        if processes is not None:
-            processes.remove(process)
 
 
 @contextlib.contextmanager
-def _ended_after(seconds: float, process: subprocess.Popen[str]) -> Iterator[None]:
+def _ended_after(seconds: float, process: Process) -> Iterator[None]:
     """End a tool that is still running after `seconds`, and say so."""
     late = threading.Event()
 
@@ -148,42 +284,38 @@ def _ended_after(seconds: float, process: subprocess.Popen[str]) -> Iterator[Non
     finally:
         timer.cancel()
     if late.is_set():
-        name = Path(str(process.args[0] if isinstance(process.args, list) else process.args)).name
-        raise ToolError(f"'{name}' was stopped: it ran longer than {seconds:g} seconds", help="run the command again")
+        raise TooLongError(_name_of(process), seconds)
 
 
-def _follow(process: subprocess.Popen[str], *, log: Path | None, on_line: Callable[[str], None] | None) -> Completed:
+def _follow(process: Process, *, log: Path | None, on_line: Callable[[str], None] | None) -> Completed:
     lines: list[str] = []
-    sink = log.open("a", encoding="utf-8") if log is not None else None
-    try:
-        for line in process.stdout or ():
-            lines.append(line)
-            if sink is not None:
-                sink.write(safe(line))
-            if on_line is not None:
-                on_line(line.rstrip("\n"))
-        peak = _wait(process)
-    except BaseException:
-        _signal(process, signal.SIGTERM)
-        if not _ends_within(_PATIENCE, lambda: _reap(process, os.WNOHANG) is not None):
-            _signal(process, signal.SIGKILL)
-            _reap(process, 0)
-        raise
-    finally:
-        if process.stdout is not None:
-            process.stdout.close()
-        if sink is not None:
-            sink.close()
+    said = io.TextIOWrapper(cast("BinaryIO", process.stdout), encoding="utf-8", errors="replace")
+    with said, contextlib.ExitStack() as held:
+        sink = None if log is None else held.enter_context(log.open("a", encoding="utf-8"))
+        try:
+            for line in said:
+                lines.append(line)
+                if sink is not None:
+                    sink.write(safe(line))
+                if on_line is not None:
+                    on_line(line.rstrip("\n"))
+            peak = _wait(process)
+        except BaseException:
+            _signal(process, signal.SIGTERM)
+            if not ends_within(_PATIENCE, lambda: _reap(process, os.WNOHANG) is not None):
+                _signal(process, signal.SIGKILL)
+                _reap(process, 0)
+            raise
     return Completed(returncode=process.returncode, output="".join(lines), peak=peak)
 
 
-def _wait(process: subprocess.Popen[str]) -> int:
+def _wait(process: Process) -> int:
     """Wait for the end of a tool and return the memory of its largest process, in bytes."""
     usage = _reap(process, 0)
     return 0 if usage is None else usage * _RSS_UNIT
 
 
-def _reap(process: subprocess.Popen[str], options: int) -> int | None:
+def _reap(process: Process, options: int) -> int | None:
     """Collect a child that has ended and return its `ru_maxrss`; None while it runs."""
     if process.returncode is not None:
         return 0
@@ -194,7 +326,7 @@ def _reap(process: subprocess.Popen[str], options: int) -> int | None:
     return usage.ru_maxrss
 
 
-def kill_group(process: subprocess.Popen[str]) -> None:
+def kill_group(process: Process) -> None:
     """End a tool and everything it started: ninja's compilers must not outlive an interrupted build.
 
     The thread that follows the tool collects it; this one only sends signals.
@@ -202,23 +334,24 @@ def kill_group(process: subprocess.Popen[str]) -> None:
     kill_groups((process,))
 
 
-def kill_groups(processes: Sequence[subprocess.Popen[str]]) -> None:
+def kill_groups(processes: Sequence[Process]) -> None:
     """End several tools at once, all within the time that one is given."""
     for process in processes:
         _signal(process, signal.SIGTERM)
         _signal(process, signal.SIGCONT)  # one that is stopped ends only when it goes on
-    if not _ends_within(_PATIENCE, lambda: all(process.returncode is not None for process in processes)):
+    if not ends_within(_PATIENCE, lambda: all(process.returncode is not None for process in processes)):
         for process in processes:
             _signal(process, signal.SIGKILL)
 
 
-def _signal(process: subprocess.Popen[str], sign: signal.Signals) -> None:
+def _signal(process: Process, sign: signal.Signals) -> None:
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, sign)
 
 
-def _ends_within(seconds: float, ended: Callable[[], bool]) -> bool:
+def ends_within(seconds: float, ended: Callable[[], bool]) -> bool:
+    """Wait at most `seconds` for an end; return whether it came."""
     deadline = time.monotonic() + seconds
     while not ended():
         if time.monotonic() > deadline:

@@ -9,9 +9,10 @@ from tests.test_layers import MODULES
 WAYS = {
     "fcntl": "files",
     "hashlib": "hashes",
+    "subprocess": "run",
 }
 """For each module or function of a library, the module of `builder` that alone uses it."""
-EXCEPTIONS = {}
+EXCEPTIONS: dict[tuple[str, str], str] = {}
 """Other modules that use one, each with the reason."""
 
 

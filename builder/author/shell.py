@@ -3,8 +3,6 @@
 import contextlib
 import os
 import shlex
-import signal
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from builder.make.job import BuildJob
 from builder.matrix import Cell
 from builder.plan.options import Options
 from builder.plan.prepare import Preparer
+from builder.run import NotStartedError, foreground
 
 VARIANT = "BUILDER_SHELL"
 """Variable with the variant of the cell; a shell inside another one sees it."""
@@ -99,15 +98,10 @@ def run(command: Sequence[str], shell: KernelShell) -> int:
     """
     argv = list(command) or [shell.environ.get("SHELL") or "/bin/sh"]
     try:
-        process = subprocess.Popen(argv, env=dict(shell.environ))
-    except OSError as error:
+        code = foreground(argv, env=shell.environ, owns_interrupt=True)
+    except NotStartedError as error:
         raise ToolError(
-            f"cannot run '{shlex.join(argv)}': {error.strerror}",
+            f"cannot run '{shlex.join(argv)}': {error.reason}",
             help="name a program behind '--'" if command else "set SHELL to a shell that is there",
         ) from error
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        code = process.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
     return code if code >= 0 else _SIGNALLED - code

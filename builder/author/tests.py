@@ -5,7 +5,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -141,7 +140,7 @@ def run(wheel: Path, asked: TestRun) -> int:
     with _unpacked(wheel, asked) as (folder, env):
         command = [*_pytest(asked), *asked.arguments]
         if terminal.interactive():
-            code = subprocess.run(command, cwd=folder, env=env, check=False).returncode
+            code = tools.foreground(command, cwd=folder, env=env)
         else:
             shown = tools.run(command, cwd=folder, env=env, on_line=lambda line: terminal.out(line, styled=True))
             code = shown.returncode
@@ -225,7 +224,7 @@ def installed(
 def _require_from(site: Path, module: str, *, python: Path, env: Mapping[str, str]) -> None:
     """Refuse an editable install that shadows the wheel, which no test would notice."""
     command = [str(python), "-c", _ORIGIN, module]
-    asked = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=False)
+    asked = tools.ask(command, cwd=site, env=env)
     origin = asked.stdout.strip()
     if not Path(origin).is_relative_to(site):
         raise ToolError(

@@ -6,7 +6,6 @@ import os
 import platform
 import pwd
 import shutil
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping
@@ -16,9 +15,10 @@ from pathlib import Path
 from builder import sandbox, toolchain
 from builder.config import Backend
 from builder.environment import compilers
-from builder.errors import BuilderError
+from builder.errors import BuilderError, ToolError
 from builder.make.framework import torch_identity
 from builder.plan import crossing, limits
+from builder.run import ask
 from builder.store import Store
 from builder.toolchain import ccache, distribution, installed
 from builder.toolchain.tool import Search, Tool
@@ -169,8 +169,8 @@ def trust(trusted: str) -> str:
 
 def _output(argv: list[str]) -> str:
     try:
-        return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=20).stdout
-    except (OSError, subprocess.TimeoutExpired):
+        return ask(argv, seconds=20).stdout
+    except ToolError:
         return ""
 
 

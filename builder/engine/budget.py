@@ -103,7 +103,7 @@ class Jobserver:
         os.write(self._descriptor, _TOKEN * cores)
         self._cores = cores
         self._one_at_a_time = threading.Lock()
-        self._beside = threading.Lock()
+        self._spare = threading.Lock()
         self._holders = 0
         """Cells that have what they waited for; changed under `_counting`."""
         self._counting = threading.Lock()
@@ -131,21 +131,22 @@ class Jobserver:
             self._count(-counted)
 
     @contextlib.contextmanager
-    def beside(self, *, allowed: bool = True) -> Iterator["SpareCore | None"]:
-        """Yield a core for one process beside the compilers; None if none is free, or another such process has it."""
-        core = SpareCore(self._descriptor)
-        free = allowed and core.take()
-        core.give_back()  # ninja looks for one only when a compiler ends, and would do with one less until then
-        free = free and self._beside.acquire(blocking=False)
+    def spare_core(self, *, allowed: bool = True) -> Iterator[bool]:
+        """Yield whether a core is free for a process that is no compiler; there is one such process at a time."""
+        token = self._take(1) if allowed else b""
+        os.write(self._descriptor, token)  # ninja looks for one only when a compiler ends
+        free = token != b"" and self._spare.acquire(blocking=False)
         try:
-            yield core if free else None
+            yield free
         finally:
-            core.give_back()
             if free:
-                self._beside.release()
+                self._spare.release()
 
     def _take(self, most: int) -> bytes:
-        return _read(self._descriptor, most)
+        try:
+            return os.read(self._descriptor, most)
+        except BlockingIOError:  # there is none, or another was faster
+            return b""
 
     def _count(self, more: int) -> None:
         with self._counting:
@@ -162,31 +163,6 @@ class Jobserver:
         os.close(self._descriptor)
         self.path.unlink(missing_ok=True)
         self._left.close()
-
-
-class SpareCore:
-    """A core that the compilers of all cells may have, and that one process beside them takes where it is free."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._token = b""
-
-    def take(self) -> bool:
-        """Take it, if it is free: the compilers have one less then."""
-        self._token = self._token or _read(self._descriptor, 1)
-        return bool(self._token)
-
-    def give_back(self) -> None:
-        """Let the compilers have it again, if it was taken."""
-        os.write(self._descriptor, self._token)
-        self._token = b""
-
-
-def _read(descriptor: int, most: int) -> bytes:
-    try:
-        return os.read(descriptor, most)
-    except BlockingIOError:  # there is none, or another was faster
-        return b""
 
 
 @contextlib.contextmanager

@@ -253,7 +253,7 @@ class Worker:
                     log=place.log,
                     listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
                     processes=self.processes,
-                    core=lambda: self.jobserver.beside(allowed=place.shares),
+                    core=lambda: self.jobserver.spare_core(allowed=place.shares),
                     notes=self.options.store,
                 )
             finally:

@@ -2,10 +2,10 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 
-from builder.errors import BuilderError, NotHereError
+from builder.errors import BuilderError, NotHereError, ToolError
+from builder.run import ask
 from builder.toolchain import distribution
 from builder.wording import quoted
 
@@ -45,14 +45,10 @@ def _of_apt(environ: Mapping[str, str]) -> list[str]:
     if program is None:
         return []
     try:
-        done = subprocess.run(
-            (program, "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"),
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**environ, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.CalledProcessError):
+        argv = (program, "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages")
+        done = ask(argv, env={**environ, "LC_ALL": "C"})
+    except ToolError:
+        return []
+    if done.returncode != 0:
         return []
     return [line.removeprefix("file://") for line in done.stdout.split() if line.startswith((*_STARTS, "file:///"))]

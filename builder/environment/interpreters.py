@@ -1,7 +1,6 @@
 """Find a Python that has pins; none is ever downloaded."""
 
 import platform
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from builder.errors import NotHereError
 from builder.matrix.variant import dotted
 from builder.pins import MissingPinsError, Pins, Requirement
 from builder.run import Processes, run
-from builder.toolchain.installed import not_running
+from builder.toolchain.installed import ask_python
 
 _QUESTION = """
 import platform, sys, sysconfig
@@ -56,12 +55,8 @@ def named(python: Path) -> Interpreter | None:
     Raises:
         ToolError: it does not run.
     """
-    try:
-        done = subprocess.run([python, "-I", "-c", _QUESTION], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise not_running(python, error) from error
     # Its own path: the one that was named may be relative, or a name on PATH.
-    tag, _, path = done.stdout.strip("\n").partition("\n")
+    tag, _, path = ask_python(python, "-I", "-c", _QUESTION).strip("\n").partition("\n")
     return Interpreter(path=Path(path), tag=tag) if tag else None
 
 

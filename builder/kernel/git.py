@@ -3,13 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from builder import run
 from builder.errors import BuilderError, ToolError
 from builder.hashes import git_blob
 
@@ -87,8 +87,8 @@ class Checkout:
         done = _run(self.root, (*_ALWAYS, *arguments), env=_environment(self.root))
         return Answer(
             returncode=done.returncode,
-            output=os.fsdecode(done.stdout),
-            error=done.stderr.decode(errors="replace"),
+            output=os.fsdecode(done.content),
+            error=done.stderr,
         )
 
     def commit(self, revision: str) -> str | None:
@@ -214,7 +214,7 @@ def make_copy(folder: Path, *arguments: str) -> None:
     who = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false")
     done = _run(folder, (*_ALWAYS, "-c", "protocol.file.allow=always", *who, *arguments), env=env)
     if done.returncode != 0:
-        reason = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise ToolError(f"git {arguments[0]} failed: {reason}")
 
 
@@ -255,22 +255,13 @@ def _run(
     env: dict[str, str],
     stdin: BinaryIO | None = None,
     stdout: BinaryIO | None = None,
-) -> "subprocess.CompletedProcess[bytes]":
+) -> run.Answer:
     try:
-        return subprocess.run(
-            [program(), *arguments],
-            cwd=folder,
-            env=env,
-            stdin=subprocess.DEVNULL if stdin is None else stdin,
-            stdout=subprocess.PIPE if stdout is None else stdout,
-            stderr=subprocess.PIPE,
-            check=False,
-            timeout=_SECONDS,
-        )
-    except subprocess.TimeoutExpired as error:
+        return run.ask([program(), *arguments], cwd=folder, env=env, stdin=stdin, stdout=stdout, seconds=_SECONDS)
+    except run.TooLongError as error:
         raise ToolError(
             f"git did not answer within {_SECONDS // 60} minutes about '{folder}'",
             help="run `git status` there and see what it waits for",
         ) from error
-    except OSError as error:
-        raise ToolError(f"cannot start 'git' in '{folder}': {error.strerror}", help="install 'git' again") from error
+    except run.NotStartedError as error:
+        raise ToolError(f"cannot start 'git' in '{folder}': {error.reason}", help="install 'git' again") from error

@@ -15,19 +15,19 @@ from builder.loadtest.devices import asks_for_a_device, lacks_a_driver
 from builder.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
 from builder.loadtest.packages import LoadTestPackages
 from builder.loadtest.packages import remedy as remedy_for
-from builder.loadtest.process import Ahead, Found, LoadedLibrary, Question, Setup, ahead, ask, keep_bytecode
+from builder.loadtest.process import Found, LoadedLibrary, LoadProcess, Question, Setup, ask, begun, keep_bytecode
 from builder.matrix import Cell
 from builder.wording import listed
 
 __all__ = [
     "SKIPPED",
-    "Ahead",
     "LoadError",
+    "LoadProcess",
     "LoadState",
     "LoadTest",
     "LoadTestPackages",
     "Setup",
-    "ahead",
+    "begun",
     "check_imports",
     "keep_bytecode",
     "load",
@@ -89,7 +89,7 @@ class _Asked:
 
 
 def load(
-    setup: Setup, *, ops: str, extensions: Mapping[str, str] | None = None, waiting: Ahead | None = None
+    setup: Setup, *, ops: str, extensions: Mapping[str, str] | None = None, early: LoadProcess | None = None
 ) -> LoadTest:
     """Load each library of a package by itself, import the package, and look its ops up.
 
@@ -97,12 +97,10 @@ def load(
         setup: The package, and what its process has.
         ops: The op namespace of the wheel.
         extensions: Those of its extensions, by their names.
-        waiting: A process with the same setup that has imported the framework already.
+        early: A process with the same setup that has imported the framework already.
     """
     asked = _Asked(setup=setup, ops=ops, extensions=extensions or {})
-    question = asked.question()
-    found = None if waiting is None else waiting.ask(question)
-    return _judge(asked, found or ask(setup, question)).with_packages(asked.packages.names)
+    return _judge(asked, ask(setup, asked.question(), early=early)).with_packages(asked.packages.names)
 
 
 def check_imports(setup: Setup, *, ops: str, extensions: Mapping[str, str] | None = None) -> LoadTest | None:

@@ -1,8 +1,8 @@
-"""The process that imports a kernel: it tells what happened and judges nothing.
+"""The process that imports a kernel: it reports what happened and judges nothing.
 
-Runs in the environment of a cell, with any Python that torch has, and can import nothing of `builder`. Its only
-argument is JSON; what it found goes to the file that the argument names. Without a question in it, there is no wheel
-yet: the process imports the framework, and reads the question when there is one.
+It runs in the environment of a cell, with any Python that torch has, and can import nothing of `builder`. Its only
+argument is JSON; it reads a question from its standard input, and writes its report to the file that the argument
+names. A process that is early imports the framework before it reads, since there is no wheel yet.
 """
 
 import ctypes
@@ -11,7 +11,6 @@ import importlib.machinery
 import json
 import os
 import pathlib
-import signal
 import site
 import sys
 import traceback
@@ -19,8 +18,6 @@ import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-_PDEATHSIG = 1
-"""The option of Linux's prctl for the signal that a process gets when its parent dies."""
 Asked = dict[str, Any]
 Found = dict[str, Any]
 
@@ -31,7 +28,7 @@ def main() -> None:
     for folder in asked["folders"]:
         site.addsitedir(folder)  # and not PYTHONPATH: packages bring .pth files
     found: Found = {"library": None, "failure": None, "ops": {}}
-    asked.update(asked["question"] or _awaited(asked))
+    asked.update(_question(asked))
     sys.path.insert(0, asked["parent"])
     try:
         if asked["stand-in"]:
@@ -60,19 +57,16 @@ def _end() -> NoReturn:
     os._exit(0)
 
 
-def _awaited(asked: Asked) -> Asked:
-    """Import the framework, and wait for the question; end where the framework would have seen the package."""
-    if sys.platform == "linux":  # one that is stopped would never hear that nobody waits for it any more
-        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+def _question(asked: Asked) -> Asked:
+    """Wait for the question; import the framework before where that is asked, and end if that looks for the package."""
     watch = _Watch(asked["module"])
-    sys.meta_path.insert(0, watch)
-    _import_framework(asked)
-    sys.meta_path.remove(watch)
-    pathlib.Path(asked["imported"]).touch()
+    if asked["early"]:
+        sys.meta_path.insert(0, watch)
+        _import_framework(asked)
+        sys.meta_path.remove(watch)
     question = sys.stdin.read()
     if watch.seen or not question:
         _end()
-    pathlib.Path(asked["heard"]).touch()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)

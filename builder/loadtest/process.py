@@ -1,11 +1,9 @@
-"""The process that imports a kernel: started for a wheel, or before there is one, to import the framework and wait."""
+"""Start the process that imports a kernel, which may import the framework before there is a wheel."""
 
 import contextlib
 import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from builder import run
+from builder.errors import ToolError
 from builder.loadtest.devices import hidden
 from builder.loadtest.packages import LoadTestPackages
 from builder.matrix import Cell
-from builder.run import Processes
 from builder.sandbox import SandboxPaths, enclose
 
 _TIMEOUT = 300.0
@@ -57,7 +56,7 @@ class Setup:
     """What a user's environment has besides the framework."""
     visible: SandboxPaths | None = None
     """What it sees of the machine besides these; without one it sees all."""
-    processes: Processes | None = None
+    processes: run.Processes | None = None
     """Where its process is listed, to be ended with the build."""
 
 
@@ -94,124 +93,57 @@ class Question:
         return {"libraries": libraries, "key": self.key, "stand-in": self.stand_in}
 
 
-def ask(setup: Setup, question: Question) -> Found:
-    """Return what a fresh process tells."""
-    with _Process.started(setup, question) as process:
-        return process.found()
+@dataclass(frozen=True, slots=True)
+class LoadProcess:
+    """A process that waits for the question of a load test."""
 
+    setup: Setup
+    process: run.Process
+    folder: Path
+    """Where it writes its report."""
 
-class Ahead:
-    """A process that imports the framework before there is a wheel, and then waits for it."""
-
-    def __init__(self, process: "_Process") -> None:
-        self._process = process
-
-    def ask(self, question: Question) -> Found | None:
-        """Return what it tells; None where only a process that begins with the wheel can tell."""
-        found = self._process.found(json.dumps(question.to_json()))
-        return found if self._process.heard else None
-
-    @property
-    def waits(self) -> bool:
-        """Whether it has imported the framework, or has ended: it needs no core until it is asked."""
-        return self._process.waits
-
-    def pause(self) -> None:
-        """Leave its core to others."""
-        self._process.signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Let it run again."""
-        self._process.signal(signal.SIGCONT)
-
-
-@contextlib.contextmanager
-def ahead(setup: Setup) -> Iterator[Ahead]:
-    """Start a process that imports the framework and waits; it ends with the context."""
-    with _Process.started(setup) as process:
-        yield Ahead(process)
-
-
-class _Process:
-    def __init__(self, process: "subprocess.Popen[str]", folder: Path) -> None:
-        self._process = process
-        self._folder = folder
-
-    @classmethod
-    @contextlib.contextmanager
-    def started(cls, setup: Setup, question: Question | None = None) -> Iterator["_Process"]:
-        """Start the process with its question, or to wait for one; it ends with the context."""
-        with TemporaryDirectory(prefix="builder-load-") as name:
-            argv, env = _command(setup, question, Path(name)), _variables(setup)
-            with _running(argv, env=env, waits=question is None, processes=setup.processes) as process:
-                yield cls(process, Path(name))
-
-    @property
-    def heard(self) -> bool:
-        """Whether it got to the question."""
-        return (self._folder / "heard").is_file()
-
-    @property
-    def waits(self) -> bool:
-        """Whether it has imported the framework, or has ended."""
-        return (self._folder / "imported").is_file() or self._process.poll() is not None
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to it and all that it started."""
-        if self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
-
-    def found(self, question: str | None = None) -> Found:
-        """Run the process to its end, or until everything of the build is told to end."""
+    def ask(self, question: Question) -> Found:
+        """Return its report, once it has ended."""
         try:
-            _, said = self._process.communicate(question, timeout=_TIMEOUT)
-        except subprocess.TimeoutExpired:
+            answer = run.answer_of(self.process, json.dumps(question.to_json()).encode(), seconds=_TIMEOUT)
+        except run.TooLongError:
             return Found(ops={}, died=f"its import did not end within {_TIMEOUT:.0f} s")
-        return _read(self._folder / "found.json", code=self._process.returncode, said=said)
+        return _read(self.folder / "found.json", answer)
 
 
 @contextlib.contextmanager
-def _running(
-    argv: list[str], *, env: Mapping[str, str], waits: bool = False, processes: Processes | None
-) -> Iterator["subprocess.Popen[str]"]:
-    """Start a process, which may wait for its input; it ends with the context, or where all of the build is to end."""
-    with subprocess.Popen(
-        argv,
-        env=env,
-        cwd="/",
-        stdin=subprocess.PIPE if waits else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    ) as process:
-        if processes is not None:
-            processes.add(process)
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            if processes is not None:
-                processes.remove(process)
+def begun(setup: Setup, *, early: bool = False) -> Iterator[LoadProcess]:
+    """Start a process, which imports the framework if it is `early` and waits; it ends with the context."""
+    with TemporaryDirectory(prefix="builder-load-") as name:
+        folder = Path(name)
+        with run.started(
+            _command(setup, folder, early=early),
+            env=_variables(setup),
+            cwd=Path("/"),
+            stdin=run.PIPE,
+            processes=setup.processes,
+        ) as process:
+            yield LoadProcess(setup, process, folder)
 
 
-def keep_bytecode(module: str, *, python: Path, visible: SandboxPaths, processes: Processes | None) -> None:
+def ask(setup: Setup, question: Question, *, early: LoadProcess | None = None) -> Found:
+    """Return the report of the `early` process if nothing went wrong there, or else that of a fresh one."""
+    found = None if early is None else early.ask(question)
+    if found is not None and (found.died, found.failure, found.library) == (None, None, None):
+        return found
+    with begun(setup) as process:
+        return process.ask(question)
+
+
+def keep_bytecode(module: str, *, python: Path, visible: SandboxPaths, processes: run.Processes | None) -> None:
     """Import the framework by itself, only to make its bytecode; the load test reports what goes wrong."""
     env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/tmp", **hidden()}  # noqa: S108  the sandbox has its own
     argv = enclose([str(python), "-c", f"import {module}"], visible)
-    with (
-        contextlib.suppress(OSError, subprocess.TimeoutExpired),
-        _running(argv, env=env, processes=processes) as process,
-    ):
-        process.communicate(timeout=_TIMEOUT)
+    with contextlib.suppress(ToolError):
+        run.ask(argv, env=env, cwd=Path("/"), processes=processes, seconds=_TIMEOUT)
 
 
-def _command(setup: Setup, question: Question | None, folder: Path) -> list[str]:
+def _command(setup: Setup, folder: Path, *, early: bool) -> list[str]:
     """Return the command; in a sandbox it sees the package, whose folder is its home, and what it has besides."""
     package = setup.package
     if setup.packages.kernel_tree:
@@ -226,9 +158,7 @@ def _command(setup: Setup, question: Question | None, folder: Path) -> list[str]
         "depends": setup.packages.kernel_tree,
         "client": str(folder / _CLIENT.name),
         "result": str(folder / "found.json"),
-        "imported": str(folder / "imported"),
-        "heard": str(folder / "heard"),
-        "question": None if question is None else question.to_json(),
+        "early": early,
     }
     argv = [*setup.runner, str(setup.python), "-c", _CHILD.read_text(encoding="utf-8"), json.dumps(request)]
     if setup.visible is None:
@@ -255,11 +185,12 @@ def _variables(setup: Setup) -> dict[str, str]:
     return env
 
 
-def _read(result: Path, *, code: int, said: str) -> Found:
+def _read(result: Path, answer: run.Answer) -> Found:
     """Read what the process reported, or how it ended if it reported nothing."""
     told = json.loads(result.read_text(encoding="utf-8")) if result.is_file() else None
     if told is None or not told["done"]:
-        last = (said.strip().splitlines() or [""])[-1]
+        last = (answer.stderr.strip().splitlines() or [""])[-1]
+        code = answer.returncode
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return Found(ops={}, died=f"the process ended with {how}" + (f": {last}" if last else ""))
     ops = {name: tuple(keys) for name, keys in told["ops"].items()}

@@ -2,13 +2,13 @@
 
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from builder import toml
 from builder.resources import DATA
+from builder.run import ask
 
 _UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)")
 _OF_TORCH = re.compile(r"(aoti_)?torch_|_Z(T[VITS]|GV)?N[rVK]*(2at|3c10|5torch)")
@@ -63,4 +63,4 @@ def _readable(symbol: str) -> str:
     tool = shutil.which("c++filt")
     if tool is None:
         return symbol
-    return subprocess.run([tool, symbol], capture_output=True, text=True, check=False).stdout.strip() or symbol
+    return ask([tool, symbol]).stdout.strip() or symbol

@@ -69,7 +69,7 @@ def build(
 ) -> Built:
     """Compile, finish, audit and load one cell in the private directory `scratch`.
 
-    With a free `core` the load test begins beside the compilers; `notes` keep what CMake finds out about them.
+    Where `core` has one, the load test begins while the compilers run; `notes` keep what CMake finds out about these.
 
     Raises:
         CompileError: the compiler's own first error is on top of the message.
@@ -80,8 +80,7 @@ def build(
     _lay_out(job, scratch)
     load.check_imports(job, scratch, listen, processes)
     with load.early(job, scratch=scratch, core=core, processes=processes) as early:
-        heard = early.listening(listen)
-        raw, peak = _compile(job, scratch=scratch, log=log, listen=heard, processes=processes, notes=notes)
+        raw, peak = _compile(job, scratch=scratch, log=log, listen=listen, processes=processes, notes=notes)
         compiled = time.monotonic()
         plan = _plan(scratch / "build")
         name, content = _finish(job, raw, plan=plan, scratch=scratch, listen=listen)

@@ -8,18 +8,18 @@ import contextlib
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from builder.errors import ToolError
 from builder.hashes import sha256
 from builder.make import own_code
 from builder.make import sandbox_contents as contents
 from builder.make.job import BuildJob
 from builder.make.record import of_build_tools
-from builder.run import Completed
+from builder.run import Completed, ask
 from builder.toolchain.tool import REACHES_BUILD
 
 _ASKED_ALONE = ("CMAKE_CUDA_ARCHITECTURES_NATIVE",)
@@ -166,7 +166,6 @@ def _folders(compiler: Path) -> str:
     command = [str(compiler), "-E", "-v", "-x", "c++", "/dev/null"]
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, env=environment)
-    except OSError:
+        return ask(command, env=environment).stderr
+    except ToolError:
         return ""
-    return done.stderr

@@ -4,11 +4,10 @@ import contextlib
 import json
 import shutil
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from builder import loadtest, run, sandbox
@@ -16,7 +15,6 @@ from builder.config import Backend, Framework, LoadTestRule
 from builder.errors import BuilderError
 from builder.kernel.source_set import rendered_package
 from builder.loadtest.imports import imported
-from builder.loadtest.pacing import SpareCore, paced
 from builder.make import sandbox_contents as contents
 from builder.make import standin
 from builder.make.job import BuildJob
@@ -24,88 +22,40 @@ from builder.matrix import extensions_of
 from builder.wheel.archive import Wheel, unpack
 
 Listener = Callable[[str], None]
-Core = Callable[[], AbstractContextManager[SpareCore | None]]
-"""Gives a core for something beside the compilers, if one is free."""
-_CONFIGURED = "-- Generating done"
-"""What CMake says before the compilers run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
-    """A load test that has begun."""
-
-    process: loadtest.Ahead
-    setup: loadtest.Setup
-    stand_ins: tuple[standin.Missing, ...]
-    """What stands in for libraries of a GPU, as the framework alone needs them."""
-
-    def serves(self, stand_ins: Iterable[standin.Missing]) -> bool:
-        """Whether no library that the process may have loaded lacks what the wheel needs of it."""
-        known = {library.name: library for library in self.stand_ins}
-        return all(library == known.get(library.name, library) for library in stand_ins)
-
-
-class Early:
-    """The load test that has begun before its wheel is there, if one has."""
-
-    def __init__(self) -> None:
-        self.compiling = threading.Event()
-        """The compilers run."""
-        self.wanted = threading.Event()
-        """The wheel is there."""
-        self.started: Future[Begun | None] | None = None
-
-    def listening(self, listen: Listener) -> Listener:
-        """Return a listener of the build that hears when the compilers run."""
-
-        def heard(line: str) -> None:
-            if line.startswith(_CONFIGURED):
-                self.compiling.set()
-            listen(line)
-
-        return heard
-
-    def begun(self) -> Begun | None:
-        """Return it; it does not leave its core to anything from now on."""
-        self.wanted.set()
-        return None if self.started is None else self.started.result()
+Core = Callable[[], AbstractContextManager[object]]
+"""Says whether a core is free for one more process, and counts that process meanwhile."""
 
 
 @contextlib.contextmanager
-def early(job: BuildJob, *, scratch: Path, core: Core, processes: run.Processes | None) -> Iterator[Early]:
+def early(
+    job: BuildJob, *, scratch: Path, core: Core, processes: run.Processes | None
+) -> Iterator["Future[loadtest.LoadProcess | None] | None"]:
     """Begin the load test of a wheel while it is compiled, where a core is free for that.
 
     Nearly all of its time is the import of the framework, which has nothing to do with the kernel.
     """
+    quick = job.cell.noarch or job.cell.framework is Framework.CTYPES
+    never = job.load_test is LoadTestRule.SKIP or job.not_loadable is not None
     with contextlib.ExitStack() as held:
-        quick = job.cell.noarch or job.cell.framework is Framework.CTYPES
-        never = job.load_test is LoadTestRule.SKIP or job.not_loadable is not None
-        spare = None if never or quick else held.enter_context(core())
-        early = Early()
-        if spare is None:
-            yield early
+        if quick or never or not held.enter_context(core()):
+            yield None
             return
-
-        def begin() -> Begun | None:
-            begun = _begin(job, scratch, held, processes)
-            if begun is not None:
-                held.enter_context(paced(begun.process, core=spare, compiling=early.compiling, wanted=early.wanted))
-            return begun
-
-        early.started = held.enter_context(ThreadPoolExecutor(max_workers=1)).submit(begin)
+        pool = held.enter_context(ThreadPoolExecutor(max_workers=1))
+        begun = pool.submit(_begin, job, scratch, held, processes)
         try:
-            yield early
+            yield begun
         finally:
-            wait((early.started,))
+            wait((begun,))
 
 
-def _begin(job: BuildJob, scratch: Path, held: contextlib.ExitStack, processes: run.Processes | None) -> Begun | None:
+def _begin(
+    job: BuildJob, scratch: Path, held: contextlib.ExitStack, processes: run.Processes | None
+) -> loadtest.LoadProcess | None:
     """Start the process; what goes wrong here goes wrong again, and is told, when the wheel is there."""
     try:
         _installed(job, scratch).parent.mkdir()
-        stand_ins = _stand_ins(job, None, scratch)
-        setup = _setup(job, scratch, processes)
-        return Begun(process=held.enter_context(loadtest.ahead(setup)), setup=setup, stand_ins=stand_ins)
+        _stand_ins(job, None, scratch)
+        return held.enter_context(loadtest.begun(_setup(job, scratch, processes), early=True))
     except (OSError, BuilderError):
         return None
 
@@ -117,7 +67,7 @@ def test(
     scratch: Path,
     listen: Listener,
     processes: run.Processes | None,
-    early: Early | None,
+    early: "Future[loadtest.LoadProcess | None] | None",
 ) -> loadtest.LoadTest:
     """Run the load test of a finished wheel and return its outcome; nothing is refused here."""
     if job.load_test is LoadTestRule.SKIP:
@@ -132,11 +82,10 @@ def test(
     unpack(wheel, package.parent)
     metadata = json.loads((package / "metadata.json").read_text(encoding="utf-8"))
     ops, extensions = metadata["id"], metadata.get("extensions", {})
-    begun = None if early is None else early.begun()
-    stand_ins = _stand_ins(job, package, scratch, made=() if begun is None else begun.stand_ins)
-    if begun is not None and begun.serves(stand_ins):
-        return loadtest.load(begun.setup, ops=ops, extensions=extensions, waiting=begun.process)
-    return loadtest.load(_setup(job, scratch, processes), ops=ops, extensions=extensions)
+    begun = None if early is None else early.result()
+    _stand_ins(job, package, scratch)
+    setup = _setup(job, scratch, processes) if begun is None else begun.setup
+    return loadtest.load(setup, ops=ops, extensions=extensions, early=begun)
 
 
 def _installed(job: BuildJob, scratch: Path) -> Path:
@@ -255,17 +204,14 @@ def libraries(job: BuildJob, package: Path, scratch: Path) -> tuple[Path, ...]:
     return _search(job, scratch)
 
 
-def _stand_ins(
-    job: BuildJob, package: Path | None, scratch: Path, made: tuple[standin.Missing, ...] = ()
-) -> tuple[standin.Missing, ...]:
-    """Make stand-ins for GPU libraries that this machine lacks, except those `made` before; they are never called."""
+def _stand_ins(job: BuildJob, package: Path | None, scratch: Path) -> None:
+    """Make stand-ins for GPU libraries that this machine lacks; they are never called."""
     folder, *search = _search(job, scratch) or (scratch,)
     if job.toolchain is None or not search:
-        return ()
+        return
     # Python loads torch's own module before the kernel's, and that needs libraries which the kernel's does not.
     libraries = sorted((job.site_packages / "torch").glob("_C.*.so"))
     libraries += [] if package is None else sorted(package.rglob("*.so"))
     libraries += [path for folder in job.test_packages.kernel_folders for path in sorted(folder.rglob("*.so"))]
     wanted = standin.missing(libraries, search=tuple(search))
-    standin.make([library for library in wanted if library not in made], folder, cc=job.toolchain.cc.path)
-    return wanted
+    standin.make(wanted, folder, cc=job.toolchain.cc.path)

@@ -1,14 +1,15 @@
 """What the build and the load test of a job see in their sandbox: the files that they need, and no others."""
 
 import re
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from builder import sandbox
+from builder.errors import ToolError
 from builder.make import header_folders, source_trees
 from builder.make.job import BuildJob
 from builder.make.reproducible import SANDBOX_PATHS, Rules
+from builder.run import ask
 from builder.sandbox import CANONICAL
 from builder.sandbox.paths import SYSTEM, SandboxPaths, link_targets, prefixes_of
 from builder.toolchain import Toolchain
@@ -126,16 +127,8 @@ def _reach(compiler: Path, *, home: Path | None) -> Iterator[Path]:
 
 def _answer(program: Path, *arguments: str | Path) -> str:
     try:
-        done = subprocess.run(
-            [program, *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"},
-        )
-    except OSError:
+        done = ask([program, *arguments], env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"})
+    except ToolError:
         return ""
     return done.stdout + done.stderr
 

@@ -4,7 +4,6 @@ A stand-in has the name and the versioned symbols asked of the real library; cal
 """
 
 import mmap
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from builder.binary.elf_symbols import Symbol
 from builder.binary.extension import Extension
 from builder.errors import ToolError
+from builder.run import ask
 
 _SYSTEM = ("/lib64", "/usr/lib64", "/lib/{machine}-linux-gnu", "/usr/lib/{machine}-linux-gnu", "/lib", "/usr/lib")
 _WRITTEN_BY_HAND = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
@@ -112,9 +112,7 @@ def make(wanted: Iterable[Missing], folder: Path, *, cc: Path) -> None:
         )
         command = [str(cc), "-shared", "-fPIC", "-w", "-nostdlib", "-fno-builtin", f"-Wl,-soname,{library.name}"]
         command += [f"-Wl,--version-script,{script}"] if versions else []
-        done = subprocess.run(
-            [*command, "-o", str(folder / library.name), str(source)], capture_output=True, text=True, check=False
-        )
+        done = ask([*command, "-o", folder / library.name, source])
         if done.returncode != 0:
             raise ToolError(f"cannot make a stand-in for '{library.name}'\n{done.stderr.strip()}")
 

@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
 import sys
 import tempfile
 import threading
@@ -18,7 +17,7 @@ from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.port import machine, submodules
 from builder.port.recording import Recording, Run, decode
 from builder.port.settings import Setting, settings
-from builder.run import Limits
+from builder.run import Limits, ends_within, started
 from builder.sandbox import CANONICAL, SandboxPaths
 from builder.sandbox.paths import prefixes_of
 
@@ -197,24 +196,17 @@ def _follow(argv: list[str], environment: Mapping[str, str], seconds: float) -> 
     """Run a command, keep the end of its output, and end it after some time, with what it started."""
     output, end = os.pipe()
     kept = bytearray()
-    process = subprocess.Popen(
-        argv, env=dict(environment), stdin=subprocess.DEVNULL, stdout=end, stderr=end, start_new_session=True
-    )
-    os.close(end)
-    Limits(seconds=seconds, memory=_MEMORY, file=_FILE).hold(process.pid)
-    # It is left behind where something that got away still holds the other end.
-    reader = threading.Thread(target=_keep_end, args=(output, kept), daemon=True)
-    reader.start()
-    try:
-        process.wait(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return "", True
-    finally:
+    with started(argv, env=environment, stdout=end, stderr=end) as process:
+        os.close(end)
+        Limits(seconds=seconds, memory=_MEMORY, file=_FILE).hold(process.pid)
+        # It is left behind where something that got away still holds the other end.
+        reader = threading.Thread(target=_keep_end, args=(output, kept), daemon=True)
+        reader.start()
+        in_time = ends_within(seconds, lambda: process.poll() is not None)
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        reader.join(timeout=_PATIENCE)
-    return kept.decode(errors="replace"), False
+            os.killpg(process.pid, signal.SIGKILL)  # what it left behind
+    reader.join(timeout=_PATIENCE)
+    return kept.decode(errors="replace") if in_time else "", not in_time
 
 
 def _keep_end(output: int, kept: bytearray) -> None:

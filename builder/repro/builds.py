@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from builder.errors import ToolError
 from builder.hashes import sha256
 from builder.make.reproducible import Rules
 from builder.repro.variations import Setting
+from builder.run import ask, started
 
 _PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent
 _SPIN = "while True: pass"
@@ -48,16 +48,7 @@ class Builder:
         self.count += 1
         output = self.folder / f"wheel-{self.count}"
         with _busy(setting.burners):
-            done = subprocess.run(
-                self._command(setting, output),
-                env=self._environ(setting),
-                cwd=setting.cwd,
-                umask=-1 if setting.umask is None else setting.umask,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-            )
+            done = ask(self._command(setting, output), env=self._environ(setting), cwd=setting.cwd, umask=setting.umask)
         wheels = sorted(output.glob("*.whl"))
         if done.returncode != 0 or len(wheels) != 1:
             said = done.stderr[done.stderr.find("error:") :] if "error:" in done.stderr else done.stderr[-2000:]
@@ -87,10 +78,7 @@ def _cores(wanted: int) -> str:
 @contextlib.contextmanager
 def _busy(processes: int) -> Iterator[None]:
     """Keep cores busy meanwhile."""
-    running = [subprocess.Popen([sys.executable, "-S", "-c", _SPIN]) for _ in range(processes)]
-    try:
+    with contextlib.ExitStack() as running:
+        for _ in range(processes):
+            running.enter_context(started([sys.executable, "-S", "-c", _SPIN]))
         yield
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()

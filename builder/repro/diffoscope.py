@@ -1,8 +1,9 @@
 """What diffoscope says of two wheels, where it is installed."""
 
 import shutil
-import subprocess
 from pathlib import Path
+
+from builder.run import ask
 
 _MOST = 20_000
 """Bytes of its report: a library that differs throughout has millions."""
@@ -14,7 +15,7 @@ def report(first: Path, second: Path) -> str:
     if program is None:
         return ""
     command = [program, "--text", "-", "--max-report-size", str(_MOST), "--no-progress", str(first), str(second)]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    done = ask(command)
     if done.returncode not in (0, 1):  # 1: they differ
         last = next(reversed(done.stderr.strip().splitlines()), "it says nothing")
         return f"note: diffoscope fails: {last}\n"

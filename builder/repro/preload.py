@@ -1,12 +1,12 @@
 """A library that shows a build another clock, and folders in another order, made by the C compiler at hand."""
 
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from builder import resources
+from builder.run import ask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ def make(folder: Path) -> Preload:
     target = folder / "repro-preload.so"
     source = resources.DATA / "repro-preload.c"
     command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(target), str(source), "-ldl", "-pthread"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = ask(command)
     if done.returncode != 0:
         first = next(iter(done.stderr.splitlines()), "it fails")
         return Preload(library=None, why=f"{compiler} cannot compile what shows another clock: {first}")

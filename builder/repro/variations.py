@@ -2,16 +2,17 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
+from builder.errors import ToolError
 from builder.kernel import git
 from builder.repro import checkout
 from builder.repro.preload import Preload
+from builder.run import ask
 from builder.toolchain import ccache
 from builder.toolchain.tool import Search
 
@@ -265,8 +266,8 @@ _NO_NAMESPACES = "Linux allows no user namespaces here, or unshare is too old"
 @cache
 def _can_run(*command: str) -> bool:
     try:
-        return subprocess.run(command, capture_output=True, check=False, timeout=10).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
+        return ask(command, seconds=10).returncode == 0
+    except ToolError:
         return False
 
 

@@ -1,10 +1,11 @@
 """Run a command in a sandbox of namespaces, or at least at the one path where every build happens."""
 
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
+from builder.errors import ToolError
+from builder.run import ask
 from builder.sandbox.paths import SandboxPaths
 
 __all__ = ["CANONICAL", "SandboxPaths", "can_mount", "enclose", "why_unavailable", "wrap"]
@@ -31,15 +32,9 @@ def why_unavailable() -> str | None:
     if not sys.platform.startswith("linux"):
         return "sandboxes need the namespaces of Linux"
     try:
-        probe = subprocess.run(
-            enclose(["/bin/sh", "-c", ":"], SandboxPaths()),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_PROBE_TIMEOUT,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
+        probe = ask(enclose(["/bin/sh", "-c", ":"], SandboxPaths()), seconds=_PROBE_TIMEOUT)
+    except ToolError as error:
+        return error.message
     said = probe.stderr.strip().removeprefix("error: ")
     return None if probe.returncode == 0 else said.splitlines()[-1] if said else f"exit code {probe.returncode}"
 
@@ -57,15 +52,10 @@ def can_mount() -> bool:
     if not sys.platform.startswith("linux") or not _mount_point():
         return False
     try:
-        probe = subprocess.run(
-            [*_unshare(), "mount", "--bind", str(CANONICAL), str(CANONICAL)],
-            capture_output=True,
-            check=False,
-            timeout=_PROBE_TIMEOUT,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        probe = [*_unshare(), "mount", "--bind", str(CANONICAL), str(CANONICAL)]
+        return ask(probe, seconds=_PROBE_TIMEOUT).returncode == 0
+    except ToolError:
         return False
-    return probe.returncode == 0
 
 
 def _mount_point() -> bool:

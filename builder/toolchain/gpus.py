@@ -1,14 +1,14 @@
 """The GPUs of this machine, by the architectures that compilers know them by."""
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from builder.config.values import Backend
-from builder.errors import NotHereError
+from builder.errors import NotHereError, ToolError
 from builder.matrix.quick import TargetGpus, of
+from builder.run import ask
 from builder.toolchain.tool import Search
 
 _DRIVER = "libcuda.so.1"
@@ -62,10 +62,8 @@ def cuda(environ: Mapping[str, str], *, driver: str = _DRIVER) -> tuple[str, ...
 
 def _ask(command: list[str], environ: Mapping[str, str]) -> str | None:
     try:
-        done = subprocess.run(
-            command, env=dict(environ), capture_output=True, text=True, check=False, timeout=_PATIENCE
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = ask(command, env=environ, seconds=_PATIENCE)
+    except ToolError:
         return None
     return done.stdout if done.returncode == 0 else None
 

@@ -1,12 +1,12 @@
 """The frameworks installed in the current environment, such as a container's torch, for builds without isolation."""
 
 import json
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import ToolError
+from builder.run import NotStartedError, ask
 
 _QUESTION = """
 import importlib.util, json, os, sys, sysconfig
@@ -38,16 +38,29 @@ def look(python: Path | None = None) -> Current:
     """
     chosen = Path(sys.executable) if python is None else python
     try:
-        done = subprocess.run([chosen, "-c", _QUESTION], capture_output=True, text=True, check=True)
-        found = json.loads(done.stdout)
-    except (OSError, subprocess.CalledProcessError, ValueError) as error:
-        raise not_running(chosen, error) from error
+        found = json.loads(ask_python(chosen, "-c", _QUESTION))
+    except ValueError as error:
+        raise _not_running(chosen, str(error)) from error
     paths = {name: None if path is None else Path(path) for name, path in found.items()}
     return Current(python=chosen, **paths)
 
 
-def not_running(python: Path, error: Exception) -> ToolError:
-    """Return the error of a Python that was named and does not run."""
-    absent = "there is no such file, and nothing of that name on PATH"
-    why = absent if isinstance(error, FileNotFoundError) else str(error)
+def ask_python(python: Path, *arguments: str) -> str:
+    """Return what a Python that a user named prints.
+
+    Raises:
+        ToolError: it does not run, or fails.
+    """
+    try:
+        answer = ask([python, *arguments])
+    except NotStartedError as error:
+        absent = "there is no such file, and nothing of that name on PATH"
+        raise _not_running(python, absent if error.absent else error.reason) from error
+    if answer.returncode != 0:
+        said = answer.stderr.strip().splitlines()
+        raise _not_running(python, said[-1] if said else f"it ended with exit code {answer.returncode}")
+    return answer.stdout
+
+
+def _not_running(python: Path, why: str) -> ToolError:
     return ToolError(f"'{python}' is not a Python that runs: {why}", help="name another one with --python")

@@ -2,13 +2,13 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import NotHereError, ToolError
 from builder.hashes import sha256
+from builder.run import NotStartedError, ask
 
 REACHES_BUILD = ("ROCM_PATH", "ONEAPI_ROOT", "DEVELOPER_DIR", "SDKROOT")
 """Variables of the user that tools and builds see and that can change the bytes, so they are in the build key.
@@ -70,17 +70,9 @@ class Search:
         # Tools are asked with the variables of a build: xcrun and hipcc find others by these.
         seen = {name: self.environ[name] for name in REACHES_BUILD if self.environ.get(name)}
         try:
-            done = subprocess.run(
-                [program, *arguments],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-                stdin=subprocess.DEVNULL,
-                env={"PATH": self.path, "LC_ALL": "C", **seen, **(variables or {})},
-            )
-        except OSError as error:
-            raise ToolError(f"cannot run '{program}': {error.strerror}") from error
+            done = ask([program, *arguments], env={"PATH": self.path, "LC_ALL": "C", **seen, **(variables or {})})
+        except NotStartedError as error:
+            raise ToolError(f"cannot run '{program}': {error.reason}") from error
         return done.stdout + done.stderr
 
 

@@ -175,27 +175,14 @@ def test_a_cell_gets_the_token_of_one_that_ended(server):
     assert left(server) == 4
 
 
-def test_one_process_may_run_beside_the_compilers_where_a_core_is_free(server):
-    with server.beside() as one, server.beside() as two:
-        assert (one is not None, two) == (True, None)
+def test_one_process_may_run_with_the_compilers_where_a_core_is_free(server):
+    with server.spare_core() as one, server.spare_core() as two:
+        assert (one, two) == (True, False)
         assert left(server) == 4
-    with server.beside() as again, server.beside(allowed=False) as refused:
-        assert (again is not None, refused) == (True, None)
-    with server.hold(4), server.beside() as late:
-        assert late is None
-    assert left(server) == 4
-
-
-def test_the_core_beside_the_compilers_is_taken_once_and_given_back(server):
-    with server.beside() as core:
-        assert (core.take(), core.take()) == (True, True)
-        assert left(server) == 3
-        core.give_back()
-        core.give_back()
-        assert left(server) == 4
-        with server.hold(4):
-            assert not core.take()
-        assert core.take()
+    with server.spare_core() as again, server.spare_core(allowed=False) as refused:
+        assert (again, refused) == (True, False)
+    with server.hold(4), server.spare_core() as late:
+        assert not late
     assert left(server) == 4
 
 

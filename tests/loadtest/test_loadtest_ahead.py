@@ -16,8 +16,6 @@ from builder.loadtest import process
 from builder.loadtest.outcome import LoadState
 from builder.loadtest.packages import LoadTestPackages
 from builder.loadtest.process import LoadedLibrary, Question
-from builder.make import load
-from builder.make.standin import Missing
 from builder.run import Processes
 from builder.sandbox import SandboxPaths
 from tests.paths import ROOT
@@ -71,41 +69,40 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_it_tells_what_a_process_tells_that_begins_with_the_wheel(setup, case):
     has = setup()
-    with loadtest.ahead(has) as waiting:
+    with loadtest.begun(has, early=True) as early:
         install(has.package, *CASES[case])
-        found = loadtest.load(has, ops=OPS, waiting=waiting)
+        found = loadtest.load(has, ops=OPS, early=early)
     assert found == loadtest.load(has, ops=OPS)
     assert found.outcome in (LoadState.BROKEN, LoadState.NOT_IMPORTABLE)
 
 
-def test_it_is_the_waiting_process_that_tells(setup):
+def test_it_is_the_early_process_that_tells(setup):
     has = setup()
-    with loadtest.ahead(has) as waiting:
+    with loadtest.begun(has, early=True) as early:
         install(has.package, "", FINE)
-        found = waiting.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=has.package / f"{OPS}.so"),), key="CPU"))
-    assert found is not None
+        found = early.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=has.package / f"{OPS}.so"),), key="CPU"))
     assert (found.library, found.failure, found.died) == (None, None, None)
 
 
-@pytest.mark.parametrize("early", [True, False])
-def test_what_a_process_does_at_its_end_is_not_waited_for(setup, early):
+@pytest.mark.parametrize("ahead", [True, False])
+def test_what_a_process_does_at_its_end_is_not_waited_for(setup, ahead):
     has = setup()
     ended = has.package.parent / "ended"
     with contextlib.ExitStack() as held:
-        waiting = held.enter_context(loadtest.ahead(has)) if early else None
+        early = held.enter_context(loadtest.begun(has, early=True)) if ahead else None
         install(has.package, f"import atexit, pathlib\natexit.register(pathlib.Path({str(ended)!r}).touch)\n", FINE)
-        found = loadtest.load(has, ops=OPS, waiting=waiting)
+        found = loadtest.load(has, ops=OPS, early=early)
     assert found.outcome is LoadState.BROKEN  # it registers nothing
     assert not ended.exists()
 
 
 def test_a_package_that_the_framework_would_have_imported_is_loaded_by_a_fresh_process(setup):
     has = setup("typing_extensions")
-    with loadtest.ahead(has) as waiting:
+    with loadtest.begun(has, early=True) as early:
         install(has.package, "raise RuntimeError('in the way')\n", FINE)
-        assert waiting.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=None),), key="CPU")) is None
-    with loadtest.ahead(has) as waiting:
-        found = loadtest.load(has, ops=OPS, waiting=waiting)
+        assert early.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=None),), key="CPU")).died is not None
+    with loadtest.begun(has, early=True) as early:
+        found = loadtest.load(has, ops=OPS, early=early)
     assert found == loadtest.load(has, ops=OPS)
     assert "in the way" in found.reason
 
@@ -114,9 +111,9 @@ def test_a_framework_that_cannot_be_imported_is_told_by_a_fresh_process(setup, t
     (tmp_path / "more").mkdir()
     (tmp_path / "more/first.pth").write_text("import sys; sys.modules['torch'] = None\n")
     has = setup(packages=LoadTestPackages(folders=(tmp_path / "more",)))
-    with loadtest.ahead(has) as waiting:
+    with loadtest.begun(has, early=True) as early:
         install(has.package, "import torch\n", FINE)
-        found = loadtest.load(has, ops=OPS, waiting=waiting)
+        found = loadtest.load(has, ops=OPS, early=early)
     assert found == loadtest.load(has, ops=OPS)
     assert "torch" in found.reason
 
@@ -126,41 +123,14 @@ def children():
     return {pid for task in tasks for pid in (task / "children").read_text().split()}
 
 
-def test_a_process_that_is_paused_does_nothing_and_goes_on_when_it_is_resumed(setup):
-    def state(pid):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-    def until(holds):
-        end = time.monotonic() + 60
-        while not holds():
-            assert time.monotonic() < end
-            time.sleep(0.01)
-
-    has, before = setup(), children()
-    with loadtest.ahead(has) as waiting:
-        waiting.pause()
-        (pid,) = children() - before
-        until(lambda: state(pid) == "T")
-        assert not waiting.waits
-        waiting.resume()
-        until(lambda: waiting.waits)
-        install(has.package, "", FINE)
-        assert loadtest.load(has, ops=OPS, waiting=waiting) == loadtest.load(has, ops=OPS)
-    assert waiting.waits
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot tell a process that its parent died")
-def test_a_paused_process_ends_where_what_waits_for_it_is_killed(tmp_path):
+def test_a_process_ends_where_what_waits_for_it_is_killed(tmp_path):
     script = f"""
-import os, sys, time
+import os, sys
 from pathlib import Path
 from builder import loadtest
 from tests.loadtest.test_loadtest_ahead import CELL, children
 has = loadtest.Setup(package=Path({str(tmp_path)!r}) / "mine", cell=CELL, python=Path(sys.executable))
-with loadtest.ahead(has) as ahead:
-    while not ahead.waits:
-        time.sleep(0.01)
-    ahead.pause()
+with loadtest.begun(has, early=True):
     print(*children(), flush=True)
     os.kill(os.getpid(), 9)
 """
@@ -174,7 +144,7 @@ with loadtest.ahead(has) as ahead:
 
 def test_a_process_that_waits_in_vain_ends_with_the_build(setup):
     before = children()
-    with loadtest.ahead(setup()):
+    with loadtest.begun(setup(), early=True):
         assert len(children() - before) == 1
     assert children() == before
 
@@ -182,12 +152,12 @@ def test_a_process_that_waits_in_vain_ends_with_the_build(setup):
 def test_a_process_that_waits_ends_where_all_of_the_build_is_told_to(setup):
     processes = Processes()
     has = setup(processes=processes)
-    with loadtest.ahead(has) as waiting:
+    with loadtest.begun(has, early=True) as early:
         install(has.package, "", FINE)
         canceller = threading.Thread(target=processes.cancel)
         canceller.start()
         began = time.monotonic()
-        assert waiting.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=None),), key="CPU")) is None
+        assert early.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=None),), key="CPU")).died is not None
         assert time.monotonic() - began < 30
         canceller.join()
 
@@ -199,15 +169,3 @@ def test_bytecode_that_is_made_before_ends_there_too(monkeypatch):
     slow = "time; time.sleep(60)"
     loadtest.keep_bytecode(slow, python=Path(sys.executable), visible=SandboxPaths(), processes=processes)
     assert time.monotonic() - began < 30
-
-
-def test_stand_ins_that_the_waiting_process_may_have_loaded_must_be_all_that_the_wheel_needs(setup):
-    driver = Missing(name="libcuda.so.1", symbols={"": ("cuInit",)})
-    more = Missing(name="libcuda.so.1", symbols={"": ("cuInit", "cuLaunchKernel")})
-    other = Missing(name="libnvrtc.so.13", symbols={"": ("nvrtcVersion",)})
-    has = setup()
-    with loadtest.ahead(has) as waiting:
-        begun = load.Begun(process=waiting, setup=has, stand_ins=(driver,))
-    assert begun.serves(())
-    assert begun.serves((driver, other))
-    assert not begun.serves((more,))
