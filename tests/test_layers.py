@@ -28,7 +28,7 @@ FLOW = (
     "terminal",
     "untrusted",
     "run",
-    "pages",
+    "templates",
     "variant_provider",
     # From a config to a published wheel.
     "config",

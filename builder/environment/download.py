@@ -1,12 +1,14 @@
-"""Fetch one file from a server or a folder; what it must contain is the caller's to verify."""
+"""Fetch a file, or a part of one, from a server or a folder; its callers verify what it contains."""
 
 import http.client
 import shutil
+import ssl
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 
 from builder.errors import BuilderError, ToolError
@@ -20,7 +22,7 @@ _TURN = 0.1
 _LARGEST = 4 << 30
 """Bytes that a file may have."""
 _CHUNK = 1 << 18
-_PROXIES = ("http", "https", "no")
+_PROXIES = ("http", "https")
 
 
 class UnreachableError(ToolError):
@@ -58,7 +60,7 @@ def download(place: str, target: Path, *, environ: Mapping[str, str], processes:
 def _fetch(place: str, target: Path, environ: Mapping[str, str], remedy: str, failed: list[BuilderError]) -> None:
     """Write what a server has into a file; what went wrong is added to `failed`."""
     try:
-        with _opener(environ).open(place, timeout=_SECONDS) as answer, target.open("wb") as file:
+        with opener(environ).open(place, timeout=_SECONDS) as answer, target.open("wb") as file:
             size = 0
             while chunk := answer.read(_CHUNK):
                 size += len(chunk)
@@ -75,23 +77,38 @@ def _fetch(place: str, target: Path, environ: Mapping[str, str], remedy: str, fa
         failed.append(_unreachable(place, reason, remedy))
 
 
-def _opener(environ: Mapping[str, str]) -> urllib.request.OpenerDirector:
-    """Return what fetches by http and https alone, through the proxies of the user."""
+def opener(environ: Mapping[str, str]) -> urllib.request.OpenerDirector:
+    """Return a client of http and https alone, with the proxies and the certificates of the user."""
+    everywhere = environ.get("all_proxy") or environ.get("ALL_PROXY")
     named = {name: environ.get(f"{name}_proxy") or environ.get(f"{name}_proxy".upper()) for name in _PROXIES}
-    proxies = {name: value for name, value in named.items() if value}
-    opener = urllib.request.OpenerDirector()
+    proxies = {name: value or everywhere for name, value in named.items()}
+    result = urllib.request.OpenerDirector()
     for handler in (
-        urllib.request.ProxyHandler(proxies),
+        urllib.request.ProxyHandler({name: value for name, value in proxies.items() if value}),
         urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=environ.get("SSL_CERT_FILE"))),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPRedirectHandler(),
         urllib.request.HTTPErrorProcessor(),
         urllib.request.UnknownHandler(),
     ):
-        opener.add_handler(handler)
-    opener.addheaders = [("User-Agent", "kernel-wheel-builder")]
-    return opener
+        result.add_handler(handler)
+    result.addheaders = [("User-Agent", "kernel-wheel-builder")]
+    return result
+
+
+def part_of(address: str, first: int, last: int, *, client: urllib.request.OpenerDirector) -> tuple[bytes, int] | None:
+    """Return bytes of a file on a server, and the size of the file; None where the server gives no parts of files.
+
+    Raises:
+        OSError: the server is slow or away.
+    """
+    request = urllib.request.Request(address, headers={"Range": f"bytes={first}-{last}"})  # noqa: S310  the opener knows http alone
+    with client.open(request, timeout=_SECONDS) as answer:
+        size = answer.headers.get("Content-Range", "").rpartition("/")[2]
+        if answer.status != HTTPStatus.PARTIAL_CONTENT or not size.isdigit():
+            return None
+        return answer.read(last - first + 1), int(size)
 
 
 def _unreachable(place: str, reason: str, remedy: str) -> UnreachableError:

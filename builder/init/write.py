@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from packaging.utils import canonicalize_name
 
-from builder import resources, toml
+from builder import resources, templates, toml
 from builder.ci.origin import DISTRIBUTION
 from builder.ci.pipeline import PLACEHOLDER, caller
 from builder.config.values import Backend, Framework
@@ -109,18 +109,7 @@ def _values(answers: Answers) -> dict[str, Any]:
 
 def _environment() -> Environment:
     """Return an environment whose marks clash with no language of a kernel."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701  no HTML; values are quoted by the filter of their language
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        variable_start_string="{@",
-        variable_end_string="@}",
-        comment_start_string="{@#",
-        comment_end_string="#@}",
-    )
+    environment = templates.environment(_TEMPLATES, marks=("{@", "@}", "{@#", "#@}"))
     environment.filters["toml"] = toml.spelled
     environment.filters["nix"] = lambda value: json.dumps(value, ensure_ascii=False).replace("${", "\\${")
     return environment

@@ -3,9 +3,9 @@
 from functools import lru_cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 
-from builder import resources, toml
+from builder import resources, templates, toml
 from builder.render import quoting
 from builder.render.arguments import Arguments
 from builder.render.placed import PlacedEntry
@@ -14,14 +14,7 @@ from builder.render.placed import PlacedEntry
 @lru_cache
 def environment(root: Path = resources.TEMPLATES) -> Environment:
     """Return the Jinja environment; an undefined name is an error."""
-    env = Environment(  # noqa: S701  nothing here is HTML; each language has its filter
-        loader=FileSystemLoader(root),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+    env = templates.environment(root)
     env.filters["cmake"] = quoting.cmake
     env.filters["cmake_arguments"] = cmake_arguments
     env.filters["toml"] = toml.spelled

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from builder import pages
+from builder import templates
 from builder.engine.outcome import CellOutcome, Event
 from builder.report import critical_path, drawing, from_caches, slow_files, timeline, wheel_sizes
 from builder.report.first_error import first_error
@@ -105,7 +105,7 @@ class Recorder:
         found = timeline.of(events, outcomes)
         path = critical_path.of(found)
         on_path = frozenset(map(id, path))
-        return pages.render(
+        return templates.page(
             "build.html.j2",
             kernel=kernel,
             unfinished=unfinished,

@@ -1,21 +1,17 @@
 """Members of a wheel that lies on a server, of which only the parts that are read are fetched."""
 
 import io
-import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, cast
 from zipfile import BadZipFile, ZipFile
 
+from builder.environment import download
 from builder.errors import ToolError
 
-_SECONDS = 60
 _ATTEMPTS = 3
 _CHUNK = 4 << 20
 """Bytes that are asked for at once: small members lie side by side."""
-_PARTIAL = 206
 
 
 class RemoteError(ToolError):
@@ -42,13 +38,7 @@ class RemoteFile(io.RawIOBase):
     def __init__(self, file: str, address: str, *, env: Mapping[str, str]) -> None:
         self._file = file
         self._address = address
-        handlers: list[urllib.request.BaseHandler] = [
-            urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=env.get("SSL_CERT_FILE")))
-        ]
-        if "ALL_PROXY" in env:
-            proxies = dict.fromkeys(("http", "https"), env["ALL_PROXY"])
-            handlers.append(urllib.request.ProxyHandler(proxies))
-        self._opener = urllib.request.build_opener(*handlers)
+        self._client = download.opener(env)
         self._position = 0
         self._size = 0
         self._size = self._ask(0, 0)[1]
@@ -89,20 +79,18 @@ class RemoteFile(io.RawIOBase):
         """Return bytes of the file, and the size of the whole; an answer that fails is asked for again."""
         reason = ""
         for _ in range(_ATTEMPTS):
-            request = urllib.request.Request(self._address, headers={"Range": f"bytes={first}-{last}"})  # noqa: S310  an index's address
             try:
-                with self._opener.open(request, timeout=_SECONDS) as answer:
-                    size = answer.headers.get("Content-Range", "").rpartition("/")[2]
-                    if answer.status != _PARTIAL or not size.isdigit():
-                        raise RemoteError(
-                            f"the server of '{self._file}' does not give parts of files",
-                            help="name an index in PIP_INDEX_URL whose server does, or a folder with the wheel in "
-                            "PIP_FIND_LINKS",
-                        )
-                    content = answer.read(last - first + 1)
-                if len(content) == last - first + 1:
-                    return content, int(size)
-                reason = "the answer ended early"
+                found = download.part_of(self._address, first, last, client=self._client)
             except OSError as error:  # also urllib's own and those of TLS
                 reason = str(getattr(error, "reason", error)) or type(error).__name__
+                continue
+            if found is None:
+                raise RemoteError(
+                    f"the server of '{self._file}' does not give parts of files",
+                    help="name an index in PIP_INDEX_URL whose server does, or a folder with the wheel in "
+                    "PIP_FIND_LINKS",
+                )
+            if len(found[0]) == last - first + 1:
+                return found
+            reason = "the answer ended early"
         raise RemoteError(f"cannot fetch '{self._file}': {reason}", help="the server is slow or away: try again later")

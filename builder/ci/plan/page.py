@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from builder import pages
+from builder import templates
 from builder.ci.plan import CiJob, CiPlan, explained
 from builder.ci.plan.explained import ExplainedRow
 from builder.wording import reasons_left_out
@@ -34,7 +34,7 @@ class _Section:
 def page(plans: Sequence[CiPlan], jobs: Sequence[CiJob] | None, left_out: Mapping[str, str] | None = None) -> str:
     """Return the page of the plans of one kernel or of several; with `left_out`, why others have no part in it."""
     sections = tuple(map(_section, plans))
-    return pages.render(
+    return templates.page(
         "plan.html.j2",
         title=", ".join(section.name for section in sections) or "no kernel",
         sections=sections,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from builder import pages, wording
+from builder import templates, wording
 from builder.publish.index import cards, chooser, grid, words
 from builder.publish.index.by_family import FamilyWheel
 from builder.publish.index.cards import Card
@@ -30,7 +30,7 @@ def kernel(
 ) -> bytes:
     """Return the page of the kernel that has these wheels; `split` are those for one family of GPUs each."""
     newest = max(wheels, key=lambda kernel_wheel: (kernel_wheel.wheel.version, kernel_wheel.wheel.path.name))
-    return pages.render(
+    return templates.page(
         "kernel.html.j2",
         root=grid.TOP,
         name=newest.wheel.name,
@@ -59,12 +59,12 @@ def front(
     """
     common: dict[str, object] = {"count": len(shown), "filters": cards.filters(shown), **_address(base_url)}
     here = {"root": "", "environments": environments, "more": len(shown) > ON_FRONT, "cards": shown[:ON_FRONT]}
-    result = {"index.html": pages.render("index.html.j2", **common, **here)}
+    result = {"index.html": templates.page("index.html.j2", **common, **here)}
     if len(shown) > ON_FRONT:
-        result["all/index.html"] = pages.render("all.html.j2", **common, root="../", cards=shown)
+        result["all/index.html"] = templates.page("all.html.j2", **common, root="../", cards=shown)
         result["kernels.json"] = cards.as_json(shown[ON_FRONT:])
-    result["style.css"] = pages.render("site.css.j2", values=sorted({*values, *_INSTALLERS}))
-    result["site.js"] = pages.render("site.js")
+    result["style.css"] = templates.page("site.css.j2", values=sorted({*values, *_INSTALLERS}))
+    result["site.js"] = templates.page("site.js")
     return result
 
 

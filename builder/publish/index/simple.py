@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from packaging.version import Version
 
-from builder import pages
+from builder import templates
 from builder.hashes import sha256
 from builder.publish.index import choice, requirements
 from builder.publish.index.choice import Environment
@@ -61,7 +61,7 @@ def root_for(environment: Environment, gpus: str | None = None) -> str:
 def root(names: Sequence[str], *, root: str) -> dict[str, bytes]:
     """Return the first pages of an index at `root`, which has these projects."""
     return {
-        f"{root}/index.html": pages.render("simple-root.html.j2", api_version=API_VERSION, projects=names),
+        f"{root}/index.html": templates.page("simple-root.html.j2", api_version=API_VERSION, projects=names),
         f"{root}/index.json": _json({"meta": _META, "projects": [{"name": name} for name in names]}),
     }
 
@@ -74,7 +74,7 @@ def project(name: str, listings: Iterable[Listing], *, root: str, files: str) ->
     base = f"{'../' * (root.count('/') + 2)}{files}"
     ordered = sorted(listings, key=lambda listing: listing.order)
     listed = [_file(listing, base=base) for listing in ordered]
-    page = pages.render("simple-project.html.j2", api_version=API_VERSION, name=name, files=listed)
+    page = templates.page("simple-project.html.j2", api_version=API_VERSION, name=name, files=listed)
     table = {
         "meta": _META,
         "name": name,
