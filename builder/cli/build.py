@@ -86,7 +86,7 @@ from builder.wheel.options import WheelOptions
 @click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a page there: the first error, what ran when, what was slow.",
+    help="Write a page there, and a trace beside it: the first error, what ran when, what was slow.",
 )
 @click.option(
     "--experiment", hidden=True, default="{}", help="Rules to leave out and variables to add, as JSON: for repro."

@@ -1,4 +1,4 @@
-"""The report of a build: what it is told, and when its page is written."""
+"""Write the report of a build: its page, and beside it the trace."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.errors import ToolError
 from builder.files import write_atomic
 from builder.make.ninja_log import File
-from builder.report import memory
-from builder.report.page import Recorder
+from builder.report import page, recorder, timeline, trace
+from builder.report.recorder import Recorder
 from builder.store import Store
 
 
@@ -23,7 +23,7 @@ class Report:
     recorder: Recorder
     title: str
     earlier: Callable[[CellOutcome], Mapping[str, File]]
-    """What the last build of a cell made."""
+    """Returns the files of the last build of a cell."""
 
     @classmethod
     def of(cls, target: Path, *, by_nix: bool, title: str, store: Store) -> "Report":
@@ -35,11 +35,11 @@ class Report:
             objects = () if outcome.report is None else outcome.report.objects
             return why_object.earlier(store, outcome.kernel or title, outcome.cell.variant, objects)
 
-        look = None if by_nix else memory.look()  # Nix's processes are not ours
+        look = None if by_nix else recorder.look()  # Nix's processes are not ours
         return cls(target=target, recorder=Recorder(look), title=title, earlier=earlier)
 
     def listening(self, show: Listen) -> Listen:
-        """Return what a build tells its events."""
+        """Return a listener that records each event and shows it."""
 
         def listen(event: Event) -> None:
             self.recorder.show(event)
@@ -49,21 +49,26 @@ class Report:
 
     def write(self, outcomes: Sequence[CellOutcome]) -> None:
         """Write the report of a build that has ended."""
-        _write(self.target, self.recorder.page(outcomes, kernel=self.title, earlier=self.earlier))
+        self._write(outcomes, None)
 
     def write_unfinished(self, cells: Sequence[str]) -> None:
-        """Write the report of a build that is stopped; that it was, is what the command ends with."""
+        """Write the report of a build that was stopped; where that fails, say so and let the command end as stopped."""
+        ended = {event.variant: event.outcome for _, event in self.recorder.events if event.outcome is not None}
+        left = [label for label in cells if label not in ended]
         try:
-            _write(self.target, self.recorder.unfinished(cells, kernel=self.title, earlier=self.earlier))
+            self._write([ended[label] for label in cells if label in ended], left)
         except ToolError as error:
             terminal.err(f"error: {error.message}")
 
-
-def _write(target: Path, content: bytes) -> None:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(target, content)
-    except OSError as error:
-        raise ToolError(
-            f"cannot write the report '{target}': {error.strerror}", help="the wheels are built; name another file"
-        ) from error
+    def _write(self, outcomes: Sequence[CellOutcome], left: Sequence[str] | None) -> None:
+        found = timeline.of(self.recorder.events, outcomes, self.recorder.memory)
+        beside = self.target.with_suffix(".trace.json")
+        html = page.of(found, kernel=self.title, trace=beside.name, earlier=self.earlier, left=left)
+        try:
+            write_atomic(beside, trace.of(found))
+            write_atomic(self.target, html)
+        except OSError as error:
+            raise ToolError(
+                f"cannot write the report '{self.target}': {error.strerror}",
+                help="the wheels are built; name another file",
+            ) from error

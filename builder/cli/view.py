@@ -14,7 +14,7 @@ from builder import terminal
 from builder.engine.outcome import CellOutcome, Event
 from builder.errors import BuilderError, WrongHashError
 from builder.loadtest.outcome import LoadState
-from builder.report import from_caches, steps
+from builder.report import steps
 from builder.wording import columns
 
 _WORDS = {
@@ -89,7 +89,7 @@ class Plain:
 
     def _is_due(self, event: Event) -> bool:
         """Whether a line of ninja is shown: the log of the cell has all of them."""
-        return steps.is_progress(event) and time.monotonic() - self._told.get(event.variant, 0.0) > _QUIET
+        return steps.progress(event) is not None and time.monotonic() - self._told.get(event.variant, 0.0) > _QUIET
 
     def _write(self, text: str) -> None:
         with self._lock:
@@ -202,7 +202,7 @@ def summary(outcomes: tuple[CellOutcome, ...]) -> str:
         cells = "1 cell" if wrong == 1 else f"{wrong} cells"
         parts.append(f"error: NOT WHAT WAS PINNED: {cells} got a file with a wrong hash; trust nothing from there")
     parts += [f"note: {note}" for outcome in outcomes for note in outcome.notes]
-    parts += from_caches.compiled(outcomes)
+    parts += steps.compiled(outcomes)
     counts = {word: sum(outcome.status == status for outcome in outcomes) for status, word in _WORDS.items()}
     open_ = sum(map(_is_unsandboxed, outcomes))
     counts["unsandboxed"] = open_

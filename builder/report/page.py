@@ -1,160 +1,339 @@
-"""The page of a build: its first error, what ran when, what the store had, and what was slow."""
+"""The page of a build: its first error, a picture of its timeline, its slowest files and the sizes of its wheels."""
 
-import contextlib
-import threading
-import time
+import math
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from builder import templates
+from builder.audit import sizes
+from builder.audit.sizes import WheelSizes
 from builder.engine.outcome import CellOutcome, Event
-from builder.report import critical_path, drawing, from_caches, slow_files, timeline, wheel_sizes
-from builder.report.first_error import first_error
-from builder.report.memory import Look, Sampler
-from builder.report.slow_files import Earlier
-from builder.report.timeline import Bar, CellTimeline, TimedEvent
+from builder.errors import BuilderError
+from builder.make.ninja_log import File
+from builder.report.recorder import TimedSize
+from builder.report.steps import KNOWN, compiled, source_of, status_of
+from builder.report.timeline import Bar, CellTimeline, Timeline, critical_path
+from builder.wheel.archive import Wheel
 from builder.wording import escaped, size
 
 _LONGEST_OF_PATH = 12
-"""How much of the critical path is said in words: what took longest."""
+"""The most entries of the critical path that are listed; shorter ones are counted."""
 _SHORTEST = 0.05
-"""Seconds from which a step is worth a word."""
-ZOOMS = (1, 4, 16, 64)
+"""The shortest step or file that is listed, in seconds."""
+_SLOWEST = 20
+"""The most slow files that are listed."""
+_SAME = 0.1
+"""Two times are about the same within these seconds, and within this share."""
+_ERROR_LINES = 20
+_NAMED = 0.05
+"""The share of a wheel from which a file without device code is named."""
+_REST = "code for processors and data, in libraries with code for GPUs"
+_TICKS = 5
+_COLUMNS = 400
+"""The most points of the curve of the memory."""
+_LONGEST_TEXT = 60
+"""The most characters of a bar's text."""
+_PLACE = re.compile(
+    r"(?P<file>[^\s:(][^:(]*)(?::(?P<line>\d+)(?::\d+)?|\((?P<row>\d+)\)): (?:fatal |catastrophic )?error"
+    r"|CMake Error at (?P<cmake>[^:]+):(?P<cmake_line>\d+)"
+)
+"""The beginning of an error's line by GCC, Clang, nvcc and CMake."""
+_FAILED = re.compile(r"FAILED: (?:\[code=\d+\] )?(?P<output>\S+)")
+"""Ninja's line about an output that could not be made."""
+_BASE = re.compile(r"^.*/src/(?=[^/])")
+"""The folder of the project while it is built: /tmp/builder/src, or src in a folder of the store."""
+
+Earlier = Callable[[CellOutcome], Mapping[str, File]]
+"""Returns the files of the build of a cell before this one, by path: as many as are known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellSection:
-    """What the page says of a cell."""
+def of(timeline: Timeline, *, kernel: str, trace: str, earlier: Earlier, left: Sequence[str] | None = None) -> bytes:
+    """Return the page as HTML.
 
-    label: str
-    status: str
-    seconds: float
-    memory: str
-    """The most that its largest process took."""
-    reason: str
-    """Why it was built again, or what went wrong, in a line."""
-    said: str
-    """What else was said of what went wrong."""
-    notes: tuple[str, ...]
-    steps: tuple[Bar, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathInWords:
-    """The critical path as a list: what took longest of it, in the order of the build."""
-
-    bars: tuple[Bar, ...]
-    seconds: float
-    """The whole of it."""
-    more: int
-    """How many shorter ones are left out."""
-    left_out: float
-    """The seconds of these."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unfinished:
-    """That a build was stopped."""
-
-    left: tuple[str, ...]
-    """The cells that had no end, not even that they were stopped."""
-
-
-class Recorder:
-    """Records the time of each event; a listener of a build, called from any thread."""
-
-    def __init__(self, look: Look | None = None) -> None:
-        self._began = time.monotonic()
-        self._events: list[TimedEvent] = []
-        self._lock = threading.Lock()
-        self._sampler = None if look is None else Sampler(look, self._now)
-
-    def _now(self) -> float:
-        return time.monotonic() - self._began
-
-    @contextlib.contextmanager
-    def measuring(self) -> Iterator[None]:
-        """Measure the memory while a build runs, if there is what looks at it."""
-        with contextlib.nullcontext() if self._sampler is None else self._sampler.running():
-            yield
-
-    def show(self, event: Event) -> None:
-        """Note an event."""
-        with self._lock:
-            self._events.append((self._now(), event))
-
-    def unfinished(self, cells: Sequence[str], *, kernel: str, earlier: Earlier = lambda _: {}) -> bytes:
-        """Return the page of a build that was stopped: what was done until then, of the `cells` that it was of."""
-        with self._lock:
-            found = [event.outcome for _, event in self._events if event.outcome is not None]
-        ended = {outcome.label: outcome for outcome in found}
-        outcomes = [ended[label] for label in cells if label in ended]
-        left = tuple(label for label in cells if label not in ended)
-        return self._page(outcomes, Unfinished(left=left), kernel=kernel, earlier=earlier)
-
-    def page(self, outcomes: Sequence[CellOutcome], *, kernel: str, earlier: Earlier = lambda _: {}) -> bytes:
-        """Return the page as HTML; `earlier` knows the builds before."""
-        return self._page(outcomes, None, kernel=kernel, earlier=earlier)
-
-    def _page(
-        self, outcomes: Sequence[CellOutcome], unfinished: Unfinished | None, *, kernel: str, earlier: Earlier
-    ) -> bytes:
-        with self._lock:
-            events = tuple(self._events)
-        found = timeline.of(events, outcomes)
-        path = critical_path.of(found)
-        on_path = frozenset(map(id, path))
-        return templates.page(
-            "build.html.j2",
-            kernel=kernel,
-            unfinished=unfinished,
-            whole=found.whole,
-            counts=Counter(outcome.status for outcome in outcomes),
-            compiled=from_caches.compiled(outcomes),
-            error=first_error((event for _, event in events), outcomes),
-            zooms=ZOOMS,
-            ticks=tuple(drawing.ticks(found.whole)),
-            cell_lanes=tuple(drawing.cell_lanes(found, on_path)),
-            compiler_lanes=tuple(drawing.compiler_lanes(found, on_path)),
-            memory=drawing.memory(() if self._sampler is None else self._sampler.samples, found.whole),
-            measured=self._sampler is not None,
-            path=_in_words(path),
-            sizes=tuple(wheel_sizes.of(outcomes)),
-            cells=[_section(cell) for cell in found.cells if cell.outcome.status != "skipped"],
-            skipped=[_skipped(outcome) for outcome in outcomes if outcome.status == "skipped"],
-            slowest=slow_files.of(found.cells, earlier),
-        )
-
-
-def _in_words(path: Sequence[Bar]) -> PathInWords:
+    Args:
+        timeline: the build.
+        kernel: its title.
+        trace: the name of the trace's file.
+        earlier: the builds before.
+        left: of a build that was stopped, the cells that had not begun.
+    """
+    outcomes = [cell.outcome for cell in timeline.cells]
+    path = critical_path(timeline)
+    on_path = frozenset(map(id, path))
     longest = sorted(path, key=lambda bar: -bar.seconds)[:_LONGEST_OF_PATH]
-    kept = frozenset(id(bar) for bar in longest if bar.seconds >= _SHORTEST)
-    left_out = [bar for bar in path if id(bar) not in kept]
-    return PathInWords(
-        bars=tuple(bar for bar in path if id(bar) in kept),
-        seconds=sum(bar.seconds for bar in path),
-        more=len(left_out),
-        left_out=sum(bar.seconds for bar in left_out),
+    listed = frozenset(id(bar) for bar in longest if bar.seconds >= _SHORTEST)
+    unlisted = [bar for bar in path if id(bar) not in listed]
+    return templates.page(
+        "build.html.j2",
+        kernel=kernel,
+        trace=trace,
+        left=left,
+        whole=timeline.whole,
+        counts=Counter(outcome.status for outcome in outcomes),
+        compiled=compiled(outcomes),
+        error=first_error((event for _, event in timeline.events), outcomes),
+        ticks=tuple(ticks(timeline.whole)),
+        cell_lanes=tuple(_cell_lanes(timeline, on_path)),
+        compiler_lanes=tuple(_compiler_lanes(timeline, on_path)),
+        memory=memory_curve(timeline.memory or (), timeline.whole),
+        measured=timeline.memory is not None,
+        path=tuple(bar for bar in path if id(bar) in listed),
+        path_seconds=sum(bar.seconds for bar in path),
+        unlisted=len(unlisted),
+        unlisted_seconds=sum(bar.seconds for bar in unlisted),
+        slowest=slowest_files(timeline.cells, earlier),
+        sizes=tuple(wheel_sizes(outcomes)),
+        cells=[_section(cell) for cell in timeline.cells if cell.outcome.status != "skipped"],
+        skipped=[_skipped(outcome) for outcome in outcomes if outcome.status == "skipped"],
     )
 
 
-def _section(cell: CellTimeline) -> CellSection:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstError:
+    """The error of the cell that failed first."""
+
+    label: str
+    """The cell."""
+    headline: str
+    place: str
+    """The file and the line that the error names; empty where it names none."""
+    source: str
+    """The source that was compiled, if it is known and not the place."""
+    lines: tuple[str, ...]
+    """The first lines of the compiler's errors."""
+    help: str
+    others: int
+    """The number of other cells that failed."""
+
+
+def first_error(events: Iterable[Event], outcomes: Sequence[CellOutcome]) -> FirstError | None:
+    """Return the error of the cell that failed first, by the order of the events; None where none failed."""
+    events = tuple(events)
+    failed = {outcome.label: outcome for outcome in outcomes if outcome.status == "failed"}
+    if not failed:
+        return None
+    ended = [event.variant for event in events if event.kind == "done" and event.variant in failed]
+    label = next(iter(ended or failed))
+    outcome = failed[label]
+    message = outcome.reason if outcome.error is None else outcome.error.message
+    headline, *lines = (escaped(line.expandtabs()) for line in message.splitlines() or [""])
+    matches = (_FAILED.match(event.text) for event in events if event.variant == label)
+    source = next((escaped(source_of(match["output"])) for match in matches if match is not None), "")
+    place = next(filter(None, map(_place, lines)), "")
+    return FirstError(
+        label=label,
+        headline=headline.removeprefix(f"{outcome.cell.variant}: "),
+        place=place,
+        source="" if place.startswith(f"{source}, line ") else source,
+        lines=tuple(lines[:_ERROR_LINES]),
+        help="" if outcome.error is None or outcome.error.help is None else escaped(outcome.error.help),
+        others=len(failed) - 1,
+    )
+
+
+def _place(line: str) -> str:
+    match = _PLACE.match(line)
+    if match is None:
+        return ""
+    number = match["line"] or match["row"] or match["cmake_line"]
+    return f"{_BASE.sub('', match['file'] or match['cmake'])}, line {number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnBar:
+    """A bar of the picture; its place is in percent of the width."""
+
+    x: str
+    width: str
+    kind: str
+    """Its CSS classes."""
+    text: str
+    title: str
+    """Its description, for those who hover over it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """A row of bars, none of which overlaps another."""
+
+    name: str
+    words: str
+    """Its description, for those who do not see it."""
+    bars: tuple[DrawnBar, ...]
+
+
+def _cell_lanes(timeline: Timeline, on_path: Collection[int]) -> Iterator[Lane]:
+    """Yield a lane for each cell with steps; `on_path` has the `id` of each bar of the critical path."""
+    for cell in timeline.cells:
+        label, status = cell.outcome.label, status_of(cell.outcome)
+        if cell.steps and cell.outcome.status != "skipped":
+            bars = tuple(_drawn(bar, timeline, on_path, hit=cell.outcome.status == "hit") for bar in cell.steps)
+            yield Lane(name=f"{label}: {status}", words=f"timeline of {label}, {status}", bars=bars)
+
+
+def _compiler_lanes(timeline: Timeline, on_path: Collection[int]) -> Iterator[Lane]:
+    for number, files in enumerate(timeline.compilers, 1):
+        bars = tuple(_drawn(bar, timeline, on_path) for bar in files)
+        yield Lane(name=str(number), words=f"compiler {number}: {_counted(len(bars), 'file')}", bars=bars)
+
+
+def _drawn(bar: Bar, timeline: Timeline, on_path: Collection[int], *, hit: bool = False) -> DrawnBar:
+    text = escaped(bar.label)
+    said = [f"{text}: {bar.seconds:.1f} s, from {bar.start:.1f} s on", bar.cell, bar.origin]
+    if hit:
+        kind, text = "step cached", f"store: {text}"
+        said.append("the wheel is from the store")
+    elif bar.file is None:
+        kind = f"step {bar.label if bar.label in KNOWN else 'other'}"
+    else:
+        cached, name = "cache" in bar.file, text.rpartition("/")[2]
+        kind, text = ("file cached", f"cache: {name}") if cached else ("file made", name)
+    if id(bar) in on_path:
+        kind += " critical"
+        said.append("on the critical path")
+    x, width = _percent(bar.start, timeline.whole), _percent(bar.seconds, timeline.whole)
+    return DrawnBar(x=x, width=width, kind=kind, text=text[:_LONGEST_TEXT], title="; ".join(filter(None, said)))
+
+
+def ticks(whole: float) -> Iterator[tuple[str, str]]:
+    """Yield the place and the text of round times; `whole` is the time of the build."""
+    if whole <= 0:
+        return
+    power = 10.0 ** math.floor(math.log10(whole / _TICKS))
+    step = next(nice * power for nice in (1, 2, 5, 10) if nice * power >= whole / _TICKS)
+    for number in range(int(whole / step * 1.001) + 1):  # 0.3 / 0.1 is less than 3
+        yield _percent(number * step, whole), f"{number * step:.{max(0, -math.floor(math.log10(step)))}f} s"
+
+
+def memory_curve(samples: Sequence[TimedSize], whole: float) -> tuple[str, str] | None:
+    """Return the curve of the memory as points of a polygon in 100 x 100, and its maximum in words; None without any.
+
+    Samples that share a column of the picture are one point, the largest of them.
+    """
+    at, most = max(samples, key=lambda sample: sample[1], default=(0.0, 0))
+    if not most or not whole:
+        return None
+    highest: dict[int, int] = {}
+    for time, taken in samples:
+        column = min(int(time / whole * _COLUMNS), _COLUMNS)
+        highest[column] = max(highest.get(column, 0), taken)
+    points = [f"{100 * column / _COLUMNS:g},{100 - 100 * taken / most:.1f}" for column, taken in highest.items()]
+    last = points[-1].partition(",")[2]
+    return f"0,100 {' '.join(points)} 100,{last} 100,100", f"{size(most)} at most, at {at:.1f} s"
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole if whole else 0.0:.3f}%"
+
+
+def slowest_files(cells: Sequence[CellTimeline], earlier: Earlier) -> tuple[Mapping[str, str], ...]:
+    """Return the slowest files of all cells, the slowest first, each with its time in the last build."""
+    known = {cell.outcome.label: earlier(cell.outcome) for cell in cells if cell.files}
+    files = [(bar, bar.file) for cell in cells for bar in cell.files if bar.file is not None]
+    files.sort(key=lambda each: (-each[0].seconds, each[0].start, each[0].cell, each[0].label))
+    found = []
+    for bar, file in files[:_SLOWEST]:
+        last = known[bar.cell].get(file["output"])
+        row = {"seconds": f"{bar.seconds:.1f}", "label": escaped(bar.label), "cell": bar.cell}
+        found.append(row | {"before": _took(last), "change": _change(file, last)})
+    return tuple(found)
+
+
+def _compiled_in(file: File) -> float:
+    """Return the seconds that the compiler of a file took, here or where its cache has it from."""
+    return file["saved"] if "cache" in file else file["end"] - file["start"]
+
+
+def _took(last: File | None) -> str:
+    if last is None:
+        return ""
+    seconds = f"{_compiled_in(last):.1f} s"
+    return f"{seconds}, by {escaped(last['writer'])}" if "cache" in last else seconds
+
+
+def _change(now: File, last: File | None) -> str:
+    if "cache" in now:
+        return "from a cache"
+    if last is None:
+        return ""
+    before = _compiled_in(last)
+    more = _compiled_in(now) - before
+    if abs(more) <= max(_SAME, _SAME * before):
+        return "about the same"
+    share = f" ({100 * more / before:+.0f} %)" if before >= _SAME else ""
+    return f"{abs(more):.1f} s {'slower' if more > 0 else 'faster'}{share}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelSection:
+    """A wheel and its parts, the largest first."""
+
+    label: str
+    """The cell."""
+    words: str
+    """Its size, or why that is not known."""
+    rows: tuple[tuple[str, str, str], ...] = ()
+    """The name of each part, its size, and its share of the unpacked wheel."""
+
+
+def wheel_sizes(outcomes: Iterable[CellOutcome]) -> Iterator[WheelSection]:
+    """Yield the sizes of each wheel; of one that cannot be read, the reason."""
+    for outcome in outcomes:
+        if outcome.wheel is not None:
+            try:
+                yield wheel_section(outcome.label, sizes.of(Wheel.read(outcome.wheel)))
+            except BuilderError as error:
+                yield WheelSection(label=outcome.label, words=escaped(error.message))
+            except OSError as error:
+                yield WheelSection(label=outcome.label, words=error.strerror or "it cannot be read")
+
+
+def wheel_section(label: str, found: WheelSizes) -> WheelSection:
+    """Return the parts of a wheel: device code by architecture, of all libraries, and the files without any."""
+    whole = sum(file.size for file in found.files)
+    parts: Counter[str] = Counter()
+    small = []
+    for file in found.files:
+        for code in file.code:
+            parts[code.what] += code.size
+        if file.code:
+            parts[_REST] += file.rest
+        elif file.size >= _NAMED * whole:
+            parts[file.name] += file.size
+        else:
+            small.append(file.size)
+    rows = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
+    if sum(small):
+        rows.append((f"{_counted(len(small), 'other file')}", sum(small)))
+    return WheelSection(
+        label=label,
+        words=f"{size(found.packed)}, unpacked {size(whole)}",
+        rows=tuple((escaped(what), size(count), f"{100 * count / max(whole, 1):.0f} %") for what, count in rows),
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _section(cell: CellTimeline) -> Mapping[str, object]:
     outcome = cell.outcome
     report = outcome.report
     peak = report.peak_memory if report is not None and outcome.status in {"built", "compiled"} else None
     reason, *said = (escaped(line.expandtabs()) for line in outcome.reason.splitlines() or [""])
-    return CellSection(
-        label=outcome.label,
-        status=from_caches.status_of(outcome),
-        seconds=outcome.seconds,
-        memory=size(peak) if peak else "",
-        reason=reason.removeprefix(f"{outcome.cell.variant}: "),
-        said="\n".join(said),
-        notes=tuple(map(escaped, outcome.notes)),
-        steps=tuple(bar for bar in cell.steps if bar.seconds >= _SHORTEST),
-    )
+    return {
+        "label": outcome.label,
+        "status": status_of(outcome),
+        "seconds": outcome.seconds,
+        "memory": size(peak) if peak else "",
+        "reason": reason.removeprefix(f"{outcome.cell.variant}: "),
+        "said": "\n".join(said),
+        "notes": tuple(map(escaped, outcome.notes)),
+        "steps": tuple(bar for bar in cell.steps if bar.seconds >= _SHORTEST),
+    }
 
 
-def _skipped(outcome: CellOutcome) -> dict[str, str]:
+def _skipped(outcome: CellOutcome) -> Mapping[str, str]:
     return {"label": outcome.label, "reason": outcome.reason.removeprefix(f"{outcome.cell.variant} ")}

@@ -1,35 +1,29 @@
-"""The steps of a cell's build, as its events tell them, and how far ninja is."""
+"""The steps of a cell's build, read from its events, and the words for how it ended."""
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 
-from builder.engine.outcome import Event
+from builder.compile_cache.options import LOCAL
+from builder.engine.outcome import CellOutcome, Event
 
 _PROGRESS = re.compile(r"\[(\d+)/(\d+)\] (.*)")
-"""How ninja begins the line of a file that is done: https://ninja-build.org/manual.html#_environment_variables."""
+"""The line that ninja writes when a file is done: https://ninja-build.org/manual.html#_environment_variables."""
 _OBJECT = re.compile(r"CMakeFiles/[^/]+\.dir/(.+)\.o(bj)?")
-"""What CMake calls the object of a source."""
+"""The path that CMake gives the object of a source."""
 _STEPS = {
     "*** Configuring CMake...": "configuring",
     "finishing the wheel": "finishing",
     "auditing": "auditing",
     "loading": "loading",
 }
-"""Lines of a build that begin a step of it."""
+"""Lines of a build that begin a step."""
 COMPILING = "compiling"
 """The step in which ninja runs."""
 WAITING = "waiting"
 """The step in which a cell waits for memory and cores."""
-ORDER = (
-    "preparing",
-    WAITING,
-    "installing",
-    "starting",
-    "configuring",
-    COMPILING,
-    "finishing",
-    "auditing",
-    "loading",
-)
+KNOWN = frozenset({"preparing", WAITING, "installing", "starting", COMPILING, *_STEPS.values()})
+"""The steps that have a colour of their own."""
 DONE = "done"
 
 
@@ -40,8 +34,8 @@ def step_of(event: Event) -> str:
             return DONE
         case "step":
             word = event.text.partition(" ")[0]
-            return "starting" if word == COMPILING else word  # what compiles is not configured yet
-        case "line" if is_progress(event):
+            return "starting" if word == COMPILING else word  # CMake runs first
+        case "line" if progress(event) is not None:
             return COMPILING
         case "line":
             return _STEPS.get(event.text, "")
@@ -49,17 +43,36 @@ def step_of(event: Event) -> str:
             return ""
 
 
-def is_progress(event: Event) -> bool:
-    """Whether ninja tells of a file that is done."""
-    return event.kind == "line" and _PROGRESS.match(event.text) is not None
-
-
 def progress(event: Event) -> tuple[int, int, str] | None:
-    """Return how many files are done, of how many, and what ninja says of the last one."""
+    """Return the number of files that are done, that of all files, and ninja's text about the last one."""
     match = _PROGRESS.match(event.text) if event.kind == "line" else None
     return None if match is None else (int(match[1]), int(match[2]), match[3])
 
 
 def source_of(output: str) -> str:
-    """Return the source that an object was made of, as CMake names it; what is no object is named as it is."""
+    """Return the source of an object; the name of another output stays as it is."""
     return _OBJECT.sub(r"\1", output)
+
+
+def cache_name(cache: str) -> str:
+    """Return the name of a cache for a reader."""
+    return "the store" if cache == LOCAL else cache
+
+
+def status_of(outcome: CellOutcome) -> str:
+    """Return a cell's status for a reader."""
+    return "from the store" if outcome.status == "hit" else outcome.status
+
+
+def compiled(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
+    """Say how many objects were compiled, and how much the caches saved; nothing where no cache had any."""
+    reports = [each.report for each in outcomes if each.report is not None and each.status in {"built", "compiled"}]
+    objects = sum(len(report.objects) for report in reports)
+    cached = [file for report in reports for file in report.cached]
+    if not cached:
+        return ()
+    saved = sum(file["saved"] for file in cached)
+    counts = Counter(file["cache"] for file in cached)
+    whose = ", ".join(f"{count} of {cache_name(name)}" for name, count in sorted(counts.items()))
+    made = f"{objects - len(cached)} of {objects} files compiled"
+    return (f"{made}; from caches: {whose}, which saved {saved:.1f} s of compiling",)

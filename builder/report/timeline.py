@@ -1,16 +1,18 @@
-"""What ran when in a build: the steps of each cell, and each compiled file in the place of a compiler."""
+"""The timeline of a build: the steps of each cell, its files by compiler, and the critical path."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from builder.engine.outcome import CellOutcome, Event
+from builder.engine.outcome import CellOutcome
 from builder.make.job import CompileError
 from builder.make.ninja_log import File
-from builder.report.steps import COMPILING, DONE, progress, source_of, step_of
+from builder.report.recorder import TimedEvent, TimedSize
+from builder.report.steps import COMPILING, DONE, WAITING, cache_name, progress, source_of, step_of
 from builder.store.locks import StoppedError
+from builder.wording import escaped
 
-TimedEvent = tuple[float, Event]
-"""Seconds since the build began, and what happened then."""
+_CLOSE = 0.1
+"""Seconds within which an end is taken to have caused a beginning: events and logs are not more exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,17 +25,27 @@ class Bar:
     start: float
     end: float
     file: File | None = None
-    """What ninja says of it; None for a step."""
+    """Ninja's entry for a file; None for a step."""
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """The time that it took."""
         return self.end - self.start
+
+    @property
+    def origin(self) -> str:
+        """How a file came to be, in words; empty for a step."""
+        if self.file is None:
+            return ""
+        if "cache" not in self.file:
+            return "compiled here" if self.file["output"].endswith(".o") else "made here"
+        cache, writer = cache_name(self.file["cache"]), self.file["writer"]
+        return escaped(f"not compiled: from {cache}, compiled by {writer} in {self.file['saved']:.1f} s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellTimeline:
-    """What a cell did, one after the other, and the files that it made side by side."""
+    """The steps of a cell, one after the other, and its files, some of them side by side."""
 
     outcome: CellOutcome
     steps: tuple[Bar, ...]
@@ -42,11 +54,14 @@ class CellTimeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """What ran when."""
+    """A build with its times."""
 
     whole: float
-    """Seconds from the first event to the last."""
+    """Seconds from the start to the last event."""
+    events: tuple[TimedEvent, ...]
     cells: tuple[CellTimeline, ...]
+    memory: tuple[TimedSize, ...] | None = None
+    """The memory of all processes; None where it was not measured."""
 
     @property
     def files(self) -> tuple[Bar, ...]:
@@ -56,7 +71,7 @@ class Timeline:
 
     @property
     def compilers(self) -> tuple[tuple[Bar, ...], ...]:
-        """The files by the compiler that made them: as few compilers as can have run, each with one file at a time."""
+        """The files by compiler: as few compilers as can have run, each with one file at a time."""
         places: list[list[Bar]] = []
         for bar in self.files:
             free = next((place for place in places if place[-1].end <= bar.start), None)
@@ -67,74 +82,118 @@ class Timeline:
         return tuple(map(tuple, places))
 
 
-def of(events: Sequence[TimedEvent], outcomes: Sequence[CellOutcome]) -> Timeline:
-    """Return what ran when, by the events of a build in their order and by the logs of ninja in its outcomes."""
+def of(
+    events: Sequence[TimedEvent], outcomes: Sequence[CellOutcome], memory: tuple[TimedSize, ...] | None = None
+) -> Timeline:
+    """Return the timeline of a build, from its events in their order and the logs of ninja in its outcomes."""
     whole = max((at for at, _ in events), default=0.0)
-    cells = tuple(_cell(outcome, events, whole) for outcome in outcomes)
-    return Timeline(whole=whole, cells=cells)
+    cells = []
+    for outcome in outcomes:
+        mine = [(at, event) for at, event in events if event.variant == outcome.label]
+        files = tuple(_files(outcome, mine))
+        cells.append(CellTimeline(outcome=outcome, steps=tuple(_steps(mine, files, whole)), files=files))
+    return Timeline(whole=whole, events=tuple(events), cells=tuple(cells), memory=memory)
 
 
-def _cell(outcome: CellOutcome, events: Sequence[TimedEvent], whole: float) -> CellTimeline:
-    mine = [(at, event) for at, event in events if event.variant == outcome.label]
-    files = tuple(_files(outcome, mine))
-    steps = tuple(_steps(outcome.label, mine, whole))
-    return CellTimeline(outcome=outcome, steps=tuple(_begun_with(steps, files)), files=files)
-
-
-def _steps(cell: str, events: Sequence[TimedEvent], whole: float) -> Iterator[Bar]:
+def _steps(events: Sequence[TimedEvent], files: Sequence[Bar], whole: float) -> Iterator[Bar]:
     """Yield the steps of a cell; each lasts until another begins."""
-    marks = [(at, step) for at, event in events if (step := step_of(event))]
-    changes = [mark for number, mark in enumerate(marks) if number == 0 or marks[number - 1][1] != mark[1]]
-    ends = (*(at for at, _ in changes[1:]), whole)
-    for (start, step), end in zip(changes, ends, strict=False):  # without any step there is an end alone
-        if step != DONE:
-            yield Bar(cell=cell, label=step, start=start, end=end)
+    bars: list[Bar] = []
+    for at, event in events:
+        step = step_of(event)
+        if step and (not bars or bars[-1].label != step):
+            bars[-1:] = [replace(each, end=at) for each in bars[-1:]]
+            bars.append(Bar(cell=event.variant, label=step, start=at, end=whole))
+    # Ninja tells of a file when it is done: compiling began with the first file.
+    last = max((number for number, bar in enumerate(bars) if bar.label == COMPILING), default=None)
+    if files and last is not None:
+        before = bars[last - 1].start if last else 0.0
+        began = min(bars[last].start, max(before, min(bar.start for bar in files)))
+        bars[last] = replace(bars[last], start=began)
+        if last:
+            bars[last - 1] = replace(bars[last - 1], end=began)
+    return (bar for bar in bars if bar.label != DONE)
 
 
 def _files(outcome: CellOutcome, events: Sequence[TimedEvent]) -> Iterator[Bar]:
-    """Yield what ninja made, when it did."""
-    files = _made(outcome)
-    again = max((number for number, (_, event) in enumerate(events) if event.kind == "step"), default=0)
-    began = _ninja_began(files, events[again:]) if files else None
+    """Yield the files that ninja made in this build, at their times."""
+    files: Sequence[File] = ()
+    if outcome.report is not None and outcome.status in {"built", "compiled"}:  # that of a hit is of another build
+        files = outcome.report.files or ()
+    elif isinstance(outcome.error, CompileError | StoppedError):
+        files = outcome.error.files
+    attempt = max((number for number, (_, event) in enumerate(events) if event.kind == "step"), default=0)
+    began = _ninja_began(files, events[attempt:]) if files else None
     if began is None:
         return
     for file in files:
-        yield Bar(
-            cell=outcome.label,
-            label=source_of(file["output"]),
-            start=began + file["start"],
-            end=began + file["end"],
-            file=file,
-        )
-
-
-def _made(outcome: CellOutcome) -> tuple[File, ...]:
-    """Return what ninja made in this build, and not in that of a hit."""
-    if outcome.report is not None and outcome.status in {"built", "compiled"}:
-        return outcome.report.files or ()
-    return outcome.error.files if isinstance(outcome.error, CompileError | StoppedError) else ()
+        start, end = began + file["start"], began + file["end"]
+        yield Bar(cell=outcome.label, label=source_of(file["output"]), start=start, end=end, file=file)
 
 
 def _ninja_began(files: Sequence[File], events: Sequence[TimedEvent]) -> float | None:
-    """Return when ninja began, whose log counts from there: it tells of a file when that is done."""
+    """Return the time from which ninja's log counts: ninja tells of a file when that is done."""
     told = [(at, found[2]) for at, event in events if (found := progress(event)) is not None]
     ends = {file["output"]: file["end"] for file in files}
     known = [at - ends[name] for at, text in told if (name := text.rpartition(" ")[2]) in ends]
     return min(known, default=told[0][0] - min(ends.values()) if told else None)
 
 
-def _begun_with(steps: Sequence[Bar], files: Sequence[Bar]) -> Iterator[Bar]:
-    """Yield steps in which compiling begins with the first file, and not when that is done."""
-    first = min((bar.start for bar in files), default=None)
-    numbers = [number for number, step in enumerate(steps) if step.label == COMPILING]
-    if first is None or not numbers:
-        yield from steps
-        return
-    for number, step in enumerate(steps):
-        begin = max(first, steps[numbers[-1] - 1].start if numbers[-1] else 0.0)
-        if number == numbers[-1]:
-            yield replace(step, start=min(begin, step.start))
-        elif number == numbers[-1] - 1:
-            yield replace(step, end=min(begin, step.end))
-        else:
-            yield step
+def critical_path(timeline: Timeline) -> tuple[Bar, ...]:
+    """Return the steps and files that the end of the build waited for, in their order.
+
+    The path goes back from the last step of the last cell, always to what ended last before something could begin: the
+    step before, the file whose end freed a compiler or gave the linker its last object, a cell that was waited for.
+    """
+    ended = [cell for cell in timeline.cells if cell.steps]
+    if not ended:
+        return ()
+    last = max(ended, key=lambda cell: cell.steps[-1].end)
+    files = timeline.files
+    path: list[Bar] = []
+    bar: Bar | None = _end_of(last, last.steps[-1])
+    while bar is not None and bar not in path:
+        before = _before(bar, files, timeline)
+        if not (bar.label == WAITING and before is not None and before.cell != bar.cell):
+            path.append(bar)
+        bar = before
+    return tuple(reversed(path))
+
+
+def _before(bar: Bar, files: Sequence[Bar], timeline: Timeline) -> Bar | None:
+    """Return the bar whose end let another begin; None at the beginning of the build."""
+    is_file = bar.file is not None
+    before = _file_before(bar, files) if is_file else _waited_for(bar, timeline)
+    if before is not None:
+        return before
+    cell = next(cell for cell in timeline.cells if cell.outcome.label == bar.cell)
+    numbers = [number for number, step in enumerate(cell.steps) if step == bar or (is_file and step.label == COMPILING)]
+    return _end_of(cell, cell.steps[numbers[-1] - 1]) if numbers and numbers[-1] else None
+
+
+def _file_before(bar: Bar, files: Sequence[Bar]) -> Bar | None:
+    """Return the file that ended last before another began: of the same cell, unless that was some time before."""
+    ended = [each for each in files if each.end <= bar.start + _CLOSE and each.start < bar.start]
+    mine = [each for each in ended if each.cell == bar.cell]
+    near = [each for each in ended if each.end >= bar.start - _CLOSE]
+    found = [each for each in near if each.cell == bar.cell] or near or mine
+    return max(found, key=_end, default=None)
+
+
+def _waited_for(bar: Bar, timeline: Timeline) -> Bar | None:
+    """Return the step or file of another cell that ended when a step of waiting did."""
+    if bar.label != WAITING or bar.seconds <= _CLOSE:
+        return None
+    others = [each for cell in timeline.cells for each in (*cell.files, *cell.steps) if each.cell != bar.cell]
+    near = [each for each in others if abs(each.end - bar.end) <= _CLOSE and bar.start < each.end]
+    found = [each for each in near if each.start < bar.end and each.label not in {WAITING, COMPILING}]
+    return max(found, key=_end, default=None)
+
+
+def _end_of(cell: CellTimeline, step: Bar) -> Bar:
+    """Return a step, or the file that ended compiling."""
+    files = [bar for bar in cell.files if bar.end <= step.end + _CLOSE]
+    return max(files, key=_end) if step.label == COMPILING and files else step
+
+
+def _end(bar: Bar) -> tuple[float, float]:
+    return bar.end, bar.start

@@ -1,5 +1,6 @@
 """When the report of a build is written: in its end, and when it is stopped."""
 
+import json
 import signal
 from types import SimpleNamespace
 
@@ -58,6 +59,9 @@ def test_a_build_that_is_stopped_leaves_the_report_of_what_it_did(build, tmp_pat
     assert "1 built, 0 from the store, 0 skipped, 1 stopped." in page
     assert page.index(f"<h3>{CPU}</h3>") < page.index(f"<h3>{HIT}</h3>")
     assert ">a.cpp<" in page
+    assert "<code>report.trace.json</code>" in page
+    trace = json.loads((tmp_path / "report.trace.json").read_text())
+    assert "csrc/a.cpp" in [each["name"] for each in trace["traceEvents"]]
 
 
 def test_the_report_of_a_build_that_ends_does_not_say_that_it_was_stopped(build, tmp_path):
@@ -82,4 +86,4 @@ def test_a_build_that_is_stopped_ends_as_one_although_its_report_cannot_be_writt
 def test_a_build_without_a_report_that_is_stopped_writes_nothing(build, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         build(interrupted, None)
-    assert not list(tmp_path.glob("*.html"))
+    assert not [*tmp_path.glob("*.html"), *tmp_path.glob("*.json")]

@@ -8,8 +8,8 @@ from builder.cli import view
 from builder.engine.outcome import CellOutcome, Event, for_kernel
 from builder.matrix.selection import Scope, to_build
 from builder.plan import kernel_depends
-from builder.report.page import Recorder
 from tests.cli.folders import write
+from tests.report.recorded import page
 
 
 def depending(root, name, *others):
@@ -50,16 +50,16 @@ def test_the_summary_counts_for_each_kernel(cell):
     ]
 
 
-def test_the_page_of_a_build_tells_kernels_apart(cell):
-    recorder = Recorder()
+def test_the_page_of_a_build_tells_kernels_apart(monkeypatch, cell):
+    heard = []
     outcomes = []
     for name in ("one", "two"):
-        for_kernel(recorder.show, name)(Event(variant=cell.variant, kind="step", text="preparing"))
+        for_kernel(heard.append, name)(Event(variant=cell.variant, kind="step", text="preparing"))
         outcomes.append(CellOutcome(cell=cell, status="hit", kernel=name))
-    page = recorder.page(outcomes, kernel="2 kernels").decode()
-    assert "2 kernels" in page
-    assert "one:torch-cpu" in page
-    assert "two:torch-cpu" in page
+    text = page(monkeypatch, [(0.0, event) for event in heard], outcomes, kernel="2 kernels")
+    assert "2 kernels" in text
+    assert "one:torch-cpu" in text
+    assert "two:torch-cpu" in text
 
 
 def test_kernels_that_others_depend_on_begin_first(tmp_path):

@@ -4,6 +4,8 @@ from builder import kernel, matrix
 from builder.engine.outcome import CellOutcome, Event
 from builder.make.report import BuildReport
 from builder.report import page as build_page
+from builder.report import recorder, timeline
+from builder.report.recorder import Recorder
 from tests.paths import ROOT
 
 CPU, CUDA, HIT = (f"torch213-cxx11-{compute}-x86_64-linux" for compute in ("cpu", "cu130", "cu132"))
@@ -39,13 +41,23 @@ def built(variant, *files, **more):
     return CellOutcome(cell=CELLS[variant], status="built", report=report, **more)
 
 
-def page(monkeypatch, events, outcomes, *, kernel="relu", look=None, **more):
-    """Return the page of a build whose clock the test moves."""
+def recorded(monkeypatch, events, outcomes, *, look=None):
+    """Return the timeline of a build whose clock the test moves."""
     now = [100.0]
-    monkeypatch.setattr(build_page.time, "monotonic", lambda: now[0])
-    recorder = build_page.Recorder(look)
-    with recorder.measuring():
+    monkeypatch.setattr(recorder.time, "monotonic", lambda: now[0])
+    found = Recorder(look)
+    with found.measuring():
         for at, event in events:
             now[0] = 100.0 + at
-            recorder.show(event)
-    return recorder.page(outcomes, kernel=kernel, **more).decode()
+            found.show(event)
+    return timeline.of(found.events, outcomes, found.memory)
+
+
+def page_of(found, *, kernel="relu", earlier=lambda _: {}):
+    """Return the page of a timeline."""
+    return build_page.of(found, kernel=kernel, trace="report.trace.json", earlier=earlier).decode()
+
+
+def page(monkeypatch, events, outcomes, *, look=None, **more):
+    """Return the page of a build whose clock the test moves."""
+    return page_of(recorded(monkeypatch, events, outcomes, look=look), **more)

@@ -1,11 +1,11 @@
 """What the end of a build had to wait for."""
 
-from builder.report import critical_path, timeline
+from builder.report import timeline
 from tests.report.recorded import CPU, CUDA, built, done, file, line, step
 
 
 def path(events, *outcomes):
-    return [(bar.cell, bar.label) for bar in critical_path.of(timeline.of(events, outcomes))]
+    return [(bar.cell, bar.label) for bar in timeline.critical_path(timeline.of(events, outcomes))]
 
 
 def test_it_is_the_steps_of_a_cell_and_the_files_that_the_last_one_waited_for():

@@ -5,9 +5,9 @@ import pytest
 from builder.engine.outcome import CellOutcome, Event
 from builder.errors import AuditError
 from builder.make.job import CompileError
-from builder.report.first_error import first_error
-from builder.report.page import Recorder
-from tests.report.recorded import CELLS, CPU, CUDA, line
+from builder.report import timeline
+from builder.report.page import first_error
+from tests.report.recorded import CELLS, CPU, CUDA, done, line, page_of
 
 SAID = """/tmp/builder/src/csrc/a.h:7:2: error: <b>\x1b[31mno
     7 | #error <b>
@@ -61,10 +61,8 @@ def test_the_place_is_read_from_what_each_tool_says(said, place):
 
 
 def test_the_page_has_it_before_all_else_and_as_text():
-    recorder = Recorder()
-    recorder.show(line(0, CPU, "FAILED: CMakeFiles/k.dir/<i>.cpp.o")[1])
-    recorder.show(Event(variant=CPU, kind="done"))
-    page = recorder.page([failed(CELLS[CPU]), failed(CELLS[CUDA])], kernel="relu").decode()
+    events = [line(0, CPU, "FAILED: CMakeFiles/k.dir/<i>.cpp.o"), done(0, CPU)]
+    page = page_of(timeline.of(events, [failed(CELLS[CPU]), failed(CELLS[CUDA])]))
     assert "2 failed" in page
     assert "1 more failed" in page
     assert page.index("First error") < page.index(f"<h3>{CPU}</h3>")

@@ -5,7 +5,8 @@ import pytest
 from builder.engine import why_object
 from builder.make.objects import ObjectInputs
 from builder.make.report import BuildReport, Built
-from builder.report import slow_files, timeline
+from builder.report import timeline
+from builder.report.page import slowest_files
 from builder.store import Store
 from tests.report.recorded import CPU, CUDA, built, done, file, line, page
 
@@ -17,7 +18,7 @@ WAS_CACHED = file("a.o", 0, 1, **CACHED)
 def slowest(now, last, *, variant=CPU):
     outcome = built(variant, *now)
     found = timeline.of([line(9, variant, "[1/1] a"), done(99, variant)], [outcome])
-    return slow_files.of(found.cells, lambda _: {each["output"]: each for each in last})
+    return slowest_files(found.cells, lambda _: {each["output"]: each for each in last})
 
 
 @pytest.mark.parametrize(
@@ -35,12 +36,12 @@ def slowest(now, last, *, variant=CPU):
 )  # fmt: skip
 def test_a_file_is_compared_with_the_last_build(now, last, before, change):
     (found,) = slowest([now], [last])
-    assert (found.before, found.change) == (before, change)
+    assert (found["before"], found["change"]) == (before, change)
 
 
 def test_the_slowest_come_first_and_there_are_twenty_at_most():
     found = slowest([file(f"{number}.o", 0, number + 1) for number in range(30)], [])
-    assert [each.label for each in found] == [f"{number}.o" for number in range(29, 9, -1)]
+    assert [each["label"] for each in found] == [f"{number}.o" for number in range(29, 9, -1)]
 
 
 def remembered(store, *files):

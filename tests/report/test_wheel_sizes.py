@@ -6,7 +6,7 @@ from dataclasses import replace
 from builder.audit.sizes import CodeSize, FileSize, WheelSizes
 from builder.engine.outcome import CellOutcome
 from builder.matrix.variant import Variant
-from builder.report import wheel_sizes
+from builder.report.page import wheel_section
 from tests import wheels
 from tests.report.recorded import CELLS, CPU, CUDA, built, done, page, step
 
@@ -16,8 +16,8 @@ def code(what, size):
 
 
 def rows(*files):
-    found = wheel_sizes.section("cell", WheelSizes(packed=2048, files=files))
-    return found.words, [(row.what, row.size, row.share) for row in found.rows]
+    found = wheel_section("cell", WheelSizes(packed=2048, files=files))
+    return found.words, list(found.rows)
 
 
 def test_device_code_is_summed_over_libraries_and_the_largest_is_first():
@@ -57,5 +57,5 @@ def test_a_build_without_wheels_has_no_such_part(monkeypatch):
 
 
 def test_names_of_files_are_shown_as_text():
-    found = wheel_sizes.section("c", WheelSizes(packed=1, files=(FileSize(name="<b>\x1b", size=9),)))
-    assert [row.what for row in found.rows] == ["<b>\\u001b"]
+    found = wheel_section("c", WheelSizes(packed=1, files=(FileSize(name="<b>\x1b", size=9),)))
+    assert [what for what, *_ in found.rows] == ["<b>\\u001b"]
