@@ -1,7 +1,8 @@
 """`tomllib` under one name on every supported Python, and how a text is written in TOML."""
 
-import json
 import sys
+
+from builder import json_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -18,4 +19,4 @@ def spelled(value: str | list[str]) -> str:
     """Return a string, or a list of them, as a TOML value."""
     if isinstance(value, list):
         return "[" + ", ".join(map(spelled, value)) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json_text.line(value, escaped=False).replace("\x7f", "\\u007f")

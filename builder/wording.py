@@ -1,8 +1,9 @@
 """Show a user's text safely, guess what was meant, and lay out what is listed."""
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+
+from builder import json_text
 
 _LONGEST_SHOWN = 80
 _LONGEST_GUESSED = 64
@@ -31,7 +32,7 @@ def visible(character: str) -> str:
         return character
     if _ASCII_END <= ord(character) <= _LATIN_END:
         return f"\\u{ord(character):04x}"
-    return json.dumps(character)[1:-1]
+    return json_text.line(character)[1:-1]
 
 
 def nearest(word: str, among: Collection[str]) -> str | None:

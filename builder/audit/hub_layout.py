@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from builder import matrix, untrusted
+from builder import json_text, matrix, untrusted
 from builder.audit import hub_variant
 from builder.audit.report import AuditReport, Finding
 from builder.audit.subject import ID
@@ -125,4 +125,4 @@ def _ops(config: Config, variant: Variant, file: str, table: Mapping[str, Any]) 
 
 
 def _spelled(value: object) -> str:
-    return "nothing" if value is None else json.dumps(value, ensure_ascii=False)[:_SHOWN]
+    return "nothing" if value is None else json_text.line(value, escaped=False)[:_SHOWN]

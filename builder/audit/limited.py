@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from builder import json_text
 from builder.audit import BUDGET, CHECKS, gpus, hub_variant, judge, reading
 from builder.audit.facts import AuditPromise
 from builder.audit.gpu import GpuCode
@@ -139,9 +140,9 @@ def _audited(path: Path, *, sizes: bool) -> str:
         judged = _of_variant(path) if folder else run(Wheel.read(path))
         taken = sizes_of(Wheel.read(path)).to_dict() if sizes and not folder else None
         answer = {**judged.report.to_dict(), "gpus": [code.to_dict() for code in judged.gpus]}
-        return json.dumps({**answer, "sizes": taken})
+        return json_text.line({**answer, "sizes": taken})
     except BuilderError as error:
-        return json.dumps({"error": error.message, "help": error.help})
+        return json_text.line({"error": error.message, "help": error.help})
 
 
 def _of_variant(folder: Path) -> Judged:

@@ -1,8 +1,8 @@
 """What the audit found."""
 
-import json
 from dataclasses import asdict, dataclass
 
+from builder import json_text
 from builder.errors import Severity
 from builder.wording import escaped
 
@@ -45,7 +45,7 @@ class AuditReport:
 
     def to_json(self) -> str:
         """Return the report as one JSON document."""
-        return json.dumps(self.to_dict(), indent=2)
+        return json_text.document(self.to_dict())
 
     def to_text(self) -> str:
         """Return the report for people; the findings of a file stand together."""

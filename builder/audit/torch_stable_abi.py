@@ -1,11 +1,10 @@
 """The torch stable ABI: C shim symbols that the target version had, and nothing else of torch."""
 
-import json
 import posixpath
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from builder import resources, toml
+from builder import json_text, resources, toml
 from builder.audit.facts import FrameworkClaim
 from builder.audit.mangled import torch_names
 from builder.audit.report import Finding
@@ -28,7 +27,7 @@ _MESSAGES = "torch_exception_get_what"
 @cache
 def shim() -> Mapping[str, Mapping[str, str]]:
     """Return library → symbol → the torch version that brought it; `<=2.10` means that version or an earlier one."""
-    table: dict[str, dict[str, str]] = json.loads((resources.DATA / "torch-shim.json").read_text(encoding="utf-8"))
+    table: dict[str, dict[str, str]] = json_text.read(resources.DATA / "torch-shim.json")
     return table
 
 

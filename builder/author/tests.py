@@ -1,7 +1,6 @@
 """Run a kernel's own tests against a wheel of it, in a folder where its sources cannot be imported by mistake."""
 
 import contextlib
-import json
 import os
 import shlex
 import shutil
@@ -11,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder import loadtest, terminal
+from builder import json_text, loadtest, terminal
 from builder import run as tools
 from builder.author.test_report import TestReport
 from builder.config import Backend, Framework
@@ -195,7 +194,7 @@ def _give(kernels: tuple[KernelFolder, ...], site: Path, *, environ: Mapping[str
     """Write the plugin that gives a kernel those that it depends on, and return what names them to the hub's client."""
     shutil.copyfile(Path(loadtest.__file__).with_name("kernel_client.py"), site / f"{_PLUGIN}.py")
     tree = LoadTestPackages(locked=kernels).kernel_tree
-    (site / f"{_PLUGIN}.json").write_text(json.dumps(tree), encoding="utf-8")
+    (site / f"{_PLUGIN}.json").write_text(json_text.line(tree), encoding="utf-8")
     named = {kernel.repo_id: str(kernel.folder) for each in kernels for kernel in each.all()}
     places = (f"{repository}={folder}" for repository, folder in named.items())
     return {_LOCAL: ":".join((*places, *filter(None, [environ.get(_LOCAL)])))}

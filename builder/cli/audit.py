@@ -1,14 +1,13 @@
 """`builder audit`: judge wheels, and folders in hub layout."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from builder import json_text, terminal
 from builder import kernel as kernels
-from builder import terminal
 from builder.audit import gpus, hub_layout, hub_variant
 from builder.audit.gpu import named
 from builder.audit.limited import Judged, run_limited
@@ -136,7 +135,7 @@ def _required(judged: Judged, required: tuple[Gpu, ...]) -> Judged:
 def _show(judged: list[Judged], *, show_gpus: bool, as_json: bool) -> None:
     if as_json:
         reports = [_document(each) for each in judged]
-        terminal.document(json.dumps({"wheels": reports}, indent=2), end="\n")
+        terminal.document(json_text.document({"wheels": reports}))
         return
     for each in judged:
         terminal.out(each.report.to_text(), end="")

@@ -1,7 +1,6 @@
 """Run the builds of one kernel or of several, and show what becomes of them."""
 
 import contextlib
-import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from builder import terminal
+from builder import json_text, terminal
 from builder.cli import builds, selecting, view
 from builder.cli import several as several_kernels
 from builder.cli.builds import CellRequest, ChosenKernel, ChosenKernels
@@ -81,7 +80,7 @@ def one(kernel: Kernel, request: CellRequest, options: Options, asked: Asked) ->
     if asked.dry_run:
         plans = dry_run.preview(kernel, cells, options)
         if asked.as_json:
-            terminal.document(json.dumps([plan.to_json() for plan in plans], indent=2), end="\n")
+            terminal.document(json_text.document([plan.to_json() for plan in plans]))
         for plan in () if asked.as_json else plans:
             terminal.out(f"{plan.cell.variant}: {plan.text}")
         return 0
@@ -97,7 +96,7 @@ def one(kernel: Kernel, request: CellRequest, options: Options, asked: Asked) ->
     outcomes = _watched(build, asked, title=str(kernel.config.general.name), store=options.store, cells=labels)
     terminal.err(view.summary(outcomes))
     if asked.as_json:
-        terminal.document(json.dumps([outcome.to_json() for outcome in outcomes], indent=2), end="\n")
+        terminal.document(json_text.document([outcome.to_json() for outcome in outcomes]))
     return _end(outcomes, as_json=asked.as_json)
 
 
@@ -186,7 +185,7 @@ def _unrenderable(found: ChosenKernels, options: Options) -> Iterator[Refusal]:
 def _write_document(by_folder: Mapping[str, Any], found: ChosenKernels) -> None:
     errors = several_kernels.texts(found.refusals)
     document = {"kernels": by_folder, "left-out": dict(found.left_out), "errors": errors}
-    terminal.document(json.dumps(document, indent=2), end="\n")
+    terminal.document(json_text.document(document))
 
 
 def run_local(

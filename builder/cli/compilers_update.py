@@ -4,7 +4,6 @@ Run it as `python -m builder.cli.compilers_update MIRROR > builder/data/compiler
 other compilers give other wheels.
 """
 
-import json
 import lzma
 import os
 import sys
@@ -12,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from builder import terminal
+from builder import terminal, toml
 from builder.environment import compilers, deb, download
 from builder.environment.compilers import PinnedCompilers, PinnedPackage
 from builder.errors import ToolError
@@ -62,7 +61,7 @@ def propose(mirror: str) -> str:
         for name in sorted({*_RUN, *(name for names in _COMPILE.values() for name in names)}):
             users = [target for target, names in _COMPILE.items() if name in (*_RUN, *names)]
             row = _row(rows, name, mirror)
-            lines.append(f'\n[[package]]\npath = "{row.path}"\nsha256 = "{row.sha256}"\nfor = {json.dumps(users)}\n')
+            lines.append(f'\n[[package]]\npath = "{row.path}"\nsha256 = "{row.sha256}"\nfor = {toml.spelled(users)}\n')
     return "".join(lines)
 
 

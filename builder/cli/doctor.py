@@ -1,6 +1,5 @@
 """`builder doctor`: show this machine, its toolchains and the cells it can build, or what one kernel lacks here."""
 
-import json
 import os
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from builder import matrix, terminal
+from builder import json_text, matrix, terminal
 from builder.cli import completing
 from builder.cli.arguments import store_option
 from builder.cli.selecting import sets_option
@@ -75,7 +74,7 @@ def _here(support: Sequence[Support]) -> int:
 
 
 def _document(found: Mapping[str, object]) -> None:
-    terminal.document(json.dumps(found, indent=2), end="\n")
+    terminal.document(json_text.document(found))
 
 
 def _show(facts: Sequence[doctor.Fact], support: Sequence[Support]) -> None:

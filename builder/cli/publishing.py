@@ -1,12 +1,11 @@
 """What `builder publish` and `builder release` send, and how they show it."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder import terminal
+from builder import json_text, terminal
 from builder.errors import BuilderError, PublishError
 from builder.publish import card, hub, site, targets
 from builder.wheel import release
@@ -51,7 +50,7 @@ class Shown:
     def end(self, line: str, document: Mapping[str, Any]) -> None:
         """Say how it ended."""
         if self.as_json:
-            terminal.document(json.dumps(document, indent=2), end="\n")
+            terminal.document(json_text.document(document))
         else:
             terminal.out(line)
 

@@ -1,6 +1,5 @@
 """`builder repro`: build again under other circumstances, and compare the bytes."""
 
-import json
 import os
 import shutil
 import tempfile
@@ -8,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from builder import json_text, terminal
 from builder import kernel as kernels
-from builder import terminal
 from builder.cli import completing, selecting
 from builder.cli.arguments import kernel_argument, load_test_option, python_option, store_option
 from builder.config import LoadTestRule
@@ -146,7 +145,7 @@ def _compare(builder: Builder, setting: Setting, published: inputs.Published, *,
             "inputs": [{"name": each.name, "published": each.published, "here": each.here} for each in differing],
             "differences": [{"member": each.member, "part": each.part, "detail": each.detail} for each in found],
         }
-        terminal.document(json.dumps(table, indent=2), end="\n")
+        terminal.document(json_text.document(table))
     else:
         for each in differing:
             terminal.out(f"input: {each}")
@@ -162,7 +161,7 @@ def _compare(builder: Builder, setting: Setting, published: inputs.Published, *,
 
 def _show(result: Result, *, as_json: bool) -> int:
     if as_json:
-        terminal.document(json.dumps(result.to_json(), indent=2), end="\n")
+        terminal.document(json_text.document(result.to_json()))
         return 0 if result.same else DifferenceError.exit_code
     for name, why in result.skipped:
         terminal.out(f"not varied: {name}: {why}")

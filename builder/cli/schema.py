@@ -2,7 +2,7 @@
 
 import click
 
-from builder import terminal
+from builder import json_text, terminal
 
 
 @click.command()
@@ -20,8 +20,7 @@ def command(*, format_: str) -> None:
 
         terminal.document(page())
         return
-    import json  # noqa: PLC0415
 
     from builder.config.json_schema import json_schema  # noqa: PLC0415
 
-    terminal.document(json.dumps(json_schema(), indent=2), end="\n")
+    terminal.document(json_text.document(json_schema()))

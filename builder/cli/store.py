@@ -1,13 +1,12 @@
 """`builder store`: list, verify and clean the store."""
 
-import json
 import time
 from datetime import datetime, timezone
 from pathlib import Path
 
 import click
 
-from builder import terminal
+from builder import json_text, terminal
 from builder.cli.arguments import Age, Size, store_option
 from builder.compile_cache.folder import Folder
 from builder.errors import DifferenceError
@@ -31,7 +30,7 @@ def list_(store: Path, as_json: bool) -> None:
             {"kind": item.kind, "name": item.name, "path": str(item.path), "bytes": item.size, "used": _when(item.used)}
             for item in found
         ]
-        terminal.document(json.dumps(rows, indent=2), end="\n")
+        terminal.document(json_text.document(rows))
         return
     for item in found:
         shown = _wheel_name(item.path) if item.kind == "wheel" else item.name

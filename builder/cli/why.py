@@ -1,14 +1,13 @@
 """`builder why`: say why a cell would be built again."""
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from builder import json_text, terminal
 from builder import kernel as kernels
-from builder import terminal
 from builder.cli import selecting
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.selecting import unbundled_option, variants_option
@@ -52,7 +51,7 @@ def command(
         return
     plans = dry_run.preview(loaded, cells, options)
     if as_json:
-        terminal.document(json.dumps([plan.to_json() for plan in plans], indent=2), end="\n")
+        terminal.document(json_text.document([plan.to_json() for plan in plans]))
         return
     for plan in plans:
         terminal.out(f"{plan.cell.variant}: {plan.text}")
@@ -84,7 +83,7 @@ def _explain(kernel: kernels.Kernel, cells: Sequence[Cell], options: Options, pa
         )
     if as_json:
         rows = [{"variant": cell.variant, **history.to_json()} for cell, history in found]
-        terminal.document(json.dumps(rows, indent=2), end="\n")
+        terminal.document(json_text.document(rows))
         return
     for cell, history in found:
         terminal.out(f"{cell.variant}: {history.source}: {history.text}")

@@ -5,13 +5,12 @@ What it makes is only believed where ccache finds the same command and the same 
 """
 
 import contextlib
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from builder import terminal
+from builder import json_text, terminal
 from builder.compile_cache.caches import Caches
 from builder.compile_cache.folder import Folder
 from builder.compile_cache.session import Session, serve
@@ -38,7 +37,7 @@ def _compile(environ: Mapping[str, str]) -> None:
     out = Path(environ["out"])
     out.mkdir()
     try:
-        root = written(json.loads(Path(environ["kernelPath"]).read_text(encoding="utf-8")))
+        root = written(json_text.read(Path(environ["kernelPath"])))
         place = derivation.enclosed(replace(BuildSpec.from_json(environ["spec"]), kernel=root), environ)
         with _served(place, Caches(local=Folder(root=out)), environ) as (job, _):
             wanted, log = SourceFile(source=environ["source"]), Path.cwd() / "log"
@@ -64,7 +63,7 @@ def written(table: Mapping[str, Mapping[str, str]]) -> Path:
 def _link(environ: Mapping[str, str]) -> None:
     """Build a cell; what its files' derivations left is not compiled again."""
     place = derivation.enclosed(BuildSpec.from_json(environ["spec"]), environ)
-    folders = json.loads(Path(environ["objectsPath"]).read_text(encoding="utf-8"))
+    folders = json_text.read(Path(environ["objectsPath"]))
     caches = Caches(local=Folder(root=joined(map(Path, folders))), writable=False)
     with _served(place, caches, environ) as (job, session):
         built = build(job, scratch=place.scratch, log=Path.cwd() / "log", listen=terminal.out)

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from builder import json_text
 from builder.hashes import sha256
 
 _LONGEST_HEADER = 4096
@@ -34,7 +35,7 @@ class Entry:
     def to_bytes(self, key: str) -> bytes:
         """Return the entry as it is kept under a key: a line of JSON, then the value."""
         header = {"sha256": _digest(key, self.value), "seconds": round(self.seconds, 3), "writer": self.writer}
-        return json.dumps(header, sort_keys=True).encode() + b"\n" + self.value
+        return json_text.canonical(header).encode() + b"\n" + self.value
 
     @classmethod
     def from_bytes(cls, content: bytes, key: str) -> "Entry":

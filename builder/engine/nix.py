@@ -1,13 +1,12 @@
 """The Nix engine: the same cells as derivations, built in Nix's sandbox by the same code."""
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from builder import resources, toolchain
+from builder import json_text, resources, toolchain
 from builder.config import LoadTestRule
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
 from builder.engine.nix_log import LogLine, NixLog
@@ -182,7 +181,7 @@ class _Run:
             "locked": self.locked,
             "pinned-compilers": bool(self.options.compilers),
         }
-        return json.dumps(table, sort_keys=True)
+        return json_text.canonical(table)
 
     def _plan(self, cells: Sequence[Cell], *, locked: bool) -> tuple[_CellDerivation, ...]:
         self.locked = locked
@@ -308,7 +307,7 @@ class _Run:
         return self.nix.explain("error: " + "\n".join(log.errors))
 
     def _deliver(self, plan: _CellDerivation, status: Status) -> CellOutcome:
-        record = json.loads((plan.out / RECORD).read_text(encoding="utf-8"))
+        record = json_text.read(plan.out / RECORD)
         if self.nix.sandboxed and not record["sandbox"]:
             raise NixError(
                 f"{plan.cell.variant} was built outside Nix's sandbox, and a release needs it",

@@ -1,12 +1,12 @@
 """The foreign sources of a kernel: each tree is fetched once into the store, and verified each time it is used."""
 
-import json
 import re
 import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from builder import json_text
 from builder.config.foreign import ForeignSource
 from builder.environment import download
 from builder.environment.fetched_tree import FetchedTree
@@ -58,7 +58,7 @@ class Trees:
         fresh.mkdir()
         self._bring(name, source, fresh / _TREE, scratch)
         digest = source_trees.digest(fresh / _TREE)
-        write_atomic(fresh / _ENTRY, json.dumps({"digest": digest, **_said(source)}, sort_keys=True).encode())
+        write_atomic(fresh / _ENTRY, json_text.canonical({"digest": digest, **_said(source)}).encode())
         return fresh
 
     def _bring(self, name: str, source: ForeignSource, target: Path, scratch: Path) -> None:
@@ -84,7 +84,7 @@ class Trees:
 
 
 def _is_as_fetched(folder: Path) -> bool:
-    expected: object = json.loads((folder / _ENTRY).read_text(encoding="utf-8"))["digest"]
+    expected: object = json_text.read(folder / _ENTRY)["digest"]
     return source_trees.digest(folder / _TREE) == expected
 
 
@@ -95,7 +95,7 @@ def is_kept(store: Store, source: ForeignSource) -> bool:
 
 def identity(source: ForeignSource) -> str:
     """Return what names a tree in the store: its hash and its submodules, not the place that it comes from."""
-    return sha256(json.dumps(_said(source), sort_keys=True).encode())[:40]
+    return sha256(json_text.canonical(_said(source)))[:40]
 
 
 def _said(source: ForeignSource) -> dict[str, object]:

@@ -1,9 +1,9 @@
 """The wheels of what a kernel requires by name: chosen by uv once, and remembered by the store."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from builder import json_text
 from builder.environment import resolve
 from builder.errors import ToolError
 from builder.hashes import sha256
@@ -22,7 +22,7 @@ def wheels(requires: tuple[str, ...], *, base: PinSet, store: Store, env: Mappin
     if not requires:
         return ()
     have = sorted(wheel.name for wheel in base.wheels)
-    question = json.dumps([requires, base.system, base.python, have])
+    question = json_text.line([requires, base.system, base.python, have])
     name = f"requires-{sha256(question)}"
     known = store.note(name)
     if known is not None:

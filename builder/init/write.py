@@ -1,6 +1,5 @@
 """The files of a new kernel, and their way to the disk."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from jinja2 import Environment
 from packaging.utils import canonicalize_name
 
-from builder import resources, templates, toml
+from builder import json_text, resources, templates, toml
 from builder.ci.origin import DISTRIBUTION
 from builder.ci.pipeline import PLACEHOLDER, caller
 from builder.config.values import Backend, Framework
@@ -111,5 +110,5 @@ def _environment() -> Environment:
     """Return an environment whose marks clash with no language of a kernel."""
     environment = templates.environment(_TEMPLATES, marks=("{@", "@}", "{@#", "#@}"))
     environment.filters["toml"] = toml.spelled
-    environment.filters["nix"] = lambda value: json.dumps(value, ensure_ascii=False).replace("${", "\\${")
+    environment.filters["nix"] = lambda value: json_text.line(value, escaped=False).replace("${", "\\${")
     return environment

@@ -1,7 +1,6 @@
 """Start the process that imports a kernel, which may import the framework before there is a wheel."""
 
 import contextlib
-import json
 import os
 import shutil
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from builder import run
+from builder import json_text, run
 from builder.errors import ToolError
 from builder.loadtest.devices import hidden
 from builder.loadtest.packages import LoadTestPackages
@@ -105,7 +104,7 @@ class LoadProcess:
     def ask(self, question: Question) -> Found:
         """Return its report, once it has ended."""
         try:
-            answer = run.answer_of(self.process, json.dumps(question.to_json()).encode(), seconds=_TIMEOUT)
+            answer = run.answer_of(self.process, json_text.line(question.to_json()).encode(), seconds=_TIMEOUT)
         except run.TooLongError:
             return Found(ops={}, died=f"its import did not end within {_TIMEOUT:.0f} s")
         return _read(self.folder / "found.json", answer)
@@ -160,7 +159,7 @@ def _command(setup: Setup, folder: Path, *, early: bool) -> list[str]:
         "result": str(folder / "found.json"),
         "early": early,
     }
-    argv = [*setup.runner, str(setup.python), "-c", _CHILD.read_text(encoding="utf-8"), json.dumps(request)]
+    argv = [*setup.runner, str(setup.python), "-c", _CHILD.read_text(encoding="utf-8"), json_text.line(request)]
     if setup.visible is None:
         return argv
     written = (package.parent, folder)
@@ -187,7 +186,7 @@ def _variables(setup: Setup) -> dict[str, str]:
 
 def _read(result: Path, answer: run.Answer) -> Found:
     """Read what the process reported, or how it ended if it reported nothing."""
-    told = json.loads(result.read_text(encoding="utf-8")) if result.is_file() else None
+    told = json_text.read(result) if result.is_file() else None
     if told is None or not told["done"]:
         last = (answer.stderr.strip().splitlines() or [""])[-1]
         code = answer.returncode

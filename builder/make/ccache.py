@@ -3,11 +3,11 @@
 Its depend mode takes the list of headers from the compiler, so nothing is preprocessed; https://ccache.dev/manual.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from builder import json_text
 from builder.config.generated import outputs
 from builder.hashes import sha256
 from builder.make.job import BuildJob
@@ -40,7 +40,7 @@ def defines(program: Path) -> dict[str, str]:
 
 def write(job: BuildJob, *, scratch: Path, base: Path, include: Iterable[Path]) -> None:
     """Write ccache's settings into the scratch directory; `include` are the folders of headers outside the project."""
-    inputs = json.dumps(dict(_inputs(job, include)), sort_keys=True, indent=1)
+    inputs = json_text.document(dict(_inputs(job, include)), indent=1, ordered=True)
     settings = {
         "cache_dir": str(base / "ccache"),
         "compiler_check": f"string:{sha256(inputs)}",

@@ -1,7 +1,6 @@
 """Build one cell: a rendered project becomes a finished, audited wheel. Both engines call this."""
 
 import contextlib
-import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -9,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from builder import audit, run, sandbox
+from builder import audit, json_text, run, sandbox
 from builder.binary.manylinux import MANYLINUX
 from builder.config import Backend
 from builder.errors import AuditError, ToolError
@@ -179,7 +178,7 @@ def _compile(
         _FRONTEND,
         str(paths.base / "src"),
         str(paths.base / "raw"),
-        json.dumps(_settings(paths)),
+        json_text.line(_settings(paths)),
     ]
     peak = _run(job, command, scratch=scratch, log=log, listen=listen, processes=processes, notes=notes)
     wheels = sorted((scratch / "raw").glob("*.whl"))
@@ -363,7 +362,7 @@ def _toolkit(paths: _BuildPaths, root: Path) -> Path:
 def _plan(build: Path) -> dict[str, Any] | None:
     """Return what CMake decided about architectures and components; None if it wrote nothing."""
     found = sorted(build.rglob(_PLAN))
-    plan: dict[str, Any] | None = json.loads(found[0].read_text(encoding="utf-8")) if found else None
+    plan: dict[str, Any] | None = json_text.read(found[0]) if found else None
     return plan
 
 

@@ -5,7 +5,6 @@ go with it in its cache. To CMake a new build folder that has these is one that 
 """
 
 import contextlib
-import json
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from builder import json_text
 from builder.errors import ToolError
 from builder.hashes import sha256
 from builder.make import own_code
@@ -90,7 +90,7 @@ class CompilerAnswers:
             "arguments": [each for each in arguments if not each.startswith(_OF_KERNELS) and not _LAUNCHER.match(each)],
             "folders": _folders(tools.cxx.path),
         }
-        digest = sha256(json.dumps(decides, sort_keys=True))
+        digest = sha256(json_text.canonical(decides))
         name = f"compilers-{job.cell.backend}-{job.pins[:16] or 'here'}"
         return cls(notes=notes, name=name, digest=digest, build=build)
 

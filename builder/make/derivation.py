@@ -1,13 +1,12 @@
 """One cell inside Nix's sandbox: the spec that Nix wrote becomes a wheel and its record in `out`."""
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from builder import kernel, render, sandbox, terminal, toolchain
+from builder import json_text, kernel, render, sandbox, terminal, toolchain
 from builder.config import Backend, LoadTestRule
 from builder.errors import BuilderError
 from builder.kernel import Kernel
@@ -50,7 +49,7 @@ class Enclosed:
         (out / built.name).write_bytes(built.content)
         record, report = asdict(self.prepared.record), built.report.lasting()
         table = {"wheel": built.name, "record": record, "report": report, "sandbox": self.sandboxed}
-        (out / RECORD).write_text(json.dumps(table, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        (out / RECORD).write_text(json_text.document(table, ordered=True), encoding="utf-8")
 
 
 def main(environ: Mapping[str, str]) -> int:

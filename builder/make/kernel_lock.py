@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from builder import json_text
 from builder.config import Framework
 from builder.config.v5 import KernelDependency
 from builder.errors import BuilderError, ToolError
@@ -186,7 +187,7 @@ def to_entry(wanted: KernelDependency, locked: LockedCommit) -> dict[str, Any]:
 def dump(locks: Locks) -> bytes:
     """Return the text of a lock, with its entries in an order of their own."""
     entries = [to_entry(key, locks[key]) for key in ordered(locks)]
-    return (json.dumps(entries, indent=2, ensure_ascii=False) + "\n").encode()
+    return json_text.document(entries, escaped=False).encode()
 
 
 def ordered(among: Iterable[KernelDependency]) -> list[KernelDependency]:

@@ -1,7 +1,6 @@
 """The load test of a job: the packages that it has, what stands in for a GPU's libraries, and the test itself."""
 
 import contextlib
-import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -10,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from builder import loadtest, run, sandbox
+from builder import json_text, loadtest, run, sandbox
 from builder.config import Backend, Framework, LoadTestRule
 from builder.errors import BuilderError
 from builder.kernel.source_set import rendered_package
@@ -80,7 +79,7 @@ def test(
     package = _installed(job, scratch)
     package.parent.mkdir(exist_ok=True)
     unpack(wheel, package.parent)
-    metadata = json.loads((package / "metadata.json").read_text(encoding="utf-8"))
+    metadata = json_text.read(package / "metadata.json")
     ops, extensions = metadata["id"], metadata.get("extensions", {})
     begun = None if early is None else early.result()
     _stand_ins(job, package, scratch)

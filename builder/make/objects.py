@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder import run
+from builder import json_text, run
 from builder.errors import ToolError
 from builder.hashes import sha256
 from builder.make.job import BuildJob
@@ -124,7 +124,7 @@ class _Reader:
         return ObjectInputs(
             source=rule["file"].removeprefix(f"{source}/"),
             command=sha256(rule["command"]),
-            compilers=sha256(json.dumps(toolchain, sort_keys=True)),
+            compilers=sha256(json_text.canonical(toolchain)),
             framework=framework,
             system=sha256("\n".join(others)),
             files=own,

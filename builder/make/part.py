@@ -1,11 +1,11 @@
 """Some of the objects of a cell, compiled into the cache for the machine that links them all."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from builder import json_text
 from builder.errors import BuilderError
 
 _COUNTS = "part.json"
@@ -67,10 +67,10 @@ class SourceFile:
 
 def frontend(python: Path, part: Part | SourceFile, *, base: Path, arguments: Sequence[str]) -> list[str]:
     """Return the command that configures a project and compiles a part of it; `base` is the scratch directory."""
-    return [str(python), "-c", _FRONTEND, str(base), json.dumps(list(arguments)), json.dumps(asdict(part))]
+    return [str(python), "-c", _FRONTEND, str(base), json_text.line(list(arguments)), json_text.line(asdict(part))]
 
 
 def counts(scratch: Path) -> tuple[int, int]:
     """Return how many objects were of the part, and how many there are."""
-    found = json.loads((scratch / _COUNTS).read_text(encoding="utf-8"))
+    found = json_text.read(scratch / _COUNTS)
     return found["mine"], found["all"]

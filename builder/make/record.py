@@ -1,11 +1,11 @@
 """The record of everything that decides the bytes of a wheel; its digest is the build key."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from builder import json_text
 from builder.hashes import sha256
 
 _NAMED = re.compile(r"CMakeLists\.txt|_ops(?:_[a-z0-9_]+)?\.py|_library\.py|metadata\.json(?:\.in)?", re.ASCII)
@@ -31,7 +31,7 @@ class BuildRecord:
 
     def to_json(self) -> str:
         """Return the record as canonical JSON."""
-        return json.dumps(asdict(self), sort_keys=True, indent=1, ensure_ascii=False)
+        return json_text.document(asdict(self), indent=1, ordered=True, escaped=False)
 
     @property
     def key(self) -> str:

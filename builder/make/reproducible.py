@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from builder import json_text
 from builder.errors import BuilderError
 from builder.toolchain.tool import REACHES_BUILD
 from builder.wheel.archive import EPOCH, LATEST
@@ -135,7 +136,7 @@ class Rules:
 
     def to_json(self) -> str:
         """Return it as JSON, for another process."""
-        return json.dumps({"without": self.off, "variables": dict(self.variables)})
+        return json_text.line({"without": self.off, "variables": dict(self.variables)})
 
     @property
     def off(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from builder import json_text
 from builder.config import Backend, Framework, LoadTestRule, Version
 from builder.config.v5 import KernelDependency
 from builder.errors import BuilderError
@@ -78,7 +79,7 @@ def _check(name: str, value: object, known: Mapping[str, object]) -> None:
         fits, kind = name == "epoch" or value is None or isinstance(value, str), "a text"
     if not fits:
         raise BuilderError(
-            f"the option '{name}' is {json.dumps(value)}, not {kind}", help="correct it in the options of the flake"
+            f"the option '{name}' is {json_text.line(value)}, not {kind}", help="correct it in the options of the flake"
         )
 
 
@@ -186,7 +187,7 @@ class BuildSpec:
             "kernels": None if kernels is None else [tree.to_json(wanted) for wanted, tree in kernels.items()],
             "options": self.options.to_json(),
         }
-        return json.dumps(table, sort_keys=True)
+        return json_text.canonical(table)
 
     @classmethod
     def from_json(cls, text: str) -> "BuildSpec":

@@ -1,8 +1,8 @@
 """The record beside a wheel: the result of its load test and where it was built, for readers without the store."""
 
-import json
 from pathlib import Path
 
+from builder import json_text
 from builder.files import write_atomic
 from builder.loadtest.outcome import LoadTest
 from builder.make.report import BuildReport
@@ -24,13 +24,13 @@ def write(wheel: Path, *, sha256: str, variant: str, report: BuildReport) -> Non
         "sandbox": report.sandbox,
         "load-test": report.load_test.to_json(),
     }
-    write_atomic(path_of(wheel), f"{json.dumps(table, indent=1, sort_keys=True)}\n".encode())
+    write_atomic(path_of(wheel), json_text.document(table, indent=1, ordered=True).encode())
 
 
 def read(wheel: Path, *, sha256: str) -> LoadTest | None:
     """Return what became of the load test of a wheel; None where its record is gone or is that of another file."""
     try:
-        table = json.loads(path_of(wheel).read_text(encoding="utf-8"))
+        table = json_text.read(path_of(wheel))
         return LoadTest.from_report(table) if table["sha256"] == sha256 else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -39,7 +39,7 @@ def read(wheel: Path, *, sha256: str) -> LoadTest | None:
 def sandboxed(wheel: Path, *, sha256: str) -> bool | None:
     """Return whether a wheel was built in a sandbox; None where its record is gone or does not say it."""
     try:
-        table = json.loads(path_of(wheel).read_text(encoding="utf-8"))
+        table = json_text.read(path_of(wheel))
         said = table["sandbox"] if table["sha256"] == sha256 else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -1,6 +1,5 @@
 """The pin file: which wheels a build environment is made of, each named by its hash."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from builder import resources
+from builder import json_text, resources
 from builder.config import Backend, Framework, Version
 from builder.errors import NotHereError
 from builder.hashes import sha256
@@ -105,7 +104,7 @@ class PinSet:
             for wheel in self.wheels
         ]
         content = {"python": self.python, "system": self.system, "wheels": wheels}
-        return json.dumps(content, indent=1, sort_keys=True) + "\n"
+        return json_text.document(content, indent=1, ordered=True)
 
     @property
     def other_pythons(self) -> tuple[str, ...]:

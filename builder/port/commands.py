@@ -1,13 +1,13 @@
 """The compile lines in a `compile_commands.json`, as CMake, ninja and other tools write it."""
 
 import itertools
-import json
 import os.path
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder import json_text
 from builder.errors import BuilderError
 from builder.port import flags
 from builder.port.lines import CXX, GPU, Line, language, normal
@@ -44,7 +44,7 @@ def read(path: Path) -> tuple[Command, ...]:
     try:
         if path.stat().st_size > _LARGEST:
             raise BuilderError(f"'{path}' is larger than {_LARGEST >> 20} MiB", help="pass that of one project")
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        entries = json_text.read(path)
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise _unreadable(path, str(error).splitlines()[0]) from None
     if not isinstance(entries, list):

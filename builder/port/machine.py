@@ -1,9 +1,9 @@
 """The files and variables of a machine that is not there: stand-ins for nvcc and hipcc, empty folders of toolkits."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from builder import json_text
 from builder.port.settings import Setting, facts, torch_version
 
 SPEC, RESULT = "spec.json", "result.json"
@@ -44,7 +44,7 @@ def make(
         number = "".join(f"{int(part):0{2 if index else 1}}" for index, part in enumerate(setting.cuda.split(".")))
         _program(scratch / "cuda/bin/nvcc", _NVCC.format(version=setting.cuda))
         text(scratch / "cuda/include/cuda.h", f"#define CUDA_VERSION {number}0\n")
-        text(scratch / "cuda/version.json", json.dumps({"cuda": {"version": f"{setting.cuda}.0"}}))
+        text(scratch / "cuda/version.json", json_text.line({"cuda": {"version": f"{setting.cuda}.0"}}))
     if setting.hip is not None:
         _program(scratch / "rocm/bin/hipcc", _HIPCC.format(version=setting.hip))
         (scratch / "rocm/include").mkdir(exist_ok=True)
@@ -56,7 +56,7 @@ def make(
         "believed": list(believed),
         "facts": _facts(setting, inside, home),
     }
-    text(scratch / SPEC, json.dumps(spec))
+    text(scratch / SPEC, json_text.line(spec))
     return _variables(setting, inside, home)
 
 

@@ -1,7 +1,6 @@
 """Lay wheels out as the hub has them: `<variant>/…`, each directory complete or absent."""
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from builder import json_text
 from builder.config import Framework
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import flush_names, lock
@@ -90,7 +90,7 @@ def _directory(kernel_wheel: KernelWheel, commit: Commit | None) -> dict[str, Me
 def _completed(kernel_wheel: KernelWheel, provenance: Mapping[str, Any]) -> bytes:
     table = dict(kernel_wheel.metadata)
     table["provenance"] = {**table.get("provenance", {}), **provenance}
-    return (json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode()
+    return json_text.document(table, escaped=False).encode()
 
 
 def variants_in(output: Path) -> tuple[str, ...]:

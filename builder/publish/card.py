@@ -1,10 +1,10 @@
 """The card of a kernel on the hub: CARD.md, with what the wheels know filled in."""
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from builder import json_text
 from builder.config.text import leaves
 from builder.errors import BuilderError
 from builder.matrix.variant import Variant
@@ -65,7 +65,7 @@ def _front_matter(yaml: str, kernel_wheel: KernelWheel) -> str:
         wanted["license"] = license_.lower()
     elif license_:
         wanted["license"] = "other"
-        wanted["license_name"] = json.dumps(license_)  # a JSON string is a YAML string
+        wanted["license_name"] = json_text.line(license_)  # a JSON string is a YAML string
     have = set(re.findall(r"^([A-Za-z_-]+):", yaml, re.MULTILINE))
     if "license" in have:
         wanted.pop("license_name", None)

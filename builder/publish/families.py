@@ -6,11 +6,11 @@ the whole wheel. Its file has a build tag (`-90sm-`), and is otherwise named as 
 version of the same kernel; its `metadata.json` names the architectures that it has.
 """
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from builder import json_text
 from builder.audit import gpus, library_members
 from builder.binary import device_code
 from builder.binary.device_image import Group, Image
@@ -128,7 +128,7 @@ def _wheel(wheel: KernelWheel, family: Family) -> FinishedWheel:
     prefix = f"{wheel.module}/"
     package = {name.removeprefix(prefix): each for name, each in members.items() if name.startswith(prefix)}
     table = _metadata(wheel.metadata, family, images, package)
-    members[f"{prefix}{METADATA_FILE}"] = Bytes((json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode())
+    members[f"{prefix}{METADATA_FILE}"] = Bytes(json_text.document(table, escaped=False).encode())
     for name, member in members.items():
         if name.startswith(f"{wheel.wheel.dist_info}/sboms/"):
             members[name] = Bytes(with_files(member.content, package))

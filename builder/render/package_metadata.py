@@ -1,6 +1,5 @@
 """The metadata of a package: metadata.json, which the client reads, and the fields of pyproject.toml."""
 
-import json
 import posixpath
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -8,7 +7,7 @@ from typing import Any
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-from builder import toml
+from builder import json_text, toml
 from builder.config import Backend, Config, Framework, Version, dependencies
 from builder.config.v5 import KernelDependency
 from builder.kernel.source_set import readme
@@ -126,4 +125,4 @@ def _kernel(kernel: KernelDependency) -> dict[str, Any]:
 
 
 def _json(table: dict[str, Any]) -> str:
-    return json.dumps(table, indent=2, ensure_ascii=False) + "\n"
+    return json_text.document(table, escaped=False)

@@ -1,8 +1,9 @@
 """Spell a value so that a language reads it as that value and never as syntax."""
 
-import json
 import re
 from functools import cache
+
+from builder import json_text
 
 KEYWORDS = frozenset(
     {
@@ -137,4 +138,4 @@ def why_not_cmake(text: str) -> str | None:
 
 def python(text: str) -> str:
     """Return `text` as a Python literal, in double quotes and ASCII."""
-    return json.dumps(text) if text.isascii() and "\x7f" not in text else ascii(text)
+    return json_text.line(text) if text.isascii() and "\x7f" not in text else ascii(text)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from builder import json_text
 from builder.errors import BuilderError
 from builder.files import flush_names, lock, write_atomic
 from builder.hashes import sha256, sha256_of
@@ -167,7 +168,7 @@ class Store:
             write_atomic(aside / name, content)
             digest = sha256(content)
             entry = {"wheel": name, "sha256": digest, "record": record, "report": report}
-            write_atomic(aside / _ENTRY, json.dumps(entry, sort_keys=True, indent=1).encode())
+            write_atomic(aside / _ENTRY, json_text.document(entry, indent=1, ordered=True).encode())
             aside.chmod(0o775 if self.shared else 0o755)
             flush_names(aside)
             if os.path.lexists(target):
@@ -299,7 +300,7 @@ class Store:
     def set_last(self, kernel: str, variant: str, *, key: str, record: Mapping[str, Any]) -> None:
         """Remember what the last build of a cell was made of."""
         path = self.root / "last" / f"{kernel}-{variant}.json"
-        write_atomic(path, json.dumps({"key": key, "record": record}, sort_keys=True, indent=1).encode())
+        write_atomic(path, json_text.document({"key": key, "record": record}, indent=1, ordered=True).encode())
 
     def last(self, kernel: str, variant: str) -> Mapping[str, Any] | None:
         """Return the record of the last build of a cell, if one is known."""
@@ -347,7 +348,7 @@ class Store:
 
     def set_note(self, name: str, value: Mapping[str, Any]) -> None:
         """Keep a note that only saves time; a read-only store keeps none."""
-        text = json.dumps({"value": value, "sha256": _digest_of(value)}, sort_keys=True)
+        text = json_text.canonical({"value": value, "sha256": _digest_of(value)})
         with contextlib.suppress(OSError):
             write_atomic(self.root / "notes" / f"{name}.json", text.encode())
 
@@ -369,7 +370,7 @@ def _json(path: Path) -> Any:
 
 
 def _digest_of(value: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(value, sort_keys=True))
+    return sha256(json_text.canonical(value))
 
 
 def _read(folder: Path) -> StoredWheel:

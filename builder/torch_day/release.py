@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from builder import json_text
 from builder.config import Backend, Version
 from builder.matrix.variant import compute_name
 from builder.pins import Part, PinnedWheel
@@ -70,7 +71,7 @@ def to_json(release: Release) -> str:
     """Spell a release as a document, without the addresses of files."""
     table = asdict(release)
     table["builds"] = [{**asdict(build), "backend": build.backend.value} for build in release.builds]
-    return json.dumps(table, indent=1, sort_keys=True) + "\n"
+    return json_text.document(table, indent=1, ordered=True)
 
 
 def from_json(text: str) -> Release:

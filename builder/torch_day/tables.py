@@ -5,7 +5,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from builder import toml
+from builder import json_text, toml
 from builder.config import Version
 from builder.torch_day.proposal import FileEdit, Line
 from builder.torch_day.release import Release
@@ -28,7 +28,7 @@ def shim(release: Release, text: str) -> FileEdit:
                 known[name] = str(release.minor)
                 source[f'"{name}": "{release.minor}"'] = f"torch/lib/{library}.so of {release.file}"
         table[library] = dict(sorted(known.items()))
-    new = json.dumps(table, indent=0) + "\n"
+    new = json_text.document(table, indent=0)
     lines = tuple(Line(text=line, source=source.get(line.rstrip(","), "a comma")) for line in new.splitlines())
     return FileEdit(name=SHIM, old=text, new=lines)
 

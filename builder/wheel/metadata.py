@@ -7,7 +7,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from builder import __version__
+from builder import __version__, json_text
 from builder.config import Config, Framework, dependencies, libraries
 from builder.kernel import source_set
 from builder.matrix import Cell, absent_components, without_absent_extensions
@@ -118,4 +118,4 @@ def client_metadata(
     table["digest"] = {"algorithm": "sha256", "files": digests(package)}
     table["provenance"] = {"kernel-builder": {"version": __version__}}
     table["build"] = build
-    return (json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode()
+    return json_text.document(table, escaped=False).encode()

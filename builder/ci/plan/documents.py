@@ -1,10 +1,10 @@
 """A plan for programs: JSON, GitHub and GitLab."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from builder import json_text
 from builder.ci.plan import CiJob, CiPlan, RunsOn
 from builder.ci.plan.runners import Runners, data
 from builder.config import Framework
@@ -30,7 +30,7 @@ def document(plan: CiPlan, runners: Runners, jobs: Sequence[CiJob] | None) -> st
     parts: dict[str, Sequence[Mapping[str, Any]]] = {"cells": cells, "skipped": list(_skipped(plan))}
     if jobs is not None:
         parts["jobs"] = [_job(job) for job in jobs]
-    lines = [f'  "kernel": {json.dumps(plan.kernel.config.general.name)}']
+    lines = [f'  "kernel": {json_text.line(plan.kernel.config.general.name)}']
     lines += [f'  "{name}": {_array(part)}' for name, part in parts.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -49,10 +49,10 @@ def several(
         BuilderError: no runner is known for the system of a cell.
     """
     inner = ",\n".join(
-        f"{json.dumps(folder)}: {document(plan, runners, None).rstrip()}" for folder, plan in plans.items()
+        f"{json_text.line(folder)}: {document(plan, runners, None).rstrip()}" for folder, plan in plans.items()
     )
     parts = [f'"kernels": {{\n{inner}\n}}' if plans else '"kernels": {}']
-    parts += [f'"left-out": {json.dumps(dict(left_out))}', f'"errors": {json.dumps(dict(errors))}']
+    parts += [f'"left-out": {json_text.line(dict(left_out))}', f'"errors": {json_text.line(dict(errors))}']
     if jobs is not None:
         parts.append(f'"jobs": {_array([_job(job) for job in jobs])}')
     return "{\n" + ",\n".join(parts) + "\n}\n"
@@ -64,7 +64,7 @@ def github(jobs: Iterable[CiJob]) -> str:
     Raises:
         BuilderError: GitHub would refuse it.
     """
-    text = json.dumps({"include": [_checked(_job(job)) for job in jobs]}, separators=(",", ":"))
+    text = json_text.compact({"include": [_checked(_job(job)) for job in jobs]})
     if len(text) > _MOST_BYTES:
         raise BuilderError(
             f"the matrix has {len(text)} bytes, and GitHub takes {_MOST_BYTES} of a job's output",
@@ -92,7 +92,7 @@ def gitlab(jobs: Iterable[CiJob]) -> str:
             },
         }
     # GitLab refuses a pipeline without a job.
-    return json.dumps(pipeline or {"nothing-to-build": {"script": ["echo nothing changed"]}}, indent=2) + "\n"
+    return json_text.document(pipeline or {"nothing-to-build": {"script": ["echo nothing changed"]}})
 
 
 def _cell(cell: Cell, place: RunsOn) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _array(items: Sequence[Mapping[str, Any]]) -> str:
         return "[]"
     between = [mark for item in items for mark in (item, _MARK)][:-1]
     # Inside of a string every quote has a backslash before it, so this is never a part of one.
-    lines = json.dumps(between)[1:-1].replace(f", {json.dumps(_MARK)}, ", ",\n    ")
+    lines = json_text.line(between)[1:-1].replace(f", {json_text.line(_MARK)}, ", ",\n    ")
     return f"[\n    {lines}\n  ]"
 
 
@@ -150,7 +150,7 @@ def _words(folders: Sequence[str]) -> str:
     """
     for folder in folders:
         if len(folder.split()) != 1:
-            raise BuilderError(f"directory {json.dumps(folder)} cannot stand in a workflow", help="rename it")
+            raise BuilderError(f"directory {json_text.line(folder)} cannot stand in a workflow", help="rename it")
     return " ".join(folders)
 
 
@@ -159,7 +159,7 @@ def _checked(entry: dict[str, Any]) -> dict[str, Any]:
     for name, value in entry.items():
         text = str(value)
         if _SAFE.fullmatch(text) is None:
-            raise BuilderError(f"{name} {json.dumps(text)} cannot stand in a workflow", help="rename it")
+            raise BuilderError(f"{name} {json_text.line(text)} cannot stand in a workflow", help="rename it")
         if len(text) > _LONGEST:
             raise BuilderError(
                 f"a job of {len(text.split())} variants is too long for a workflow", help="pass --shards to split it"

@@ -1,22 +1,22 @@
 """One JSON document, for programs."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from builder import json_text
 from builder.config.text import dotted
 from builder.lint.report import CheckReport, Located
 
 
 def render(report: CheckReport) -> str:
     """Return the document: the file, its edition, and its problems in the order of the text format."""
-    return json.dumps(_document(report), indent=2) + "\n"
+    return json_text.document(_document(report))
 
 
 def render_all(reports: Mapping[str, CheckReport], *, errors: Mapping[str, str]) -> str:
     """Return the document of several kernels: that of each by its folder, and what is wrong with them together."""
     kernels = {name: _document(report) for name, report in reports.items()}
-    return json.dumps({"kernels": kernels, "errors": dict(errors)}, indent=2) + "\n"
+    return json_text.document({"kernels": kernels, "errors": dict(errors)})
 
 
 def _document(report: CheckReport) -> dict[str, Any]:

@@ -1,10 +1,9 @@
 """SARIF 2.1.0, which code scanning services read."""
 
-import json
 from typing import Any
 from urllib.parse import quote
 
-from builder import __version__
+from builder import __version__, json_text
 from builder.config.text import dotted
 from builder.errors import Severity
 from builder.lint import codes
@@ -30,7 +29,7 @@ def render(*reports: CheckReport) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_result(located, occurring) for located in found],
     }
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
+    return json_text.line({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
 
 
 def _rule(code: str) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 """What the front page says of each kernel."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder import wording
+from builder import json_text, wording
 from builder.config.gpus import known
 from builder.publish.index import uploads, words
 from builder.publish.index.chooser import Axis, Option
@@ -96,4 +95,4 @@ def as_json(cards: Iterable[Card]) -> bytes:
         }
         for card in cards
     ]
-    return (json.dumps(table, separators=(",", ":"), ensure_ascii=True) + "\n").encode()
+    return (json_text.compact(table) + "\n").encode()

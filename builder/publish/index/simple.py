@@ -1,6 +1,5 @@
 """The simple repository API, in HTML and in JSON, for installers."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,7 +7,7 @@ from urllib.parse import quote
 
 from packaging.version import Version
 
-from builder import templates
+from builder import json_text, templates
 from builder.hashes import sha256
 from builder.publish.index import choice, requirements
 from builder.publish.index.choice import Environment
@@ -107,4 +106,4 @@ def _facts(listing: Listing) -> tuple[str, Mapping[str, object]]:
 
 
 def _json(value: object) -> bytes:
-    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+    return json_text.document(value, indent=1, escaped=False).encode()

@@ -1,9 +1,9 @@
 """The whole site: indexes for installers, pages for people, and what a resolver reads in place of a wheel."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
+from builder import json_text
 from builder.errors import BuilderError
 from builder.publish.index import choice, people, simple, uploads
 from builder.publish.index.part import FILES, VARIANTS, Listed, Page, Part, Settings, digests, page_path, part
@@ -141,4 +141,4 @@ def _manifest(wheels: Sequence[Listed], made: Mapping[str, str]) -> bytes:
     }
     uploaded = {wheel.path.name: wheel.uploaded for wheel in wheels if wheel.uploaded is not None}
     table |= {UPLOADED: dict(sorted(uploaded.items()))} if uploaded else {}
-    return (json.dumps(table, indent=1) + "\n").encode()
+    return json_text.document(table, indent=1).encode()

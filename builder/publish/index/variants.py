@@ -1,9 +1,9 @@
 """Wheel variants, as PEP 817 and 825 draft them: the same wheels, with a label that an installer understands."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from builder import json_text
 from builder.config import Framework
 from builder.hashes import sha256
 from builder.matrix.variant import Variant
@@ -83,4 +83,4 @@ def _table(labels: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json(value: object) -> bytes:
-    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
+    return json_text.document(value, indent=1, ordered=True).encode()

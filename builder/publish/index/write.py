@@ -1,7 +1,6 @@
 """Write a site: wheels first, pages last, so that a reader never follows a link to a file that is not there."""
 
 import contextlib
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from builder import json_text
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import is_at, lock, write_atomic
 from builder.hashes import sha256_of
@@ -105,7 +105,7 @@ def existing_uploads(output: Path) -> Uploads:
 
 def _read(manifest: Path) -> dict[str, Any]:
     try:
-        table = json.loads(manifest.read_text(encoding="utf-8"))
+        table = json_text.read(manifest)
         return {**table, "files": tuple(sorted(table["files"]))}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NothingToDoError(

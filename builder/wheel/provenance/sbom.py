@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from packaging.utils import canonicalize_name
 
-from builder import __version__
+from builder import __version__, json_text
 from builder.config import Config
 from builder.hashes import sha256
 from builder.matrix import Cell
@@ -74,9 +74,9 @@ def with_files(bill: bytes, package: Mapping[str, Bytes]) -> bytes:
 def _numbered(table: dict[str, Any]) -> bytes:
     """Return a bill as JSON. The same one has the same number, which is made of the content."""
     table.pop("serialNumber", None)
-    number = uuid.uuid5(_NAMESPACE, sha256(json.dumps(table, sort_keys=True)))
+    number = uuid.uuid5(_NAMESPACE, sha256(json_text.canonical(table)))
     table["serialNumber"] = f"urn:uuid:{number}"
-    return (json.dumps(table, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    return json_text.document(table, indent=1, ordered=True, escaped=False).encode()
 
 
 def _root(config: Config, version: str) -> dict[str, Any]:

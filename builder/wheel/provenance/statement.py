@@ -1,11 +1,10 @@
 """The statement that says how a wheel came to be: in-toto, with SLSA's provenance as its predicate; unsigned."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from builder import __version__
+from builder import __version__, json_text
 from builder.wheel import release
 from builder.wheel.kernel_wheel import KernelWheel
 from builder.wheel.provenance.materials import web
@@ -39,7 +38,7 @@ def statement(kernel_wheel: KernelWheel, origin: Origin) -> bytes:
         "predicateType": PREDICATE_TYPE,
         "predicate": {"buildDefinition": _definition(kernel_wheel, origin), "runDetails": _run(origin)},
     }
-    return (json.dumps(table, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    return json_text.document(table, indent=1, ordered=True, escaped=False).encode()
 
 
 def _definition(kernel_wheel: KernelWheel, origin: Origin) -> dict[str, Any]:
