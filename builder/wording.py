@@ -12,6 +12,7 @@ _ASCII_END = 0x7F
 _LATIN_END = 0x9F
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _STEP = 1024
+_MINUTE, _HOUR = 60, 3600
 
 
 def quoted(text: str) -> str:
@@ -58,6 +59,16 @@ def size(count: int) -> str:
     while value >= _STEP and unit < len(_UNITS) - 1:
         value, unit = value / _STEP, unit + 1
     return f"{count} B" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time as a person says it."""
+    whole = int(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
+    return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
 
 
 def listed(words: Iterable[str]) -> str:

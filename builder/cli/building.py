@@ -204,19 +204,15 @@ def run_local(
 def _watched(build: _Build, asked: Asked, *, title: str, store: Store, cells: Sequence[str]) -> tuple[CellOutcome, ...]:
     """Build while its events are shown and recorded; `cells` are the labels of all that is to be built."""
     signal.signal(signal.SIGTERM, _interrupt)
-    shown = view.choose(environ=os.environ, quiet=asked.quiet)
     report = None
     if asked.report is not None:
         from builder.cli.reporting import Report  # noqa: PLC0415  only those who ask for a report need it
 
         report = Report.of(asked.report, by_nix=asked.nix is not None, title=title, store=store)
+    measuring = contextlib.nullcontext() if report is None else report.recorder.measuring()
     try:
-        with contextlib.nullcontext() if report is None else report.recorder.measuring():
-            shown.start()
-            try:
-                outcomes = build(shown.show if report is None else report.listening(shown.show))
-            finally:
-                shown.stop()
+        with measuring, view.showing(environ=os.environ, quiet=asked.quiet) as show:
+            outcomes = build(show if report is None else report.listening(show))
     except KeyboardInterrupt:
         if report is not None:
             report.write_unfinished(cells)

@@ -129,12 +129,8 @@ def _built(kernel: Kernel, cell: Cell, options: Options, *, quiet: bool) -> Path
     Raises:
         BuilderError: it cannot be built.
     """
-    shown = view.choose(environ=os.environ, quiet=quiet)
-    shown.start()
-    try:
-        (outcome,) = local.build_cells(kernel, (cell,), options, shown.show)
-    finally:
-        shown.stop()
+    with view.showing(environ=os.environ, quiet=quiet) as show:
+        (outcome,) = local.build_cells(kernel, (cell,), options, show)
     if outcome.error is not None:
         raise outcome.error
     if outcome.wheel is None:

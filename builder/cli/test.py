@@ -38,14 +38,10 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
     build = request.prepare(loaded)
     asked = build.run
     selecting.say_what_is_built(loaded, build.cells, build.options.wheel.only)
-    shown = view.choose(environ=os.environ, quiet=quiet)
     with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
-        shown.start()
-        try:
-            options = replace(build.options, output=Path(dist))
-            outcomes = local.build_cells(loaded, build.cells, options, shown.show)
-        finally:
-            shown.stop()
+        options = replace(build.options, output=Path(dist))
+        with view.showing(environ=os.environ, quiet=quiet) as show:
+            outcomes = local.build_cells(loaded, build.cells, options, show)
         failures = [outcome.error for outcome in outcomes if outcome.error is not None]
         if failures:
             raise failures[0]
@@ -77,13 +73,9 @@ def _test_several(loaded: LoadedKernels, request: testing.TestRequest, *, quiet:
     results = [(refusal.folder.as_posix(), "refused") for refusal in found.refusals]
     for build in found.builds:
         selecting.say_what_is_built(build.kernel, build.cells, build.options.wheel.only)
-    shown = view.choose(environ=os.environ, quiet=quiet)
     with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
-        shown.start()
-        try:
-            outcomes = local.build_several([_build_of(build, Path(dist)) for build in found.builds], shown.show)
-        finally:
-            shown.stop()
+        with view.showing(environ=os.environ, quiet=quiet) as show:
+            outcomes = local.build_several([_build_of(build, Path(dist)) for build in found.builds], show)
         for build in found.builds:
             name = str(build.kernel.config.general.name)
             ended, result = _tested(build, [outcome for outcome in outcomes if outcome.kernel == name])

@@ -1,21 +1,24 @@
-"""The output of a build: steps and counts of files while it runs, then what was built, skipped and failed.
+"""Show a build: the steps of its cells while it runs, then its results.
 
-It is live on a terminal, plain lines elsewhere, and groups and annotations on GitHub.
+The view is live on a terminal, plain lines elsewhere, and plain lines with annotations on GitHub.
 """
 
+import contextlib
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
 
 from builder import terminal
-from builder.engine.outcome import CellOutcome, Event
+from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.errors import BuilderError, WrongHashError
 from builder.loadtest.outcome import LoadState
 from builder.report import steps
-from builder.wording import columns
+from builder.wording import columns, duration
 
 _WORDS = {
     "built": "built",
@@ -25,36 +28,31 @@ _WORDS = {
     "stopped": "stopped",
     "failed": "FAILED",
 }
-
-
 _PLAIN_TERMINALS = frozenset({"dumb", "unknown"})
 """Values of TERM for which nothing is redrawn: the cursor cannot be moved, or a reader speaks each line once."""
 _QUIET = 30.0
-"""Seconds after which a cell that compiles says how far it is, where its lines cannot be redrawn."""
+"""Seconds after which a cell that compiles writes a line of progress, where its lines cannot be redrawn."""
+_PER_SECOND = 4
+_CUT = "..."
+_SHORTEST = 8
+"""The characters of a cell's name that stay, however narrow the terminal."""
 _FILE = "  --> "
 _MORE = "  `builder doctor` says what installs what is missing, `builder matrix --explain` why there is each cell"
 
 
-class View(Protocol):
-    """Something that shows events."""
-
-    def start(self) -> None:
-        """Begin to show."""
-
-    def stop(self) -> None:
-        """End it, whatever happened."""
-
-    def show(self, event: Event) -> None:
-        """Show an event; called from any thread."""
-
-
-def choose(*, environ: Mapping[str, str], quiet: bool) -> View:
-    """Return the view that fits where stderr goes."""
+@contextlib.contextmanager
+def showing(*, environ: Mapping[str, str], quiet: bool) -> Iterator[Listen]:
+    """Show events while a build runs, in the way that fits where stderr goes; any thread may tell them."""
     if quiet:
-        return Plain(quiet=True)
-    if environ.get("GITHUB_ACTIONS") == "true":
-        return GitHub()
-    return Live() if is_live(environ) else Plain()
+        yield lambda _: None
+    elif environ.get("GITHUB_ACTIONS") == "true":
+        yield GitHub().show
+    elif is_live(environ):
+        live = Live()
+        with live.drawing:
+            yield live.show
+    else:
+        yield Plain().show
 
 
 def is_live(environ: Mapping[str, str]) -> bool:
@@ -63,26 +61,18 @@ def is_live(environ: Mapping[str, str]) -> bool:
 
 
 class Plain:
-    """A line for each step of each cell, and now and then how many files are done."""
+    """A line for each step of each cell, and now and then one with the number of files that are done."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        self._silent = quiet
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._told: dict[str, float] = {}
-        """When each cell last had a line."""
-
-    def start(self) -> None:
-        """Do nothing: a plain view keeps nothing open."""
-
-    def stop(self) -> None:
-        """Do nothing: a plain view keeps nothing open."""
+        """The time of the last line of each cell."""
 
     def show(self, event: Event) -> None:
-        """Write steps, notes and ends; what was skipped is in the summary."""
-        if self._silent or _is_skipped(event):
-            return
+        """Write steps, notes and results; a cell that was skipped is in the summary."""
         if event.outcome is not None:
-            self._write(line_of(event.outcome))
+            if event.outcome.status != "skipped":
+                self._write(line_of(event.outcome))
         elif event.kind != "line" or self._is_due(event):
             self._told[event.variant] = time.monotonic()
             self._write(f"{event.variant}: {event.text}")
@@ -110,26 +100,122 @@ class GitHub(Plain):
 
 
 class Live:
-    """A line for each cell that is being built, redrawn in place; ended cells stay above them."""
+    """A line for each cell that is being built, redrawn at the bottom of a terminal; results stay above them."""
 
     def __init__(self) -> None:
-        from builder.cli.live import Screen  # noqa: PLC0415  only a terminal needs it
+        from rich.console import Console  # noqa: PLC0415  slow to import, and only a terminal needs it
+        from rich.live import Live as Drawing  # noqa: PLC0415
 
-        self._screen = Screen()
-
-    def start(self) -> None:
-        """Take the bottom of the terminal."""
-        self._screen.start()
-
-    def stop(self) -> None:
-        """Leave the terminal as it was."""
-        self._screen.stop()
+        self._lock = threading.Lock()
+        self._cells: dict[str, RunningCell] = {}
+        self._console = Console(stderr=True, highlight=False)
+        self.drawing = Drawing(
+            console=self._console, get_renderable=self._drawn, refresh_per_second=_PER_SECOND, transient=True
+        )
+        """Draws the lines while it is entered."""
 
     def show(self, event: Event) -> None:
-        """Take an event in; the next frame shows it."""
-        self._screen.show(event)
-        if event.outcome is not None and not _is_skipped(event):
-            self._screen.print(line_of(event.outcome))
+        """Take an event in, which the next frame shows; write a result at once."""
+        now = time.monotonic()
+        with self._lock:
+            if event.outcome is None:
+                cell = self._cells.get(event.variant) or RunningCell(label=terminal.safe(event.variant), began=now)
+                self._cells[event.variant] = cell.after(event, now=now)
+            else:
+                self._cells.pop(event.variant, None)
+        if event.outcome is not None and event.outcome.status != "skipped":
+            self._console.print(terminal.safe(line_of(event.outcome)), markup=False, soft_wrap=True)
+
+    def _drawn(self) -> Any:
+        from rich.text import Text  # noqa: PLC0415
+
+        with self._lock:
+            cells = tuple(self._cells.values())
+        shown = lines(cells, now=time.monotonic(), width=self._console.width)
+        return Text("\n".join(shown), no_wrap=True, overflow="crop")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningCell:
+    """What a cell does at this moment."""
+
+    label: str
+    began: float
+    step: str = ""
+    text: str = ""
+    """The step in words."""
+    files: tuple[int, int] | None = None
+    """How many files are done, and of how many."""
+    last: str = ""
+    """The file that was done last."""
+    expected: float | None = None
+    """Seconds that the last build took from when it began to compile."""
+
+    def after(self, event: Event, *, now: float) -> "RunningCell":
+        """Return the cell after an event of it."""
+        found = steps.progress(event)
+        if found is not None:
+            done, of, what = found
+            last = PurePosixPath(what.rpartition(" ")[2]).name.removesuffix(".o")
+            last = last if "." in last else ""  # steps that make no file end with any word
+            text = f"compiling, {done} of {of} files"
+            return replace(self, step=steps.step_of(event), text=text, files=(done, of), last=terminal.safe(last))
+        step = steps.step_of(event)
+        if event.kind == "note":
+            return replace(self, text=_line(event.text))
+        if not step:
+            return self
+        text = step if step == "starting" else _line(event.text) if event.kind == "step" else step
+        began = self.began if event.expected is None else now
+        expected = event.expected or self.expected
+        return replace(self, began=began, step=step, text=text, files=None, last="", expected=expected)
+
+    @property
+    def short(self) -> str:
+        """The step in a word, or the count of files."""
+        return self.step or self.text if self.files is None else f"{self.files[0]}/{self.files[1]}"
+
+    def elapsed(self, now: float) -> str:
+        """Say how long it takes already."""
+        return duration(now - self.began)
+
+    def of_expected(self, now: float) -> str:
+        """Say how long it takes already, and how long the last build took, until it takes longer."""
+        if self.expected is None or now - self.began > self.expected:
+            return self.elapsed(now)
+        return f"{self.elapsed(now)} of about {duration(self.expected)}"
+
+
+def lines(cells: Iterable[RunningCell], *, now: float, width: int) -> tuple[str, ...]:
+    """Return a line for each cell that works, and one for all that wait, with as much as fits in `width`."""
+    listed = tuple(cells)
+    waiting = [cell for cell in listed if cell.step == steps.WAITING]
+    rows = [cell for cell in listed if cell.step != steps.WAITING]
+    rows += waiting if len(waiting) == 1 else [replace(each, label=f"{len(waiting)} cells") for each in waiting[:1]]
+    layouts = (
+        [(cell.label, cell.text, cell.of_expected(now), cell.last) for cell in rows],
+        [(cell.label, cell.text, cell.of_expected(now)) for cell in rows],
+        [(cell.label, cell.short, cell.of_expected(now)) for cell in rows],
+        [(cell.label, cell.short, cell.elapsed(now)) for cell in rows],
+    )
+    shown: list[str] = []
+    for layout in layouts:
+        shown = columns(layout)
+        if max(map(len, shown), default=0) <= width:
+            return tuple(shown)
+    # The names of cells are shortened, whose ends differ least.
+    over = max(map(len, shown)) - width
+    most = max(max(len(cell.label) for cell in rows) - over, _SHORTEST)
+    cut = [(_shortened(label, most), *others) for label, *others in layouts[-1]]
+    return tuple(line[:width] for line in columns(cut))
+
+
+def _shortened(label: str, most: int) -> str:
+    return label if len(label) <= most else label[: most - len(_CUT)] + _CUT
+
+
+def _line(text: str) -> str:
+    return terminal.safe(" ".join(text.split()))
 
 
 def line_of(outcome: CellOutcome) -> str:
@@ -146,10 +232,6 @@ def line_of(outcome: CellOutcome) -> str:
 def _why(outcome: CellOutcome) -> str:
     said = outcome.reason.splitlines()[0]
     return said.removeprefix(f"{outcome.cell.variant} ").removeprefix(f"{outcome.cell.variant}: ")
-
-
-def _is_skipped(event: Event) -> bool:
-    return event.outcome is not None and event.outcome.status == "skipped"
 
 
 def skipped(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:

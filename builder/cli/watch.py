@@ -56,14 +56,10 @@ def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  s
 @contextlib.contextmanager
 def _progress() -> Iterator[Listen]:
     """Show the steps of a build while it runs: on a terminal, which is then as it was; elsewhere nothing."""
-    shown: view.View = view.Live() if view.is_live(os.environ) else view.Plain(quiet=True)
+    with view.showing(environ=os.environ, quiet=not view.is_live(os.environ)) as show:
 
-    def listen(event: Event) -> None:
-        if event.outcome is None:  # the line of the round says the rest
-            shown.show(event)
+        def listen(event: Event) -> None:
+            if event.outcome is None:  # the line of the round says the rest
+                show(event)
 
-    shown.start()
-    try:
         yield listen
-    finally:
-        shown.stop()

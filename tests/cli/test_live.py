@@ -11,9 +11,10 @@ import termios
 
 import pytest
 
-from builder.cli import live, view
-from builder.cli.live import RunningCell, lines
+from builder.cli import view
+from builder.cli.view import RunningCell, lines
 from builder.engine.outcome import Event
+from builder.wording import duration
 from tests.paths import ROOT
 
 CUDA, CPU = "torch213-cxx11-cu130-x86_64-linux", "torch213-cxx11-cpu-x86_64-linux"
@@ -131,7 +132,7 @@ def test_nothing_is_built_and_nothing_is_shown():
     ("seconds", "text"), [(0.4, "0 s"), (59.9, "59 s"), (60, "1 min 0 s"), (3599, "59 min 59 s"), (7500, "2 h 5 min")]
 )
 def test_a_time_is_said_in_its_unit(seconds, text):
-    assert live.duration(seconds) == text
+    assert duration(seconds) == text
 
 
 def test_what_a_compiler_names_a_file_controls_no_terminal():
@@ -154,12 +155,10 @@ SCRIPT = f"""
 import os, time
 from builder.cli import view
 from builder.engine.outcome import Event
-shown = view.choose(environ=os.environ, quiet=False)
-shown.start()
-shown.show(Event(variant={CUDA!r}, kind="step", text="compiling", expected=190))
-shown.show(Event(variant={CUDA!r}, kind="line", text="[7/19] {OBJECT}"))
-time.sleep(0.6)
-shown.stop()
+with view.showing(environ=os.environ, quiet=False) as show:
+    show(Event(variant={CUDA!r}, kind="step", text="compiling", expected=190))
+    show(Event(variant={CUDA!r}, kind="line", text="[7/19] {OBJECT}"))
+    time.sleep(0.6)
 """
 
 
