@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from builder.cli import completing
-from builder.compile_cache.options import Access, CacheOptions
+from builder.compile_cache import Access, CacheOptions
 from builder.config.values import Backend, LoadTestRule, ToolchainChoice
 from builder.errors import BuilderError
 from builder.make.part import Part

@@ -31,7 +31,7 @@ from builder.cli.selecting import (
     variants_option,
 )
 from builder.cli.several import NamedKernels, kernels_argument
-from builder.compile_cache.options import CacheOptions
+from builder.compile_cache import CacheOptions
 from builder.config import Backend, LoadTestRule, ToolchainChoice
 from builder.config.values import Version
 from builder.errors import BuilderError

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from builder import terminal, toml
-from builder.environment import compilers, deb, download
+from builder.environment import compilers, debian, download
 from builder.environment.compilers import PinnedCompilers, PinnedPackage
 from builder.errors import ToolError
 from builder.hashes import nar, sha256_of
@@ -104,7 +104,7 @@ def _hash(wanted: PinnedCompilers, mirror: str, scratch: Path) -> str:
         file = _fetch(f"{mirror}/{package.path}", scratch / Path(package.path).name)
         if sha256_of(file) != package.sha256:
             raise ToolError(f"{mirror} serves another '{package.path}' than its index says", help="try another mirror")
-        deb.unpack(file, scratch / "root", wanted=compilers.is_wanted)
+        debian.unpack(file, scratch / "root", wanted=compilers.is_wanted)
     compilers.arrange(scratch / "root", wanted)
     return nar(scratch / "root", links=True)
 

@@ -85,7 +85,7 @@ def update(*, file: Path, parts: tuple[str, ...], dry_run: bool) -> None:
     new = resolve.updated(pins, resolutions)
     _show_changes(pins, new)
     if not dry_run:
-        write_atomic(file, resolve.to_toml(new).encode())
+        write_atomic(file, pinning.to_toml(new).encode())
 
 
 def _tell(pins: pinning.Pins, resolution: resolve.Resolution) -> None:

@@ -22,7 +22,7 @@ from builder.cli.arguments import (
 )
 from builder.cli.publishing import HUB, HubTarget, Permissions, Shown
 from builder.cli.selecting import backends_option, sets_option, variants_option
-from builder.compile_cache.options import CacheOptions
+from builder.compile_cache import CacheOptions
 from builder.config import Backend, ToolchainChoice
 from builder.engine.outcome import CellOutcome
 from builder.errors import AuditError, BuilderError, ConfigError, NothingToDoError, PublishError

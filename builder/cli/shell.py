@@ -23,7 +23,7 @@ from builder.cli.arguments import (
     toolchain_option,
 )
 from builder.cli.selecting import variants_option
-from builder.compile_cache.options import CacheOptions
+from builder.compile_cache import CacheOptions
 from builder.config import Backend, LoadTestRule, ToolchainChoice
 from builder.engine import local
 from builder.errors import BuilderError

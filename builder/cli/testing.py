@@ -12,7 +12,7 @@ from builder.author import tests as kernel_tests
 from builder.cli import selecting
 from builder.cli.arguments import archs_option, cache_options, load_test_option, python_option, store_option
 from builder.cli.selecting import variants_option
-from builder.compile_cache.options import CacheOptions
+from builder.compile_cache import CacheOptions
 from builder.config import Backend, LoadTestRule
 from builder.environment import locked_kernels
 from builder.errors import BuilderError

@@ -1,1 +1,36 @@
-"""The cache of compiled files: ccache decides what an object depends on, this package keeps and shares the entries."""
+"""Keep compiled files for later builds, and share them between machines; here are the options."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+LOCAL = "store"
+"""The name of the cache of the store in reports."""
+
+
+class Access(Enum):
+    """What a build may do with a cache that others share."""
+
+    READ = "read"
+    WRITE = "write"
+    READ_WRITE = "read-write"
+
+    @property
+    def reads(self) -> bool:
+        """Whether entries are taken from caches."""
+        return self is not Access.WRITE
+
+    @property
+    def writes(self) -> bool:
+        """Whether entries are given to the shared cache."""
+        return self is not Access.READ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheOptions:
+    """The options of the cache of compiled files."""
+
+    url: str | None = None
+    """The address of a cache that several machines share."""
+    access: Access = Access.READ
+    limit: int = 10 << 30
+    """Bytes that the cache of the store may hold."""

@@ -6,9 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from builder.compile_cache.entry import DamagedError, Entry
-from builder.compile_cache.folder import CacheError, Folder
-from builder.compile_cache.options import LOCAL, Access
+from builder.compile_cache import LOCAL, Access
+from builder.compile_cache.folder import CacheError, DamagedError, Entry, Folder
 
 T = TypeVar("T")
 

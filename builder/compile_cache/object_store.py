@@ -9,8 +9,7 @@ import obstore
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import S3Store
 
-from builder.compile_cache.entry import Entry
-from builder.compile_cache.folder import CERTIFY, UNVERIFIED, CacheError
+from builder.compile_cache.folder import CERTIFY, UNVERIFIED, CacheError, Entry
 from builder.errors import BuilderError
 
 T = TypeVar("T")

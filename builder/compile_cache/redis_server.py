@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 
 import redis
 
-from builder.compile_cache.entry import Entry
-from builder.compile_cache.folder import CERTIFY, UNVERIFIED, CacheError
+from builder.compile_cache.folder import CERTIFY, UNVERIFIED, CacheError, Entry
 from builder.errors import BuilderError
 
 _PREFIX = "builder:compiled:1:"

@@ -1,13 +1,16 @@
-"""Caches that several machines share, by their URLs."""
+"""Open the caches of a run: that of the store, and one that several machines share, by its address."""
 
+import platform
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from builder.compile_cache.caches import Shared
+from builder.compile_cache import CacheOptions
+from builder.compile_cache.caches import Caches, Shared
 from builder.compile_cache.folder import Folder
 from builder.errors import BuilderError
+from builder.store import COMPILED, Store
 from builder.wording import nearest, quoted
 
 SCHEMES = ("file", "redis", "rediss", "s3")
@@ -68,3 +71,18 @@ def _names_host(url: str) -> bool:
         return bool(urlsplit(url).hostname) and urlsplit(url).port != 0
     except ValueError:
         return False
+
+
+def caches_of(options: CacheOptions, store: Store, *, writable: bool, environ: Mapping[str, str]) -> Caches:
+    """Return the caches of a run; `writable` is whether the store is. Nothing is asked of a server yet.
+
+    Raises:
+        BuilderError: the URL of the shared cache is not one of a cache.
+    """
+    return Caches(
+        local=Folder(root=store.root / COMPILED, limit=options.limit, distrusts=store.stranger),
+        writable=writable,
+        shared=None if options.url is None else at(options.url, environ=environ),
+        access=options.access,
+        writer=platform.node(),
+    )

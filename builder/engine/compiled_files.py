@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder.compile_cache.caches import Caches
-from builder.compile_cache.opening import caches_of
 from builder.compile_cache.session import Session, serve
+from builder.compile_cache.shared import caches_of
 from builder.engine.outcome import CellOutcome
 from builder.errors import BuilderError
 from builder.make.job import BuildJob, CompileError

@@ -12,7 +12,7 @@ from builder.engine.budget import Budget, Jobserver
 from builder.engine.compiled_files import CachedObjectError, CompiledFiles, ServedJob
 from builder.engine.delivery import deliver
 from builder.engine.outcome import CellOutcome, Event, Listen, Status
-from builder.environment.reach import Reach
+from builder.environment.fetch import Reach
 from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
 from builder.hashes import sha256
 from builder.kernel import Kernel

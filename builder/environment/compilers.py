@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from builder import resources, toml, toolchain
-from builder.environment import deb, download
-from builder.environment.debian_mirrors import MIRROR, mirrors
-from builder.environment.fetched_tree import FetchedTree
+from builder.environment import debian, download
+from builder.environment.debian import MIRROR, mirrors
+from builder.environment.download import FetchedTree
 from builder.errors import NotHereError, WrongHashError
 from builder.hashes import nar, sha256_of
 from builder.matrix import systems
@@ -132,7 +132,7 @@ class Keeper:
         self.progress(f"fetching the pinned compilers for {wanted.target}: {len(wanted.packages)} packages")
         fresh = scratch / "fresh"
         for package in wanted.packages:
-            deb.unpack(self._fetched(package, places, scratch), fresh, wanted=is_wanted)
+            debian.unpack(self._fetched(package, places, scratch), fresh, wanted=is_wanted)
         arrange(fresh, wanted)
         found = nar(fresh, links=True)
         if found != wanted.hash:

@@ -1,15 +1,16 @@
 """Bring pinned wheels into an environment: from a find-links folder, or through uv from an index."""
 
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from builder import toolchain
 from builder.environment.indexes import Finders, uv_binary
-from builder.environment.reach import Reach, is_unreachable
 from builder.errors import NotHereError, ToolError, WrongHashError
 from builder.hashes import sha256_of
 from builder.matrix import systems
@@ -30,6 +31,51 @@ _ABSENT = re.compile(
 )
 """uv's message if every place that it asked answered, and none has the file."""
 _REFUSED = re.compile(r"^hint: An index.*(?:could not be queried|returned a 4\d\d).*", re.MULTILINE)
+
+
+_UNREACHABLE = re.compile(r"dns error|tcp connect error|client error \(Connect\)")
+_LONGEST = 20.0
+"""Seconds that others wait for who asks first; an index that takes longer is one that sends something."""
+_TURN = 0.1
+
+
+def is_unreachable(said: str) -> bool:
+    """Whether uv says that nothing could be asked: no address, no connection."""
+    return _UNREACHABLE.search(said) is not None
+
+
+@dataclass(slots=True)
+class _Answer:
+    failure: Completed | None = None
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def wait(self, *, give_up: Callable[[], bool]) -> None:
+        late = time.monotonic() + _LONGEST
+        while not (self.over.wait(_TURN) or give_up() or time.monotonic() > late):
+            pass
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What came of asking each index, for all cells of a run; several threads may ask."""
+
+    _answers: dict[str | None, _Answer] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def ask(self, index: str | None, run: Callable[[], Completed], *, give_up: Callable[[], bool]) -> Completed:
+        """Run uv, unless somebody else has found, or finds just now, that the index is out of reach."""
+        with self._lock:
+            first = index not in self._answers
+            answer = self._answers.setdefault(index, _Answer())
+        if not first:
+            answer.wait(give_up=give_up)
+            return answer.failure or run()
+        try:
+            done = run()
+            answer.failure = done if done.returncode != 0 and is_unreachable(done.output) else None
+        finally:
+            answer.over.set()
+        return done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

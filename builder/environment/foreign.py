@@ -9,7 +9,7 @@ from pathlib import Path
 from builder import json_text
 from builder.config.foreign import ForeignSource
 from builder.environment import download
-from builder.environment.fetched_tree import FetchedTree
+from builder.environment.download import FetchedTree
 from builder.errors import BuilderError, WrongHashError
 from builder.files import write_atomic
 from builder.hashes import sha256, sha256_of

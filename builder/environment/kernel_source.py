@@ -1,14 +1,14 @@
-"""Where kernels of the hub come from: the hub, or a folder in the form of its client's cache."""
+"""Fetch kernels of the hub: from the hub by its own library, or from a folder in the form of its cache."""
 
 import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 from builder.config.v5 import KernelDependency
-from builder.environment import hub_library
 from builder.errors import NotHereError, ToolError
 from builder.make.kernel_lock import named
 from builder.wording import quoted
@@ -145,7 +145,7 @@ class Hub:
                 f"the hub has no {named(wanted)}: it has no branch or tag {quoted(branch(wanted))}",
                 help="name another version or revision in build.toml",
             ) from error
-        except hub_library.refusals(library) as error:
+        except refusals(library) as error:
             raise _unreachable(named(wanted), error) from error
         if not isinstance(info.sha, str) or _COMMIT.fullmatch(info.sha) is None:
             raise NotHereError(f"the hub names no commit of {named(wanted)}", help="try again later")
@@ -163,16 +163,42 @@ class Hub:
             library.HfApi(endpoint=self.endpoint).snapshot_download(
                 repo_id, revision=commit, repo_type=_TYPE, local_dir=target
             )
-        except hub_library.refusals(library) as error:
+        except refusals(library) as error:
             raise _unreachable(f"commit {commit} of {quoted(repo_id)}", error) from error
         shutil.rmtree(target / _OWN, ignore_errors=True)
 
     def _library(self) -> Any:
-        return hub_library.load("fetching kernels from the hub")
+        return load_library("fetching kernels from the hub")
 
 
 def _unreachable(what: str, error: Exception) -> NotHereError:
     return NotHereError(
-        f"{what} cannot be fetched from the hub: {hub_library.first_line(error)}",
+        f"{what} cannot be fetched from the hub: {first_line(error)}",
         help=f"is there a network? {FOLDER} names a folder that has it",
     )
+
+
+def load_library(purpose: str) -> ModuleType:
+    """Import huggingface_hub.
+
+    Raises:
+        ToolError: it is not installed; `purpose` says what needs it.
+    """
+    try:
+        import huggingface_hub.errors  # noqa: PLC0415  an optional dependency
+        import huggingface_hub.hf_api  # noqa: PLC0415
+    except ImportError as error:
+        raise ToolError(f"{purpose} needs huggingface_hub", help="pip install 'kernel-wheel-builder[hub]'") from error
+    return huggingface_hub
+
+
+def refusals(library: ModuleType) -> tuple[type[Exception], ...]:
+    """Return what the library raises; its HTTP client, which has changed before, is a base of its own error."""
+    bases = library.errors.HfHubHTTPError.__mro__
+    # ValueError: a card that the hub finds wrong, or a name that it does not allow.
+    return (OSError, ValueError, *(base for base in bases if issubclass(base, Exception) and base is not Exception))
+
+
+def first_line(error: Exception) -> str:
+    """Return the line of an error of the library that a person reads."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from builder.config.v5 import KernelDependency
 from builder.environment import kernel_source
-from builder.environment.fetched_tree import FetchedTree, kept_in
+from builder.environment.download import FetchedTree, kept_in
 from builder.environment.kernel_source import KernelSource
 from builder.errors import BuilderError, NotHereError, ToolError, WrongHashError
 from builder.hashes import nar

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.environment.fetch import LIMITS, install
+from builder.environment.fetch import LIMITS, Reach, install
 from builder.environment.indexes import Finders, uv_binary
-from builder.environment.reach import Reach
 from builder.errors import ToolError
 from builder.files import write_atomic
 from builder.matrix.variant import dotted

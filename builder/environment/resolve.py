@@ -1,39 +1,29 @@
-"""Write the pin file anew: uv resolves each part, for each Python and system, to files and hashes."""
+"""Ask uv which wheels meet requirements: for the pin file, for a load test, and for the files of one release."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from builder import toml
+from builder import json_text, toml
 from builder.environment.fetch import LIMITS
 from builder.environment.indexes import uv_binary
 from builder.errors import ToolError
+from builder.hashes import sha256
 from builder.matrix import systems
 from builder.matrix.variant import dotted
-from builder.pins import Part, PinnedWheel, Pins, pin_file
+from builder.pins import Part, PinnedWheel, Pins, PinSet, pin_file
 from builder.run import run
+from builder.store import Store
 
 DEPLOYMENT_TARGET = "14.0"
 """The macOS that torch's own wheels require."""
 _OTHER_INDEXES = frozenset({"UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_FIND_LINKS"})
 """Left out where a part has an index of its own, which alone decides."""
-
-HEADER = """\
-# The wheels of every build environment: read by builder/pins/pin_file.py and builder/nix/pins.nix, written by
-# `builder pins update`, which resolves the `requires` of each part and keeps what it cannot reach.
-#
-# pythons       the Pythons that are resolved
-# environment   for each kind of cell the parts that make its environment, `name` or `name/compute`;
-#               of several lists the first that is pinned for the Python and system counts
-# part          files by system and Python (`any`: whatever the Python). `version` and `compute` say which cells
-#               it serves (all, when absent), `only` what is kept of what was resolved, and `index` where the
-#               files are published when that is not the default index. Nothing required, nothing to pin.
-# wheel         what each file is, once
-"""
 
 
 class UnresolvedError(ToolError):
@@ -241,39 +231,107 @@ def updated(pins: Pins, resolutions: tuple[Resolution, ...]) -> Pins:
     return replace(pins, parts=parts, wheels=kept)
 
 
-def to_toml(pins: Pins) -> str:
-    """Spell the pins as their file: one text for one content."""
-    lines = [HEADER, f"pythons = {toml.spelled(list(pins.pythons))}", "", "[environment]"]
-    for kind, recipes in pins.recipes.items():
-        lines.append(f"{kind} = [{', '.join(toml.spelled(list(recipe)) for recipe in recipes)}]")
-    for part in pins.parts:
-        lines += ["", "[[part]]", *_part(part)]
-    lines += ["", "[wheel]"]
-    lines += [_facts(pins.wheels[file]) for file in sorted(pins.wheels, key=str.lower)]
-    return "\n".join(lines) + "\n"
+_ABSENT = re.compile(
+    r"there (?:is|are) no versions? of|only \S+ (?:is|are) available|has no wheels with a matching"
+    r"|was not found in the (?:package registry|provided package locations)|only supports [<>=]",
+    re.IGNORECASE,
+)
 
 
-def _part(part: Part) -> Iterator[str]:
-    yield f"name = {toml.spelled(part.name)}"
-    yield f"about = {toml.spelled(part.about)}"
-    if part.version is not None:
-        yield f"version = {toml.spelled(part.version)}"
-    if part.compute:
-        yield f"compute = {toml.spelled(list(part.compute))}"
-    yield f"requires = {toml.spelled(list(part.requires))}"
-    if part.only:
-        yield f"only = {toml.spelled(list(part.only))}"
-    if part.index is not None:
-        yield f"index = {toml.spelled(part.index)}"
-    for system in sorted(part.wheels):
-        yield f"[part.wheels.{system}]"
-        for python, files in sorted(part.wheels[system].items()):
-            if len(files) == 1:
-                yield f"{python} = {toml.spelled(list(files))}"
-            else:
-                yield from (f"{python} = [", *(f"  {toml.spelled(file)}," for file in files), "]")
+class NoReleaseError(UnresolvedError):
+    """The index answered, and has no such release."""
 
 
-def _facts(wheel: PinnedWheel) -> str:
-    facts = ", ".join(f"{key} = {toml.spelled(getattr(wheel, key))}" for key in ("name", "version", "sha256"))
-    return f"{toml.spelled(wheel.file)} = {{ {facts} }}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexFile:
+    """A file of a release."""
+
+    file: str
+    sha256: str
+    place: str
+    """Where it is: an address, or a path. It may hold a password, so it is never shown."""
+
+
+def released(
+    requirement: str, *, pythons: tuple[str, ...], index: str | None, uv: str, env: Mapping[str, str]
+) -> tuple[IndexFile, ...]:
+    """Return every file of the newest release that meets a requirement; `pythons` from the oldest on.
+
+    Without an `index` the default one is asked alone, and the user's others only where it has no such release: of
+    several that have one, uv names the files of the first.
+
+    Raises:
+        NoReleaseError: there is none.
+        UnresolvedError: the index did not answer.
+    """
+    if index is not None:
+        return _released(requirement, pythons=pythons, index=index, uv=uv, env=env)
+    try:
+        alone = {name: value for name, value in env.items() if name not in _OTHER_INDEXES - {"UV_INDEX_URL"}}
+        return _released(requirement, pythons=pythons, index=None, uv=uv, env=alone)
+    except UnresolvedError as error:
+        try:
+            return _released(requirement, pythons=pythons, index=None, uv=uv, env=env)
+        except UnresolvedError:
+            raise error from None
+
+
+def _released(
+    requirement: str, *, pythons: tuple[str, ...], index: str | None, uv: str, env: Mapping[str, str]
+) -> tuple[IndexFile, ...]:
+    said = ""
+    for python in pythons:  # uv leaves out the files of older Pythons, and refuses releases that lack this one
+        options = ("--universal", "--no-deps", "--python-version", dotted(python))
+        try:
+            packages = lock((requirement,), *options, index=index, uv=uv, env=env)
+        except UnresolvedError as error:
+            said = error.message
+            if _ABSENT.search(" ".join(said.split())) is None:
+                raise
+            continue
+        package = max(packages, key=_order)  # several, where newer Pythons have a newer release
+        return tuple(
+            IndexFile(file=name_of(wheel), sha256=wheel["hashes"]["sha256"], place=_place(wheel))
+            for wheel in package.get("wheels", ())
+        )
+    raise NoReleaseError(said)
+
+
+def _order(package: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", package["version"].partition("+")[0]))
+
+
+def _place(wheel: Mapping[str, str]) -> str:
+    address = wheel.get("url")
+    if address is None:
+        return str(Path(wheel["path"]).resolve())
+    return unquote(urlsplit(address).path) if address.startswith("file:") else address
+
+
+def wheels_of(
+    requires: tuple[str, ...], *, base: PinSet, store: Store, env: Mapping[str, str]
+) -> tuple[PinnedWheel, ...]:
+    """Return the wheels that `base` lacks for some requirements; what it has is taken as it is.
+
+    No wheel of a kernel depends on them: they are only for its load test, and are not in its build key.
+
+    Raises:
+        ToolError: no index has them, or none can be reached.
+    """
+    if not requires:
+        return ()
+    have = sorted(wheel.name for wheel in base.wheels)
+    question = json_text.line([requires, base.system, base.python, have])
+    name = f"requires-{sha256(question)}"
+    known = store.note(name)
+    if known is not None:
+        return tuple(PinnedWheel(**wheel) for wheel in known["wheels"])
+    try:
+        found = of_requirements(requires, without=have, python=base.python, env=env)
+    except UnresolvedError as error:
+        raise ToolError(
+            f"the load test needs what [wheel] requires, and uv finds no wheels of it\n{error.message}",
+            help="correct 'requires' in [wheel], or build without the load test, with '--load-test skip'",
+        ) from error
+    store.set_note(name, {"wheels": [asdict(wheel) for wheel in found]})
+    return found

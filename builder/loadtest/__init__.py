@@ -10,8 +10,8 @@ from typing import Any
 
 from builder.binary.extension import Extension
 from builder.config import Framework
-from builder.loadtest import installed, symbols
-from builder.loadtest.devices import asks_for_a_device, lacks_a_driver
+from builder.loadtest import failures
+from builder.loadtest.failures import asks_for_a_device, lacks_a_driver
 from builder.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
 from builder.loadtest.packages import LoadTestPackages
 from builder.loadtest.packages import remedy as remedy_for
@@ -137,7 +137,7 @@ def _judge_failure(asked: _Asked, found: Found, chain: Sequence[Mapping[str, Any
             return _judge_missing(asked, found, str(link["missing"]))
     reason = f"the built {asked.package.name} does not load: "
     said = f"{chain[0]['types'][0]}: {_first(chain[0]['text'])}"
-    undefined = symbols.explain(said)
+    undefined = failures.explain(said)
     if undefined is None:
         return _broken(asked, reason + said, found)
     return LoadTest(outcome=LoadState.BROKEN, ops=found.ops, reason=reason + undefined.text, help=undefined.help)
@@ -157,7 +157,7 @@ def _broken(asked: _Asked, reason: str, found: Found) -> LoadTest:
 def _remedy(asked: _Asked, found: Found) -> str:
     """Say what to do about an exception: where it comes from other packages, which of them may be too new."""
     text = "" if found.failure is None else str(found.failure["text"])
-    packages = installed.raised_in(text, asked.packages.folders)
+    packages = failures.raised_in(text, asked.packages.folders)
     if not packages:
         return f"correct what the last line names; {_KEEP}"
     return f"it is raised in {listed(packages)}: bound the one that does not fit in 'wheel.requires'; {_KEEP}"
@@ -168,7 +168,7 @@ def _judge_library(asked: _Asked, found: Found, said: str) -> LoadTest:
     if lacks_a_driver(said):
         return LoadTest(outcome=LoadState.IMPORTED, ops=found.ops, reason=_placeless(asked, said))
     reason = f"the built {asked.package.name} does not load: "
-    undefined = symbols.explain(said)
+    undefined = failures.explain(said)
     if undefined is None:
         return LoadTest(
             outcome=LoadState.BROKEN, ops=found.ops, reason=_placeless(asked, reason + _first(said)), help=_KEEP

@@ -1,5 +1,6 @@
 """The packages of a load test: what a user's environment has besides torch, by torch, build.toml and other kernels."""
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -194,3 +195,18 @@ def remedy(module: str, *, package: Path, backend: Backend) -> str:
         f"name the package that has '{module}' in 'requires' of [wheel], or import it where it is used, with the "
         "ImportError handled, or put it into the package"
     )
+
+
+def imported_modules(source: bytes) -> frozenset[str]:
+    """Return the top-level modules that a file imports anywhere in it; none if it cannot be parsed."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return frozenset()
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
+            names.add(node.module)
+    return frozenset(name.partition(".")[0] for name in names)

@@ -12,7 +12,7 @@ from typing import Any
 
 from builder import json_text, run
 from builder.errors import ToolError
-from builder.loadtest.devices import hidden
+from builder.loadtest.failures import hidden
 from builder.loadtest.packages import LoadTestPackages
 from builder.matrix import Cell
 from builder.sandbox import SandboxPaths, enclose

@@ -13,7 +13,7 @@ from builder import json_text, loadtest, run, sandbox
 from builder.config import Backend, Framework, LoadTestRule
 from builder.errors import BuilderError
 from builder.kernel.source_set import rendered_package
-from builder.loadtest.imports import imported
+from builder.loadtest.packages import imported_modules
 from builder.make import sandbox_contents as contents
 from builder.make import standin
 from builder.make.job import BuildJob
@@ -169,7 +169,7 @@ def _strangers(job: BuildJob) -> tuple[str, ...]:
     known |= {path.name.partition(".")[0] for folder in folders for path in folder.iterdir()}
     files = {path: text for path, text in job.project.files.items() if path.endswith(".py")}
     own = (text for path, text in files.items() if path.startswith(f"{rendered_package(job.kernel.config)}/"))
-    return tuple(sorted({name for text in own for name in imported(text)} - known))
+    return tuple(sorted({name for text in own for name in imported_modules(text)} - known))
 
 
 def _packages(job: BuildJob, folder: Path) -> loadtest.LoadTestPackages:

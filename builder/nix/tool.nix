@@ -35,10 +35,7 @@ let
     "__init__"
     "caches"
     "derivation"
-    "entry"
     "folder"
-    "options"
-    "protocol"
     "session"
   ];
 

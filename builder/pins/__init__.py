@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from builder import json_text, resources
+from builder import json_text, resources, toml
 from builder.config import Backend, Framework, Version
 from builder.errors import NotHereError
 from builder.hashes import sha256
@@ -327,3 +327,55 @@ def _published(parts: list[dict[str, Any]], wheels: Mapping[str, PinnedWheel]) -
         for files in of_system.values()
         for file in files
     }
+
+
+_HEADER = """\
+# The wheels of every build environment: read by builder/pins/pin_file.py and builder/nix/pins.nix, written by
+# `builder pins update`, which resolves the `requires` of each part and keeps what it cannot reach.
+#
+# pythons       the Pythons that are resolved
+# environment   for each kind of cell the parts that make its environment, `name` or `name/compute`;
+#               of several lists the first that is pinned for the Python and system counts
+# part          files by system and Python (`any`: whatever the Python). `version` and `compute` say which cells
+#               it serves (all, when absent), `only` what is kept of what was resolved, and `index` where the
+#               files are published when that is not the default index. Nothing required, nothing to pin.
+# wheel         what each file is, once
+"""
+
+
+def to_toml(pins: Pins) -> str:
+    """Spell the pins as their file: one text for one content."""
+    lines = [_HEADER, f"pythons = {toml.spelled(list(pins.pythons))}", "", "[environment]"]
+    for kind, recipes in pins.recipes.items():
+        lines.append(f"{kind} = [{', '.join(toml.spelled(list(recipe)) for recipe in recipes)}]")
+    for part in pins.parts:
+        lines += ["", "[[part]]", *_part_lines(part)]
+    lines += ["", "[wheel]"]
+    lines += [_wheel_line(pins.wheels[file]) for file in sorted(pins.wheels, key=str.lower)]
+    return "\n".join(lines) + "\n"
+
+
+def _part_lines(part: Part) -> Iterator[str]:
+    yield f"name = {toml.spelled(part.name)}"
+    yield f"about = {toml.spelled(part.about)}"
+    if part.version is not None:
+        yield f"version = {toml.spelled(part.version)}"
+    if part.compute:
+        yield f"compute = {toml.spelled(list(part.compute))}"
+    yield f"requires = {toml.spelled(list(part.requires))}"
+    if part.only:
+        yield f"only = {toml.spelled(list(part.only))}"
+    if part.index is not None:
+        yield f"index = {toml.spelled(part.index)}"
+    for system in sorted(part.wheels):
+        yield f"[part.wheels.{system}]"
+        for python, files in sorted(part.wheels[system].items()):
+            if len(files) == 1:
+                yield f"{python} = {toml.spelled(list(files))}"
+            else:
+                yield from (f"{python} = [", *(f"  {toml.spelled(file)}," for file in files), "]")
+
+
+def _wheel_line(wheel: PinnedWheel) -> str:
+    facts = ", ".join(f"{key} = {toml.spelled(getattr(wheel, key))}" for key in ("name", "version", "sha256"))
+    return f"{toml.spelled(wheel.file)} = {{ {facts} }}"

@@ -73,10 +73,10 @@ class LoadTestNeeds:
         requires = self.kernel.config.requires
         if not requires:
             return declared
-        from builder.environment import required  # noqa: PLC0415  few kernels need it
+        from builder.environment import resolve  # noqa: PLC0415  few kernels need it
 
         try:
-            found = required.wheels(
+            found = resolve.wheels_of(
                 requires, base=base, store=self.options.store, env=indexes.read(self.options.environ).env
             )
         except ToolError as error:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.compile_cache.options import CacheOptions
+from builder.compile_cache import CacheOptions
 from builder.config import LoadTestRule
 from builder.kernel import Kernel
 from builder.make.part import Part

@@ -9,7 +9,7 @@ from pathlib import Path
 from builder import pins, render, toolchain
 from builder.config import Backend, LoadTestRule
 from builder.environment import indexes, interpreters, pinned
-from builder.environment.reach import Reach
+from builder.environment.fetch import Reach
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
 from builder.kernel import Kernel
 from builder.make import header_folders, own_code, prepare

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder.environment import hub_library
+from builder.environment.kernel_source import first_line, load_library, refusals
 from builder.errors import BuilderError, NothingToDoError, PublishError
 from builder.hashes import base64_sha256, git_blob, sha256
 from builder.publish import card
@@ -169,7 +169,7 @@ class Hub:
     """A repository of the hub, by way of huggingface_hub, which finds the user's token itself."""
 
     def __init__(self, repo_id: str, *, branch: str, endpoint: str | None = None) -> None:
-        library: Any = hub_library.load("publishing to the hub")
+        library: Any = load_library("publishing to the hub")
         self._library = library
         self._errors = library.errors
         self._file = library.hf_api.RepoFile
@@ -301,11 +301,11 @@ class Hub:
     @property
     def _refusals(self) -> tuple[type[Exception], ...]:
         """What the library raises."""
-        return hub_library.refusals(self._library)
+        return refusals(self._library)
 
     def _failure(self, error: Exception) -> PublishError:
         return PublishError(
-            f"the hub did not take '{self.repo_id}': {hub_library.first_line(error)}",
+            f"the hub did not take '{self.repo_id}': {first_line(error)}",
             help="check the name and `hf auth login`, and run the command again: it goes on where it stopped",
         )
 

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from builder.compile_cache.options import LOCAL
+from builder.compile_cache import LOCAL
 from builder.engine.outcome import CellOutcome, Event
 
 _PROGRESS = re.compile(r"\[(\d+)/(\d+)\] (.*)")

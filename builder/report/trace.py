@@ -4,9 +4,9 @@ The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0
 """
 
 import itertools
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from builder import json_text
 from builder.report.steps import status_of
 from builder.report.timeline import Bar, Timeline, critical_path
 from builder.wording import escaped
@@ -41,7 +41,7 @@ def of(timeline: Timeline) -> bytes:
             place = {"pid": process, "tid": next(threads)}
             entries.append(_named("thread", escaped(row), place))
             entries += (entry | place for entry in _slices(bars, on_path))
-    return json.dumps({"displayTimeUnit": "ms", "traceEvents": entries}).encode()
+    return json_text.line({"displayTimeUnit": "ms", "traceEvents": entries}).encode()
 
 
 def _named(what: str, name: str, place: Mapping[str, int]) -> Entry:

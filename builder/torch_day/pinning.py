@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from builder.environment.resolve import to_toml
-from builder.pins import Part, PinnedWheel, Pins
+from builder.pins import Part, PinnedWheel, Pins, to_toml
 from builder.torch_day.proposal import FileEdit, Line
 from builder.torch_day.release import Release
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from builder.config import Backend
 from builder.environment import resolve
 from builder.environment.indexes import uv_binary
-from builder.environment.releases import IndexFile, NoReleaseError, released
+from builder.environment.resolve import IndexFile, NoReleaseError, released
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.matrix import systems
 from builder.matrix.variant import backend_of, compute_name, dotted

@@ -4,10 +4,9 @@ import threading
 
 import pytest
 
+from builder.compile_cache import Access
 from builder.compile_cache.caches import Caches, Found
-from builder.compile_cache.entry import DamagedError, Entry
-from builder.compile_cache.folder import CacheError, Folder
-from builder.compile_cache.options import Access
+from builder.compile_cache.folder import CacheError, DamagedError, Entry, Folder
 from builder.compile_cache.session import Session
 
 KEY = "ab" * 20

@@ -6,8 +6,7 @@ import pytest
 
 from builder import kernel, matrix
 from builder.compile_cache import derivation
-from builder.compile_cache.entry import Entry
-from builder.compile_cache.folder import Folder
+from builder.compile_cache.folder import Entry, Folder
 from builder.make.job import CompileError, OutOfMemoryError
 from builder.make.spec import BuildSpec, PinnedPackages
 from builder.pins import PinSet

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.compile_cache.entry import DamagedError, Entry
-from builder.compile_cache.folder import CacheError, Folder
+from builder.compile_cache.folder import CacheError, DamagedError, Entry, Folder
 
 KEY = "ab" * 20
 

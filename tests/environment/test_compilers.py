@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from builder import toolchain
-from builder.environment import compilers, debian_mirrors
+from builder.environment import compilers, debian
 from builder.environment.compilers import Keeper, PinnedCompilers, PinnedPackage
 from builder.errors import BuilderError, NotHereError, ToolError, WrongHashError
 from builder.hashes import nar
@@ -52,7 +52,7 @@ def mirror(tmp_path, monkeypatch):
 @pytest.fixture
 def keeper(tmp_path, mirror):
     def make(place=mirror, *, store="store"):
-        environ = {"PATH": "/usr/bin:/bin", debian_mirrors.MIRROR: str(place)}
+        environ = {"PATH": "/usr/bin:/bin", debian.MIRROR: str(place)}
         return Keeper(store=Store(tmp_path / store), environ=environ, progress=lambda _: None)
 
     return make
@@ -166,14 +166,14 @@ def test_the_store_shows_and_removes_them(keeper, tmp_path):
 @pytest.mark.parametrize("text", ["ftp://a", "debian", "file:///x"])
 def test_what_is_no_mirror_is_refused(text):
     with pytest.raises(BuilderError, match="which is no mirror"):
-        debian_mirrors.mirrors({debian_mirrors.MIRROR: text})
+        debian.mirrors({debian.MIRROR: text})
 
 
 def test_on_another_distribution_a_mirror_has_to_be_named(monkeypatch):
     monkeypatch.setattr("builder.toolchain.distribution.release", lambda: {"ID": "ubuntu"})
     with pytest.raises(NotHereError, match="no mirror of Debian is known") as raised:
-        debian_mirrors.mirrors({"PATH": os.defpath})
-    assert debian_mirrors.MIRROR in raised.value.help
+        debian.mirrors({"PATH": os.defpath})
+    assert debian.MIRROR in raised.value.help
 
 
 def test_each_target_has_all_that_a_build_asks_for():

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from builder.environment.fetched_tree import FetchedTree
+from builder.environment.download import FetchedTree
 from builder.errors import ToolError
 from builder.run import Processes
 from builder.store import Store, StoreError

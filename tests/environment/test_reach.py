@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from builder.environment import reach
-from builder.environment.reach import Reach
+from builder.environment import fetch
+from builder.environment.fetch import Reach
 from builder.run import Completed
 
 URL = "https://wheels.example/cu132"
@@ -71,7 +71,7 @@ def test_who_asks_meanwhile_waits_for_the_answer():
 
 @pytest.mark.parametrize("how", ["stopped", "long"])
 def test_nobody_waits_for_an_index_that_sends_for_long_or_when_all_is_stopped(monkeypatch, how):
-    monkeypatch.setattr(reach, "_LONGEST", 0.0 if how == "long" else 60.0)
+    monkeypatch.setattr(fetch, "_LONGEST", 0.0 if how == "long" else 60.0)
     shared, asked, over = Reach(), threading.Event(), threading.Event()
 
     def sending():

@@ -7,8 +7,7 @@ import pytest
 
 from builder.environment import indexes
 from builder.environment.indexes import uv_binary
-from builder.environment.releases import NoReleaseError, released
-from builder.environment.resolve import UnresolvedError
+from builder.environment.resolve import NoReleaseError, UnresolvedError, released
 
 PYTHONS = ("cp310", "cp311", "cp312")
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from packaging.tags import sys_tags
 
-from builder.environment import required
+from builder.environment import resolve
 from builder.errors import ToolError
 from builder.pins import PinnedWheel, PinSet
 from builder.store import Store
@@ -44,7 +44,7 @@ def ask(tmp_path):
     env = {"PATH": os.defpath, "HOME": str(tmp_path), "UV_OFFLINE": "1", "UV_FIND_LINKS": str(folder)}
 
     def run(*requires, base=BASE):
-        return required.wheels(requires, base=base, store=store, env=env)
+        return resolve.wheels_of(requires, base=base, store=store, env=env)
 
     run.folder = folder
     return run

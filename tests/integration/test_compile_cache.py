@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.compile_cache import protocol
 from builder.compile_cache.caches import Caches
-from builder.compile_cache.entry import Entry
-from builder.compile_cache.folder import Folder
+from builder.compile_cache.folder import Entry, Folder
 from builder.compile_cache.session import Session
 from builder.toolchain import ccache
 from builder.toolchain.tool import Search
@@ -211,7 +209,7 @@ def foreign(tmp_path):
     session = Session(caches=Caches(local=folder))
     program = ccache.find(Search(environ=os.environ, digest=str))
     env = {**os.environ, "CCACHE_REMOTE_STORAGE": f"crsh:{tmp_path / 'socket'}", "CCACHE_REMOTE_ONLY": "1"}
-    with protocol.serve(tmp_path / "socket", session.client):
+    with session.answering(tmp_path / "socket", session.client):
         compiler = needs.program("gcc")
         done = subprocess.run(
             [program, compiler, "-m32", "-c", source, "-o", tmp_path / "foreign.o"], env=env, check=False

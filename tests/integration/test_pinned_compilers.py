@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.environment import compilers, debian_mirrors
+from builder.environment import compilers, debian
 from builder.environment.compilers import Keeper
 from builder.environment.download import UnreachableError
 from builder.errors import NotHereError
@@ -78,7 +78,7 @@ def test_a_wheel_is_the_same_from_two_stores_without_a_compiler(keeper, without_
         ]
         command += ["--store", store, "--output", tmp_path / name / "dist", "--no-cache"]
         environ = {**os.environ, "PATH": without_compilers, "PYTHONPATH": str(ROOT)}
-        mirror = " ".join(debian_mirrors.mirrors(os.environ))
+        mirror = " ".join(debian.mirrors(os.environ))
         done = subprocess.run(
             command, env={**environ, "BUILDER_DEBIAN_MIRROR": mirror}, capture_output=True, text=True, check=False
         )

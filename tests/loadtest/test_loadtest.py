@@ -10,7 +10,7 @@ import pytest
 
 from builder import kernel, loadtest, matrix
 from builder.config import LoadTestRule
-from builder.loadtest import devices, imports, packages, symbols
+from builder.loadtest import failures, packages
 from builder.loadtest.outcome import SKIPPED, LoadState, LoadTest
 from builder.loadtest.packages import LoadTestPackages
 from builder.make import wheel_record as record
@@ -237,8 +237,8 @@ def test_nothing_else_is_refused_before_the_library_is_there(compiled, init):
 
 def test_imports_are_found_without_running_a_file():
     source = b"import a.b, c\nfrom d.e import f\nfrom . import g\ndef h():\n    import i\n"
-    assert imports.imported(source) == {"a", "c", "d", "i"}
-    assert imports.imported(b"def (:\n") == frozenset()
+    assert packages.imported_modules(source) == {"a", "c", "d", "i"}
+    assert packages.imported_modules(b"def (:\n") == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -256,11 +256,11 @@ def test_imports_are_found_without_running_a_file():
     ],
 )
 def test_the_library_of_a_symbol_is_known_by_its_prefix(symbol, library):
-    assert symbols.owner(symbol) == library
+    assert failures.owner(symbol) == library
 
 
 def test_a_function_that_nothing_defines_is_named_as_the_sources_write_it():
-    found = symbols.explain("a.so: undefined symbol: _Z5twiceRKN2at6TensorE")
+    found = failures.explain("a.so: undefined symbol: _Z5twiceRKN2at6TensorE")
     name = "twice(at::Tensor const&)" if shutil.which("c++filt") else "_Z5twiceRKN2at6TensorE"
     assert found.text == f"undefined symbol '{name}': nothing defines it"
     assert "'src'" in found.help
@@ -268,7 +268,7 @@ def test_a_function_that_nothing_defines_is_named_as_the_sources_write_it():
 
 @pytest.mark.parametrize("symbol", ["torch_dtype_float4_e2m1fn_x2", "_ZN3c105ErrorC1EPKc", "_ZTIN3c105ErrorE"])
 def test_what_a_torch_lacks_is_not_asked_of_the_sources(symbol):
-    found = symbols.explain(f"a.so: undefined symbol: {symbol}")
+    found = failures.explain(f"a.so: undefined symbol: {symbol}")
     assert "the torch that it was loaded with does not have it" in found.text
     assert "torch.stable-abi" in found.help
 
@@ -290,8 +290,8 @@ def test_the_words_of_the_loader_reach_the_user_past_a_package_that_hides_them(c
 
 def test_a_library_that_a_driver_brings_is_a_missing_device():
     said = "libcuda.so.1: cannot open shared object file: No such file or directory"
-    assert devices.lacks_a_driver(said)
-    assert not devices.lacks_a_driver(said.replace("libcuda.so.1", "libmine.so"))
+    assert failures.lacks_a_driver(said)
+    assert not failures.lacks_a_driver(said.replace("libcuda.so.1", "libmine.so"))
 
 
 def test_what_the_load_test_has_is_declared_or_brought(make):

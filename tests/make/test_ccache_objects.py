@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from builder.compile_cache import protocol
 from builder.compile_cache.caches import Caches
 from builder.compile_cache.folder import Folder
 from builder.compile_cache.session import Session
@@ -43,7 +42,7 @@ def compile_with(tmp_path):
         session = Session(caches=Caches(local=Folder(root=tmp_path / "compiled")))
         ccache.write(job, scratch=scratch, base=scratch, include=[])
         command = (str(found), str(compiler), "-MD", "-MF", "one.d", "-c", "one.c", "-o", "one.o")
-        with protocol.serve(scratch / ccache.SOCKET, session.client):
+        with session.answering(scratch / ccache.SOCKET, session.client):
             subprocess.run(command, cwd=tmp_path, env={**os.environ, **ccache.variables(scratch)}, check=True)
         return session.origins["one.o"].cache
 

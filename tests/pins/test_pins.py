@@ -80,7 +80,7 @@ def test_the_shipped_file_has_no_environment_with_two_versions_of_a_package(ship
 
 
 def test_the_shipped_file_is_as_the_tool_writes_it(shipped):
-    assert resolve.to_toml(shipped) == pins.FILE.read_text(encoding="utf-8")
+    assert pins.to_toml(shipped) == pins.FILE.read_text(encoding="utf-8")
 
 
 def test_the_shipped_file_names_no_index_but_those_of_torch(shipped):
@@ -269,9 +269,9 @@ def test_a_missing_pin_file_is_an_error_and_no_traceback(tmp_path):
 
 def test_the_written_file_reads_back_as_the_same_pins(small):
     first = pins.load(small)
-    small.write_text(resolve.to_toml(first))
+    small.write_text(pins.to_toml(first))
     assert pins.load(small) == first
-    assert resolve.to_toml(pins.load(small)) == small.read_text()
+    assert pins.to_toml(pins.load(small)) == small.read_text()
 
 
 def test_an_update_replaces_what_was_resolved_and_keeps_the_rest(small):
@@ -287,7 +287,7 @@ def test_an_update_replaces_what_was_resolved_and_keeps_the_rest(small):
     new = resolve.updated(old, resolutions)
     assert set(new.wheels) == {newer.file, "torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl"}
     assert new.pinned_pythons(CPU_CELL) == ("cp311",)
-    assert list(pin_file.problems(toml.loads(resolve.to_toml(new)))) == []
+    assert list(pin_file.problems(toml.loads(pins.to_toml(new)))) == []
 
 
 def test_check_reports_a_good_file():
@@ -346,7 +346,7 @@ def test_check_online_finds_a_pin_that_was_tampered_with(tmp_path, monkeypatch):
         wheels={file: tools.wheels[file] for file in files},
     )
     file = tmp_path / "pins.toml"
-    file.write_text(resolve.to_toml(alone))
+    file.write_text(pins.to_toml(alone))
     good = click.testing.CliRunner().invoke(command, ["check", "--online", "--file", str(file)])
     assert good.exit_code == 0, good.output
     ninja = next(wheel for wheel in alone.wheels.values() if wheel.name == "ninja")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder import pins, resources, toml
-from builder.environment import indexes, resolve
+from builder.environment import indexes
 from builder.torch_day import pinning, read, rows, tables
 from builder.torch_day import propose as proposing
 from builder.torch_day.release import from_json
@@ -39,7 +39,7 @@ def without(known):
     before[rows.NAME] = "".join(line for line in lines if 'torch = "2.' not in line and not line.startswith('"2.'))
     old = pins.load()
     kept = tuple(part for part in old.parts if part.version not in MINORS)
-    before[pinning.NAME] = resolve.to_toml(pinning.merged(replace(old, parts=kept, recipes={}), (), {}))
+    before[pinning.NAME] = pins.to_toml(pinning.merged(replace(old, parts=kept, recipes={}), (), {}))
     shim = json.loads(known[tables.SHIM])
     oldest = {library: {name: at for name, at in of.items() if at == "<=2.10"} for library, of in shim.items()}
     before[tables.SHIM] = json.dumps(oldest, indent=0)
@@ -111,7 +111,7 @@ def test_the_source_of_each_new_pin_is_its_own_requirement():
     known = pins.load()
     kept = tuple(part for part in known.parts if part.version != "2.15")
     before = pinning.merged(replace(known, parts=kept), (), {})
-    said = pinning.edit(recorded("2.15.0"), resolve.to_toml(before), before).diff("").splitlines()
+    said = pinning.edit(recorded("2.15.0"), pins.to_toml(before), before).diff("").splitlines()
     sources = {line.split(": ", 1)[1] for line in said if line.startswith("# ")}
     assert sources == {'files on the default index for "torch==2.15.0"', "the hash that the default index states"}
 

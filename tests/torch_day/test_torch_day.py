@@ -14,8 +14,7 @@ import pytest
 
 from builder import pins, toml
 from builder.config.values import Version
-from builder.environment.releases import IndexFile, NoReleaseError
-from builder.environment.resolve import UnresolvedError
+from builder.environment.resolve import IndexFile, NoReleaseError, UnresolvedError
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.torch_day import proposal, read, rows, run, tables, wheel
 from builder.torch_day import propose as proposing

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.compile_cache import protocol
+from builder.compile_cache import session
 
 GREETING = b"\x01\x01\x00"
 KEY = bytes(range(20))
@@ -49,7 +49,7 @@ def log():
 @pytest.fixture
 def serving(tmp_path, values, log):
     path = tmp_path / "socket"
-    with protocol.serve(path, lambda command: Client(values, log, command)):
+    with session.answering(path, lambda command: Client(values, log, command)):
         yield path
 
 
@@ -144,7 +144,7 @@ def test_the_command_that_asks_is_known(serving, log):
 def test_afterwards_nobody_answers_and_nothing_is_left(tmp_path, values, log):
     path = tmp_path / "socket"
     path.write_bytes(b"left by a dead process")
-    with protocol.serve(path, lambda command: Client(values, log, command)), connected(path) as connection:
+    with session.answering(path, lambda command: Client(values, log, command)), connected(path) as connection:
         assert read(connection, 3) == GREETING
     assert list(tmp_path.iterdir()) == []
 
@@ -153,7 +153,7 @@ def test_afterwards_nobody_answers_and_nothing_is_left(tmp_path, values, log):
 def test_a_path_longer_than_an_address_works(tmp_path, values, log):
     folder = tmp_path / ("long" * 40)
     folder.mkdir()
-    with protocol.serve(folder / "socket", lambda command: Client(values, log, command)):
+    with session.answering(folder / "socket", lambda command: Client(values, log, command)):
         descriptor = os.open(folder, os.O_PATH)
         with connected(f"/proc/self/fd/{descriptor}/socket") as connection:
             assert read(connection, 3) == GREETING

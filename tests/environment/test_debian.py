@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from builder.environment import deb
+from builder.environment import debian
 from builder.errors import ToolError
 from tests.environment.debian import package
 
@@ -18,7 +18,7 @@ def everything(_):
 def unpacked(tmp_path):
     def unpack(members, *, wanted=everything, compressed="xz"):
         package(tmp_path / "a.deb", members, compressed=compressed)
-        deb.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=wanted)
+        debian.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=wanted)
         return tmp_path / "root"
 
     return unpack
@@ -73,7 +73,7 @@ def test_what_leads_out_of_the_root_is_refused(unpacked, tmp_path, members, said
 def test_a_damaged_package_is_refused(tmp_path, content):
     (tmp_path / "a.deb").write_bytes(content)
     with pytest.raises(ToolError, match=r"'a\.deb' cannot be unpacked"):
-        deb.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=everything)
+        debian.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=everything)
 
 
 def test_a_truncated_package_is_refused(tmp_path):
@@ -81,7 +81,7 @@ def test_a_truncated_package_is_refused(tmp_path):
     content = (tmp_path / "a.deb").read_bytes()
     (tmp_path / "a.deb").write_bytes(content[:-200])
     with pytest.raises(ToolError, match="cannot be unpacked"):
-        deb.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=everything)
+        debian.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=everything)
 
 
 def test_another_compression_is_named(unpacked):
@@ -101,5 +101,5 @@ def test_what_dpkg_packs_is_unpacked(tmp_path):
     subprocess.run(
         ["dpkg-deb", "-Zxz", "--root-owner-group", "--build", tree, tmp_path / "a.deb"], check=True, capture_output=True
     )
-    deb.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=everything)
+    debian.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=everything)
     assert (tmp_path / "root/usr/bin/a").read_bytes() == b"#! program"
