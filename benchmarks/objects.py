@@ -20,7 +20,7 @@ from pathlib import Path
 
 import paired
 
-from builder.toolchain import ccache
+from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -184,7 +184,7 @@ def by_ninja(folder: Path, kernel: Path, environments: Path, whole: float) -> No
     )
     torch = next(root.glob("lib/*/site-packages/torch"))
     toolkit = next(root.glob("lib/*/site-packages/nvidia/*/bin/nvcc")).parent.parent
-    program = ccache.find(Search(environ={}, digest=str))
+    program = this_machine.find_ccache(Search(environ={}, digest=str))
     env = {
         **os.environ,
         "CUDACXX": str(toolkit / "bin/nvcc"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.toolchain import distribution
+from builder.toolchain.tool import installing
 
 TOOLS = {
     "aarch64-linux-gnu-g++": "g++-aarch64-linux",
@@ -51,7 +51,7 @@ def why_not(*programs):
 
 def lacking(what, tool):
     """Return the reason of a skip for lack of something that `tool` has."""
-    return f"no {what} [{tool}]: {distribution.installing(tool)}"
+    return f"no {what} [{tool}]: {installing(tool)}"
 
 
 def find(program):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from builder.audit.report import Finding
 from builder.audit.subject import Library, Subject
-from builder.config.exports import ExportGlob, exported
+from builder.config.source_tables import ExportGlob, exported
 from builder.config.values import Framework
 
 RULE = "exports"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from builder.audit.report import Finding
 from builder.audit.sizes import CodeSize, WheelSizes
 from builder.audit.subject import Subject
-from builder.config.wheel_size import WheelSize
+from builder.config.wheel_values import WheelSize
 from builder.matrix import architectures
 from builder.wheel.archive import Wheel
 from builder.wording import size as shown

@@ -12,7 +12,7 @@ from builder.audit.report import Finding
 from builder.audit.sizes import WheelSizes
 from builder.binary.device_image import Group, Image
 from builder.binary.extension import Extension
-from builder.config.extensions import ExtensionName
+from builder.config.source_tables import ExtensionName
 from builder.config.values import Framework, Version
 from builder.matrix.variant import extension_suffix, python_of
 from builder.untrusted import UntrustedError

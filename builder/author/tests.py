@@ -19,7 +19,7 @@ from builder.loadtest.packages import KernelFolder, LoadTestPackages
 from builder.make.framework import torch_identity
 from builder.matrix import Cell
 from builder.plan.dry_run import DryRun
-from builder.toolchain.installed import Current
+from builder.toolchain.this_machine import CurrentPython
 from builder.wheel.archive import Wheel
 
 TESTS = "tests"
@@ -56,7 +56,7 @@ def tests_of(root: Path) -> Path:
     return folder
 
 
-def require(cells: Iterable[Cell], found: Current) -> None:
+def require(cells: Iterable[Cell], found: CurrentPython) -> None:
     """Refuse an interpreter that lacks the framework of the cells or pytest, before anything is built.
 
     Raises:
@@ -78,7 +78,7 @@ def require(cells: Iterable[Cell], found: Current) -> None:
         )
 
 
-def backends(framework: Framework, found: Current) -> tuple[Backend, ...]:
+def backends(framework: Framework, found: CurrentPython) -> tuple[Backend, ...]:
     """Return the backends that the installed framework can run: its GPU backend first, then cpu."""
     if framework in (Framework.TVM_FFI, Framework.CTYPES) or found.torch is None:
         return (Backend.CPU, Backend.CUDA)

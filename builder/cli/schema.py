@@ -21,6 +21,6 @@ def command(*, format_: str) -> None:
         terminal.document(page())
         return
 
-    from builder.config.json_schema import json_schema  # noqa: PLC0415
+    from builder.config.reference import json_schema  # noqa: PLC0415
 
     terminal.document(json_text.document(json_schema()))

@@ -150,9 +150,9 @@ def _target(
             help="leave out --archs, which is for components of CUDA and ROCm",
         )
     if not isinstance(asked, TargetGpus):
-        from builder.toolchain import gpus  # noqa: PLC0415  few builds ask the machine
+        from builder.toolchain import this_machine  # noqa: PLC0415  few builds ask the machine
 
-        return gpus.native(able, environ)
+        return this_machine.native_gpus(able, environ)
     if asked.backend not in able:
         raise NoGpuCodeError(
             f"{asked} is of {asked.backend.facts.title}, and what is to be built has code for {titles}",

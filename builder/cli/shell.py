@@ -34,7 +34,7 @@ from builder.matrix.selection import Scope
 from builder.plan import dry_run, limits
 from builder.plan.options import Options
 from builder.store import Store
-from builder.toolchain import gpus
+from builder.toolchain import this_machine
 
 
 class _Shell(testing.PytestCommand):
@@ -117,7 +117,7 @@ def _order(kernel: Kernel, cells: Sequence[Cell], environ: Mapping[str, str]) ->
     here: list[Backend] = []
     if able and kernel.config.kernel:
         try:
-            here = [gpus.native(able, environ).backend]
+            here = [this_machine.native_gpus(able, environ).backend]
         except BuilderError:
             here = []
     yield from dict.fromkeys((*here, *(backend for backend in own if backend is Backend.CPU), *own))

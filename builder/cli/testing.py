@@ -24,8 +24,8 @@ from builder.matrix.selection import Scope
 from builder.plan import dry_run, limits
 from builder.plan.options import Options
 from builder.store import Store
-from builder.toolchain import gpus, installed
-from builder.toolchain.installed import Current
+from builder.toolchain import this_machine
+from builder.toolchain.this_machine import CurrentPython
 
 _REST = "rest"
 
@@ -85,7 +85,7 @@ class TestRequest:
     """Whether a kernel without tests is refused."""
     _native: dict[Backend, tuple[str, ...]] = field(default_factory=dict)
     """The GPUs of this machine, which are asked for once."""
-    _looked: list[Current] = field(default_factory=list)
+    _looked: list[CurrentPython] = field(default_factory=list)
     """What the Python has, which is looked at once."""
 
     @classmethod
@@ -113,12 +113,12 @@ class TestRequest:
             options = self._options(found, self._here(kernel, cells, options))
         return TestBuild(kernel=kernel, cells=cells, options=options, found=found, request=self)
 
-    def _found(self) -> Current:
+    def _found(self) -> CurrentPython:
         if not self._looked:
-            self._looked.append(installed.look(self.python))
+            self._looked.append(this_machine.installed_frameworks(self.python))
         return self._looked[0]
 
-    def _options(self, found: Current, only: tuple[str, ...]) -> Options:
+    def _options(self, found: CurrentPython, only: tuple[str, ...]) -> Options:
         blank = Options(
             store=Store(self.store),
             output=Path(),
@@ -154,7 +154,7 @@ class TestRequest:
     def _gpus(self, backend: Backend) -> tuple[str, ...]:
         if backend not in self._native:
             try:
-                self._native[backend] = gpus.native((backend,), self.environ).archs
+                self._native[backend] = this_machine.native_gpus((backend,), self.environ).archs
             except BuilderError:
                 self._native[backend] = ()
         return self._native[backend]
@@ -169,7 +169,7 @@ class TestBuild:
     kernel: Kernel
     cells: tuple[Cell, ...]
     options: Options
-    found: Current
+    found: CurrentPython
     request: TestRequest
 
     @property

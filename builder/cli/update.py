@@ -25,13 +25,13 @@ from builder.kernel import CONFIG
 @click.option("--license", "license_", metavar="SPDX", help="License of a kernel whose old config names none.")
 def command(*, kernel: Path, check: bool, diff: bool, edition: str, license_: str | None) -> int:
     """Rewrite a build.toml to edition 5 (or 6), and keep its comments, order and layout."""
-    from builder.config import detect, update  # noqa: PLC0415  `--help` needs none of it
+    from builder.config import detect_schema, update  # noqa: PLC0415  `--help` needs none of it
 
     path = kernel if kernel.name == CONFIG else kernel / CONFIG
     source = Source.read(path, name=str(path))
     text = update.rewrite(source, license=license_, preview=edition == "6")
     changed = text != source.text
-    is_in = detect.schema(source.table(), source) if not changed else int(edition)
+    is_in = detect_schema(source.table(), source) if not changed else int(edition)
     if diff:
         terminal.document(_diff(source, text, edition))
     if not check and not diff and changed:

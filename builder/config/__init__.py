@@ -1,12 +1,14 @@
 """Read a `build.toml` into a `Config`."""
 
 import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from builder.config import detect, rules, v5
+from builder.config import rules, v5
 from builder.config.decode import decode
 from builder.config.dump import dump
+from builder.config.shape import fields
 from builder.config.text import Source
 from builder.config.v5 import Config
 from builder.config.values import (
@@ -33,6 +35,10 @@ __all__ = [
     "read",
     "schema_type",
 ]
+PREVIEW = 6
+"""The edition after the current one, whose form may still change."""
+_SINCE_4 = ("version", "license", "source")
+"""Keys of `[general]` that schema 4 brought; the first two are optional in schema 3."""
 
 
 class Old(Protocol):
@@ -44,7 +50,7 @@ class Old(Protocol):
 
 def schema_type(number: int) -> Any:
     """Return the class of a schema; another than the current one is only imported for a file that is in it."""
-    if number == detect.PREVIEW:
+    if number == PREVIEW:
         from builder.config import v6  # noqa: PLC0415
 
         return v6.Config
@@ -77,7 +83,7 @@ def read(source: Source, *, license: str | None = None) -> Parsed:  # noqa: A002
         ConfigError: with every problem of the text.
     """
     table = source.table()
-    schema = detect.schema(table, source)
+    schema = detect_schema(table, source)
     type_ = schema_type(schema)
     current = Config if schema <= v5.EDITION else type_
     config: Old | Config = decode(type_, table, source, current=current, **_remedy(schema))
@@ -107,3 +113,54 @@ def _licensed(config: Old, license: str | None) -> Old:  # noqa: A002  the key i
     if isinstance(config, v3.Config) and config.general.license is None:
         return replace(config, general=replace(config.general, license=license))
     return config
+
+
+def detect_schema(table: Mapping[str, Any], source: Source) -> int:
+    """Return the number of the schema that a document is in.
+
+    Raises:
+        ConfigError: it names an edition that does not exist.
+    """
+    general = _tables(table, "general")
+    if "edition" in general:
+        _check_edition(general["edition"], source)
+        return PREVIEW if general["edition"] == PREVIEW else v5.EDITION
+    if _is_4(table, general) or not isinstance(table.get("general"), dict):
+        return 4
+    if "backends" in general:
+        return 3
+    kernels = [kernel for kernel in _tables(table, "kernel").values() if isinstance(kernel, dict)]
+    if any("backend" in kernel for kernel in kernels):
+        return 2
+    is_old = any("language" in kernel for kernel in kernels) or "universal" in _tables(table, "torch")
+    return 1 if is_old or (kernels and _is_plain_1(general, kernels)) else 2
+
+
+def _is_plain_1(general: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether components leave the language to its default: in schema 2 each has a backend."""
+    from builder.config import v1  # noqa: PLC0415  only a file of an older schema needs it
+
+    known = {item.key for item in fields(v1.Component)}
+    return set(general) <= {item.key for item in fields(v1.General)} and all(set(kernel) <= known for kernel in kernels)
+
+
+def _is_4(table: Mapping[str, Any], general: Mapping[str, Any]) -> bool:
+    return "torch-noarch" in table or "stable-abi" in _tables(table, "torch") or any(key in general for key in _SINCE_4)
+
+
+def _check_edition(edition: object, source: Source) -> None:
+    if not isinstance(edition, int) or isinstance(edition, bool) or edition in {v5.EDITION, PREVIEW}:
+        return  # a wrong type is one problem among those of the file
+    found = str(edition) if abs(edition) < 10**18 else "a number of many digits"
+    if edition > v5.EDITION:
+        message = f"edition {found} is newer than {v5.EDITION} and the preview of {PREVIEW}, which this builder reads"
+        remedy = "this file needs a newer builder: pip install --upgrade kernel-wheel-builder"
+    else:
+        message = f"there is no edition {found}: {v5.EDITION} is the first"
+        remedy = f"write 'edition = {v5.EDITION}', or remove the line if the file is older"
+    raise source.error(source.problem("B004", message, path=("general", "edition"), help=remedy))
+
+
+def _tables(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = table.get(key)
+    return value if isinstance(value, dict) else {}

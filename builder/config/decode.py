@@ -7,7 +7,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from builder.config import kinds, shape
+from builder.config import shape
 from builder.config.shape import Array, Choice, Constant, Field, Kind, OneOf, Record, Scalar, Table, Tagged
 from builder.config.text import KeyPath, Source, dotted
 from builder.config.values import Backend, InvalidValueError, Text
@@ -99,7 +99,7 @@ def _value(item: Field, table: Mapping[str, Any], path: KeyPath, findings: _Find
 
 def _missing(item: Field, path: KeyPath, findings: _Findings) -> _Invalid:
     example = (
-        f"add '[{item.key}]'" if isinstance(item.kind, Record) else f"add '{item.key} = {kinds.example(item.kind)}'"
+        f"add '[{item.key}]'" if isinstance(item.kind, Record) else f"add '{item.key} = {shape.example(item.kind)}'"
     )
     return findings.add("B011", f"missing key '{item.key}'{_in(path)}", path, help=example)
 
@@ -296,12 +296,12 @@ def _misnamed(
 
 
 def _mistyped(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> _Invalid:
-    remedy = kinds.remedy(kind, value, findings.source.raw(path))
+    remedy = shape.written_as(kind, value, findings.source.raw(path))
     current = shape.kind_at(findings.current, path)
     if isinstance(value, dict) and isinstance(current, Choice) and isinstance(current.other, Table):
         remedy = findings.later.replace("that key", "a table")
     subject = f"'{dotted(path[-1:])}'" if isinstance(path[-1], str) else f"an entry of '{dotted(path[-2:-1])}'"
-    message = f"{subject} must be {kinds.expected(kind)}, found {kinds.type_name(value)}"
+    message = f"{subject} must be {shape.expected(kind)}, found {shape.type_name(value)}"
     return findings.add("B012", message, path, help=remedy)
 
 

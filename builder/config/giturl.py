@@ -5,7 +5,10 @@ Python's `urllib.parse` takes nearly anything apart without an error, so the par
 
 import ipaddress
 import re
+from typing import Any
 from urllib.parse import unquote
+
+from builder.config.values import Text
 
 SCHEMES = ("https", "http", "git", "ssh", "git+ssh", "git+https", "git+http")
 
@@ -19,6 +22,31 @@ _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*", re.ASCII)
 _MOST_NUMBERS = 4
 _DOTS = re.compile("[.\u3002\uff0e\uff61]")
 _LONGEST_HOST = 253
+
+
+class GitUrl(Text):
+    """A Git URL: http, https, git, ssh and git+… schemes, or `host:path`."""
+
+    __slots__ = ()
+
+    # Necessary, not sufficient, but what a JSON Schema can say.
+    pattern = r"[\s\S]+:[\s\S]*"
+    code = "B022"
+    kind = "a Git URL"
+    rule = f"write a URL of {', '.join(SCHEMES)}, or 'user@host:path'"
+
+    def __new__(cls, text: str) -> "Any":
+        """Refuse what the public parser refuses."""
+        if not is_git_url(text):
+            raise cls.refusal(text)
+        return str.__new__(cls, text)
+
+    @classmethod
+    def remedy(cls, text: str) -> str | None:
+        """Return the URL of a repository that was named in a web browser's or scp's short form."""
+        if re.fullmatch(r"[\w.-]+\.[a-z]+:[\w./-]+", text, re.ASCII):
+            return f"write 'git@{text}'"
+        return f"write 'https://{text}'" if re.fullmatch(r"[\w-]+(\.[\w-]+)+/[\w./-]+", text, re.ASCII) else None
 
 
 def is_git_url(text: str) -> bool:

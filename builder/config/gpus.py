@@ -1,17 +1,130 @@
-"""The GPUs that people name: the rows of `data/gpus.toml`."""
+"""GPUs by their products and architectures, and the code that nvcc makes for them."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 from builder import toml
-from builder.config.dependency_names import Known
-from builder.config.values import Backend
+from builder.config.dependencies import Known
+from builder.config.values import Backend, CudaCapability, InvalidValueError, Text, Version
 from builder.resources import DATA
+from builder.wording import quoted
 
+_PTX = "+PTX"
+_SUFFIXES = "af"
+_HALF = r"[0-9]+\.[0-9][af]?"
 _SHORT = re.compile(r"(?=.*[0-9])[A-Z][A-Za-z0-9]+")
+
+
+class CudaCode(NamedTuple):
+    """What nvcc makes in one step."""
+
+    virtual: str
+    """What it compiles for, which decides what the sources may use and which macros they see: `10.0f`."""
+    real: str
+    """What the machine code is marked as, for a loader: `10.3f`."""
+
+    @property
+    def name(self) -> str:
+        """The shortest text for it: a capability, unless it is for another GPU."""
+        return self.virtual if self.virtual == self.real else f"{self.virtual}:{self.real}"
+
+    @property
+    def gpu(self) -> str:
+        """The GPU that the machine code is for, without a suffix."""
+        return plain(self.real)
+
+    @property
+    def place(self) -> tuple[str, bool]:
+        """What other code must not be for in the same fat binary: nvcc keeps both or refuses both.
+
+        That with `a` is beside that without.
+        """
+        return self.gpu, self.real.endswith("a")
+
+    @property
+    def special(self) -> bool:
+        """Whether the code is for its GPU or its family alone."""
+        return self.real[-1:] in _SUFFIXES
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why no nvcc makes it; None for what one may make."""
+        own, other = Version(plain(self.virtual)), Version(self.gpu)
+        if self.virtual == self.real:
+            return None
+        if self.virtual.endswith("a"):
+            return f"what is compiled for {self.virtual} becomes code for {self.virtual} alone"
+        if other < own:
+            return f"{other} is older than {own}"
+        if "f" in {self.virtual[-1], self.real[-1]} and own.major != other.major:
+            return f"{other} is not of the family of {own}"
+        return None
+
+
+@lru_cache(maxsize=1024)
+def code_of(name: str) -> CudaCode:
+    """Return the code that a capability or a pair stands for; whether it has `+PTX` makes no difference.
+
+    What is compiled for a family is code for that family, as nvcc marks it: `10.0f:10.0` is `10.0f`.
+    """
+    virtual, colon, real = name.removesuffix(_PTX).partition(":")
+    if not colon:
+        return CudaCode(virtual=virtual, real=virtual)
+    family = virtual[-1:] == "f" and real[-1:] not in _SUFFIXES
+    return CudaCode(virtual=virtual, real=real + "f" * family)
+
+
+def plain(capability: str) -> str:
+    """Return a capability without its suffix."""
+    return capability.rstrip(_SUFFIXES)
+
+
+class CudaTarget(Text):
+    """A CUDA compute capability, such as `9.0a+PTX`, or a pair, such as `8.0:8.6`: code for 8.6 of PTX for 8.0."""
+
+    __slots__ = ()
+
+    pattern = rf"{_HALF}(?:\+PTX|:{_HALF})?"
+    code = CudaCapability.code
+    kind = CudaCapability.kind
+    before = CudaCapability
+    rule = f"{CudaCapability.rule}, or a pair such as '8.0:8.6'"
+
+    def __new__(cls, text: str) -> "Any":
+        """Refuse a pair that no nvcc makes."""
+        found: CudaTarget = super().__new__(cls, text)
+        code = code_of(text)
+        if code.obstacle is not None:
+            raise InvalidValueError(f"{quoted(text)}: {code.obstacle}", code=cls.code, help=_possible(code))
+        return found
+
+    @classmethod
+    def remedy(cls, text: str) -> str | None:
+        """Return what nvcc's spelling stands for."""
+        found = re.fullmatch(r"(?:arch=)?([^,:]*)(?:,code=|:)([^,:+]*)(\+ptx)?", text[:80].lower(), re.ASCII)
+        if found is None:
+            return CudaCapability.remedy(text)
+        halves = [CudaCapability.remedy(half) for half in found.groups()[:2]]
+        if None in halves:
+            return None
+        virtual, real = (str(half).removeprefix("write '").removesuffix("'") for half in halves)
+        name = code_of(f"{virtual}:{real}").name
+        return f"write '{name}'" + f", and '{virtual}+PTX' beside it" * (found[3] is not None)
+
+
+def _possible(code: CudaCode) -> str:
+    """Return what to write in place of a pair that no nvcc makes."""
+    turned, without = code_of(f"{code.real}:{code.virtual}"), code_of(f"{code.virtual}:{code.gpu}")
+    if code.virtual.endswith("a"):
+        return f"write '{code.virtual}'"
+    if without.obstacle is None:
+        return f"write '{without.name}'"
+    if turned.obstacle is None:
+        return f"the second is what the code runs on: write '{turned.name}'"
+    return f"write '{code.virtual}', and '{code.gpu}' beside it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from builder import toml
-from builder.config.dependency_names import Known
+from builder.config.dependencies import Known
 from builder.config.values import Backend, Framework, InvalidValueError
 from builder.resources import DATA
 from builder.wording import quoted

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator
 
-from builder.config import generated, plain_library
-from builder.config.components import Component, CudaComponent
+from builder.config import sources
 from builder.config.conditions import When
-from builder.config.cuda_targets import code_of
-from builder.config.foreign import SourceName, foreign_path, require_path
-from builder.config.package_requirement import built_with
+from builder.config.gpus import code_of
+from builder.config.source_tables import Component, CudaComponent
+from builder.config.sources import SourceName, foreign_path, require_path
 from builder.config.text import KeyPath
 from builder.config.v5 import Config
-from builder.config.values import Backend, CudaCapability, InvalidValueError, RocmArch
-from builder.config.wheel_version import of_another
+from builder.config.values import Backend, CudaCapability, Framework, InvalidValueError, RocmArch
+from builder.config.wheel_values import PackageRequirement, WheelVersion
 from builder.wording import listed, nearest, quoted
 
 
@@ -23,12 +22,8 @@ def check(config: Config) -> Iterator[InvalidValueError]:
         yield from _generated(config)
     yield from _required_gpus(config)
     yield from _extensions(config)
-    if config.wheel is not None and config.wheel.version is not None:
-        error = of_another(config.wheel.version, config.general.version)
-        if error is not None:
-            error.path = ("wheel", "version")
-            yield error
-    yield from plain_library.check(config) if config.ctypes is not None else _requires(config)
+    yield from _wheel_version(config)
+    yield from _plain_library(config) if config.ctypes is not None else _requires(config)
     for name, part in config.kernel.items():
         if isinstance(part, CudaComponent):
             yield from _code_of_one_gpu(("kernel", name, "cuda-capabilities"), part.cuda_capabilities or ())
@@ -51,13 +46,24 @@ def _code_of_one_gpu(path: KeyPath, names: tuple[str, ...]) -> Iterator[InvalidV
             yield InvalidValueError(message, code="B067", path=(*path, number), help="remove one of the two")
 
 
+def _wheel_version(config: Config) -> Iterator[InvalidValueError]:
+    """Refuse a version of the wheel whose first number is not the version of the kernel's API."""
+    version, major = None if config.wheel is None else config.wheel.version, config.general.version
+    if version is not None and version.major != major:
+        message = f"{quoted(version)} does not fit general.version = {major}"
+        remedy = f"write a version that begins with {major}, or change general.version"
+        yield InvalidValueError(message, code=WheelVersion.code, path=("wheel", "version"), help=remedy)
+
+
 def _requires(config: Config) -> Iterator[InvalidValueError]:
-    """Refuse a second requirement of the framework."""
+    """Refuse a second requirement of the framework, which the wheel requires by itself."""
+    framework = "apache-tvm-ffi" if config.framework is Framework.TVM_FFI else "torch"
     for number, requirement in enumerate(config.requires):
-        error = built_with(requirement, config.framework)
-        if error is not None:
-            error.path = ("wheel", "requires", number)
-            yield error
+        if requirement.package == framework:
+            message = f"{quoted(requirement)} is required anyway"
+            remedy = f"leave it out: the wheel requires the '{framework}' that it was built with"
+            path: KeyPath = ("wheel", "requires", number)
+            yield InvalidValueError(message, code=PackageRequirement.code, path=path, help=remedy)
 
 
 def _required_gpus(config: Config) -> Iterator[InvalidValueError]:
@@ -136,7 +142,7 @@ def _generated(config: Config) -> Iterator[InvalidValueError]:
     found = tuple(entries(config))
     src = [entry for path, entry in found if path[-2] == "src"]
     include = [entry for path, entry in found if path[-2] == "include"]
-    yield from generated.check(config.generate, src=src, include=include)
+    yield from sources.check_steps(config.generate, src=src, include=include)
     for number, step in enumerate(config.generate):
         for key, paths in (("script", (step.script,)), ("inputs", step.inputs), ("outputs", step.outputs)):
             for index, entry in enumerate(paths):
@@ -162,3 +168,43 @@ def _foreign(config: Config) -> Iterator[InvalidValueError]:
             except InvalidValueError as error:
                 error.path = path
                 yield error
+
+
+_HUB = "load it by hand, or make a kernel with [torch]"
+
+
+def _plain_library(config: Config) -> Iterator[InvalidValueError]:
+    """Yield each backend, dependency and hub kernel that does not go with [ctypes]."""
+    yield from _backends(config)
+    for name, part in config.kernel.items():
+        for index, dependency in enumerate(part.depends):
+            if dependency == "torch":
+                message = f"component '{name}' compiles against torch, and a kernel with [ctypes] is built without it"
+                yield _plain_problem(
+                    message, ("kernel", name, "depends", index), "remove it, or make a kernel with [torch]"
+                )
+    if config.general.kernel_depends:
+        message = "kernels of the hub are loaded with torch, and a kernel with [ctypes] is tested without it"
+        yield _plain_problem(message, ("general", "kernel-depends"), _HUB)
+    for backend in Backend:
+        if getattr(getattr(config.general, backend.value, None), "kernel_depends", ()):
+            message = "kernels of the hub are loaded with torch, and a kernel with [ctypes] is tested without it"
+            yield _plain_problem(message, ("general", backend.value, "kernel-depends"), _HUB)
+
+
+def _backends(config: Config) -> Iterator[InvalidValueError]:
+    built = [backend.value for backend in Backend if backend.facts.ctypes]
+    for index, backend in enumerate(config.general.backends):
+        place = ("general", "backends", index)
+        if not backend.facts.ctypes:
+            message = f"'{backend}' has no plain libraries: a kernel with [ctypes] is built for {listed(built)}"
+            yield _plain_problem(message, place, "remove it, or make a kernel with [torch]")
+        elif not config.components(backend):
+            message = f"'{backend}' has no component, and a kernel with [ctypes] is compiled for each backend"
+            yield _plain_problem(
+                message, place, f'add a [kernel.<name>] with backend = "{backend}", or remove the backend'
+            )
+
+
+def _plain_problem(message: str, path: KeyPath, remedy: str) -> InvalidValueError:
+    return InvalidValueError(message, code="B046", path=path, help=remedy)

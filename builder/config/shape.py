@@ -5,12 +5,14 @@ The parser, the JSON Schema, the reference page and the writer all walk what `fi
 
 import ast
 import dataclasses
+import datetime as dt
 import inspect
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ def _field(field: "dataclasses.Field[object]", hint: object) -> Field:
         name=field.name,
         key=field.metadata.get("key", field.name.replace("_", "-")),
         also=field.metadata.get("also"),
-        kind=_kind(hint, minimum=field.metadata.get("minimum")),
+        kind=_kind_of(hint, minimum=field.metadata.get("minimum")),
         required=field.metadata.get("required", default is dataclasses.MISSING),
         rest=field.metadata.get("rest", False),
         ours=field.metadata.get("ours", False),
@@ -187,16 +189,16 @@ def _field(field: "dataclasses.Field[object]", hint: object) -> Field:
     )
 
 
-def _kind(hint: object, *, minimum: int | None = None) -> Kind:
+def _kind_of(hint: object, *, minimum: int | None = None) -> Kind:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return _union([argument for argument in arguments if argument is not types.NoneType], minimum)
     if origin is tuple:
-        return Array(_kind(arguments[0]))
+        return Array(_kind_of(arguments[0]))
     if origin is typing.Literal:
         return Constant(arguments[0])
     if origin is not None and issubclass(origin, Mapping):
-        return Table(arguments[0], _kind(arguments[1]))
+        return Table(arguments[0], _kind_of(arguments[1]))
     if not isinstance(hint, type):
         raise TypeError(f"{hint} is not an annotation of a schema")
     if hasattr(hint, "variants"):
@@ -206,8 +208,8 @@ def _kind(hint: object, *, minimum: int | None = None) -> Kind:
 
 def _union(members: list[object], minimum: int | None) -> Kind:
     if len(members) == 1:
-        return _kind(members[0], minimum=minimum)
-    kinds = [_kind(member) for member in members]
+        return _kind_of(members[0], minimum=minimum)
+    kinds = [_kind_of(member) for member in members]
     scalars = tuple(kind for kind in kinds if isinstance(kind, Scalar))
     if len(scalars) == len(kinds):
         return OneOf(scalars)
@@ -215,3 +217,71 @@ def _union(members: list[object], minimum: int | None) -> Kind:
     if len(scalars) != 1 or len(kinds) != 2 or not isinstance(other, Table | Array):  # noqa: PLR2004
         raise TypeError(f"{members} is not a scalar, or else a table or an array")
     return Choice(scalars[0], other)
+
+
+_LONGEST = 80
+
+
+def expected(kind: Kind) -> str:
+    """Return what a value of a kind is called."""
+    match kind:
+        case Constant():
+            return f"the integer {kind.value}"
+        case Array():
+            return f"an array of {expected(kind.item).removeprefix('a ').removeprefix('an ')}s"
+        case Table() | Record() | Tagged():
+            return "a table"
+        case Choice():
+            return f"{expected(kind.scalar)} or {expected(kind.other)}"
+        case OneOf(scalars=scalars):
+            *names, last = map(expected, scalars)
+            return f"{', '.join(names)} or {last}"
+        case Scalar():
+            return {int: "an integer", bool: "a boolean"}.get(kind.type, "a string")
+
+
+def example(kind: Kind) -> str:
+    """Return a value of a kind, to be filled in."""
+    match kind:
+        case Constant():
+            return str(kind.value)
+        case Array():
+            return "[…]"
+        case Scalar():
+            return {int: "1", bool: "true"}.get(kind.type, '"…"')
+        case OneOf(scalars=scalars):
+            return example(scalars[0])
+        case Table() | Record() | Tagged() | Choice():
+            return "{…}"
+
+
+def type_name(value: object) -> str:
+    """Return what TOML calls the type of `value`."""
+    names: tuple[tuple[type, str], ...] = (
+        (bool, "a boolean"),
+        (str, "a string"),
+        (int, "an integer"),
+        (float, "a float"),
+        (dt.datetime, "a date and time"),
+        (dt.date, "a date"),
+        (dt.time, "a time"),
+        (list, "an array"),
+        (dict, "a table"),
+    )
+    return next(name for cls, name in names if isinstance(value, cls))
+
+
+def written_as(kind: Kind, value: Any, raw: str) -> str | None:
+    """Return how `raw`, which is of another type, would be written as a `kind`."""
+    short = len(raw) < _LONGEST and raw.isprintable()
+    match kind:
+        case Constant():
+            return f"write {kind.value}"
+        case Array() if not isinstance(value, dict):
+            return f"write [{raw}]" if short else "put it in brackets"
+        case Scalar() if kind.type is int and isinstance(value, str) and value.isdecimal():
+            return f"write {value[:20]} without quotes"
+        case Scalar() if kind.type not in (int, bool) and not isinstance(value, (dict, list)):
+            return f'quote it: "{raw}"' if short else "quote it"
+        case _:
+            return None

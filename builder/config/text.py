@@ -1,8 +1,9 @@
-"""Source: a text, where its keys and values are, and how a problem in it is shown."""
+"""A source text: where its keys and values are, and how a problem in it is shown."""
 
 import os
 import re
 import stat
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from builder import toml
-from builder.config import _positions, snippet
-from builder.config._positions import KeyPath
-from builder.config._syntax import explain
+from builder.config import _positions
+from builder.config._positions import KeyPath, explain
 from builder.errors import ConfigError, Problem, Severity, Span
-from builder.wording import escaped, quoted
+from builder.wording import escaped, quoted, visible
 
 __all__ = ["LARGEST", "KeyPath", "Source"]
 
@@ -23,6 +23,12 @@ LARGEST = 2 * 1024 * 1024
 
 Paint = Callable[[str, str], str]
 """Colors a part of what is shown, by the role of the part: a severity, `message`, `place` or `help`."""
+_TAB = "    "
+_WIDTH = 160
+"""Characters of a line that are shown at most."""
+_BEFORE = 48
+"""Characters kept before the caret when a long line is cut."""
+_LONGEST = 2000
 
 
 def plain(text: str, role: str) -> str:  # noqa: ARG001  what colors looks at it
@@ -181,11 +187,11 @@ def dotted(path: KeyPath) -> str:
 
 def shown(problem: Problem, *, file: str, line: str | None, paint: Paint = plain) -> str:
     """Return a problem as text: what, where, `line` with a caret under the place, and the remedy."""
-    return "\n".join(_shown(problem, file=snippet.name(file), line=line, paint=paint))
+    return "\n".join(_shown(problem, file=one_line(file), line=line, paint=paint))
 
 
 def _shown(problem: Problem, *, file: str, line: str | None, paint: Paint) -> Iterator[str]:
-    first, *rest = snippet.short(problem.message).split("\n")
+    first, *rest = short(problem.message).split("\n")
     yield f"{paint(f'{problem.severity}[{problem.code}]', problem.severity)}: {paint(first, 'message')}"
     place = file if problem.span is None else f"{file}:{problem.span.line}:{problem.span.column}"
     key = f" ({dotted(problem.key)})" if problem.key else ""
@@ -194,14 +200,14 @@ def _shown(problem: Problem, *, file: str, line: str | None, paint: Paint) -> It
         yield from _quoted(problem, problem.span, line, paint=paint)
     yield from (f"  {more}" for more in rest)
     if problem.help is not None:
-        first, *rest = snippet.short(problem.help).split("\n")
+        first, *rest = short(problem.help).split("\n")
         yield f"  {paint('help:', 'help')} {first}"
         yield from (f"        {more}" for more in rest)
 
 
 def _quoted(problem: Problem, span: Span, line: str, *, paint: Paint) -> Iterator[str]:
     end = span.end_column if span.end_line == span.line else len(line) + 1
-    text, carets = snippet.underline(line, span.column, end)
+    text, carets = underline(line, span.column, end)
     number, bar = str(span.line), paint("|", "place")
     yield f"  {paint(number, 'place')} {bar} {text}"
     yield f"  {' ' * len(number)} {bar} {paint(carets, problem.severity)}"
@@ -238,3 +244,45 @@ def _unreadable(shown: str, path: Path, reason: str) -> ConfigError:
         help="name a kernel directory, which has a 'build.toml'",
     )
     return Source(name=shown, text="").error(problem)
+
+
+def short(text: str, limit: int = _LONGEST) -> str:
+    """Return `text`, safe to show, cut in its middle when it is longer than `limit`."""
+    if len(text) > limit:
+        half = limit // 2
+        text = f"{text[:half]} … {text[-half:]}"
+    return "\n".join(_safe(line) for line in text.split("\n"))
+
+
+def one_line(text: str) -> str:
+    """Return the name of a file on one line, safe to show."""
+    return short(text).replace("\n", "\\n")
+
+
+def underline(line: str, column: int, end: int) -> tuple[str, str]:
+    """Return `line` as shown, and the line of carets under its columns `column` to `end` (1-based, exclusive)."""
+    start, end = column - 1, max(end - 1, column)
+    first = max(0, start - _BEFORE) if len(line) > _WIDTH else 0
+    last = min(len(line), first + _WIDTH)
+    before = ("…" if first else "") + _safe(line[first:start])
+    marked = _safe(line[start : min(end, last)])
+    after = _safe(line[min(end, last) : last]) + ("…" if last < len(line) else "")
+    carets = " " * _columns(before) + "^" * max(1, _columns(marked))
+    return f"{before}{marked}{after}".rstrip(), carets
+
+
+def _safe(text: str) -> str:
+    """Return `text` with what a terminal would obey or hide written as an escape."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_TAB if character == "\t" else visible(character) for character in text)
+
+
+def _columns(text: str) -> int:
+    return len(text) if text.isascii() else sum(_width(character) for character in text)
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1

@@ -13,13 +13,13 @@ from typing import Any
 from tomlkit.exceptions import TOMLKitError
 
 from builder import toml
-from builder.config import Backend, Config, detect, read, schema_type, toml_edit, v2, v3
+from builder.config import PREVIEW, Backend, Config, detect_schema, read, schema_type, toml_edit, v2, v3
 from builder.config.decode import decode
-from builder.config.dependency_names import CudaPythonDependency, PythonDependency
-from builder.config.license import problem_of
+from builder.config.dependencies import CudaPythonDependency, PythonDependency
 from builder.config.text import Source
 from builder.config.v5 import EDITION
 from builder.config.values import InvalidValueError
+from builder.config.wheel_values import license_problem
 from builder.errors import BuilderError
 from builder.files import flush_names
 
@@ -36,7 +36,7 @@ def rewrite(source: Source, *, license: str | None = None, preview: bool = False
     """
     text = _current(source, license=license)
     given = Source(name=source.name, text=text)
-    if not preview or detect.schema(given.table(), given) == detect.PREVIEW:
+    if not preview or detect_schema(given.table(), given) == PREVIEW:
         return text
     expected = read(given).config
     try:
@@ -52,7 +52,7 @@ def _current(source: Source, *, license: str | None) -> str:  # noqa: A002
         _check_license(license)
     text = _supplied(source, license)
     given = Source(name=source.name, text=text)
-    schema = detect.schema(given.table(), given)
+    schema = detect_schema(given.table(), given)
     if schema >= EDITION:
         read(given)
         return text
@@ -71,7 +71,7 @@ def _current(source: Source, *, license: str | None) -> str:  # noqa: A002
 def _supplied(source: Source, license_: str | None) -> str:
     """Add the license that a config of schema 4 or 5 should have had; older ones get it on their way."""
     general = source.table().get("general")
-    schema = detect.schema(source.table(), source)
+    schema = detect_schema(source.table(), source)
     if license_ is None or schema < 4 or not isinstance(general, dict) or "license" in general:  # noqa: PLR2004
         return source.text
     after = next((key for key in ("version", "name") if key in general), None)
@@ -79,7 +79,7 @@ def _supplied(source: Source, license_: str | None) -> str:
 
 
 def _check_license(license_: str) -> None:
-    problem = problem_of(license_)
+    problem = license_problem(license_)
     if problem is not None:
         message, remedy = problem
         raise BuilderError(message, help=remedy)
@@ -218,7 +218,7 @@ def _from_4(text: str, table: dict[str, Any], _: str | None) -> str:
 
 def _from_5(text: str, table: dict[str, Any], _: str | None) -> str:
     """Write the edition after the current one, and the one repository as a list."""
-    text = toml_edit.change(text, ("general", "edition"), detect.PREVIEW)
+    text = toml_edit.change(text, ("general", "edition"), PREVIEW)
     upstream = table["general"].get("upstream")
     return text if upstream is None else toml_edit.change(text, ("general", "upstream"), [upstream])
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from builder.config import components, v2, v3
-from builder.config.cuda_targets import CudaTarget
-from builder.config.dependency_names import Dependency
+from builder.config import source_tables, v2, v3
+from builder.config.dependencies import Dependency
+from builder.config.gpus import CudaTarget
 from builder.config.values import (
     Backend,
     ComponentName,
@@ -54,19 +54,19 @@ class Component:
     src: tuple[ProjectPath, ...]
     include: tuple[ProjectPath, ...] = ()
 
-    def upgrade(self) -> Iterator[components.Component]:
+    def upgrade(self) -> Iterator[source_tables.Component]:
         """Yield the component of each backend that the language stands for."""
         if self.language is Language.METAL:
-            yield components.component(Backend.METAL)(depends=self.depends, src=self.src, include=self.include)
+            yield source_tables.component(Backend.METAL)(depends=self.depends, src=self.src, include=self.include)
             return
-        yield components.CudaComponent(
+        yield source_tables.CudaComponent(
             depends=self.depends,
             src=self.src,
             include=self.include,
             cuda_capabilities=self.cuda_capabilities,
         )
         if self.language is Language.CUDA_HIPIFY:
-            yield components.RocmComponent(
+            yield source_tables.RocmComponent(
                 depends=self.depends, src=self.src, include=self.include, rocm_archs=self.rocm_archs
             )
 
@@ -85,7 +85,7 @@ class Config:
         Raises:
             InvalidValueError: two components get the same name.
         """
-        upgraded: dict[ComponentName, components.Component] = {}
+        upgraded: dict[ComponentName, source_tables.Component] = {}
         for name, component in self.kernel.items():
             for number, part in enumerate(component.upgrade()):
                 own = name if number == 0 else _rocm_name(name, self.kernel)

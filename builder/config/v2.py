@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from builder.config import bindings, components, v3, v4, v5
-from builder.config.dependency_names import CudaPythonDependency, OldPythonDependency, PythonDependency
+from builder.config import source_tables, v3, v4, v5
+from builder.config.dependencies import CudaPythonDependency, OldPythonDependency, PythonDependency
 from builder.config.values import Backend, ComponentName, KernelName, Version
 
 _UNIVERSAL = (Backend.CPU, Backend.CUDA, Backend.METAL, Backend.ROCM, Backend.XPU)
@@ -48,7 +48,7 @@ class Config:
 
     general: General
     torch: v3.Torch | None = None
-    kernel: Mapping[ComponentName, components.Component] = field(default_factory=dict)
+    kernel: Mapping[ComponentName, source_tables.Component] = field(default_factory=dict)
 
     @property
     def backends(self) -> tuple[Backend, ...]:
@@ -61,6 +61,6 @@ class Config:
         """Return the same kernel in schema 3."""
         general = self.general.upgrade(self.backends)
         if self.general.universal and not self.kernel and (self.torch is None or not self.torch.src):
-            noarch = None if self.torch is None else bindings.TorchNoarch(pyext=self.torch.pyext)
+            noarch = None if self.torch is None else source_tables.TorchNoarch(pyext=self.torch.pyext)
             return v3.Config(general=general, noarch=noarch)
         return v3.Config(general=general, torch=self.torch, kernel=self.kernel)

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from builder.config import bindings, components, v4, v5
-from builder.config.dependency_names import PythonDependency
+from builder.config import source_tables, v4, v5
+from builder.config.dependencies import PythonDependency
+from builder.config.giturl import GitUrl
 from builder.config.values import (
     Backend,
     ComponentName,
-    GitUrl,
     InvalidValueError,
     KernelName,
     ProjectPath,
@@ -85,9 +85,9 @@ class TvmFfi:
     include: tuple[ProjectPath, ...] = ()
     pyext: tuple[PyExt, ...] | None = None
 
-    def upgrade(self) -> bindings.TvmFfi:
+    def upgrade(self) -> source_tables.TvmFfi:
         """Return the same in schema 4."""
-        return bindings.TvmFfi(src=self.src, include=self.include, pyext=self.pyext)
+        return source_tables.TvmFfi(src=self.src, include=self.include, pyext=self.pyext)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +99,8 @@ class Config:
     general: General
     torch: Torch | None = None
     tvm_ffi: TvmFfi | None = None
-    kernel: Mapping[ComponentName, components.Component] = field(default_factory=dict)
-    noarch: bindings.TorchNoarch | None = field(default=None, metadata={"internal": True})
+    kernel: Mapping[ComponentName, source_tables.Component] = field(default_factory=dict)
+    noarch: source_tables.TorchNoarch | None = field(default=None, metadata={"internal": True})
     """What is kept of the framework of a universal kernel of schema 2; no key of a file."""
 
     def upgrade(self) -> v4.Config:
@@ -109,7 +109,7 @@ class Config:
         return v4.Config(
             general=self.general.upgrade(),
             torch=None if self.torch is None else self.torch.upgrade(),
-            torch_noarch=(self.noarch or bindings.TorchNoarch()) if without else None,
+            torch_noarch=(self.noarch or source_tables.TorchNoarch()) if without else None,
             tvm_ffi=None if self.tvm_ffi is None else self.tvm_ffi.upgrade(),
             kernel=self.kernel,
         )

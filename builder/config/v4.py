@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from builder.config import bindings, components, v5
-from builder.config.dependency_names import (
+from builder.config import source_tables, v5
+from builder.config.dependencies import (
     CudaPythonDependency,
     NeuronPythonDependency,
     PythonDependency,
     XpuPythonDependency,
 )
-from builder.config.values import Backend, ComponentName, GitUrl, KernelName, ProjectPath, PyExt, Version
+from builder.config.giturl import GitUrl
+from builder.config.values import Backend, ComponentName, KernelName, ProjectPath, PyExt, Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +87,9 @@ class Torch:
     cxx_flags: tuple[str, ...] = ()
     stable_abi: Version | None = None
 
-    def upgrade(self, backends: tuple[Backend, ...]) -> bindings.Torch:
+    def upgrade(self, backends: tuple[Backend, ...]) -> source_tables.Torch:
         """Return the same in edition 5, with a stable ABI for each of `backends`."""
-        return bindings.Torch(
+        return source_tables.Torch(
             src=self.src,
             include=self.include,
             minver=self.minver,
@@ -107,9 +108,9 @@ class Config:
 
     general: General
     torch: Torch | None = None
-    torch_noarch: bindings.TorchNoarch | None = None
-    tvm_ffi: bindings.TvmFfi | None = None
-    kernel: Mapping[ComponentName, components.Component] = field(default_factory=dict)
+    torch_noarch: source_tables.TorchNoarch | None = None
+    tvm_ffi: source_tables.TvmFfi | None = None
+    kernel: Mapping[ComponentName, source_tables.Component] = field(default_factory=dict)
 
     def upgrade(self) -> v5.Config:
         """Return the same kernel in edition 5."""

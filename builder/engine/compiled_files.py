@@ -13,7 +13,7 @@ from builder.errors import BuilderError
 from builder.make.job import BuildJob, CompileError
 from builder.make.report import BuildReport
 from builder.plan.options import Options
-from builder.toolchain import ccache
+from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
 
 
@@ -40,7 +40,7 @@ class CompiledFiles:
         if options.cache is None:
             return cls()
         caches = caches_of(options.cache, options.store, writable=writable, environ=options.environ)
-        program = ccache.find(Search(environ=options.environ, digest=options.store.digest))
+        program = this_machine.find_ccache(Search(environ=options.environ, digest=options.store.digest))
         if program is None and options.cache.url is not None:
             caches.warn("compiled files are not kept: no ccache that can be asked, or CCACHE_DISABLE is set")
         return cls(caches=caches, program=program)

@@ -14,7 +14,7 @@ from builder import resources, toml
 from builder.environment import indexes
 from builder.errors import BuilderError, ToolError
 from builder.run import Completed, Processes, run
-from builder.toolchain import distribution
+from builder.toolchain.tool import installing
 
 LIBRARY = Path(resources.DATA).parent / "nix"
 """The Nix library, beside the Python package's own modules."""
@@ -98,7 +98,7 @@ class Nix:
         if program is None:
             raise NixError(
                 "--engine nix needs Nix, and 'nix' is not on PATH",
-                help=f"{distribution.installing('nix')}; or build without: --engine local",
+                help=f"{installing('nix')}; or build without: --engine local",
             )
         return cls(program=program, environ=environ, processes=processes, package_set=package_set, sandboxed=sandboxed)
 

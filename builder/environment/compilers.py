@@ -18,7 +18,7 @@ from builder.environment.debian import MIRROR, mirrors
 from builder.environment.download import FetchedTree
 from builder.errors import NotHereError, WrongHashError
 from builder.hashes import nar, sha256_of
-from builder.matrix import systems
+from builder.matrix.variant import built_systems
 from builder.run import Processes
 from builder.store import COMPILERS, Store
 
@@ -66,7 +66,7 @@ class PinnedCompilers:
     @property
     def triple(self) -> str:
         """What the names of the programs begin with."""
-        return str(systems.built()[self.target].triple)
+        return str(built_systems()[self.target].triple)
 
 
 _FILE_NAME = str.maketrans("+/", "-_", "=")

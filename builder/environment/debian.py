@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from builder.errors import BuilderError, NotHereError, ToolError
 from builder.run import ask
-from builder.toolchain import distribution
+from builder.toolchain.tool import os_release
 from builder.wording import quoted
 
 MIRROR = "BUILDER_DEBIAN_MIRROR"
@@ -44,7 +44,7 @@ def mirrors(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def _of_apt(environ: Mapping[str, str]) -> list[str]:
     """Return the mirrors of apt; none where they are not of Debian, as on Ubuntu."""
-    if distribution.release().get("ID") != "debian":
+    if os_release().get("ID") != "debian":
         return []
     program = shutil.which("apt-get", path=environ.get("PATH", os.defpath))
     if program is None:

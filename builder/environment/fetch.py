@@ -13,8 +13,7 @@ from builder import toolchain
 from builder.environment.indexes import Finders, uv_binary
 from builder.errors import NotHereError, ToolError, WrongHashError
 from builder.hashes import sha256_of
-from builder.matrix import systems
-from builder.matrix.variant import dotted
+from builder.matrix.variant import built_systems, dotted
 from builder.pins import PinnedWheel, PinSet
 from builder.run import Completed, Limits, Processes, run
 
@@ -207,7 +206,7 @@ def _target(wheel: PinnedWheel, pinset: PinSet) -> tuple[str, str]:
 
     A build links to such a wheel, and runs nothing of it.
     """
-    here = systems.built().get(toolchain.system())
+    here = built_systems().get(toolchain.system())
     system = "" if here is None or here.runs(wheel.file) else pinset.system
     return system, "" if wheel.python in {None, pinset.python} else str(wheel.python)
 
@@ -215,7 +214,7 @@ def _target(wheel: PinnedWheel, pinset: PinSet) -> tuple[str, str]:
 def _target_options(target: tuple[str, str]) -> tuple[str, ...]:
     """Return the options by which uv installs wheels that are not for this machine, or not for its Python."""
     system, python = target
-    of_system = ("--python-platform", systems.built()[system].uv) if system else ()
+    of_system = ("--python-platform", built_systems()[system].uv) if system else ()
     return (*of_system, *(("--python-version", dotted(python)) if python else ()))
 
 

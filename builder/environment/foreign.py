@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder import json_text
-from builder.config.foreign import ForeignSource
+from builder.config.sources import ForeignSource
 from builder.environment import download
 from builder.environment.download import FetchedTree
 from builder.errors import BuilderError, WrongHashError

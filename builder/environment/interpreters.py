@@ -12,7 +12,7 @@ from builder.errors import NotHereError
 from builder.matrix.variant import dotted
 from builder.pins import MissingPinsError, Pins, Requirement
 from builder.run import Processes, run
-from builder.toolchain.installed import ask_python
+from builder.toolchain.this_machine import ask_python
 
 _QUESTION = """
 import platform, sys, sysconfig

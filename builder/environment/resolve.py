@@ -14,8 +14,7 @@ from builder.environment.fetch import LIMITS
 from builder.environment.indexes import uv_binary
 from builder.errors import ToolError
 from builder.hashes import sha256
-from builder.matrix import systems
-from builder.matrix.variant import dotted
+from builder.matrix.variant import built_systems, dotted
 from builder.pins import Part, PinnedWheel, Pins, PinSet, pin_file
 from builder.run import run
 from builder.store import Store
@@ -94,7 +93,7 @@ def resolve(part: Part, *, system: str, python: str, uv: str, env: Mapping[str, 
     Raises:
         UnresolvedError: no index has them, or none can be reached.
     """
-    target = ("--python-version", dotted(python), "--python-platform", systems.built()[system].uv)
+    target = ("--python-version", dotted(python), "--python-platform", built_systems()[system].uv)
     packages = lock(part.requires, *target, index=part.index, uv=uv, env=env)
     files = (_files(package)[0] for package in packages)
     wheels = tuple(_wheel(file, sha256, index=part.index) for file, sha256 in files)
@@ -209,7 +208,7 @@ def _published(
 ) -> dict[str, str]:
     """Return name and hash of the files of a release: all that one index has, or the best for one system."""
     system, python = target
-    platform = ("--universal",) if universal else ("--python-platform", systems.built()[system].uv)
+    platform = ("--universal",) if universal else ("--python-platform", built_systems()[system].uv)
     options = (*platform, "--no-deps", "--python-version", dotted(python))
     packages = lock((f"{wheel.name}=={wheel.version}",), *options, index=wheel.index, uv=uv, env=env)
     return dict(file for package in packages for file in _files(package))

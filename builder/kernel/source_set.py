@@ -2,24 +2,26 @@
 
 import os
 import posixpath
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from builder.config import Backend, Config, Framework
-from builder.config.foreign import foreign_path
-from builder.config.generated import is_output
+from builder.config.source_tables import SourceTable
+from builder.config.sources import foreign_path, is_output
 from builder.config.text import KeyPath
 from builder.errors import Problem
-from builder.kernel import Kernel, license_files, source_globs
-from builder.kernel.source_globs import HEADERS, SourceTable
-from builder.kernel.tree import TooManyFilesError, Tree, is_glob
+from builder.kernel import Kernel
+from builder.kernel.tree import HEADERS, TooManyFilesError, Tree, files_named, files_without, is_glob
 from builder.wording import nearest, quoted
 
 _OUTPUTS = ("build", "dist")
 """Directories of the root that hold what was built."""
 _NEVER_SHIPPED = (".pyc", ".pyo", ".so", ".dylib", ".pyd")
 _GLOBS_SINCE = 5
+_NAME = re.compile(r"(LICEN[CS]E|License|COPYING|COPYRIGHT|NOTICE|AUTHORS)([._-][A-Za-z0-9._-]*)?")
+"""Also in `builder/nix/sources.nix`; a test compares the two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
     for path, directory in _include_directories(kernel.config, backend):
         found.update(_headers(kernel, tree, path, directory, problems))
     shipped = frozenset(_package(kernel, tree, problems)) | frozenset(_data(kernel, tree, problems))
-    found.update(shipped, license_files.find(tree), _readme(kernel, tree, problems))
+    found.update(shipped, find_license_files(tree), _readme(kernel, tree, problems))
     if problems:
         raise kernel.source.error(*_without_repeats(kernel, problems))
     return SourceSet(root=tree.root, paths=tuple(sorted(found)), shipped=shipped)
@@ -96,7 +98,7 @@ def expand(
     if problems:
         source_set(kernel, tree=tree)  # the same problems, each at its key
         raise kernel.source.error(*problems)
-    return source_globs.without(found, exclude)
+    return files_without(found, exclude)
 
 
 def _sources(kernel: Kernel, tree: Tree, path: KeyPath, table: SourceTable, problems: list[Problem]) -> tuple[str, ...]:
@@ -104,8 +106,8 @@ def _sources(kernel: Kernel, tree: Tree, path: KeyPath, table: SourceTable, prob
     files = tuple(_expand(kernel, tree, (*path, "src"), table.src, problems))
     if len(problems) == before:
         elsewhere = tuple(_normal(entry) for entry in table.src if _is_elsewhere(kernel.config, entry))
-        problems.extend(source_globs.problems(kernel, path, table, (*files, *elsewhere)))
-    return source_globs.without(files, table.exclude)
+        problems.extend(_glob_problems(kernel, path, table, (*files, *elsewhere)))
+    return files_without(files, table.exclude)
 
 
 def _of_steps(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[str]:
@@ -360,3 +362,37 @@ def _without_repeats(kernel: Kernel, problems: Sequence[Problem]) -> tuple[Probl
     has = kernel.source.has
     known = {problem.message for problem in problems if has(problem.key)}
     return tuple(problem for problem in problems if has(problem.key) or problem.message not in known)
+
+
+def _glob_problems(kernel: Kernel, path: KeyPath, table: SourceTable, files: Sequence[str]) -> Iterator[Problem]:
+    """Yield the entries that name no source, and an `exclude` that leaves none; headers take no flags."""
+    idle = [number for number, entry in enumerate(table.exclude) if not files_named(entry, files)]
+    for number in idle:
+        message = f"no source matches {quoted(table.exclude[number])}"
+        yield kernel.source.problem("B041", message, path=(*path, "exclude", number), help=_sources_are(files))
+    if files and table.exclude and not files_without(files, table.exclude):
+        message = "no source is left: 'exclude' names every file of 'src'"
+        yield kernel.source.problem("B041", message, path=(*path, "exclude"), help="leave out the table, or narrow it")
+
+    left = [file for file in files_without(files, table.exclude) if not file.endswith(HEADERS)]
+    for entry in table.file_flags:
+        if not files_named(entry, left):
+            message = f"no source matches {quoted(entry)}"
+            where = (*path, "file-flags", entry)
+            yield kernel.source.problem("B041", message, path=where, key=True, help=_sources_are(left))
+
+
+def _sources_are(files: Sequence[str]) -> str:
+    if not files:
+        return "'src' has no file of the kernel"
+    return f"the sources are {', '.join(map(quoted, files[:3]))}{', …' if len(files) > 3 else ''}"  # noqa: PLR2004
+
+
+def find_license_files(tree: Tree) -> tuple[str, ...]:
+    """Return the names of the license files in the folder of a kernel, sorted; links are none."""
+    return license_files(tree.plain_files(""))
+
+
+def license_files(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the paths that are license files, sorted."""
+    return tuple(sorted(path for path in paths if _NAME.fullmatch(path)))

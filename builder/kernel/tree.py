@@ -1,17 +1,21 @@
-"""Walk a user's directory: in sorted order, through symbolic links, never out of it and never for ever."""
+"""The files of a user's directory: walked in order, through symbolic links, never out of it and never for ever."""
 
 import fnmatch
 import os
+import posixpath
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from builder.config.values import ProjectPath
 
 MOST_FILES = 200_000
 _MOST_WAYS = 16
 """Ways through links on which a walk enters one directory; each level of links would double them."""
 _WILDCARD = re.compile(r"[*?[]")
+HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh", ".hip.h", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".def")
 
 
 class TooManyFilesError(Exception):
@@ -234,3 +238,24 @@ def _past_stars(patterns: Sequence[re.Pattern[str] | None], reached: set[int]) -
         if at in reached and pattern is None:
             reached.add(at + 1)
     return frozenset(reached)
+
+
+class ListedPath(ProjectPath):
+    """A source that is elsewhere than its entry in `src` says: in a foreign tree, or where a build generates it."""
+
+    listed: str
+    """What globs are compared with."""
+
+
+def files_named(pattern: str, files: Iterable[str]) -> tuple[str, ...]:
+    """Return the files that a path or a glob names."""
+    normal = posixpath.normpath(pattern)
+    matcher = Matcher.of(normal.split("/"))
+    texts = ((file, file.listed if isinstance(file, ListedPath) else file) for file in files)
+    return tuple(file for file, text in texts if text == normal or matcher.matches(text))
+
+
+def files_without(files: Sequence[str], exclude: Iterable[str]) -> tuple[str, ...]:
+    """Return the files that none of the entries of an `exclude` names."""
+    out = {file for pattern in exclude for file in files_named(pattern, files)}
+    return tuple(file for file in files if file not in out)

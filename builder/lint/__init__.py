@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from builder.config import Framework, detect, read
+from builder.config import Framework, detect_schema, read
 from builder.config.text import Source
 from builder.config.v5 import EDITION
 from builder.errors import ConfigError, Problem
@@ -82,7 +82,7 @@ def _problems(root: Path, source: Source) -> tuple[int | None, list[Problem], li
 def _edition(source: Source, error: ConfigError) -> int | None:
     if any(problem.code in _UNTOLD for problem in error.problems):
         return None
-    return detect.schema(source.table(), source)
+    return detect_schema(source.table(), source)
 
 
 _UNTOLD = frozenset({"B001", "B002", "B003", "B004"})

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 
 from builder.config import Backend, Version
-from builder.config.components import Component
+from builder.config.source_tables import Component
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.matrix import Row, rows
-from builder.matrix.conditions import Place, unmet, unmet_of_extension
-from builder.matrix.rules import minor
+from builder.matrix.rules import Place, minor, unmet, unmet_of_extension
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from builder.config import Backend, Version
-from builder.config.components import CudaComponent, RocmComponent
-from builder.config.cuda_targets import code_of
+from builder.config.gpus import code_of
+from builder.config.source_tables import CudaComponent, RocmComponent
 from builder.config.text import KeyPath
 from builder.errors import Problem
 from builder.kernel import Kernel

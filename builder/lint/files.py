@@ -4,8 +4,7 @@ import posixpath
 from collections.abc import Iterator
 
 from builder.config import Config
-from builder.config.foreign import foreign_path
-from builder.config.generated import below
+from builder.config.sources import foreign_path, writes_below
 from builder.config.text import KeyPath
 from builder.errors import ConfigError, Problem
 from builder.kernel import Kernel
@@ -23,7 +22,9 @@ def check(kernel: Kernel) -> Iterator[Problem]:
     yield from _twice(kernel)
     tree = Tree.of(kernel.root)
     for path, entry in included(kernel.config):
-        elsewhere = foreign_path(entry, kernel.config.sources) is not None or below(entry, kernel.config.generate)
+        elsewhere = foreign_path(entry, kernel.config.sources) is not None or writes_below(
+            entry, kernel.config.generate
+        )
         if not elsewhere and not tree.is_directory(entry):
             yield kernel.source.problem(
                 "B105",

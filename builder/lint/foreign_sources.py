@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from builder.config.foreign import foreign_path
+from builder.config.sources import foreign_path
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.lint import files

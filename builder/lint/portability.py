@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from builder.config import Config, shape
-from builder.config.components import CudaComponent
-from builder.config.cuda_targets import code_of
+from builder.config.gpus import code_of
 from builder.config.shape import Kind, Record, Table, Tagged
+from builder.config.source_tables import CudaComponent
 from builder.config.text import KeyPath
 from builder.config.v5 import EDITION
 from builder.errors import Problem

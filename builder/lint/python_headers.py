@@ -8,7 +8,7 @@ from builder.errors import BuilderError, Problem, Severity, Span
 from builder.kernel import CONFIG, Kernel
 from builder.lint.report import Located, locate
 from builder.matrix import is_noarch
-from builder.render import misnamed_modules, needs_python, python_api, python_obstacles
+from builder.render import misnamed_modules, needs_python, python_obstacles, source_scan
 
 _KEY = 'python-abi = "cpython"'
 _OPS = "register ops with TORCH_LIBRARY_EXPAND in place of the module"
@@ -51,17 +51,17 @@ def _of_backend(kernel: Kernel, backend: Backend) -> Iterator[Located]:
         yield _headers(use, kernel.root)
 
 
-def _headers(use: python_api.Use, root: Path) -> Located:
+def _headers(use: source_scan.Use, root: Path) -> Located:
     return _located(
         use,
         root,
         code="B125",
         message=f"{use.name} needs the headers of Python, so the wheel is tagged cp39-abi3 instead of py3-none",
-        help=python_api.REMEDY,
+        help=source_scan.REMEDY,
     )
 
 
-def _undeclared(use: python_api.Use, root: Path) -> Located:
+def _undeclared(use: source_scan.Use, root: Path) -> Located:
     return _located(
         use,
         root,
@@ -72,7 +72,7 @@ def _undeclared(use: python_api.Use, root: Path) -> Located:
     )
 
 
-def _obstacle(use: python_api.Use, root: Path) -> Located:
+def _obstacle(use: source_scan.Use, root: Path) -> Located:
     header = use.name.startswith("<")
     brings = "brings all of Python's C API" if header else "makes a module of Python"
     remedy = "include <torch/all.h> or <torch/library.h> if nothing of Python is used" if header else _OPS
@@ -80,7 +80,7 @@ def _obstacle(use: python_api.Use, root: Path) -> Located:
     return _located(use, root, code="B142", message=message, help=remedy)
 
 
-def _misnamed(use: python_api.Use, root: Path) -> Located:
+def _misnamed(use: source_scan.Use, root: Path) -> Located:
     return _located(
         use,
         root,
@@ -104,7 +104,7 @@ def _unneeded(kernel: Kernel) -> Located:
 
 
 def _located(
-    use: python_api.Use,
+    use: source_scan.Use,
     root: Path,
     *,
     code: str,

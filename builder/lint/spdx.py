@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from builder.config.license import problem_of
 from builder.config.text import KeyPath
+from builder.config.wheel_values import license_problem
 from builder.errors import Problem
 from builder.kernel import Kernel
 
@@ -14,7 +14,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
     for name, source in kernel.config.sources.items():
         licenses += [] if source.license is None else [(("sources", name, "license"), source.license)]
     for path, text in licenses:
-        problem = problem_of(text)
+        problem = license_problem(text)
         if problem is not None:
             message, remedy = problem
             yield kernel.source.problem("B114", message, path=path, severity="warning", help=remedy)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from builder import json_text
-from builder.config.generated import outputs
+from builder.config.sources import step_outputs
 from builder.hashes import sha256
 from builder.make.job import BuildJob
 
@@ -74,7 +74,7 @@ def _inputs(job: BuildJob, include: Iterable[Path]) -> Iterator[tuple[str, objec
     steps = job.kernel.config.generate
     included = None if job.enclosed or job.sources or steps else _included(files)
     if steps:
-        yield "generated", sorted(outputs(steps))
+        yield "generated", sorted(step_outputs(steps))
     yield "folders", [_names(folder, included) for folder in include]
     if _any(files, _READS_FILES):
         yield "project", job.project.digest

@@ -35,7 +35,7 @@ from builder.make.job import BuildJob
 from builder.make.part import Part, SourceFile
 from builder.make.report import BuildReport, Built
 from builder.matrix import extensions_of
-from builder.render import foreign
+from builder.render.sources import source_variable
 from builder.wheel import finish
 from builder.wheel.archive import Wheel
 
@@ -307,7 +307,7 @@ def _settings(paths: _BuildPaths) -> dict[str, Any]:
     if job.wheel.policy != MANYLINUX:
         defines["KERNEL_MANYLINUX"] = job.wheel.policy
     defines.update((name, str(paths.path(folder))) for name, folder in found.items())
-    defines |= {foreign.variable(name): str(source_trees.place(paths.base, name)) for name in job.sources}
+    defines |= {source_variable(name): str(source_trees.place(paths.base, name)) for name in job.sources}
     if toolchain is not None and toolchain.cuda is not None:
         defines["KERNEL_NVCC_THREADS"] = str(cores.nvcc_threads(job))
     if job.ccache is not None:

@@ -10,15 +10,13 @@ from builder.errors import BuilderError
 from builder.hashes import Hasher
 from builder.kernel import git_fetch
 from builder.pins import PinnedWheel
-from builder.render import header_libraries
 from builder.render.arguments import Arguments
+from builder.render.sources import header_calls
 
 
 def wheels(config: Config, backend: Backend, *, environ: Mapping[str, str]) -> tuple[PinnedWheel, ...]:
     """Return the pinned wheels of the libraries for which the user names no folder."""
-    wanted = (
-        found for found in header_libraries.of(config, backend) if "WHEEL" in found and not _named(found, environ)
-    )
+    wanted = (found for found in header_calls(config, backend) if "WHEEL" in found and not _named(found, environ))
     return tuple(_wheel(*str(found["WHEEL"]).split("=="), sha256=str(found["SHA256"])) for found in wanted)
 
 
@@ -30,7 +28,7 @@ def _wheel(name: str, version: str, *, sha256: str) -> PinnedWheel:
 def folders(config: Config, backend: Backend, *, environ: Mapping[str, str], site_packages: Path) -> dict[str, Path]:
     """Return the CMake variables that name the folders, as far as they are known before CMake runs."""
     result = {}
-    for found in header_libraries.of(config, backend):
+    for found in header_calls(config, backend):
         pinned = site_packages / str(found.get("WHEEL_ROOT", ""))
         if _named(found, environ):
             result[str(found["VARIABLE"])] = Path(_named(found, environ)).absolute()
@@ -48,7 +46,7 @@ def fetched(config: Config, backend: Backend, *, environ: Mapping[str, str], roo
         ToolError: a commit cannot be fetched.
     """
     result = {}
-    for found in header_libraries.of(config, backend):
+    for found in header_calls(config, backend):
         if "COMMIT" not in found or _named(found, environ):
             continue
         folder = root / str(found["COMMIT"])
@@ -66,7 +64,7 @@ def digests(config: Config, backend: Backend, *, environ: Mapping[str, str]) -> 
     Raises:
         BuilderError: a folder does not have the library.
     """
-    named = {str(found["VARIABLE"]): found for found in header_libraries.of(config, backend) if _named(found, environ)}
+    named = {str(found["VARIABLE"]): found for found in header_calls(config, backend) if _named(found, environ)}
     return {variable: _digest(found, Path(environ[variable])) for variable, found in named.items()}
 
 

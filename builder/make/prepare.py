@@ -16,7 +16,7 @@ from builder.make.record import BuildRecord, file_digests, of_build_tools
 from builder.make.reproducible import Rules
 from builder.make.spec import BuildSpec, InstalledPackages, PinnedPackages
 from builder.matrix.variant import dotted
-from builder.render import python_api
+from builder.render import source_scan
 from builder.render.project import Project
 from builder.toolchain import Toolchain
 from builder.toolchain.emulator import Emulator
@@ -124,7 +124,7 @@ def _environment(given: BuildInputs) -> dict[str, str]:
     result |= {name: environ[name] for name in reached if environ.get(name)}
     if isinstance(spec.environment, InstalledPackages):
         result |= of_build_tools()
-        if python_api.needed_by(given.project):
+        if source_scan.needed_by(given.project):
             result["python"] = python_of_torch(spec.environment.site_packages)
     return result | header_folders.digests(given.kernel.config, spec.cell.backend, environ=environ)
 

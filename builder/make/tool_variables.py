@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from builder.toolchain import Toolchain, rocm
+from builder.toolchain import Toolchain, device_compilers
 
 
 def of(toolchain: Toolchain, *, cuda_root: Path | None) -> dict[str, str]:
@@ -12,5 +12,5 @@ def of(toolchain: Toolchain, *, cuda_root: Path | None) -> dict[str, str]:
         result |= {name: str(cuda_root) for name in ("CUDAToolkit_ROOT", "CUDA_HOME")}
         result |= {"CUDACXX": str(cuda_root / "bin/nvcc"), "CUDAHOSTCXX": str(toolchain.cxx.path)}
     if toolchain.hip is not None:
-        result |= {"ROCM_PATH": str(toolchain.hip.path.parent.parent), **rocm.PLATFORM}
+        result |= {"ROCM_PATH": str(toolchain.hip.path.parent.parent), **device_compilers.HIP_PLATFORM}
     return result

@@ -4,12 +4,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from builder.config import Backend, Config, Framework, Version
-from builder.config.components import Component
-from builder.config.extensions import ExtensionName
 from builder.config.libraries import LibraryName
+from builder.config.source_tables import Component, ExtensionName
 from builder.errors import BuilderError
-from builder.matrix.conditions import Place, Unmet, may_hold, unmet, unmet_of_extension
-from builder.matrix.rules import SETS, BackendRequest, Exclusion, KeyPath, Row, is_noarch, left_out, minor, rows
+from builder.matrix.rules import (
+    SETS,
+    BackendRequest,
+    Exclusion,
+    KeyPath,
+    Place,
+    Row,
+    Unmet,
+    is_noarch,
+    left_out,
+    may_hold,
+    minor,
+    rows,
+    unmet,
+    unmet_of_extension,
+)
 from builder.matrix.variant import Variant
 from builder.wording import nearest
 

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from builder import toml
-from builder.config.cuda_targets import CudaCode, code_of, plain
+from builder.config.gpus import CudaCode, code_of, plain
+from builder.config.source_tables import Component, CudaComponent, RocmComponent
 from builder.config.values import Version
 from builder.resources import DATA
 
@@ -105,6 +106,22 @@ def rocm(requested: tuple[str, ...] | None, only: tuple[str, ...] = ()) -> Archi
         compiled=_sorted(arch for arch in requested if arch in targets),
         lost=_sorted(arch for arch in requested if arch not in targets),
     )
+
+
+def compiled_with_ptx(part: Component, toolkit: Version | None, only: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the architectures that a component is compiled for."""
+    match part:
+        case CudaComponent() if toolkit is not None:
+            return cuda(part.cuda_capabilities, toolkit, only).compiled
+        case RocmComponent():
+            return rocm(part.rocm_archs, only).compiled
+        case _:
+            return ()
+
+
+def compiled(part: Component, toolkit: Version | None, only: tuple[str, ...] = ()) -> set[str]:
+    """Return the architectures whose machine code a component has: for the pair `8.0:8.6`, `8.6`."""
+    return {code_of(name).real for name in compiled_with_ptx(part, toolkit, only)}
 
 
 def _quick(code: Mapping[str, str | None]) -> Architectures:

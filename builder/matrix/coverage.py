@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from builder.config import Backend, Config
-from builder.config.components import Component, CudaComponent, RocmComponent
-from builder.config.cuda_targets import code_of
-from builder.config.gpus import Gpu, GpuName
+from builder.config.gpus import Gpu, GpuName, code_of
+from builder.config.source_tables import Component, CudaComponent, RocmComponent
 from builder.errors import BuilderError, NotHereError
 from builder.matrix import Cell, absent, absent_components, architectures, extensions_of
-from builder.matrix.architectures import Architectures
-from builder.matrix.conditions import compiled_with_ptx
+from builder.matrix.architectures import Architectures, compiled_with_ptx
 from builder.matrix.rules import KeyPath, minor
 from builder.wording import listed
 

@@ -1,13 +1,15 @@
-"""The rows of the build matrix, and the rules that leave a row out."""
+"""The rows of the build matrix, and the rules that leave out a row, a component or an extension."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from builder import resources, toml
 from builder.config import Backend, Config, Framework, Version
-from builder.matrix.conditions import Place, unmet, unmet_of_extension
+from builder.config.conditions import When
+from builder.config.source_tables import Component, ExtensionName
+from builder.matrix import architectures
 from builder.matrix.variant import dotted
 
 SETS = ("release", "preview", "legacy")
@@ -87,6 +89,53 @@ class Exclusion:
     """The key of `build.toml` that decided, whether or not the file has it."""
     remedy: str
     """What would change it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What a condition is asked about: a row of the matrix, or a cell."""
+
+    toolkit: Version | None
+    torch: Version
+    system: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmet:
+    """An entry of a `when` that does not hold."""
+
+    key: str
+    message: str
+
+
+def unmet(part: Component, place: Place, only: tuple[str, ...] = ()) -> Unmet | None:
+    """Return the first entry of the component's `when` that does not hold; `only` are the GPUs of a quick build."""
+    return None if part.when is None else next(_unmet(part.when, (part,), place, only), None)
+
+
+def may_hold(when: When | None, place: Place) -> bool:
+    """Whether a condition holds for some choice of GPUs."""
+    return when is None or next(_unmet(replace(when, arch=None), (), place, ()), None) is None
+
+
+def unmet_of_extension(
+    config: Config, name: ExtensionName, backend: Backend, place: Place, only: tuple[str, ...] = ()
+) -> Unmet | None:
+    """Return the first entry of the extension's `when` that does not hold; one for GPUs asks all its components."""
+    when = config.extension[name].when
+    parts = (part for part in config.components(backend).values() if part.extension == name)
+    return None if when is None else next(_unmet(when, parts, place, only), None)
+
+
+def _unmet(when: When, parts: Iterable[Component], place: Place, only: tuple[str, ...]) -> Iterator[Unmet]:
+    if when.cuda is not None and (place.toolkit is None or place.toolkit not in when.cuda):
+        yield Unmet(key="cuda", message=f"CUDA {place.toolkit} is not {when.cuda}")
+    if when.torch is not None and place.torch not in when.torch:
+        yield Unmet(key="torch", message=f"torch {place.torch} is not {when.torch}")
+    if when.systems and place.system not in when.systems:
+        yield Unmet(key="system", message=f"{place.system} is not {' or '.join(when.systems)}")
+    if when.archs and not any(set(when.archs) & architectures.compiled(part, place.toolkit, only) for part in parts):
+        yield Unmet(key="arch", message=f"it is not compiled for {' or '.join(when.archs)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,13 @@
-"""The grammar of variant names."""
+"""The grammar of variant names, and the systems that are in them."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
+from builder import toml
 from builder.config.values import Backend, Framework, System, Version
+from builder.resources import DATA
 
 SYSTEMS = tuple(sorted(f"{cpu}-{os}" for cpu in System.cpus for os in System.oses))
 """The systems that names can have: more than cells are built for."""
@@ -219,3 +223,30 @@ def backend_of(compute: str) -> Backend:
     """
     letters = compute.rstrip("0123456789")
     return next((backend for backend, prefix in _PREFIX.items() if prefix == letters), None) or Backend(compute)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltSystem:
+    """A system that cells are built for."""
+
+    platforms: re.Pattern[str]
+    """The platform tags of wheels that run there."""
+    uv: str
+    """What uv calls it."""
+    triple: str | None = None
+    """What GNU compilers for it are named by; None where nothing is compiled for it on another system."""
+
+    def runs(self, file: str) -> bool:
+        """Whether the wheel of a file name can be installed there."""
+        tags = file.removesuffix(".whl").rpartition("-")[2].split(".")
+        return any(self.platforms.fullmatch(tag) for tag in tags)
+
+
+@cache
+def built_systems() -> Mapping[str, BuiltSystem]:
+    """Return every system that cells are built for, by its name."""
+    tables = toml.loads((DATA / "systems.toml").read_text(encoding="utf-8"))
+    return {
+        name: BuiltSystem(platforms=re.compile(f"any|{given['platforms']}"), uv=given["uv"], triple=given.get("triple"))
+        for name, given in tables.items()
+    }

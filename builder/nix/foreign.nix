@@ -1,6 +1,6 @@
 /**
   The foreign sources of a kernel: a commit as its tree, an archive as it is published. The rules are those of
-  `builder/render/foreign.py`; a build unpacks archives.
+  `builder/render/sources.py`; a build unpacks archives.
 */
 { util, config }:
 let

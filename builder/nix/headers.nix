@@ -1,6 +1,6 @@
 /**
   Header-only libraries of a kernel: the pinned wheel of a version or the commit of its tag. The rules are those of
-  `builder/render/header_libraries.py` and `builder/make/header_folders.py`.
+  `builder/render/sources.py` and `builder/make/header_folders.py`.
 */
 { util }:
 let

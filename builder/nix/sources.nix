@@ -34,7 +34,7 @@ let
 
   inherit (glob) isGlob literal matches;
 
-  # Of HEADERS in builder/kernel/source_globs.py; a test compares the two.
+  # Of HEADERS in builder/kernel/tree.py; a test compares the two.
   headers = [
     ".h"
     ".hh"
@@ -178,7 +178,7 @@ let
       "pyi"
     ];
 
-  # As builder/kernel/license_files.py.
+  # As builder/kernel/source_set.py.
   licenses =
     root:
     filter (

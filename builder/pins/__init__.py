@@ -12,8 +12,8 @@ from builder import json_text, resources, toml
 from builder.config import Backend, Framework, Version
 from builder.errors import NotHereError
 from builder.hashes import sha256
-from builder.matrix import Cell, systems
-from builder.matrix.variant import dotted
+from builder.matrix import Cell
+from builder.matrix.variant import built_systems, dotted
 from builder.pins import pin_file
 
 FILE = resources.DATA / "pins.toml"
@@ -222,7 +222,7 @@ class Pins:
         """Yield every requirement for which an environment is pinned."""
         versions = dict.fromkeys(part.version for part in self.parts if part.version is not None)
         computes = dict.fromkeys(compute for part in self.parts for compute in part.compute)
-        ways = product(Framework, ("", *versions), computes, systems.built(), (False, True), self.pythons)
+        ways = product(Framework, ("", *versions), computes, built_systems(), (False, True), self.pythons)
         for framework, version, compute, system, stable_abi, python in ways:
             if (framework is Framework.CTYPES) != (version == ""):
                 continue

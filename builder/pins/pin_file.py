@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from builder import toml
 from builder.errors import BuilderError
-from builder.matrix import systems
+from builder.matrix.variant import built_systems
 
 ANY = "any"
 """Stands for every Python in a part whose wheels do not depend on it."""
@@ -81,7 +81,7 @@ def tags(file: str) -> tuple[str, str, str]:
 def serves(file: str, *, system: str, python: str) -> bool:
     """Whether a wheel can be installed for a Python (or `any`) on a system."""
     pythons, abi, platforms = tags(file)
-    platform = any(systems.built()[system].platforms.fullmatch(tag) for tag in platforms.split("."))
+    platform = any(built_systems()[system].platforms.fullmatch(tag) for tag in platforms.split("."))
     generic = any(tag.startswith("py") for tag in pythons.split("."))
     return platform and (generic or python in pythons.split(".") or (abi == "abi3" and python != ANY))
 
@@ -117,8 +117,8 @@ def _part(key: str, part: Any) -> Iterator[str]:
         return
     for system, pythons in wheels.items():
         where = f"{key}.wheels.{system}"
-        if system not in systems.built():
-            yield f"{where}: unknown system; known are {', '.join(systems.built())}"
+        if system not in built_systems():
+            yield f"{where}: unknown system; known are {', '.join(built_systems())}"
         elif not isinstance(pythons, dict):
             yield f"{where}: must be a table"
         else:

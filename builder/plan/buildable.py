@@ -17,7 +17,7 @@ from builder.matrix.variant import dotted
 from builder.plan import crossing
 from builder.plan.options import Options
 from builder.plan.prepare import Preparer
-from builder.toolchain import emulator, host_compilers
+from builder.toolchain import emulator, this_machine
 from builder.toolchain.tool import Search
 
 
@@ -90,7 +90,7 @@ class _Machine:
         if row.backend is not Backend.CUDA or row.toolkit is None:
             return None
         try:
-            host_compilers.require(Search(environ=self.environ, digest=_no_digest), row.toolkit, target=target)
+            this_machine.require_for_nvcc(Search(environ=self.environ, digest=_no_digest), row.toolkit, target=target)
         except NotHereError as error:
             return error
         return None

@@ -6,12 +6,13 @@ from builder import render, toolchain
 from builder.config import Backend
 from builder.errors import NotHereError
 from builder.kernel import Kernel
-from builder.matrix import Cell, systems
+from builder.matrix import Cell
+from builder.matrix.variant import built_systems
 from builder.pins import Pins, PinSet, Requirement
 from builder.plan.options import Options
-from builder.render import python_api
+from builder.render import source_scan
 from builder.render.project import Project
-from builder.toolchain import cross
+from builder.toolchain import cxx
 from builder.toolchain.tool import Search
 
 _BACKENDS = (Backend.CPU, Backend.CUDA)
@@ -61,7 +62,7 @@ def _missing(cell: Cell, options: Options) -> str | None:
     if not options.isolation:
         return "--no-isolation builds for what is installed here; leave it out"
     try:
-        cross.find(Search(environ=options.environ, digest=lambda path: path.name), cell.system)
+        cxx.find_cross(Search(environ=options.environ, digest=lambda path: path.name), cell.system)
     except NotHereError as error:
         return f"{error.message}; {error.help}"
     return None
@@ -69,7 +70,7 @@ def _missing(cell: Cell, options: Options) -> str | None:
 
 def possible(backend: Backend, system: str) -> bool:
     """Whether a machine like this one compiles for a system, where it has the compiler."""
-    known = systems.built()
+    known = built_systems()
     here = known.get(toolchain.system())
     return here is not None and None not in (here.triple, known[system].triple) and backend in _BACKENDS
 
@@ -77,7 +78,7 @@ def possible(backend: Backend, system: str) -> bool:
 def targets() -> tuple[str, ...]:
     """Return the systems that a machine like this one compiles for, where it has the compilers."""
     here = toolchain.system()
-    return tuple(system for system in systems.built() if system != here and possible(Backend.CPU, system))
+    return tuple(system for system in built_systems() if system != here and possible(Backend.CPU, system))
 
 
 def require_no_python(cell: Cell, project: Project) -> None:
@@ -86,7 +87,7 @@ def require_no_python(cell: Cell, project: Project) -> None:
     Raises:
         NotHereError: it does.
     """
-    if cell.python is not None or python_api.needed_by(project):
+    if cell.python is not None or source_scan.needed_by(project):
         raise NotHereError(
             f"{cell.variant} includes headers of Python, and this machine has none for {cell.system}",
             help=f"build it on {cell.system}, or include <torch/all.h> if nothing of Python is used",

@@ -9,10 +9,10 @@ from builder.make.framework import FrameworkIdentity, identity_of, python_of_tor
 from builder.make.spec import InstalledPackages
 from builder.matrix import Cell
 from builder.matrix.variant import dotted
-from builder.toolchain.installed import Current
+from builder.toolchain.this_machine import CurrentPython
 
 
-def found(cell: Cell, has: Current) -> tuple[InstalledPackages, FrameworkIdentity]:
+def found(cell: Cell, has: CurrentPython) -> tuple[InstalledPackages, FrameworkIdentity]:
     """Return the path and the identity of an interpreter's framework for a cell.
 
     Raises:

@@ -23,13 +23,13 @@ from builder.plan import crossing, current_environment, environment_wheels
 from builder.plan.crossing import NVCC
 from builder.plan.load_test_needs import LoadTestNeeds
 from builder.plan.options import Options
-from builder.render import foreign as rendered_sources
-from builder.render import python_api
+from builder.render import source_scan
 from builder.render.project import Project
+from builder.render.sources import used_sources
 from builder.run import Processes
 from builder.store import COMPILERS, HEADERS, KERNELS, SOURCES
-from builder.toolchain import Toolchain, cuda_wheels, host_compilers, installed
-from builder.toolchain.installed import Current
+from builder.toolchain import Toolchain, device_compilers, this_machine
+from builder.toolchain.this_machine import CurrentPython
 from builder.toolchain.tool import Search, Tool
 
 
@@ -71,7 +71,7 @@ class Preparer:
     """What came of asking each index; the cells of a run share it."""
     known: pins.Pins = field(default_factory=pins.load)
     _projects: dict[Backend, Project] = field(default_factory=dict)
-    _looked: list[Current] = field(default_factory=list)
+    _looked: list[CurrentPython] = field(default_factory=list)
     _pythons: dict[str, Path | None] = field(default_factory=dict)
     _rendering: threading.Lock = field(default_factory=threading.Lock)
 
@@ -199,11 +199,11 @@ class Preparer:
                 )
             return self._projects[backend]
 
-    def _current(self) -> Current:
+    def _current(self) -> CurrentPython:
         """Return what the current environment has; it is looked at once."""
         with self._rendering:
             if not self._looked:
-                self._looked.append(installed.look(self.options.python))
+                self._looked.append(this_machine.installed_frameworks(self.options.python))
             return self._looked[0]
 
     def _isolated(self, cell: Cell, project: Project) -> tuple[PinnedPackages, Path]:
@@ -224,7 +224,7 @@ class Preparer:
             return
         search = Search(environ=self.options.environ, digest=self.options.store.digest)
         target = cell.system if toolchain.crosses(cell) else None
-        host_compilers.require(search, cell.toolkit, target=target)
+        this_machine.require_for_nvcc(search, cell.toolkit, target=target)
 
     def _require_toolkit(self, cell: Cell) -> None:
         """Refuse a cell whose toolkit this machine lacks, before gigabytes are fetched for it."""
@@ -255,7 +255,7 @@ class Preparer:
         except interpreters.NoPythonError:
             # It only runs CMake, where nothing is compiled against Python or imported to be tested.
             at_hand = interpreters.at_hand(preferred)
-            if at_hand is None or cell.python is not None or python_api.needed_by(project):
+            if at_hand is None or cell.python is not None or source_scan.needed_by(project):
                 raise
             return at_hand, True
         return found, False
@@ -331,7 +331,7 @@ class Preparer:
 
     def _sources(self, cell: Cell) -> Mapping[str, Path]:
         """Fetch the foreign sources of a cell that are not there, and verify all of them."""
-        names = () if cell.noarch else rendered_sources.used(self.kernel.config, cell.backend)
+        names = () if cell.noarch else used_sources(self.kernel.config, cell.backend)
         if not names:
             return {}
         from builder.environment.foreign import Trees  # noqa: PLC0415  few kernels have foreign sources
@@ -347,9 +347,9 @@ class Preparer:
         }
 
     def _toolkit_root(self, cell: Cell, site_packages: Path) -> Path | None:
-        root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
+        root = device_compilers.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
         if root is not None:
-            cuda_wheels.complete(root)
+            device_compilers.complete_cuda(root)
         return root
 
     def _tools(self, request: BuildRequest, known: _Known) -> Toolchain | None:

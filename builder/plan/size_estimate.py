@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from builder.config.cuda_targets import code_of
-from builder.config.wheel_size import WheelSize
+from builder.config.gpus import code_of
+from builder.config.wheel_values import WheelSize
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.matrix import Cell, absent_components
-from builder.matrix.conditions import compiled_with_ptx
+from builder.matrix.architectures import compiled_with_ptx
 from builder.matrix.rules import minor
 from builder.store import Store
 from builder.wheel.archive import Wheel

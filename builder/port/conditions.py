@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
-from builder.config.cuda_targets import code_of
+from builder.config.gpus import code_of
 from builder.config.values import Version
 from builder.matrix import architectures
 

@@ -13,7 +13,7 @@ from builder.port import commands, machine
 from builder.port.commands import Command
 from builder.port.settings import Setting, torch_version
 from builder.render import render
-from builder.render.header_libraries import of as header_libraries
+from builder.render.sources import header_calls as header_libraries
 from builder.run import run
 
 _COMPILER = """set(CMAKE_CUDA_COMPILER_FORCED TRUE)

@@ -10,7 +10,7 @@ from builder.port import source_facts, words
 from builder.port.flags import Flag, Flags
 from builder.port.settings import facts, standard
 from builder.port.todo import Todo
-from builder.render import compiler_flags, unsafe_flags
+from builder.render import arguments, refusals
 
 Macro = str | int | bool
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -103,7 +103,7 @@ def _words(flags: Flags, shared: dict[str, str | None], backend: Backend | None,
     yield from (f"-U{name}" for name in flags.undefined if name not in _taken_away(backend))
     if flags.standard is not None:
         yield from _standard(flags.standard, place)
-    ours = set() if backend is None else set(compiler_flags.of(backend, ()))
+    ours = set() if backend is None else set(arguments.flags_of(backend, ()))
     for flag in flags.rest:
         if " ".join(flag) not in ours and _is_known(flag, backend, place) and _is_safe(flag, place):
             yield from flag
@@ -138,7 +138,9 @@ def _standard(wanted: str, place: Place) -> Iterator[str]:
 
 
 def _is_safe(flag: Flag, place: Place) -> bool:
-    found = next((reason for _, reason in unsafe_flags.find({(str(i),): word for i, word in enumerate(flag)})), None)
+    found = next(
+        (reason for _, reason in refusals.unsafe_flags({(str(i),): word for i, word in enumerate(flag)})), None
+    )
     if found is not None:
         place.todo.add(f"'{' '.join(flag)}' is left out: it {found}", at=place.line(flag[0]))
     return found is None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from builder.config.cuda_targets import CudaTarget, code_of
+from builder.config.gpus import CudaTarget, code_of
 from builder.config.values import InvalidValueError
 
 Flag = tuple[str, ...]

@@ -11,11 +11,10 @@ from packaging.utils import canonicalize_name
 
 from builder import toml
 from builder.config import dependencies
-from builder.config.dependency_names import PythonDependency
-from builder.config.license import problem_of
-from builder.config.package_requirement import PackageRequirement
-from builder.config.values import GitUrl, InvalidValueError, KernelName, ProjectPath
-from builder.config.wheel_version import WheelVersion
+from builder.config.dependencies import PythonDependency
+from builder.config.giturl import GitUrl
+from builder.config.values import InvalidValueError, KernelName, ProjectPath
+from builder.config.wheel_values import PackageRequirement, WheelVersion, license_problem
 from builder.port import description, source_facts
 from builder.port.recording import SetupCall
 from builder.port.todo import Todo
@@ -138,7 +137,7 @@ def _version(call: SetupCall, project: Mapping[str, Any], todo: Todo) -> Found:
 
 def _license(call: SetupCall, project: Mapping[str, Any], root: Path, todo: Todo) -> Found:
     for found in _licenses(call, project, root):
-        if problem_of(found.value) is None:
+        if license_problem(found.value) is None:
             return found
     todo.add("no license was found that has an SPDX name: write it into general.license", at=call.at)
     return Found(_UNKNOWN, "nowhere")

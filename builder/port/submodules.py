@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.config.foreign import SourceName, SourceUrl
+from builder.config.sources import SourceName, SourceUrl
 from builder.config.values import InvalidValueError
 from builder.kernel import git
 from builder.kernel.git import Checkout

@@ -3,9 +3,8 @@
 from functools import lru_cache
 
 from builder.config import Config, shape
-from builder.config.bindings import Torch
-from builder.config.components import CudaComponent
 from builder.config.shape import Array, Record, Table, Tagged
+from builder.config.source_tables import CudaComponent, Torch
 
 
 @lru_cache

@@ -6,21 +6,25 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from builder.config import Backend, Framework
-from builder.config.bindings import Ctypes, Torch, TvmFfi
-from builder.config.components import Component
-from builder.config.extensions import Extension
+from builder.config.source_tables import Component, Ctypes, Extension, Torch, TvmFfi
 from builder.config.values import ProjectPath
 from builder.errors import BuilderError
-from builder.kernel import Kernel, license_files, source_globs
-from builder.kernel.source_globs import HEADERS
-from builder.kernel.source_set import SourceSet, expand, package_directory, readme, rendered_package, source_set
-from builder.kernel.tree import Tree
+from builder.kernel import Kernel
+from builder.kernel.source_set import (
+    SourceSet,
+    expand,
+    license_files,
+    package_directory,
+    readme,
+    rendered_package,
+    source_set,
+)
+from builder.kernel.tree import HEADERS, Tree, files_without
 from builder.matrix import is_noarch, quick, require_backends
-from builder.render import generated, ops_name, python_api, refusals, values
-from builder.render.modules import modules
-from builder.render.placed import PlacedEntry
+from builder.render import refusals, source_scan, values
 from builder.render.project import Project
-from builder.render.template import environment
+from builder.render.sources import PlacedEntry, placed_folders, placed_sources, step_files
+from builder.render.template import cmake_modules, environment
 from builder.wording import quoted
 
 __all__ = ["backends", "misnamed_modules", "needs_python", "python_obstacles", "render"]
@@ -61,7 +65,7 @@ def render(
     refusals.check(kernel, tree, backend, allow_unsafe_flags=allow_unsafe_flags)
     kernel, copied = _read(kernel, tree, backend)
     found = values.SourceFacts(
-        license_files=license_files.among(copied),
+        license_files=license_files(copied),
         python=_python(kernel, copied, backend),
         libraries={
             name: _facts(replace(kernel, config=kernel.config.of_library(name)), copied, backend)
@@ -74,7 +78,7 @@ def render(
     return _project(kernel, backend, copied, unique_id, found=found, only=only)
 
 
-def needs_python(kernel: Kernel, backend: Backend) -> python_api.Use | None:
+def needs_python(kernel: Kernel, backend: Backend) -> source_scan.Use | None:
     """Return the line that makes the build for a backend need Python's headers, or None.
 
     Raises:
@@ -83,48 +87,48 @@ def needs_python(kernel: Kernel, backend: Backend) -> python_api.Use | None:
     return _python(*_read(kernel, Tree.of(kernel.root), backend), backend)
 
 
-def python_obstacles(kernel: Kernel, backend: Backend) -> tuple[python_api.Use, ...]:
+def python_obstacles(kernel: Kernel, backend: Backend) -> tuple[source_scan.Use, ...]:
     """Return the lines that keep the library of a backend from serving every Python.
 
     Raises:
         ConfigError: a file is missing.
     """
     kernel, copied = _read(kernel, Tree.of(kernel.root), backend)
-    folders = python_api.directories(kernel.config, backend)
-    return python_api.obstacles(_sources(kernel, backend), copied, directories=folders)
+    folders = source_scan.directories(kernel.config, backend)
+    return source_scan.obstacles(_sources(kernel, backend), copied, directories=folders)
 
 
-def misnamed_modules(kernel: Kernel, backend: Backend) -> tuple[python_api.Use, ...]:
+def misnamed_modules(kernel: Kernel, backend: Backend) -> tuple[source_scan.Use, ...]:
     """Return the modules of Python whose names are not those of the library of a backend.
 
     Raises:
         ConfigError: a file is missing.
     """
     kernel, copied = _read(kernel, Tree.of(kernel.root), backend)
-    folders = python_api.directories(kernel.config, backend)
-    return python_api.misnamed(_sources(kernel, backend), copied, directories=folders)
+    folders = source_scan.directories(kernel.config, backend)
+    return source_scan.misnamed(_sources(kernel, backend), copied, directories=folders)
 
 
 def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping[str, bytes]]:
     """Return the kernel with its globs expanded, and the files that its build for a backend reads."""
     files = source_set(kernel, tree=tree)
     kernel = _expanded(kernel, tree, backend)
-    run = frozenset[str]() if is_noarch(kernel.config, backend) else generated.files(kernel, tree, backend)
+    run = frozenset[str]() if is_noarch(kernel.config, backend) else step_files(kernel, tree, backend)
     return kernel, {target: files.read(path) for target, path in _copied(kernel, backend, files, run)}
 
 
-def _python(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> python_api.Use | None:
+def _python(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> source_scan.Use | None:
     if kernel.config.framework is not Framework.TORCH or is_noarch(kernel.config, backend):
         return None
-    return python_api.find(
-        _sources(kernel, backend), copied, directories=python_api.directories(kernel.config, backend)
+    return source_scan.find_python(
+        _sources(kernel, backend), copied, directories=source_scan.directories(kernel.config, backend)
     )
 
 
 def _facts(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> values.LibraryFacts:
     """Return what the sources of a kernel say that has one library alone."""
     # What a binding outside of the project defines cannot be seen; a library for one Python is a module as a rule.
-    module = bool(_binding_elsewhere(kernel, backend)) or python_api.defines_module(_sources(kernel, backend), copied)
+    module = bool(_binding_elsewhere(kernel, backend)) or source_scan.defines_module(_sources(kernel, backend), copied)
     return values.LibraryFacts(module=module, name_in=_name_in(kernel, copied, backend))
 
 
@@ -132,7 +136,7 @@ def _name_in(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> t
     """Return the sources that are compiled with the name of the ops; None for all."""
     if is_noarch(kernel.config, backend):
         return ()
-    found = ops_name.compiled_into(_sources(kernel, backend), copied, framework=kernel.config.framework)
+    found = source_scan.uses_ops_name(_sources(kernel, backend), copied, framework=kernel.config.framework)
     if found is not None:
         # What a binding that is not in the project does with the name cannot be seen.
         found = (*found, *_binding_elsewhere(kernel, backend))
@@ -170,13 +174,13 @@ def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
 
 
 def _table(kernel: Kernel, tree: Tree, table: Listing) -> Listing:
-    include = generated.folders(kernel.config, table.include)
-    src = source_globs.without(_files(kernel, tree, table.src), table.exclude)
+    include = placed_folders(kernel.config, table.include)
+    src = files_without(_files(kernel, tree, table.src), table.exclude)
     return replace(table, src=cast("tuple[ProjectPath, ...]", src), include=include)
 
 
 def _files(kernel: Kernel, tree: Tree, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
-    found = generated.sources(kernel.config, entries)
+    found = placed_sources(kernel.config, entries)
     if not any(isinstance(entry, PlacedEntry) for entry in found):
         # A file that a glob finds is in the project, whatever characters its name has.
         return cast("tuple[ProjectPath, ...]", expand(kernel, entries, tree=tree))
@@ -204,7 +208,7 @@ def _project(
         text = environment().get_template(f"{kernel.config.framework}/_ops.py.j2").render({**given, **library})
         rendered[path] = text.encode("utf-8")
     lists = rendered.get("CMakeLists.txt", b"").decode("utf-8")
-    included = {f"cmake/{path}": content for path, content in modules(lists).items()}
+    included = {f"cmake/{path}": content for path, content in cmake_modules(lists).items()}
     return Project({**copied, **included, **rendered, **values.metadata(given)})
 
 
@@ -237,7 +241,7 @@ def _copied(kernel: Kernel, backend: Backend, files: SourceSet, run: frozenset[s
     noarch = is_noarch(kernel.config, backend)
     compiled = set() if noarch else run | {path for entries in values.source_lists(kernel, backend) for path in entries}
     named = readme(kernel.config)
-    yield from ((path, path) for path in (*license_files.among(files.paths), *filter(None, [named])))
+    yield from ((path, path) for path in (*license_files(files.paths), *filter(None, [named])))
     for path in files.paths:
         in_place = package == inside and path.startswith(f"{package}/")
         if package != inside and path in files.shipped:

@@ -1,22 +1,35 @@
-"""The calls of a rendered CMakeLists.txt: keyword -> values, in the order they are written."""
+"""The arguments of the calls of a rendered CMakeLists.txt: keyword -> values, in the order they are written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
 
+from builder import toml
 from builder.config import Backend
-from builder.config.bindings import Binding
-from builder.config.components import Component, CudaComponent, RocmComponent, XpuComponent
 from builder.config.conditions import When
-from builder.config.cuda_targets import code_of
-from builder.config.extensions import Extension
+from builder.config.gpus import code_of
 from builder.config.libraries import LibraryName
-from builder.kernel import source_globs
-from builder.kernel.source_globs import SourceTable
-from builder.matrix import architectures, conditions
-from builder.render import compiler_flags, definitions
+from builder.config.source_tables import (
+    Binding,
+    Component,
+    CudaComponent,
+    Extension,
+    RocmComponent,
+    SourceTable,
+    XpuComponent,
+)
+from builder.config.text import KeyPath
+from builder.config.values import MacroName, MacroValue
+from builder.kernel.tree import files_named
+from builder.matrix import architectures
+from builder.resources import DATA
 
 Line = tuple[str, ...]
 Arguments = Mapping[str, str | tuple[Line, ...]]
 """Keyword -> its value, or lines of values; a keyword without values is not written."""
+Definitions = Mapping[MacroName, MacroValue]
+# nvcc takes a backslash off what follows it, splits at commas, and hands the rest to a shell inside of double quotes.
+_NVCC = str.maketrans({"\\": r"\\\\", "$": r"\\$", "`": r"\\`", '"': r"\"", ",": r"\,"})
 
 
 def binding(table: Binding, *, name_in: tuple[str, ...]) -> Arguments:
@@ -25,7 +38,7 @@ def binding(table: Binding, *, name_in: tuple[str, ...]) -> Arguments:
         "NAME_IN": _lines(name_in),
         "SOURCES": _lines(table.src),
         "INCLUDE_DIRS": _lines(table.include),
-        "CXX_FLAGS": _lines((*definitions.options(table.defines), *table.cxx_flags)),
+        "CXX_FLAGS": _lines((*define_options(table.defines), *table.cxx_flags)),
     }
 
 
@@ -34,7 +47,7 @@ def component(part: Component, only: tuple[str, ...] = ()) -> Arguments:
     return {
         "SOURCES": _lines(part.src),
         "INCLUDE_DIRS": _lines(part.include),
-        "CXX_FLAGS": _lines((*definitions.options(part.defines), *part.cxx_flags)),
+        "CXX_FLAGS": _lines((*define_options(part.defines), *part.cxx_flags)),
         **_own(part, only),
     }
 
@@ -47,7 +60,7 @@ def exports(globs: tuple[str, ...]) -> Arguments:
 def file_flags(table: SourceTable) -> tuple[Arguments, ...]:
     """Return the arguments of each call of `kernel_file_flags`: one for each entry of the table."""
     return tuple(
-        {"SOURCES": _lines(source_globs.named(entry, table.src)), "FILE_FLAGS": _lines(flags)}
+        {"SOURCES": _lines(files_named(entry, table.src)), "FILE_FLAGS": _lines(flags)}
         for entry, flags in table.file_flags.items()
         if flags
     )
@@ -73,7 +86,7 @@ def _condition(given: When, parts: Sequence[Component], only: tuple[str, ...]) -
     if given.archs and requested:
         arguments["CAPABILITIES"] = _asked(_by_toolkit(requested, only), given.archs)
     elif given.archs:
-        compiled = (conditions.compiled(part, None, only) for part in parts)
+        compiled = (architectures.compiled(part, None, only) for part in parts)
         arguments["COMPILED"] = "yes" if any(set(given.archs) & names for names in compiled) else "no"
     return arguments
 
@@ -101,29 +114,29 @@ def _own(part: Component, only: tuple[str, ...]) -> Arguments:
     """Return the arguments that the component's backend alone has."""
     match part:
         case CudaComponent():
-            own = (*definitions.nvcc_options(part.defines), *part.cuda_flags)
+            own = (*nvcc_define_options(part.defines), *part.cuda_flags)
             return {
-                "CUDA_FLAGS": _lines(compiler_flags.of(part.backend, own)),
+                "CUDA_FLAGS": _lines(flags_of(part.backend, own)),
                 "MINVER": () if part.cuda_minver is None else str(part.cuda_minver),
                 "CAPABILITIES": capabilities(part.cuda_capabilities, only),
             }
         case RocmComponent():
             selection = architectures.rocm(part.rocm_archs, only)
-            own = (*definitions.options(part.defines), *part.hip_flags)
+            own = (*define_options(part.defines), *part.hip_flags)
             return {
-                "HIP_FLAGS": _lines(compiler_flags.of(part.backend, own)),
+                "HIP_FLAGS": _lines(flags_of(part.backend, own)),
                 "ARCHITECTURES": _row(selection.compiled),
                 "LOST": _row(selection.lost),
             }
         case XpuComponent():
             facts = architectures.facts()["xpu"]
             return {
-                "SYCL_FLAGS": _lines(compiler_flags.of(part.backend, part.sycl_flags)),
+                "SYCL_FLAGS": _lines(flags_of(part.backend, part.sycl_flags)),
                 "TARGETS": _row(tuple(facts["targets"])),
                 "DEVICES": _row(tuple(facts["devices"])),
             }
         case _ if part.backend is Backend.METAL:
-            return {"METAL_FLAGS": _lines(definitions.options(part.defines))}
+            return {"METAL_FLAGS": _lines(define_options(part.defines))}
         case _:
             return {}
 
@@ -152,3 +165,37 @@ def _lines(values: tuple[str, ...]) -> tuple[Line, ...]:
 
 def _row(values: tuple[str, ...]) -> tuple[Line, ...]:
     return (values,) if values else ()
+
+
+def flags_of(backend: Backend, own: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the flags of a component: those of every source of its backend, and then its own."""
+    return (*_flags_of_backends().get(backend.value, ()), *own)
+
+
+@cache
+def _flags_of_backends() -> dict[str, Any]:
+    return toml.loads((DATA / "compiler-flags.toml").read_text(encoding="utf-8"))
+
+
+def define_options(given: Definitions) -> tuple[str, ...]:
+    """Return the options of a compiler that is run as it is written."""
+    return tuple(option for name, value in given.items() if (option := _define_option(name, value)) is not None)
+
+
+def nvcc_define_options(given: Definitions) -> tuple[str, ...]:
+    """Return the options of nvcc for the same macros."""
+    return tuple(option.translate(_NVCC) for option in define_options(given))
+
+
+def define_places(given: Definitions, table: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    """Yield each option with the place of its macro in the config."""
+    for name, value in given.items():
+        option = _define_option(name, value)
+        if option is not None:
+            yield (*table, "defines", name), option
+
+
+def _define_option(name: str, value: MacroValue) -> str | None:
+    if value is False:
+        return None
+    return f"-D{name}" if value is True else f"-D{name}={value}"

@@ -1,18 +1,19 @@
-"""What cannot be rendered, found before anything is: each with its place in the config."""
+"""The refusal of what cannot be rendered, before anything is: each problem with its place in the config."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 
 from builder.config import Backend, libraries
-from builder.config.foreign import SourceName, foreign_path
-from builder.config.generated import is_output
+from builder.config.source_tables import SourceTable
+from builder.config.sources import SourceName, foreign_path, is_output
 from builder.config.text import KeyPath
 from builder.errors import Problem
-from builder.kernel import Kernel, source_globs
-from builder.kernel.source_globs import SourceTable
+from builder.kernel import Kernel
 from builder.kernel.source_set import expand
-from builder.kernel.tree import Tree, is_glob
-from builder.render import definitions, foreign, generated, quoting, unsafe_flags
+from builder.kernel.tree import Tree, files_named, files_without, is_glob
+from builder.render import arguments, quoting
+from builder.render.sources import used_sources, used_steps
 from builder.wording import quoted
 
 Files = Callable[[str], tuple[str, ...]]
@@ -24,6 +25,30 @@ _LANGUAGES = {
 }
 """Suffix of a source -> the backends that compile it, where not every one does."""
 _FLAGS = ("cxx-flags", "cuda-flags", "hip-flags", "sycl-flags")
+_LOADS_CODE = "makes the compiler run code of its own choice"
+_READS_FLAGS = "reads more flags from a file, which nobody checks"
+_RUNS_COMMANDS = "makes nvcc's shell run a command"
+_OTHER_TOOLS = "makes the compiler run other programs than its own"
+_RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), reason)
+    for pattern, reason in (
+        (r"@.*", _READS_FLAGS),
+        (r"--?options-file.*|-optf.*|--config.*", _READS_FLAGS),
+        (r"-f(?:pass-)?plugin.*|-load.*|-add-plugin|-plugin.*", _LOADS_CODE),
+        (r"-specs.*|--specs.*", _LOADS_CODE),
+        (r"-wrapper.*|--wrapper.*", _LOADS_CODE),
+        (r"-fuse-ld=.*/.*|--ld-path.*|-fdirectives-only=.*", _OTHER_TOOLS),
+        (r"-B.*|--prefix.*|--gcc-toolchain.*|--gcc-install-dir.*|-no-canonical-prefixes", _OTHER_TOOLS),
+        (r"--?compiler-bindir.*|-ccbin.*|--?(?:cuda|hip|rocm)-path.*", _OTHER_TOOLS),
+        (r"--?(?:dryrun|run|run-args|input-drive-prefix|dependency-drive-prefix|keep-dir|tool-dir).*", _OTHER_TOOLS),
+        (r"--?(?:target-directory|nvvm|libdevice-directory).*|-ldir.*", _OTHER_TOOLS),
+    )
+)
+_FOR_A_SHELL = re.compile(r".*(?:`|\$\()", re.DOTALL)
+"""nvcc hands its flags to a shell, which other compilers do not."""
+_FORWARDS = re.compile(
+    r"(?:-Xcompiler|--compiler-options|-Xlinker|--linker-options|-Xclang|-Xptxas|-Wl|-Wa|-Wp|-Xarch_host)(?:[=,](.*))?"
+)
 
 
 def check(kernel: Kernel, tree: Tree, backend: Backend, *, allow_unsafe_flags: bool) -> None:
@@ -57,12 +82,12 @@ def _strings(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[K
         if path[0] == "kernel":
             yield path, str(path[-1])
         for number, entry in enumerate(table.src):
-            compiled = source_globs.without(files(entry), table.exclude)
+            compiled = files_without(files(entry), table.exclude)
             yield from (((*path, "src", number), file) for file in compiled)
         yield from (((*path, "include", number), entry) for number, entry in enumerate(table.include))
         yield from _flags(path, table)
-        yield from definitions.places(table.defines, path)
-    for name in foreign.used(kernel.config, backend):
+        yield from arguments.define_places(table.defines, path)
+    for name in used_sources(kernel.config, backend):
         submodules = kernel.config.sources[SourceName(name)].submodules
         listed = submodules if isinstance(submodules, tuple) else ()
         yield from ((("sources", name, "submodules", number), entry) for number, entry in enumerate(listed))
@@ -70,7 +95,7 @@ def _strings(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[K
 
 
 def _of_steps(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[KeyPath, str]]:
-    for step in generated.used(kernel.config, backend):
+    for step in used_steps(kernel.config, backend):
         place: KeyPath = ("generate", kernel.config.generate.index(step))
         yield (*place, "script"), step.script
         yield from (((*place, "args", number), entry) for number, entry in enumerate(step.args))
@@ -105,7 +130,7 @@ def _foreign(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem
     """Find sources of one backend in a component of another."""
     for path, table in _tables(kernel, backend):
         for number, entry in enumerate(table.src):
-            for file in source_globs.without(files(entry), table.exclude):
+            for file in files_without(files(entry), table.exclude):
                 allowed = _LANGUAGES.get("." + file.rpartition(".")[2])
                 if allowed is not None and backend not in allowed:
                     message = f"{quoted(file)} cannot be compiled for '{backend}'"
@@ -122,7 +147,7 @@ def _shaders(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem
     for path, table in _tables(kernel, backend):
         shaders = [file for entry in table.src for file in files(entry) if file.endswith(".metal")]
         for glob in table.file_flags:
-            for file in source_globs.named(glob, source_globs.without(shaders, table.exclude)):
+            for file in files_named(glob, files_without(shaders, table.exclude)):
                 message = f"{quoted(file)} is a Metal shader, which takes no flags of its own"
                 where = (*path, "file-flags", glob)
                 remedy = "write a narrower glob; 'defines' holds for shaders, too"
@@ -149,7 +174,22 @@ def _is_elsewhere(kernel: Kernel, entry: str) -> bool:
 def _unsafe(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
     for path, table in _tables(kernel, backend):
         found = dict(_flags(path, table))
-        for key, reason in unsafe_flags.find(found):
+        for key, reason in unsafe_flags(found):
             message = f"the flag {quoted(found[key])} {reason}"
             remedy = "remove it, or pass --allow-unsafe-flags if you trust this kernel"
             yield kernel.source.problem("B061", message, path=key, help=remedy)
+
+
+def unsafe_flags(flags: Mapping[KeyPath, str]) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the flags that must not come from an unreviewed config, each with the reason.
+
+    What a flag hands on to another tool is judged as well.
+    """
+    for path, flag in flags.items():
+        forwarded = _FORWARDS.fullmatch(flag)
+        parts = [flag] if forwarded is None else re.split(r"[,\s]+", forwarded[1] or "")
+        reason = next((reason for part in parts for rule, reason in _RULES if rule.fullmatch(part.strip("'\""))), None)
+        if reason is None and {"cuda-flags", "file-flags"} & set(path) and _FOR_A_SHELL.match(flag):
+            reason = _RUNS_COMMANDS
+        if reason is not None:
+            yield path, reason

@@ -1,5 +1,7 @@
-"""The template environment: templates place values, and values reach a language only through its filter."""
+"""The template environment, and the CMake modules that a rendered project includes."""
 
+import posixpath
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -8,7 +10,11 @@ from jinja2 import Environment
 from builder import resources, templates, toml
 from builder.render import quoting
 from builder.render.arguments import Arguments
-from builder.render.placed import PlacedEntry
+from builder.render.sources import PlacedEntry
+from builder.resources import CMAKE
+
+_FROM_LISTS = re.compile(r"^\s*include\(cmake/([a-z0-9_/]+\.cmake)\)$", re.MULTILINE)
+_FROM_MODULE = re.compile(r'"\$\{CMAKE_CURRENT(?:_FUNCTION)?_LIST_DIR\}/([a-z0-9_./]+\.(?:cmake|cpp|py|txt))"')
 
 
 @lru_cache
@@ -36,3 +42,26 @@ def cmake_arguments(arguments: Arguments) -> str:
 
 def _argument(text: str) -> str:
     return f'"{text}"' if isinstance(text, PlacedEntry) else quoting.cmake(text)
+
+
+def cmake_modules(lists: str) -> dict[str, bytes]:
+    """Return the files, relative to `cmake/`, that a CMakeLists.txt needs."""
+    found: dict[str, bytes] = {}
+    pending = _FROM_LISTS.findall(lists)
+    while pending:
+        path = pending.pop()
+        if path not in found:
+            found[path] = _read_module(path)
+            folder = posixpath.dirname(path)
+            pending += (posixpath.normpath(posixpath.join(folder, other)) for other in _included(path))
+    return found
+
+
+@lru_cache
+def _read_module(path: str) -> bytes:
+    return (CMAKE / path).read_bytes()
+
+
+@lru_cache
+def _included(path: str) -> tuple[str, ...]:
+    return tuple(_FROM_MODULE.findall(_read_module(path).decode("utf-8")))

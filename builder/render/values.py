@@ -9,8 +9,9 @@ from builder import toml
 from builder.config import Backend, Config, Framework, Version, dependencies, libraries
 from builder.kernel import Kernel
 from builder.kernel.source_set import rendered_package
-from builder.render import arguments, calls, foreign, generated, header_libraries, package_metadata
-from builder.render.python_api import INSTALL, REMEDY, Use
+from builder.render import arguments, calls, package_metadata
+from builder.render.source_scan import INSTALL, REMEDY, Use
+from builder.render.sources import header_calls, source_calls, step_calls
 
 _BACKEND_TOOL = "scikit-build-core>=1.0"
 _DISTRIBUTIONS = {
@@ -74,9 +75,9 @@ def of(
         "exports": {} if config.ctypes is None else arguments.exports(config.ctypes.exports_of(backend)),
         "extension_ids": {str(each["extension"]): str(each["ops"]) for each in built[1:]},
         "features": _features(built),
-        "foreign": () if noarch else foreign.calls(config, backend),
-        "generate": () if noarch else generated.calls(kernel, backend),
-        "headers": () if noarch else header_libraries.of(config, backend),
+        "foreign": () if noarch else source_calls(config, backend),
+        "generate": () if noarch else step_calls(kernel, backend),
+        "headers": () if noarch else header_calls(config, backend),
         "id": unique_id,
         "languages": "" if noarch else _languages(kernel, backend),
         "license": package_metadata.license_field(config.general.license),

@@ -13,7 +13,7 @@ from builder.kernel import git
 from builder.repro import checkout
 from builder.repro.preload import Preload
 from builder.run import ask
-from builder.toolchain import ccache
+from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
 
 SHARED = ("environments", "locks", "uv")
@@ -276,7 +276,7 @@ def _needs_git(_: Workspace) -> str | None:
 
 
 def _needs_ccache(_: Workspace) -> str | None:
-    return None if ccache.find(Search(environ={}, digest=str)) else "no ccache"
+    return None if this_machine.find_ccache(Search(environ={}, digest=str)) else "no ccache"
 
 
 def _needs_linux(_: Workspace) -> str | None:

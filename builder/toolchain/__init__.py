@@ -9,7 +9,7 @@ from pathlib import Path
 from builder.config import Backend
 from builder.hashes import sha256_of
 from builder.matrix import Cell
-from builder.toolchain import cross, cuda, cxx, metal, oneapi, rocm
+from builder.toolchain import cxx, device_compilers
 from builder.toolchain.tool import Digest, Search, Tool
 
 
@@ -85,21 +85,25 @@ def find(
     """
     search = Search(environ=environ, digest=digest or sha256_of)
     if target is not None:
-        cross_cxx, cross_cc = cross.compilers(search, target)
+        cross_cxx, cross_cc = cxx.cross_compilers(search, target)
         return Toolchain(
             cxx=cross_cxx,
             cc=cross_cc,
-            cuda=cuda.find(search, toolkit=toolkit, root=toolkit_root) if backend is Backend.CUDA else None,
+            cuda=device_compilers.find_cuda(search, toolkit=toolkit, root=toolkit_root)
+            if backend is Backend.CUDA
+            else None,
         )
     xpu = backend is Backend.XPU
-    host = oneapi.find(search, toolkit=toolkit) if xpu else cxx.find(search)
-    ocloc = oneapi.ocloc(search) if xpu else None
-    parts = {"programs": oneapi.PROGRAMS, "files": oneapi.FILES} if xpu else {}
+    host = device_compilers.find_oneapi(search, toolkit=toolkit) if xpu else cxx.find(search)
+    ocloc = device_compilers.find_ocloc(search) if xpu else None
+    parts = {"programs": device_compilers.ONEAPI_PROGRAMS, "files": device_compilers.ONEAPI_FILES} if xpu else {}
     return Toolchain(
         cxx=cxx.identify(search, host, calls=ocloc, **parts),
         cc=cxx.identify(search, cxx.c_compiler(search, host)),
-        cuda=cuda.find(search, toolkit=toolkit, root=toolkit_root) if backend is Backend.CUDA else None,
-        hip=rocm.find(search, toolkit=toolkit) if backend is Backend.ROCM else None,
-        metal=metal.find(search) if backend is Backend.METAL else None,
+        cuda=device_compilers.find_cuda(search, toolkit=toolkit, root=toolkit_root)
+        if backend is Backend.CUDA
+        else None,
+        hip=device_compilers.find_rocm(search, toolkit=toolkit) if backend is Backend.ROCM else None,
+        metal=device_compilers.find_metal(search) if backend is Backend.METAL else None,
         ocloc=ocloc,
     )

@@ -1,11 +1,12 @@
-"""The C++ and C compilers of the host."""
+"""The C++ and C compilers, of this machine's system and of another."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from builder.errors import NotHereError
-from builder.toolchain import distribution
-from builder.toolchain.tool import Search, Tool
+from builder.matrix.variant import built_systems
+from builder.toolchain.tool import Search, Tool, installing
 
 CXX_NAMES = ("c++", "g++", "clang++")
 _COMPILER_PARTS = ("cc1plus", "as", "ld")
@@ -29,7 +30,7 @@ def find(search: Search) -> Path:
         raise NotHereError(f"CXX names '{wanted}', which is not there", help="unset CXX, or name a C++ compiler")
     raise NotHereError(
         f"no C++ compiler: looked for {', '.join(CXX_NAMES)} on PATH",
-        help=f"{distribution.installing('g++')}; or set CXX, or pass --toolchain pinned",
+        help=f"{installing('g++')}; or set CXX, or pass --toolchain pinned",
     )
 
 
@@ -58,3 +59,39 @@ def identify(
         version, target = pool.map(lambda argument: search.first_line(path, argument), ("--version", "-dumpmachine"))
         found = [path, *(part for part in (*parts, calls) if part is not None)]
     return Tool(path=path, version=f"{version} ({target})", digest=search.digest_all(found))
+
+
+def installing_cross(target: str) -> str:
+    """Return the command that installs the compiler for a system."""
+    return installing(f"g++-{target}")
+
+
+def find_cross(search: Search, target: str) -> Path:
+    """Return the C++ compiler for a system. CXX names the one for this machine's own, and is not asked.
+
+    Raises:
+        NotHereError: there is none, or it has no C library to link to.
+    """
+    name = f"{built_systems()[target].triple}-g++"
+    found = search.which(name)
+    if found is None:
+        raise NotHereError(f"no C++ compiler for {target}: looked for {name} on PATH", help=installing_cross(target))
+    compiler = found.resolve()
+    # Some distributions have a compiler for kernels of the system alone.
+    if search.part(compiler, "-print-file-name=libc.so.6") is None:
+        raise NotHereError(
+            f"'{compiler}' has no C library of {target}",
+            help=f"install glibc for {built_systems()[target].triple}, or build on a machine of {target}",
+        )
+    return compiler
+
+
+def cross_compilers(search: Search, target: str) -> tuple[Tool, Tool]:
+    """Return the C++ and the C compiler for a system.
+
+    Raises:
+        NotHereError: there is none.
+    """
+    compiler = find_cross(search, target)
+    of_path = replace(search, environ={"PATH": search.path})  # CC names the one for this machine's own system
+    return identify(search, compiler), identify(search, c_compiler(of_path, compiler))

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from builder.errors import NotHereError
 from builder.matrix.variant import dotted
-from builder.toolchain import distribution
-from builder.toolchain.tool import Search
+from builder.toolchain.tool import Search, installing
 
 ROOT = "QEMU_LD_PREFIX"
 """Variable that names the root; qemu reads it too."""
@@ -35,7 +34,7 @@ def find(search: Search, target: str, *, python: str) -> Emulator:
     name = f"qemu-{target.partition('-')[0]}"
     program = search.which(f"{name}-static") or search.which(name)
     if program is None:
-        raise NotHereError(f"no {name} is on PATH", help=distribution.installing("qemu"))
+        raise NotHereError(f"no {name} is on PATH", help=installing("qemu"))
     root = Path(search.environ.get(ROOT) or "/nonexistent")
     interpreter = root / "usr/bin" / f"python{dotted(python)}"
     if not root.is_absolute() or not interpreter.is_file():

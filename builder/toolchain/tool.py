@@ -1,11 +1,16 @@
-"""A tool of this machine, and how it is searched for, asked for its version and digested."""
+"""A tool of a machine: how it is found, identified and installed."""
 
+import functools
 import os
+import platform
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from builder import resources, toml
 from builder.errors import NotHereError, ToolError
 from builder.hashes import sha256
 from builder.run import NotStartedError, ask
@@ -17,6 +22,8 @@ CFLAGS, CXXFLAGS, CPATH and their like are not among them: they are not used, an
 """
 
 Digest = Callable[[Path], str]
+_OURS = "run:"
+"""What begins a whole command in the table, where no package manager is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,3 +94,42 @@ def require_release(what: str, path: Path, *, found: str, toolkit: str | None, r
             f"{what} at '{path}' is {found}; this cell needs {toolkit}",
             help=f"{remedy} {toolkit}, or name a cell of {found}, if there is one",
         )
+
+
+@functools.cache
+def _table() -> Mapping[str, Any]:
+    return toml.loads((resources.DATA / "distributions.toml").read_text(encoding="utf-8"))
+
+
+def os_release() -> Mapping[str, str]:
+    """Return the fields of /etc/os-release; none if this system has no such file."""
+    if sys.platform == "darwin":
+        return {"ID": "macos"}
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {}
+
+
+def distribution_family(of: Mapping[str, str]) -> str | None:
+    """Return the family of distributions of a system; None if it is unknown."""
+    names = [of.get("ID", ""), *of.get("ID_LIKE", "").split()]
+    families: Mapping[str, Mapping[str, Any]] = _table()["family"]
+    return next((known for name in names for known, facts in families.items() if name in facts["ids"]), None)
+
+
+def installing(*tools: str, of: Mapping[str, str] | None = None) -> str:
+    """Return the command that installs tools on this system, or on the one that `of` describes.
+
+    Where the distribution is unknown, or does not package one of them, the text says so.
+    """
+    known = distribution_family(os_release() if of is None else of)
+    packages = [_table()["tool"][tool].get(known) for tool in tools]
+    if known is None or None in packages:
+        return f"install {' '.join(tools)}" + ("" if known is None else ", which this distribution does not package")
+    whole = [package.removeprefix(_OURS) for package in packages if package.startswith(_OURS)]
+    named = [package for package in packages if not package.startswith(_OURS)]
+    commands = [*dict.fromkeys(whole)]
+    if named:
+        commands.append(" ".join((_table()["family"][known]["install"], *dict.fromkeys(named))))
+    return " && ".join(commands)

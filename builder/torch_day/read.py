@@ -10,8 +10,7 @@ from builder.environment import resolve
 from builder.environment.indexes import uv_binary
 from builder.environment.resolve import IndexFile, NoReleaseError, released
 from builder.errors import BuilderError, NothingToDoError, ToolError
-from builder.matrix import systems
-from builder.matrix.variant import backend_of, compute_name, dotted
+from builder.matrix.variant import backend_of, built_systems, compute_name, dotted
 from builder.pins import Part, PinnedWheel, Pins, pin_file
 from builder.torch_day.parts import cuda_parts, torch_parts, triton_part
 from builder.torch_day.release import Build, Release
@@ -115,7 +114,7 @@ def read(wanted: str, source: Source) -> Release:
     files = _asked(source, f"torch=={wanted}" if wanted.count(".") > 1 else f"torch=={wanted}.*")
     version = _version(files)
     source.progress(f"reading torch {version}")
-    tables = {system: _best(files, system, source.pythons) for system in systems.built()}
+    tables = {system: _best(files, system, source.pythons) for system in built_systems()}
     whole = _whole(source, tables[FIRST_SYSTEM], version)
     default = tuple(_default_builds(source, tables, whole))
     answers = _other_indexes(source, version)
@@ -263,7 +262,7 @@ def _other_builds(
 ) -> Iterator[tuple[Build, Mapping[str, PinnedWheel]]]:
     """Yield the builds of other indexes, but those that the default one has."""
     for answer in answers:
-        for system in systems.built():
+        for system in built_systems():
             table = _best((each for each in answer.files if "+" in each.file), system, source.pythons)
             if not table:
                 continue

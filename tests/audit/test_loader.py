@@ -11,7 +11,7 @@ from builder.audit.gpu import named
 from builder.audit.gpus import choose
 from builder.binary import device_code
 from builder.errors import BuilderError
-from builder.toolchain import gpus
+from builder.toolchain import this_machine
 from tests.audit import nvidia
 from tests.audit.test_choice import ARCHS, PTX, expected, number
 
@@ -37,7 +37,7 @@ for path in sys.argv[2:]:
 @pytest.fixture(scope="module")
 def gpu():
     """The GPU of this machine that a program would use."""
-    found = gpus.cuda(os.environ)
+    found = this_machine.cuda_gpus(os.environ)
     if not found:
         pytest.skip("no NVIDIA GPU: the driver library libcuda.so.1 finds none here")
     try:

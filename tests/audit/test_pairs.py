@@ -7,7 +7,7 @@ import pytest
 from builder.binary import device_code
 from builder.binary.device_image import Image
 from builder.config import Version
-from builder.config.cuda_targets import code_of
+from builder.config.gpus import code_of
 from builder.matrix import architectures
 from tests.audit import nvidia
 

@@ -11,7 +11,7 @@ from builder.cli import run
 from builder.config import Backend, Framework
 from builder.errors import ToolError
 from builder.plan.dry_run import DryRun
-from builder.toolchain.installed import Current
+from builder.toolchain.this_machine import CurrentPython
 from tests.paths import ROOT
 
 RELU = ROOT / "examples" / "relu"
@@ -31,7 +31,7 @@ def plans(possible):
 def torch_at(root, lines):
     (root / "torch").mkdir(parents=True)
     (root / "torch/version.py").write_text("".join(f"{line}\n" for line in ("__version__ = '2.13.0'", *lines)))
-    return Current(python=Path("python"), torch=root, tvm_ffi=None)
+    return CurrentPython(python=Path("python"), torch=root, tvm_ffi=None)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,9 @@ def test_a_python_without_anything_is_told_the_one_command_before_anything_is_bu
     python = tmp_path / "bare/bin/python"
     config = kernel.load(RELU.parent / example).config
     with pytest.raises(ToolError) as caught:
-        kernel_tests.require(matrix.select(config, matrix.rows()), Current(python=python, torch=None, tvm_ffi=None))
+        kernel_tests.require(
+            matrix.select(config, matrix.rows()), CurrentPython(python=python, torch=None, tvm_ffi=None)
+        )
     assert "has no " in caught.value.message
     assert caught.value.message.endswith("and no pytest")
     assert caught.value.help.endswith(f"{python} -m pip install {needed} pytest")

@@ -11,7 +11,7 @@ import pytest
 
 from builder import __version__
 from builder.ci.pipeline import caller, template
-from builder.toolchain import distribution
+from builder.toolchain.tool import installing
 from tests.ci.workflows import BUILD_ACTION, KERNEL, script, steps, yaml
 from tests.paths import ROOT
 
@@ -181,7 +181,7 @@ def test_a_runner_of_x86_gets_the_compiler_for_aarch64_that_doctor_names(runner)
     assert step["if"] == "matrix.container == '' && matrix.system == 'aarch64-linux' && runner.arch == 'X64'"
     runner.install("sudo", 'echo "$@" >>arguments')
     assert runner.run(script("build", COMPILER)).returncode == 0
-    *_, package = distribution.installing("g++-aarch64-linux", of={"ID": "ubuntu"}).split()
+    *_, package = installing("g++-aarch64-linux", of={"ID": "ubuntu"}).split()
     *_, installed = (runner.root / "arguments").read_text(encoding="utf-8").splitlines()
     assert installed == f"apt-get install --yes --quiet {package}"
 

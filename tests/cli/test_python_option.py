@@ -6,7 +6,7 @@ import pytest
 from builder.cli.arguments import PythonType
 from builder.environment import interpreters
 from builder.errors import ToolError
-from builder.toolchain import installed
+from builder.toolchain import this_machine
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_what_is_not_found_or_is_a_path_is_left(named, left):
     assert PythonType()(named) == Path(left)
 
 
-@pytest.mark.parametrize("ask", [interpreters.named, installed.look])
+@pytest.mark.parametrize("ask", [interpreters.named, this_machine.installed_frameworks])
 def test_a_python_that_is_not_there_is_told_without_the_words_of_a_traceback(ask, tmp_path):
     with pytest.raises(ToolError) as refused:
         ask(tmp_path / "none")

@@ -162,13 +162,13 @@ def test_a_kernel_of_python_alone_has_no_quick_build(tmp_path, capsys):
 
 
 def test_gpus_of_a_machine_that_has_none_are_said_to_be_missing(monkeypatch, capsys):
-    monkeypatch.setattr("builder.toolchain.gpus.cuda", lambda _environ: ())
+    monkeypatch.setattr("builder.toolchain.this_machine.cuda_gpus", lambda _environ: ())
     assert run(["build", STABLE, "--archs", "native", "--dry-run"]) == 4
     assert "error: no GPU for CUDA is found on this machine\n  help: name what to build for" in capsys.readouterr().err
 
 
 def test_gpus_of_a_machine_are_what_is_built_for(monkeypatch, capsys):
-    monkeypatch.setattr("builder.toolchain.gpus.cuda", lambda _environ: ("8.9",))
+    monkeypatch.setattr("builder.toolchain.this_machine.cuda_gpus", lambda _environ: ("8.9",))
     assert run(["build", STABLE, "--archs", "native", "--dry-run"]) == 0
     assert "note: quick build only for 8.9: its" in capsys.readouterr().err
 

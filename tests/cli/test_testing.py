@@ -12,7 +12,7 @@ from builder.errors import BuilderError, NotHereError
 from builder.matrix import quick
 from builder.plan import dry_run
 from builder.plan.dry_run import DryRun
-from builder.toolchain import gpus
+from builder.toolchain import this_machine
 from tests.make.test_identity import torch_at
 from tests.paths import ROOT
 
@@ -50,7 +50,7 @@ def only(python, tmp_path, monkeypatch):
                 DryRun(cell=cell, action=action if cell.variant == variant else "skip", reason="-") for cell in cells
             )
 
-        monkeypatch.setattr(gpus, "native", native)
+        monkeypatch.setattr(this_machine, "native_gpus", native)
         monkeypatch.setattr(dry_run, "preview", plan)
         request = testing.TestRequest(
             variants=(variant,) if named else (),

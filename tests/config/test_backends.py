@@ -2,12 +2,13 @@ import re
 
 import pytest
 
-from builder.config import Backend, backends
+from builder.config import Backend
+from builder.config.values import backend_facts
 from builder.resources import CMAKE, TEMPLATES
 
 
 def test_each_table_is_a_backend_in_the_order_of_the_alphabet():
-    assert [backend.value for backend in Backend] == list(backends.table()) == sorted(backends.table())
+    assert [backend.value for backend in Backend] == list(backend_facts()) == sorted(backend_facts())
 
 
 @pytest.mark.parametrize("backend", Backend, ids=str)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from builder import toml
 from builder.config import Backend, Framework, dump, parse
-from builder.config.exports import ExportGlob, exported
+from builder.config.source_tables import ExportGlob, exported
 from builder.config.update import rewrite
 from builder.config.values import InvalidValueError
 from builder.kernel import Kernel

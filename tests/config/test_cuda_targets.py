@@ -3,7 +3,7 @@
 import pytest
 
 from builder.config import dump, parse
-from builder.config.cuda_targets import CudaTarget, code_of
+from builder.config.gpus import CudaTarget, code_of
 from builder.config.update import rewrite
 from tests.config.texts import GENERAL, five, problems_of, source
 

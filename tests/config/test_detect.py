@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.config import detect
+from builder.config import detect_schema
 from builder.config.text import Source
 from builder.errors import ConfigError
 
@@ -34,7 +34,7 @@ PLAIN = {"depends": [], "src": []}
     ],
 )
 def test_a_document_is_in_the_schema_that_its_keys_are_of(table, schema):
-    assert detect.schema(table, SOURCE) == schema
+    assert detect_schema(table, SOURCE) == schema
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_document_is_in_the_schema_that_its_keys_are_of(table, schema):
 )
 def test_an_edition_that_there_is_not_is_refused_with_what_to_do(edition, message, remedy):
     with pytest.raises(ConfigError) as raised:
-        detect.schema({"general": {"edition": edition}}, SOURCE)
+        detect_schema({"general": {"edition": edition}}, SOURCE)
     (problem,) = raised.value.problems
     assert (problem.code, problem.key) == ("B004", ("general", "edition"))
     assert message in problem.message

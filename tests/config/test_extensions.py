@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.config import Backend, dump, parse, read, update
-from builder.config.extensions import Extension
+from builder.config.source_tables import Extension
 from builder.config.text import dotted
 from builder.errors import ConfigError
 from builder.kernel import load

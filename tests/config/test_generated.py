@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.config import dump, read
-from builder.config.generated import GenerateStep
+from builder.config.sources import GenerateStep
 from builder.config.text import dotted
 from builder.errors import ConfigError
 from tests.config.texts import GENERAL, five, problems_of, source

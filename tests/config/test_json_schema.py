@@ -9,7 +9,7 @@ import pytest
 from builder import toml
 from builder.cli import run
 from builder.config import read, reference
-from builder.config.json_schema import json_schema
+from builder.config.reference import json_schema
 from builder.config.text import Source
 from builder.errors import ConfigError
 from tests.paths import ROOT, TESTS

@@ -6,7 +6,7 @@ import pytest
 
 from builder.config import Backend, dump, parse
 from builder.config.update import rewrite
-from builder.config.wheel_size import WheelSize
+from builder.config.wheel_values import WheelSize
 from builder.render.package_metadata import client
 from tests.config.texts import GENERAL, five, problems_of, source
 

@@ -7,12 +7,11 @@ from builder.config import (
     Framework,
     KernelName,
     Version,
-    bindings,
-    components,
     dump,
     parse,
     read,
     schema_type,
+    source_tables,
     v1,
     v2,
     v3,
@@ -96,11 +95,11 @@ def test_schema_1_makes_a_rocm_component_of_one_that_is_hipified():
     )
     shared = {"depends": ("torch",), "src": ("x.cu",), "include": (".",)}
     assert config.kernel == {
-        "x": components.CudaComponent(**shared, cuda_capabilities=("8.0",)),
-        "x_rocm": components.RocmComponent(**shared, rocm_archs=("gfx90a",)),
+        "x": source_tables.CudaComponent(**shared, cuda_capabilities=("8.0",)),
+        "x_rocm": source_tables.RocmComponent(**shared, rocm_archs=("gfx90a",)),
     }
     assert config.general == v5.General(name="ab", version=1, license="MIT", backends=(Backend.CUDA, Backend.ROCM))
-    assert config.torch == bindings.Torch(src=("b.cpp",), pyext=("py",))
+    assert config.torch == source_tables.Torch(src=("b.cpp",), pyext=("py",))
 
 
 def test_schema_1_refuses_two_components_of_one_name():
@@ -113,7 +112,7 @@ def test_schema_1_refuses_two_components_of_one_name():
 
 def test_schema_1_metal_stays_metal():
     config = old('[general]\nname = "ab"\n[kernel.x]\nlanguage = "metal"\nsrc = ["x.mm"]\ndepends = []\n')
-    assert config.kernel == {"x": components.component(Backend.METAL)(depends=(), src=("x.mm",))}
+    assert config.kernel == {"x": source_tables.component(Backend.METAL)(depends=(), src=("x.mm",))}
     assert config.general.backends == (Backend.METAL,)
 
 
@@ -150,7 +149,7 @@ def test_schema_2_takes_the_backends_of_its_components_sorted():
 
 def test_schema_3_without_a_framework_becomes_noarch():
     config = old('[general]\nname = "ab"\nbackends = ["cpu"]\n')
-    assert config.torch_noarch == bindings.TorchNoarch()
+    assert config.torch_noarch == source_tables.TorchNoarch()
     assert config.general.version == 1
 
 

@@ -11,7 +11,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from builder import toml
 from builder.cli import run
-from builder.config import detect, read, toml_edit, update
+from builder.config import detect_schema, read, toml_edit, update
 from builder.config.text import Source
 from builder.errors import BuilderError, ConfigError
 from tests.paths import TESTS
@@ -25,7 +25,7 @@ def source_of(text, name="build.toml"):
 
 def schema_of(text):
     source = source_of(text)
-    return detect.schema(source.table(), source)
+    return detect_schema(source.table(), source)
 
 
 @pytest.mark.parametrize("case", sorted(CASES.glob("*.before.toml")), ids=lambda path: path.name.split(".")[0])

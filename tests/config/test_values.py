@@ -3,7 +3,8 @@
 import pytest
 
 from builder.config import KernelName, Version
-from builder.config.values import CudaCapability, GitUrl, ProjectPath, RocmArch
+from builder.config.giturl import GitUrl
+from builder.config.values import CudaCapability, ProjectPath, RocmArch
 
 
 @pytest.mark.parametrize(

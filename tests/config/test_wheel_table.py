@@ -7,10 +7,9 @@ from packaging.version import Version
 
 from builder import toml
 from builder.config import dump, parse
-from builder.config.package_requirement import PackageRequirement
 from builder.config.update import rewrite
 from builder.config.values import InvalidValueError
-from builder.config.wheel_version import WheelVersion
+from builder.config.wheel_values import PackageRequirement, WheelVersion
 from builder.matrix import rows, select
 from builder.wheel.finish import wheel_version
 from builder.wheel.options import WheelOptions

@@ -13,7 +13,7 @@ import pytest
 from builder.cli import run
 from builder.doctor import machine as doctor
 from builder.matrix import rows
-from builder.toolchain import distribution
+from builder.toolchain.tool import installing
 from tests.paths import ROOT
 
 
@@ -37,8 +37,8 @@ def test_doctor_says_of_everything_that_is_missing_how_to_get_it(bare):
     missing = {line[3:22].strip(): line[22:] for line in done.stdout.splitlines() if "missing;" in line}
     assert {"C++ compiler", "CUDA toolkit", "ROCm", "oneAPI", "binutils", "git", "Nix"} <= missing.keys()
     for name, tool in (("C++ compiler", "g++"), ("binutils",) * 2, ("git",) * 2, ("Nix", "nix")):
-        assert distribution.installing(tool) in missing[name]
-    assert distribution.installing("g++") not in missing["CUDA toolkit"]
+        assert installing(tool) in missing[name]
+    assert installing("g++") not in missing["CUDA toolkit"]
     assert "needs a C++ compiler" in missing["CUDA toolkit"]
     assert "0 of " in done.stderr
 

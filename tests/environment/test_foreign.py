@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from builder.config.foreign import ForeignSource
+from builder.config.sources import ForeignSource
 from builder.environment import foreign
 from builder.errors import BuilderError, ToolError, WrongHashError
 from builder.run import Processes

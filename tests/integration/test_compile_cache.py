@@ -16,7 +16,7 @@ import pytest
 from builder.compile_cache.caches import Caches
 from builder.compile_cache.folder import Entry, Folder
 from builder.compile_cache.session import Session
-from builder.toolchain import ccache
+from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
 from tests import needs
 from tests.integration import compiling
@@ -207,7 +207,7 @@ def foreign(tmp_path):
     source.write_text("int answer(void) { return 42; }\n")
     folder = Folder(root=tmp_path / "foreign")
     session = Session(caches=Caches(local=folder))
-    program = ccache.find(Search(environ=os.environ, digest=str))
+    program = this_machine.find_ccache(Search(environ=os.environ, digest=str))
     env = {**os.environ, "CCACHE_REMOTE_STORAGE": f"crsh:{tmp_path / 'socket'}", "CCACHE_REMOTE_ONLY": "1"}
     with session.answering(tmp_path / "socket", session.client):
         compiler = needs.program("gcc")

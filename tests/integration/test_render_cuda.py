@@ -12,7 +12,7 @@ from builder.binary import device_code
 from builder.binary.extension import Extension
 from builder.config import Version
 from builder.matrix import architectures
-from builder.toolchain import cuda
+from builder.toolchain import device_compilers
 from builder.toolchain.tool import Search
 from tests.integration import rendered
 
@@ -96,7 +96,7 @@ def test_device_code_is_compressed_with_a_toolkit_whose_drivers_all_read_it(tmp_
 
 
 def test_the_targets_of_a_toolkit_are_those_that_its_assembler_lists():
-    root = cuda.find(Search(environ=os.environ, digest=str), root=None, toolkit=None).path.parent
+    root = device_compilers.find_cuda(Search(environ=os.environ, digest=str), root=None, toolkit=None).path.parent
     answer = subprocess.run([root / "ptxas", "--help"], capture_output=True, text=True, check=True).stdout
     version = re.search(r"release ([0-9.]+)", subprocess.check_output([root / "ptxas", "--version"], text=True))[1]
     allowed = answer[answer.index("--gpu-name") :]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.config.snippet import underline
+from builder.config.text import underline
 from builder.errors import Problem, Span
 from builder.lint.report import CheckReport, Located, github, locate, sarif, text
 from builder.lint.report import json as json_format

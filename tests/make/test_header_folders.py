@@ -10,7 +10,7 @@ from builder.config import Backend
 from builder.errors import BuilderError, ToolError
 from builder.kernel import git_fetch
 from builder.make import header_folders
-from builder.render import header_libraries as rendered
+from builder.render.sources import header_calls
 
 CONFIG = """
 [general]
@@ -115,7 +115,7 @@ def test_a_commit_that_is_not_there_leaves_nothing(tmp_path):
 
 def test_a_commit_that_was_fetched_before_is_used_again(tmp_path):
     found = config(tmp_path, "cutlass_4_0")
-    (commit,) = [str(each["COMMIT"]) for each in rendered.of(found, Backend.CUDA)]
+    (commit,) = [str(each["COMMIT"]) for each in header_calls(found, Backend.CUDA)]
     (tmp_path / "kept" / commit).mkdir(parents=True)
     folders = header_folders.fetched(found, Backend.CUDA, environ={}, root=tmp_path / "kept")
     assert list(folders.values()) == [tmp_path / "kept" / commit]

@@ -4,12 +4,12 @@ import pytest
 
 from builder.ci.plan import make, text
 from builder.config import Backend, Version
-from builder.config.components import component
+from builder.config.source_tables import component
 from builder.errors import BuilderError
 from builder.kernel import load
 from builder.lint import bounds
-from builder.matrix import absent_components, conditions, coverage, rows, select
-from builder.matrix.conditions import Place
+from builder.matrix import absent_components, architectures, coverage, rows, rules, select
+from builder.matrix.rules import Place
 from builder.matrix.selection import Scope
 from tests.config.texts import five
 
@@ -43,7 +43,7 @@ def test_a_component_is_left_out_where_its_condition_does_not_hold():
 )
 def test_the_first_entry_that_does_not_hold_is_the_reason(when, message):
     part = config(("one", f'cuda-capabilities = ["8.0", "9.0+PTX"]\nwhen = {{ {when} }}')).kernel["one"]
-    why = conditions.unmet(part, Place(toolkit=Version("12.8"), torch=Version("2.12"), system="x86_64-linux"))
+    why = rules.unmet(part, Place(toolkit=Version("12.8"), torch=Version("2.12"), system="x86_64-linux"))
     assert (None if why is None else why.message) == message
 
 
@@ -51,21 +51,21 @@ def test_an_architecture_is_that_of_the_machine_code_of_a_pair():
     place = Place(toolkit=Version("13.0"), torch=Version("2.13"), system="x86_64-linux")
     for arch, holds in (("8.6", True), ("8.0", False), ("10.0f", True), ("10.0", False)):
         lines = f'cuda-capabilities = ["8.0:8.6", "10.0f:10.0"]\nwhen = {{ arch = "{arch}" }}'
-        assert (conditions.unmet(config(("one", lines)).kernel["one"], place) is None) is holds
+        assert (rules.unmet(config(("one", lines)).kernel["one"], place) is None) is holds
 
 
 def test_an_architecture_holds_in_a_quick_build_for_it_alone():
     part = config(("one", 'when = { arch = "9.0" }')).kernel["one"]
     place = Place(toolkit=Version("13.0"), torch=Version("2.12"), system="x86_64-linux")
-    assert conditions.unmet(part, place) is None
-    assert conditions.unmet(part, place, ("9.0",)) is None
-    assert conditions.unmet(part, place, ("8.0",)) is not None
+    assert rules.unmet(part, place) is None
+    assert rules.unmet(part, place, ("9.0",)) is None
+    assert rules.unmet(part, place, ("8.0",)) is not None
 
 
 def test_an_architecture_of_rocm_is_one_that_the_component_compiles():
     make_part = component(Backend.ROCM)
-    assert "gfx942" in conditions.compiled(make_part(depends=(), src=()), None)
-    assert conditions.compiled(make_part(depends=(), src=(), rocm_archs=("gfx90a",)), None) == {"gfx90a"}
+    assert "gfx942" in architectures.compiled(make_part(depends=(), src=()), None)
+    assert architectures.compiled(make_part(depends=(), src=(), rocm_archs=("gfx90a",)), None) == {"gfx90a"}
 
 
 def test_a_row_in_which_every_component_is_left_out_gives_no_cell_and_says_why(tmp_path):

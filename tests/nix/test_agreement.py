@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builder import kernel, pins
 from builder.config import LoadTestRule, Version, parse
-from builder.config.cuda_targets import code_of
+from builder.config.gpus import code_of
 from builder.config.text import Source
 from builder.loadtest import packages
 from builder.make.spec import BuildOptions, BuildSpec

@@ -9,8 +9,8 @@ import pytest
 
 from builder import kernel
 from builder.config import Backend, dependencies
-from builder.kernel.source_globs import HEADERS
 from builder.kernel.source_set import source_set
+from builder.kernel.tree import HEADERS
 from builder.make import header_folders
 from tests import needs
 from tests.nix.evaluating import EXAMPLES, TINY, TINY_CELL, evaluate, library

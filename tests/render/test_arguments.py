@@ -6,7 +6,7 @@ import pytest
 
 from builder.config import Backend, Version
 from builder.matrix import architectures
-from builder.render import compiler_flags
+from builder.render import arguments
 from builder.render.arguments import capabilities
 
 REQUESTED = [None, ("7.0",), ("8.0", "9.0a"), ("10.0",), ("12.0+PTX",), ("5.2", "7.0", "9.0"), ("7.0", "7.5")]
@@ -29,5 +29,5 @@ def test_toolkits_that_compile_the_same_share_a_line(requested):
 
 
 def test_the_flags_of_a_component_come_after_those_of_its_backend():
-    assert compiler_flags.of(Backend.CUDA, ("-O2",))[-2:] == ("-DENABLE_FP8", "-O2")
-    assert compiler_flags.of(Backend.XPU, ("-O2",)) == ("-O2",)
+    assert arguments.flags_of(Backend.CUDA, ("-O2",))[-2:] == ("-DENABLE_FP8", "-O2")
+    assert arguments.flags_of(Backend.XPU, ("-O2",)) == ("-O2",)

@@ -9,7 +9,7 @@ import pytest
 
 from builder.binary.extension import Extension
 from builder.config import Backend
-from builder.config.exports import exported
+from builder.config.source_tables import exported
 from builder.kernel import load
 from builder.render import render
 from tests.integration import rendered

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from builder import toml
 from builder.config import Backend
-from builder.config.components import component
+from builder.config.source_tables import component
 from builder.errors import ConfigError
-from builder.render import arguments, definitions, quoting, render
+from builder.render import arguments, quoting, render
 from builder.render.template import cmake_arguments
 from builder.resources import CMAKE
 from tests.render.small import kernel
@@ -120,7 +120,7 @@ def test_a_compiler_gets_each_value_exactly_or_it_is_refused(tmp_path, values):
     accepted = {
         name: value
         for name, value in given_.items()
-        if all(quoting.why_not_cmake(option) is None for option in definitions.options({name: value}))
+        if all(quoting.why_not_cmake(option) is None for option in arguments.define_options({name: value}))
     }
     assert recorded(tmp_path, accepted) == [
         f"-D{name}" if value is True else f"-D{name}={value}" for name, value in accepted.items() if value is not False
@@ -167,7 +167,7 @@ def test_nvcc_gives_each_value_to_the_preprocessor_as_it_stands(tmp_path):
     macros = {f"M{number}": value for number, value in enumerate(FOR_NVCC)}
     source = tmp_path / "one.cu"
     source.write_text("".join(f"@{name}@ {name} @end@\n" for name in macros).replace("@M", "@m"), encoding="utf-8")
-    command = ["nvcc", "-E", *definitions.nvcc_options(macros), source]
+    command = ["nvcc", "-E", *arguments.nvcc_define_options(macros), source]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = dict(
         line.removesuffix(" @end@").removeprefix("@m").split("@ ", 1)

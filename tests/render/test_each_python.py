@@ -4,7 +4,7 @@ import pytest
 
 from builder import kernel, render
 from builder.config import Backend
-from builder.render import python_api
+from builder.render import source_scan
 
 CONFIG = """
 [general]
@@ -64,7 +64,7 @@ def test_the_library_is_a_module_for_the_python_that_builds_it(project):
     lists = found["CMakeLists.txt"]
     assert "kernel_python_module(" in lists
     assert "kernel_python_headers" not in lists
-    assert python_api.needed_by(found)
+    assert source_scan.needed_by(found)
     assert "wheel.py-api" not in found["pyproject.toml"]
     assert "cmake/python/headers.cmake" not in found.files
 
@@ -81,5 +81,5 @@ def test_a_backend_without_a_component_knows_nothing_of_it(project):
 
 def test_a_header_may_define_the_module():
     files = {"a.cpp": b'#include "m.h"', "m.h": b"PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}"}
-    assert python_api.defines_module(["a.cpp"], files)
-    assert not python_api.defines_module(["a.cpp"], {"a.cpp": b"int MY_PYBIND11_MODULE;"})
+    assert source_scan.defines_module(["a.cpp"], files)
+    assert not source_scan.defines_module(["a.cpp"], {"a.cpp": b"int MY_PYBIND11_MODULE;"})

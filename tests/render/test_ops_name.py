@@ -5,7 +5,7 @@ import pytest
 from builder.config import Backend, Framework
 from builder.kernel import load
 from builder.render import render
-from builder.render.ops_name import compiled_into
+from builder.render.source_scan import uses_ops_name
 from tests.paths import ROOT
 
 LINKED = b"""
@@ -27,7 +27,7 @@ OWN = [
 
 def found(**files):
     texts = {name.replace("_", "."): text for name, text in files.items()}
-    return compiled_into(list(texts), texts, framework=Framework.TORCH)
+    return uses_ops_name(list(texts), texts, framework=Framework.TORCH)
 
 
 def test_the_macros_of_the_registration_header_take_the_name_from_the_linker():
@@ -46,7 +46,7 @@ def test_a_header_with_a_use_of_its_own_may_be_in_any_source(text):
 
 def test_for_tvm_ffi_each_source_that_has_the_name_is_compiled_with_it():
     texts = {"a.cpp": b"TVM_FFI_EXTENSION_NAME", "b.cpp": b"TORCH_EXTENSION_NAME"}
-    assert compiled_into(list(texts), texts, framework=Framework.TVM_FFI) == ("a.cpp",)
+    assert uses_ops_name(list(texts), texts, framework=Framework.TVM_FFI) == ("a.cpp",)
 
 
 @pytest.mark.parametrize("backend", ["cpu", "cuda", "rocm", "xpu"])

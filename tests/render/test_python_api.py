@@ -7,8 +7,8 @@ import pytest
 
 from builder import kernel, lint, render, resources, toml
 from builder.config import Backend
-from builder.render import python_api
-from builder.render.python_api import find
+from builder.render import source_scan
+from builder.render.source_scan import find_python
 
 CONFIG = """
 [general]
@@ -55,7 +55,7 @@ def scale(tmp_path):
 
 def test_a_kernel_that_registers_ops_needs_nothing_of_python(scale):
     project = render.render(scale(), Backend.CPU)
-    assert not python_api.needed_by(project)
+    assert not source_scan.needed_by(project)
     assert "Development" not in project["CMakeLists.txt"]
     assert "Python.h" not in project["torch-ext/registration.h"]
     assert 'wheel.py-api = "py3"' in project["pyproject.toml"]
@@ -77,8 +77,8 @@ def test_a_source_that_includes_python_asks_for_its_headers_with_file_and_line(s
 
 def test_only_the_backend_whose_sources_ask_for_python_gets_it(scale):
     loaded = scale(**{"cuda/scale.cu": "#include <torch/extension.h>\n"})
-    assert not python_api.needed_by(render.render(loaded, Backend.CPU))
-    assert python_api.needed_by(render.render(loaded, Backend.CUDA))
+    assert not source_scan.needed_by(render.render(loaded, Backend.CPU))
+    assert source_scan.needed_by(render.render(loaded, Backend.CUDA))
 
 
 @pytest.mark.parametrize(
@@ -116,23 +116,23 @@ def test_a_header_that_nothing_includes_does_not_count(scale):
     ids=["a line comment", "a block comment", "a word in a comment", "another name"],
 )
 def test_what_only_looks_like_python_does_not_count(text):
-    assert find(["a.cpp"], {"a.cpp": text.encode()}, directories=()) is None
+    assert find_python(["a.cpp"], {"a.cpp": text.encode()}, directories=()) is None
 
 
 def test_names_of_the_c_api_count_without_an_include():
-    use = find(["a.cpp"], {"a.cpp": b'#include "registration.h"\nstatic PyObject* f();\n'}, directories=())
+    use = find_python(["a.cpp"], {"a.cpp": b'#include "registration.h"\nstatic PyObject* f();\n'}, directories=())
     assert (use.line, use.name, use.limited) == (2, "PyObject", True)
 
 
 def test_a_need_of_the_full_api_is_told_before_one_of_the_limited():
     files = {"a.cpp": b"#include <Python.h>\n", "b.cpp": b"\n#include <torch/extension.h>\n"}
-    use = find(["a.cpp", "b.cpp"], files, directories=())
+    use = find_python(["a.cpp", "b.cpp"], files, directories=())
     assert (use.file, use.line, use.limited) == ("b.cpp", 2, False)
 
 
 def test_headers_that_include_each_other_end():
     files = {"a.cpp": b'#include "b.h"', "b.h": b'#include "c.h"', "c.h": b'#include "b.h"'}
-    assert find(["a.cpp"], files, directories=()) is None
+    assert find_python(["a.cpp"], files, directories=()) is None
 
 
 def test_a_registration_header_in_the_place_of_the_generated_one_does_not_count(scale):

@@ -53,7 +53,7 @@ def test_the_identity_has_the_system_and_the_content_of_its_c_library(tools, tmp
 
 def test_a_missing_compiler_is_named_with_what_installs_it(tmp_path, monkeypatch):
     debian = {"ID": "debian"}
-    monkeypatch.setattr(toolchain.cross.distribution, "release", lambda: debian)
+    monkeypatch.setattr(toolchain.tool, "os_release", lambda: debian)
     with pytest.raises(NotHereError, match=r"no C\+\+ compiler for aarch64-linux: looked for aarch64-linux-gnu-g\+\+"):
         find(tmp_path)
     with pytest.raises(NotHereError) as caught:

@@ -3,7 +3,7 @@
 import pytest
 
 from builder import resources, toml
-from builder.toolchain import distribution
+from builder.toolchain.tool import installing
 
 TABLE = toml.loads((resources.DATA / "distributions.toml").read_text(encoding="utf-8"))
 
@@ -24,17 +24,15 @@ TABLE = toml.loads((resources.DATA / "distributions.toml").read_text(encoding="u
     ],
 )
 def test_each_distribution_has_its_command(release, command):
-    assert distribution.installing("g++", "ccache", of=release) == command
+    assert installing("g++", "ccache", of=release) == command
 
 
 def test_a_tool_that_a_distribution_lacks_is_said():
-    assert (
-        distribution.installing("rocm", of={"ID": "alpine"}) == "install rocm, which this distribution does not package"
-    )
+    assert installing("rocm", of={"ID": "alpine"}) == "install rocm, which this distribution does not package"
 
 
 def test_a_package_of_two_tools_is_named_once():
-    assert distribution.installing("g++", "make", of={"ID": "macos"}) == "xcode-select --install"
+    assert installing("g++", "make", of={"ID": "macos"}) == "xcode-select --install"
 
 
 @pytest.mark.parametrize("tool", TABLE["tool"])

@@ -7,7 +7,7 @@ import pytest
 from builder.config import Backend
 from builder.errors import NotHereError
 from builder.matrix import quick
-from builder.toolchain import gpus
+from builder.toolchain import this_machine
 from tests import needs
 
 ABSENT = "libcuda-that-is-not-there.so.1"
@@ -46,26 +46,26 @@ def driver(tmp_path):
 
 @pytest.mark.cmake
 def test_the_driver_names_each_capability_once(driver):
-    assert gpus.cuda({}, driver=driver(0)) == ("8.9", "12.0")
+    assert this_machine.cuda_gpus({}, driver=driver(0)) == ("8.9", "12.0")
 
 
 @pytest.mark.cmake
 def test_a_driver_without_a_gpu_is_none(driver, tmp_path):
-    assert gpus.cuda({"PATH": str(tmp_path)}, driver=driver(100)) == ()
+    assert this_machine.cuda_gpus({"PATH": str(tmp_path)}, driver=driver(100)) == ()
 
 
 def test_where_the_loader_knows_no_driver_its_tool_is_asked(tmp_path):
-    assert gpus.cuda(tool(tmp_path, 'echo "9.0"; echo "9.0"; echo "8.6"'), driver=ABSENT) == ("9.0", "8.6")
+    assert this_machine.cuda_gpus(tool(tmp_path, 'echo "9.0"; echo "9.0"; echo "8.6"'), driver=ABSENT) == ("9.0", "8.6")
 
 
 @pytest.mark.parametrize("script", ["exit 9", "echo 'No devices were found'", "echo '[N/A]'"])
 def test_a_tool_that_finds_nothing_gives_nothing(tmp_path, script):
-    assert gpus.cuda(tool(tmp_path, script), driver=ABSENT) == ()
+    assert this_machine.cuda_gpus(tool(tmp_path, script), driver=ABSENT) == ()
 
 
 def test_a_driver_that_hangs_is_as_good_as_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(gpus, "_PATIENCE", 0.2)
-    assert gpus.cuda(tool(tmp_path, "exec sleep 60"), driver=ABSENT) == ()
+    monkeypatch.setattr(this_machine, "_PATIENCE", 0.2)
+    assert this_machine.cuda_gpus(tool(tmp_path, "exec sleep 60"), driver=ABSENT) == ()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_kernel_of_the_system_names_the_gpus_of_amd(tmp_path, number, name):
     for node, value in (("0", "0"), ("1", number), ("2", number)):
         (tmp_path / node).mkdir()
         (tmp_path / node / "properties").write_text(f"cpu_cores_count 8\ngfx_target_version {value}\nvendor_id 1\n")
-    assert gpus.rocm(tmp_path) == (name,)
+    assert this_machine.rocm_gpus(tmp_path) == (name,)
 
 
 def test_what_the_kernel_does_not_know_is_no_gpu(tmp_path):
@@ -84,25 +84,25 @@ def test_what_the_kernel_does_not_know_is_no_gpu(tmp_path):
         (tmp_path / node).mkdir()
         (tmp_path / node / "properties").write_bytes(text)
     (tmp_path / "3").mkdir()
-    assert gpus.rocm(tmp_path) == ()
-    assert gpus.rocm(tmp_path / "nowhere") == ()
+    assert this_machine.rocm_gpus(tmp_path) == ()
+    assert this_machine.rocm_gpus(tmp_path / "nowhere") == ()
 
 
 def test_native_is_what_the_first_backend_with_a_gpu_has(monkeypatch):
-    monkeypatch.setattr(gpus, "_DRIVER", ABSENT)
-    monkeypatch.setattr(gpus, "cuda", lambda _environ: ("9.0", "8.0"))
-    monkeypatch.setattr(gpus, "rocm", lambda: ("gfx942",))
+    monkeypatch.setattr(this_machine, "_DRIVER", ABSENT)
+    monkeypatch.setattr(this_machine, "cuda_gpus", lambda _environ: ("9.0", "8.0"))
+    monkeypatch.setattr(this_machine, "rocm_gpus", lambda: ("gfx942",))
     both = (Backend.CUDA, Backend.ROCM)
-    assert gpus.native(both, {}) == quick.of(Backend.CUDA, ("8.0", "9.0"))
-    assert gpus.native((Backend.ROCM,), {}) == quick.of(Backend.ROCM, ("gfx942",))
-    monkeypatch.setattr(gpus, "cuda", lambda _environ: ())
-    assert gpus.native(both, {}).archs == ("gfx942",)
+    assert this_machine.native_gpus(both, {}) == quick.of(Backend.CUDA, ("8.0", "9.0"))
+    assert this_machine.native_gpus((Backend.ROCM,), {}) == quick.of(Backend.ROCM, ("gfx942",))
+    monkeypatch.setattr(this_machine, "cuda_gpus", lambda _environ: ())
+    assert this_machine.native_gpus(both, {}).archs == ("gfx942",)
 
 
 def test_a_machine_without_a_gpu_is_told_to_name_one(monkeypatch):
-    monkeypatch.setattr(gpus, "cuda", lambda _environ: ())
-    monkeypatch.setattr(gpus, "rocm", lambda: ())
+    monkeypatch.setattr(this_machine, "cuda_gpus", lambda _environ: ())
+    monkeypatch.setattr(this_machine, "rocm_gpus", lambda: ())
     with pytest.raises(NotHereError) as refused:
-        gpus.native((Backend.CUDA, Backend.ROCM), {})
+        this_machine.native_gpus((Backend.CUDA, Backend.ROCM), {})
     assert refused.value.message == "no GPU for CUDA or ROCm is found on this machine"
     assert "--archs 9.0" in refused.value.help

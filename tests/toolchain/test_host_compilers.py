@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder.errors import NotHereError
-from builder.toolchain import host_compilers
+from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
 
 SAID = {
@@ -46,10 +46,10 @@ def search(tmp_path):
 def test_a_compiler_is_refused_where_it_is_newer_than_nvcc_takes(search, toolkit, which):
     found = search(SAID[which])
     if which not in REFUSED[toolkit]:
-        host_compilers.require(found, toolkit)
+        this_machine.require_for_nvcc(found, toolkit)
         return
     with pytest.raises(NotHereError, match=f"nvcc of CUDA {toolkit} takes .* up to .* is (16|21)\n") as refused:
-        host_compilers.require(found, toolkit)
+        this_machine.require_for_nvcc(found, toolkit)
     assert re.search(
         r"set CXX=(g\+\+-15|clang\+\+-20) where that is installed, or pass --toolchain pinned", refused.value.help
     )
@@ -62,7 +62,7 @@ def test_that_for_another_system_is_the_one_that_compiles_for_it(search):
     text = '#!/bin/sh\ncase $1 in -print*) echo "${0%/*}/libc.so.6";; *) echo "g++ (Debian 16.1.0-2) 16.1.0";; esac\n'
     Path(program).write_text(text)
     with pytest.raises(NotHereError, match=r"aarch64-linux-gnu-g\+\+' is 16") as refused:
-        host_compilers.require(search(SAID["Debian 12"]), "13.0", target="aarch64-linux")
+        this_machine.require_for_nvcc(search(SAID["Debian 12"]), "13.0", target="aarch64-linux")
     assert "CXX" not in refused.value.help
 
 
@@ -82,7 +82,7 @@ def headers():
 @pytest.mark.skipif(not headers(), reason="no CUDA toolkit with its headers is here")
 def test_the_table_says_what_the_headers_of_each_toolkit_say():
     for toolkit, text in headers().items():
-        limits = host_compilers.newest(toolkit)
+        limits = this_machine.newest_for_nvcc(toolkit)
         (gcc,) = re.findall(r"#if __GNUC__ > (\d+)", text)
         clang = set(re.findall(r"^#if \(__clang_major__ >= (\d+)\)", text, re.MULTILINE))
         assert (limits["gcc"], {str(limits["clang"] + 1)}) == (int(gcc), clang), toolkit

@@ -4,7 +4,7 @@ from builder import toolchain
 from builder.config import Backend
 from builder.errors import ToolError
 from builder.make import tool_variables
-from builder.toolchain import distribution
+from builder.toolchain.tool import installing
 
 GCC = """#!/bin/sh
 case "$1" in
@@ -67,7 +67,7 @@ def test_a_compiler_that_is_named_and_absent_is_said(tools):
 def test_no_compiler_is_said_with_how_to_get_one(tmp_path):
     with pytest.raises(ToolError, match=r"no C\+\+ compiler") as caught:
         toolchain.find(Backend.CPU, environ={"PATH": str(tmp_path)})
-    assert distribution.installing("g++") in caught.value.help
+    assert installing("g++") in caught.value.help
 
 
 def test_no_cuda_toolkit_is_said_with_what_was_looked_at(tools, tmp_path, monkeypatch):

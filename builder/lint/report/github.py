@@ -1,6 +1,6 @@
 """Workflow commands that GitHub shows as annotations on a change."""
 
-from builder.config.snippet import short
+from builder.config.text import short
 from builder.errors import Severity
 from builder.lint.report import CheckReport, Located
 from builder.terminal import attribute, data

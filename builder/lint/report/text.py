@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from builder.config.snippet import name
-from builder.config.text import plain, shown
+from builder.config.text import one_line, plain, shown
 from builder.lint.report import SEVERITIES, CheckReport, Located
 
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan", "place": "blue", "help": "green", "clean": "green"}
@@ -72,9 +71,9 @@ def summary(report: CheckReport, *, color: bool = False) -> str:
     counts = [(report.count(severity), severity) for severity in SEVERITIES]
     said = [f"{count} {severity}{'s' if count != 1 else ''}" for count, severity in counts if count]
     if not said:
-        return f"{name(report.file)}: {paint('no problems', 'clean')}"
+        return f"{one_line(report.file)}: {paint('no problems', 'clean')}"
     worst = next(severity for count, severity in counts if count)
-    line = f"{name(report.file)}: found {paint(', '.join(said), worst)}"
+    line = f"{one_line(report.file)}: found {paint(', '.join(said), worst)}"
     codes = sorted({located.problem.code for located in report.found if located.problem.severity == worst})
     return f"{line}; `builder check --explain {codes[0]}` says more"
 

@@ -10,9 +10,9 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 
 from builder import toml
 from builder.config import Config, Framework, dependencies
-from builder.config.foreign import SourceName
+from builder.config.sources import SourceName
 from builder.matrix import Cell
-from builder.render import foreign
+from builder.render.sources import used_sources
 from builder.resources import DATA
 
 
@@ -91,7 +91,7 @@ def _header_only(config: Config, cell: Cell) -> Iterator[Material]:
 
 def _foreign(config: Config, cell: Cell) -> Iterator[Material]:
     """Yield the foreign sources that the cell reads, each by its hash and the place that build.toml names."""
-    names = () if cell.noarch else foreign.used(config, cell.backend)
+    names = () if cell.noarch else used_sources(config, cell.backend)
     for name in names:
         source = config.sources[SourceName(name)]
         if source.git is None:

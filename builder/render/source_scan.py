@@ -1,4 +1,4 @@
-"""Which source of a kernel needs Python's headers: a library that only registers ops needs nothing of Python."""
+"""The uses of Python's headers and of the name of the ops in a kernel's sources."""
 
 import posixpath
 import re
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from builder import resources, toml
-from builder.config import Backend, Config
-from builder.kernel.source_globs import HEADERS
+from builder.config import Backend, Config, Framework
+from builder.kernel.tree import HEADERS
 from builder.render.project import Project
 
 INSTALL = (
@@ -17,7 +17,7 @@ INSTALL = (
 )
 REMEDY = f"include <torch/all.h> or <torch/library.h> if nothing of Python is used, or {INSTALL}"
 _CMAKE = ("cmake/python/headers.cmake", "cmake/python/module.cmake")
-_GENERATED = "torch-ext/registration.h"
+_REGISTRATION = "torch-ext/registration.h"
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _WORD = re.compile(rb"\b(PyMODINIT_FUNC|PyObject|PyModuleDef|Py_ssize_t)\b")
 """Names of Python's C API in sources that include it through another header, as the public `registration.h` does."""
@@ -26,6 +26,12 @@ _DEFINES_MODULE = re.compile(rb"\b(?:PYBIND11_MODULE|NB_MODULE|PyInit_\w+)\b")
 _NAMED_MODULE = re.compile(rb"^[ \t]*(?:PYBIND11|NB)_MODULE\s*\(\s*(\w+)", re.MULTILINE)
 _LIMITED = frozenset({"Python.h", "torch/csrc/python_headers.h"})
 """Headers that keep to the limited API where they are told to."""
+_MACROS = {Framework.TORCH: b"TORCH_EXTENSION_NAME", Framework.TVM_FFI: b"TVM_FFI_EXTENSION_NAME"}
+_LINKED = re.compile(
+    rb"\b(?:(?:STABLE_)?TORCH_LIBRARY(?:_IMPL)?_EXPAND|REGISTER_EXTENSION)\s*\(\s*TORCH_EXTENSION_NAME\s*(?=[,)])"
+)
+"""Uses of the name for which `registration.h` has a macro that takes it from the linker."""
+_OWN_MACROS = re.compile(rb"#\s*define\s+(?:STABLE_)?TORCH_LIBRARY(?:_IMPL)?_EXPAND\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +47,7 @@ class Use:
     """Whether the limited API is enough: pybind11 and torch's own headers for Python need more."""
 
 
-def find(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Iterable[str]) -> Use | None:
+def find_python(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Iterable[str]) -> Use | None:
     """Return the first line that needs Python's headers, one that needs more than the limited API before the others.
 
     Args:
@@ -49,14 +55,14 @@ def find(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Ite
         files: Content of the sources and headers of the kernel.
         directories: Where `#include` looks besides the folder of the file itself, relative to the project.
     """
-    uses = list(_uses(sources, files, tuple(directories)))
+    uses = list(_python_uses(sources, files, tuple(directories)))
     return min(uses, key=lambda use: use.limited, default=None)
 
 
 def obstacles(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Iterable[str]) -> tuple[Use, ...]:
     """Return the lines that keep a library from serving every Python: modules, and headers with all of the C API."""
     found = [use for path, content in _reached(sources, files, tuple(directories)) for use in _of_module(path, content)]
-    found += [use for use in _uses(sources, files, tuple(directories)) if not use.limited]
+    found += [use for use in _python_uses(sources, files, tuple(directories)) if not use.limited]
     return tuple(sorted(found, key=lambda use: (use.file, use.line)))
 
 
@@ -79,7 +85,7 @@ def _of_module(path: str, content: bytes) -> Iterator[Use]:
 
 def defines_module(sources: Iterable[str], files: Mapping[str, bytes]) -> bool:
     """Whether a source or a header of the kernel defines a module of Python, as pybind11 does."""
-    headers = (path for path in files if path.endswith(HEADERS) and path != _GENERATED)
+    headers = (path for path in files if path.endswith(HEADERS) and path != _REGISTRATION)
     return any(_DEFINES_MODULE.search(_code(files.get(path, b""))) for path in (*sources, *headers))
 
 
@@ -94,7 +100,7 @@ def needed_by(project: Project) -> bool:
     return any(path in project.files for path in _CMAKE)
 
 
-def _uses(sources: Iterable[str], files: Mapping[str, bytes], directories: tuple[str, ...]) -> Iterator[Use]:
+def _python_uses(sources: Iterable[str], files: Mapping[str, bytes], directories: tuple[str, ...]) -> Iterator[Use]:
     for path, content in _reached(sources, files, directories):
         yield from _of_file(path, content)
 
@@ -107,7 +113,7 @@ def _reached(
     reached = set(pending)
     while pending:
         path = pending.pop(0)
-        if path == _GENERATED:
+        if path == _REGISTRATION:
             continue
         content = files[path]
         yield path, content
@@ -153,3 +159,19 @@ def _blank(comment: re.Match[bytes]) -> bytes:
 def _unlimited() -> frozenset[str]:
     table = toml.loads((resources.DATA / "python-headers.toml").read_text(encoding="utf-8"))
     return frozenset(table["torch"]) - _LIMITED
+
+
+def uses_ops_name(
+    sources: Iterable[str], files: Mapping[str, bytes], *, framework: Framework
+) -> tuple[str, ...] | None:
+    """Return the sources that use the name themselves; None for all sources, because a header does."""
+    if framework not in _MACROS:
+        return ()
+    macro = _MACROS[framework]
+    if any(_uses(macro, text) for path, text in files.items() if path.endswith(HEADERS) and path != _REGISTRATION):
+        return None
+    return tuple(path for path in sources if not path.endswith(HEADERS) and _uses(macro, files.get(path, b"")))
+
+
+def _uses(macro: bytes, text: bytes) -> bool:
+    return macro in _LINKED.sub(b"", text) or _OWN_MACROS.search(text) is not None

@@ -1,0 +1,187 @@
+"""The sources of a rendered project that are not in it: of foreign trees, written by steps, or of header libraries."""
+
+import posixpath
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from builder import toml
+from builder.config import Backend, Config, dependencies
+from builder.config.sources import ForeignSource, GenerateStep, foreign_path, is_output, step_outputs, writes_below
+from builder.config.values import ProjectPath
+from builder.kernel import Kernel
+from builder.kernel.source_set import expand
+from builder.kernel.tree import ListedPath, Tree
+from builder.render import quoting
+from builder.render.arguments import Arguments
+from builder.resources import DATA
+
+GENERATED = "${CMAKE_CURRENT_BINARY_DIR}/generated"
+"""Where a build has what the steps of `[[generate]]` write."""
+
+
+class PlacedEntry(ListedPath):
+    """An entry as CMake has it between quotes: below a variable."""
+
+    path: str
+    source: str | None
+    """The foreign source; None for what is generated."""
+
+    def __new__(cls, path: str, *, source: str | None = None) -> "Any":
+        """Spell a path that is inside the tree."""
+        folder = GENERATED if source is None else f"${{{source}_SOURCE_DIR}}"
+        spelled = str.__new__(cls, f"{folder}/{quoting.escaped(path)}")
+        spelled.path, spelled.source = path, source
+        spelled.listed = path if source is None else f"{source}:{path}"
+        return spelled
+
+
+def source_variable(name: str) -> str:
+    """Return the CMake variable that names the folder of a foreign source, where there is one."""
+    return f"FETCHCONTENT_SOURCE_DIR_{name.upper()}"
+
+
+def used_sources(config: Config, backend: Backend) -> tuple[str, ...]:
+    """Return the names of the foreign sources that the build for a backend reads, in the config's order."""
+    named = {_source_of(config, entry) for entry in _source_entries(config, backend)}
+    return tuple(str(name) for name in config.sources if name in named)
+
+
+def _source_of(config: Config, entry: str) -> str | None:
+    if isinstance(entry, PlacedEntry):
+        return entry.source
+    found = foreign_path(entry, config.sources)
+    return None if found is None else found.source
+
+
+def source_calls(config: Config, backend: Backend) -> tuple[tuple[str, Arguments], ...]:
+    """Return the name and the arguments of each call of `kernel_foreign_source`."""
+    names = used_sources(config, backend)
+    return tuple((str(name), _source_arguments(source)) for name, source in config.sources.items() if name in names)
+
+
+def _source_arguments(source: ForeignSource) -> Arguments:
+    if source.git is None:
+        return {"URL": str(source.url), "SHA256": str(source.sha256)}
+    submodules = source.submodules
+    given = "ALL" if submodules is True else tuple((path,) for path in submodules or ())
+    return {"GIT": source.git, "REV": str(source.rev), "SUBMODULES": given}
+
+
+def _source_entries(config: Config, backend: Backend) -> Iterator[str]:
+    for _, table in config.tables(backend):
+        yield from (*table.src, *table.include)
+
+
+def placed_sources(config: Config, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
+    """Return entries of a `src` as CMake finds them."""
+    return tuple(_placed(config, entry) for entry in entries)
+
+
+def _placed(config: Config, entry: ProjectPath) -> ProjectPath:
+    found = foreign_path(entry, config.sources)
+    placed = entry
+    if found is not None:
+        placed = PlacedEntry(posixpath.normpath(found.path), source=found.source)
+    elif is_output(entry, config.generate):
+        placed = PlacedEntry(posixpath.normpath(entry))
+    return placed
+
+
+def placed_folders(config: Config, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
+    """Return entries of an `include` as CMake finds them; behind a folder, the one with what steps write into it."""
+    found: list[ProjectPath] = []
+    for entry in entries:
+        found.append(_placed(config, entry))
+        if not isinstance(found[-1], PlacedEntry) and writes_below(entry, config.generate):
+            found.append(PlacedEntry(posixpath.normpath(entry)))
+    return tuple(found)
+
+
+def used_steps(config: Config, backend: Backend) -> tuple[GenerateStep, ...]:
+    """Return the steps whose outputs the build for a backend reads, in the config's order."""
+    known = step_outputs(config.generate)
+    pending = [known[path] for path in _paths_read(config, backend) if path in known]
+    wanted: set[int] = set()
+    while pending:
+        number = pending.pop()
+        if number not in wanted:
+            wanted.add(number)
+            inputs = (posixpath.normpath(entry) for entry in config.generate[number].inputs)
+            pending += [known[path] for path in inputs if path in known]
+    return tuple(step for number, step in enumerate(config.generate) if number in wanted)
+
+
+def _paths_read(config: Config, backend: Backend) -> Iterator[str]:
+    """Yield the paths that the tables of a backend name, and all outputs below their folders."""
+    for _, table in config.tables(backend):
+        yield from (entry.path if isinstance(entry, PlacedEntry) else posixpath.normpath(entry) for entry in table.src)
+        for entry in table.include:
+            start = entry.path if isinstance(entry, PlacedEntry) else posixpath.normpath(entry)
+            yield from (path for path in step_outputs(config.generate) if start == "." or path.startswith(f"{start}/"))
+
+
+def step_calls(kernel: Kernel, backend: Backend) -> tuple[Arguments, ...]:
+    """Return the arguments of each call of `kernel_generate_step`."""
+    tree = Tree.of(kernel.root)
+    return tuple(_step_arguments(kernel, tree, step) for step in used_steps(kernel.config, backend))
+
+
+def _step_arguments(kernel: Kernel, tree: Tree, step: GenerateStep) -> Arguments:
+    steps = kernel.config.generate
+    made = [posixpath.normpath(entry) for entry in step.inputs if is_output(entry, steps)]
+    return {
+        "SCRIPT": posixpath.normpath(step.script),
+        "ARGS": tuple((argument,) for argument in step.args),
+        "INPUTS": tuple((path,) for path in expand(kernel, step.inputs, tree=tree)),
+        "GENERATED_INPUTS": tuple((path,) for path in dict.fromkeys(made)),
+        "OUTPUTS": tuple((posixpath.normpath(path),) for path in step.outputs),
+    }
+
+
+def step_files(kernel: Kernel, tree: Tree, backend: Backend) -> frozenset[str]:
+    """Return the files of the kernel that the steps of a backend are run with."""
+    steps = used_steps(kernel.config, backend)
+    scripts = (posixpath.normpath(step.script) for step in steps)
+    return frozenset((*scripts, *(path for step in steps for path in expand(kernel, step.inputs, tree=tree))))
+
+
+def header_calls(config: Config, backend: Backend) -> tuple[Arguments, ...]:
+    """Return the arguments of `kernel_headers_find` for each library, in the order in which components name them."""
+    names = (name for component in config.components(backend).values() for name in component.depends)
+    return tuple(_header_arguments(name) for name in dict.fromkeys(names) if name != "torch")
+
+
+def _header_arguments(name: str) -> Arguments:
+    version = dependencies.table()["component"][name].get("cutlass")
+    library = "cutlass" if version else name
+    facts = _header_facts()[library]
+    single = {
+        "NAME": library,
+        **({"VERSION": version} if version else {}),
+        "PACKAGE": facts["package"],
+        "VARIABLE": facts["variable"],
+        "SOURCE": facts["source"],
+        "CONTAINS": facts["contains"],
+        **_header_pin(facts, version),
+    }
+    return {**single, "INCLUDE": (tuple(facts["include"]),)}
+
+
+def _header_pin(facts: dict[str, Any], version: str | None) -> dict[str, str]:
+    """Return where a version is fetched from, and its hash."""
+    wheel = facts.get("wheels", {}).get(version)
+    if wheel is not None:
+        return {"WHEEL": wheel["requirement"], "SHA256": wheel["sha256"], "WHEEL_ROOT": facts["wheel-root"]}
+    commit = facts.get("commits", {}).get(version)
+    return {} if commit is None else {"COMMIT": commit}
+
+
+def header_variables(config: Config, backend: Backend) -> tuple[str, ...]:
+    """Return the variables of the environment that name the folders of those libraries."""
+    return tuple(str(arguments["VARIABLE"]) for arguments in header_calls(config, backend))
+
+
+@lru_cache
+def _header_facts() -> dict[str, Any]:
+    return toml.loads((DATA / "cutlass.toml").read_text(encoding="utf-8"))

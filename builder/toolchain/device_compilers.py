@@ -1,0 +1,213 @@
+"""The compilers of code for GPUs: nvcc, hipcc, icpx and Metal, each with its toolkit."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from builder.errors import NotHereError, ToolError
+from builder.toolchain.tool import Search, Tool, require_release
+
+_SYSTEM_CUDA = Path("/usr/local/cuda")
+_CUDA_PARTS = (
+    *("bin/ptxas", "bin/fatbinary", "bin/cudafe++", "bin/nvlink", "nvvm/bin/cicc", "bin/nvcc.profile"),
+    *("nvvm/libdevice/libdevice.10.bc", "include/cuda_runtime_api.h", "include/cuda_fp16.hpp"),
+)
+
+
+_SONAME = re.compile(r"(lib.+\.so)\.[0-9][0-9.]*")
+HIP_PLATFORM: Final = {"HIP_PLATFORM": "amd"}
+"""What hipcc and hipconfig have to be told: where they see nvcc and no clang on PATH, they choose NVIDIA."""
+_SYSTEM_ROCM = Path("/opt/rocm")
+ONEAPI_PROGRAMS = (
+    *("clang", "clang-linker-wrapper", "clang-offload-bundler", "clang-offload-wrapper", "file-table-tform"),
+    *("llvm-foreach", "llvm-link", "llvm-spirv", "spirv-to-ir-wrapper", "sycl-post-link"),
+)
+ONEAPI_FILES = ("libsycl.so", "libsycl-devicelib-host.a", "libsycl-crt.bc", "libsycl-cmath.bc", "libsycl-complex.bc")
+_SYSTEM_ONEAPI = Path("/opt/intel/oneapi")
+
+
+def find_cuda(search: Search, *, toolkit: str | None, root: Path | None) -> Tool:
+    """Return the nvcc of `root`, of CUDA_HOME, of PATH or of the system.
+
+    Raises:
+        NotHereError: there is none, or it is of another release than `toolkit`.
+        ToolError: it does not say its version.
+    """
+    nvcc = _nvcc(search, root)
+    if nvcc is None:
+        raise NotHereError(
+            "no CUDA toolkit: looked at CUDA_HOME, CUDA_PATH, nvcc on PATH and /usr/local/cuda",
+            help="CUDA 13 and newer come as pinned wheels by themselves; for older ones set CUDA_HOME",
+        )
+    match = re.search(r"release ([0-9]+\.[0-9]+), V([0-9.]+)", search.run(nvcc, "--version"))
+    if match is None:
+        raise ToolError(f"'{nvcc}' does not say its version", help="set CUDA_HOME to a CUDA toolkit")
+    base = nvcc.parent.parent
+    require_release("the CUDA toolkit", base, found=match[1], toolkit=toolkit, remedy="set CUDA_HOME to CUDA")
+    parts = [nvcc, *(base / name for name in _CUDA_PARTS), *_parts_behind(search, nvcc)]
+    return Tool(path=nvcc, version=match[2], digest=search.digest_all(part for part in parts if part.is_file()))
+
+
+def _nvcc(search: Search, root: Path | None) -> Path | None:
+    homes = [root, *(Path(search.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if search.environ.get(name))]
+    for home in homes:
+        if home is not None and (home / "bin/nvcc").is_file():
+            return home / "bin/nvcc"
+    found = search.which("nvcc")
+    candidates = [None if found is None else _real_nvcc(search, found), _SYSTEM_CUDA / "bin/nvcc"]
+    return next((nvcc for nvcc in candidates if nvcc is not None and nvcc.is_file()), None)
+
+
+def _real_nvcc(search: Search, nvcc: Path) -> Path | None:
+    """Return the nvcc behind a wrapper script: a wrapper's folder is no toolkit and misleads CMake.
+
+    That of Debian is one of /usr, which is the toolkit: its nvcc.profile has no TOP.
+    """
+    if (nvcc.resolve().parent.parent / "nvvm").is_dir():
+        return nvcc.resolve()
+    top = _says(search, nvcc).get("TOP")
+    if top is not None:
+        return Path(top).resolve() / "bin/nvcc"
+    return nvcc if (nvcc.parent.parent / "include/cuda_runtime_api.h").is_file() else None
+
+
+def _parts_behind(search: Search, nvcc: Path) -> list[Path]:
+    """Return what Debian's nvcc, a script, runs and reads that is not in the toolkit's own places."""
+    if (nvcc.parent.parent / "nvvm").is_dir():
+        return []
+    said = _says(search, nvcc)
+    here, libdevice = said.get("_HERE_"), said.get("NVVMIR_LIBRARY_DIR")
+    parts = [] if here is None else [Path(here) / name for name in ("nvcc", "cicc", "nvcc.profile")]
+    return parts if libdevice is None else [*parts, Path(libdevice) / "libdevice.10.bc"]
+
+
+def _says(search: Search, nvcc: Path) -> dict[str, str]:
+    """Return the variables that nvcc says it runs with."""
+    text = search.run(nvcc, "--dryrun", "-x", "cu", "-E", os.devnull)
+    return {name: value.strip() for name, value in re.findall(r"^#\$ (\w+)=(.*)$", text, re.MULTILINE)}
+
+
+def cuda_root(site_packages: Path) -> Path | None:
+    """Return the CUDA toolkit that wheels installed into an environment, if there is one."""
+    found = sorted(site_packages.glob("nvidia/cu[0-9]*/bin/nvcc"))
+    return found[-1].parent.parent if found else None
+
+
+def complete_cuda(root: Path) -> None:
+    """Add the links that the wheels of a toolkit lack, `lib64` and `libX.so`; running it again changes nothing.
+
+    Wheels cannot hold links. They go into the tree itself and not into a copy made of links, because nvcc follows links
+    to itself and looks for its parts there.
+    """
+    _link(root / "lib64", "lib")
+    for library in sorted((root / "lib").glob("lib*.so.*")):
+        match = _SONAME.fullmatch(library.name)
+        if match is not None:
+            _link(library.with_name(match[1]), library.name)
+
+
+def _link(path: Path, target: str) -> None:
+    if not path.exists():
+        path.unlink(missing_ok=True)  # a dangling link
+        path.symlink_to(target)
+
+
+def find_rocm(search: Search, *, toolkit: str | None) -> Tool:
+    """Return the hipcc of ROCM_PATH, of the system or of PATH.
+
+    Raises:
+        NotHereError: there is none, or it is of another release than `toolkit`.
+        ToolError: it does not say its version.
+    """
+    homes = [Path(search.environ[name]) for name in ("ROCM_PATH", "ROCM_HOME") if search.environ.get(name)]
+    candidates = [home / "bin/hipcc" for home in (*homes, _SYSTEM_ROCM)]
+    hipcc = next((path for path in candidates if path.is_file()), None) or search.which("hipcc")
+    if hipcc is not None and not (hipcc.parent.parent / "include/hip").is_dir():
+        hipcc = hipcc.resolve()  # a link that leads into a ROCm
+    if hipcc is None:
+        raise NotHereError(
+            "no ROCm: looked at ROCM_PATH, /opt/rocm and hipcc on PATH",
+            help="install ROCm, or set ROCM_PATH to it; in CI use a ROCm container",
+        )
+    said = search.run(hipcc, "--version", variables=HIP_PLATFORM)
+    match = re.search(r"^HIP version: ([0-9]+\.[0-9]+)", said, re.MULTILINE)
+    if match is None:
+        raise ToolError(f"'{hipcc}' does not say its version", help="set ROCM_PATH to a ROCm")
+    require_release("the ROCm with hipcc", hipcc, found=match[1], toolkit=toolkit, remedy="set ROCM_PATH to ROCm")
+    version = " ".join(line.strip() for line in said.splitlines()[:2])
+    return Tool(path=hipcc, version=version, digest=search.digest_all([hipcc.resolve(), *_hip_parts(said)]))
+
+
+def _hip_parts(said: str) -> Iterator[Path]:
+    """Yield the files that hipcc uses, from its own output: clang and the libraries of device code."""
+    folder = re.search(r"^InstalledDir: (.+)$", said, re.MULTILINE)
+    major = re.search(r"clang version ([0-9]+)", said)
+    if folder is None or major is None:
+        return
+    base = Path(folder[1].strip())
+    # A distribution has several clangs beside each other: the one of this version, if it is named.
+    names = (base / f"clang-{major[1]}", base / "clang")
+    yield from (path.resolve() for path in names[:1] if path.is_file())
+    yield from (path.resolve() for path in names[1:] if path.is_file() and not names[0].is_file())
+    for root in (base.parent, *base.parent.parents):
+        bitcode = sorted((*root.glob("amdgcn/bitcode/*.bc"), *root.glob("lib/*/amdgcn/bitcode/*.bc")))
+        if bitcode:
+            yield from bitcode
+            return
+
+
+def find_oneapi(search: Search, *, toolkit: str | None) -> Path:
+    """Return icpx, from CXX or where it is found; links are not resolved, because the driver depends on its name.
+
+    Raises:
+        NotHereError: there is none, or it is of another release than `toolkit`.
+    """
+    named = search.environ.get("CXX")
+    found = search.which(named) if named else _in_oneapi(search, "compiler/latest/bin/icpx")
+    if found is None and named:
+        raise NotHereError(f"CXX names '{named}', which is not there", help="unset CXX, or name icpx")
+    if found is None:
+        raise NotHereError(
+            f"no oneAPI compiler: looked for icpx in ONEAPI_ROOT, in {_SYSTEM_ONEAPI} and on PATH",
+            help="install oneAPI and source its setvars.sh, or set ONEAPI_ROOT; in CI use a oneAPI container",
+        )
+    match = re.search(r"oneAPI DPC\+\+/C\+\+ Compiler ([0-9]+\.[0-9]+)", search.run(found, "--version"))
+    if match is None:
+        raise NotHereError(
+            f"'{found}' is not the C++ compiler of oneAPI, which XPU needs",
+            help="unset CXX, or set it to icpx",
+        )
+    require_release("the oneAPI compiler", found, found=match[1], toolkit=toolkit, remedy="set ONEAPI_ROOT to")
+    return found
+
+
+def find_ocloc(search: Search) -> Path | None:
+    """Return the compiler for machine code of GPUs, which icpx calls by its name."""
+    return _in_oneapi(search, "ocloc/latest/bin/ocloc")
+
+
+def _in_oneapi(search: Search, place: str) -> Path | None:
+    """Return a program of oneAPI, or of its name on PATH."""
+    homes = [Path(search.environ["ONEAPI_ROOT"])] if search.environ.get("ONEAPI_ROOT") else []
+    candidates = [home / place for home in (*homes, _SYSTEM_ONEAPI)]
+    return next((path for path in candidates if path.is_file()), None) or search.which(Path(place).name)
+
+
+def find_metal(search: Search) -> Tool:
+    """Return the Metal compiler that xcrun names.
+
+    Raises:
+        NotHereError: there is none.
+    """
+    found = search.which("xcrun")
+    said = "" if found is None else search.run(found, "-sdk", "macosx", "--find", "metal").strip()
+    if found is None or not Path(said).is_file():
+        raise NotHereError(
+            "no Metal compiler: xcrun finds no 'metal'",
+            help="install Xcode, then its toolchain: xcodebuild -downloadComponent MetalToolchain",
+        )
+    metal = Path(said)
+    parts = [path for path in (metal, metal.with_name("metallib"), metal.with_name("air-lld")) if path.is_file()]
+    return Tool(path=metal, version=search.first_line(metal, "--version"), digest=search.digest_all(parts))
