@@ -1,1 +1,1 @@
-"""Work on a kernel: its own tests, a shell with its tools, and its files as they are saved."""
+"""Help the author of a kernel: run its own tests, open a shell with its tools, and build at each save."""

@@ -1,4 +1,4 @@
-"""What a shell has for work on a kernel: the tools of a cell, its framework, and the kernel of its wheel."""
+"""Run a shell for work on a kernel, with the tools of a cell, its framework, and the kernel of its wheel."""
 
 import contextlib
 import os
@@ -19,13 +19,13 @@ from builder.plan.prepare import Preparer
 from builder.run import NotStartedError, foreground
 
 VARIANT = "BUILDER_SHELL"
-"""Variable with the variant of the cell; a shell inside another one sees it."""
+"""The variable that names the cell's variant; a shell inside another one sees it."""
 _SIGNALLED = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelShell:
-    """The variables of a shell, and what it has."""
+    """The variables of a shell, and the framework that it has."""
 
     environ: Mapping[str, str]
     framework: str
@@ -48,20 +48,18 @@ def opened(
         job, folder = prepared.job, Path(name)
         site = folder / "site"
         kernels = job.test_packages.locked
-        environ = dict(
-            kernel_tests.installed(wheel, site, python=job.test_python, environ=_tools(job), kernels=kernels)
-        )
-        paths = [environ["PYTHONPATH"], *map(str, job.test_packages.folders)]
-        environ |= {"PYTHONPATH": os.pathsep.join(paths), VARIANT: cell.variant}
-        libraries = _libraries(job, site, folder)
-        if libraries:
+        found = kernel_tests.installed(wheel, site, python=job.test_python, environ=_tools(job), kernels=kernels)
+        paths = [found["PYTHONPATH"], *map(str, job.test_packages.folders)]
+        environ = {**found, "PYTHONPATH": os.pathsep.join(paths), VARIANT: cell.variant}
+        libraries = () if job.environment is None else load.libraries(job, site, folder)
+        if libraries:  # an installed framework finds its own
             environ["LD_LIBRARY_PATH"] = _joined(libraries, environ.get("LD_LIBRARY_PATH"))
         framework = prepared.record.framework
         yield KernelShell(environ=environ, framework=f"{framework['name']} {framework['version']}".strip())
 
 
 def _tools(job: BuildJob) -> dict[str, str]:
-    """Return the user's variables with those that name the tools, whose folders come first on PATH."""
+    """Return the user's variables and those that name the tools; the tools' folders come first on PATH."""
     toolchain = job.toolchain
     root = None if toolchain is None or toolchain.cuda is None else toolchain.cuda.path.parent.parent
     folders = [job.test_python.parent, job.frontend.parent, *job.path]
@@ -69,8 +67,7 @@ def _tools(job: BuildJob) -> dict[str, str]:
     folders += [] if toolchain is None or toolchain.ocloc is None else [toolchain.ocloc.parent]
     environ = dict(job.environ) | ({} if toolchain is None else tool_variables.of(toolchain, cuda_root=root))
     environ["PATH"] = _joined(folders, environ.get("PATH", os.defpath))
-    prefixes = (str(job.site_packages), *filter(None, [environ.get("CMAKE_PREFIX_PATH")]))
-    environ["CMAKE_PREFIX_PATH"] = os.pathsep.join(prefixes)
+    environ["CMAKE_PREFIX_PATH"] = _joined([job.site_packages], environ.get("CMAKE_PREFIX_PATH"))
     if job.environment is not None:
         # Packages of another Python, or of a build that is not the pinned one, come before those of the environment.
         for variable in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
@@ -79,19 +76,12 @@ def _tools(job: BuildJob) -> dict[str, str]:
     return environ
 
 
-def _libraries(job: BuildJob, site: Path, folder: Path) -> tuple[Path, ...]:
-    """Return where the loader finds GPU libraries; an installed framework finds its own."""
-    return () if job.environment is None else load.libraries(job, site, folder)
-
-
 def _joined(folders: Sequence[Path], rest: str | None) -> str:
     return os.pathsep.join((*dict.fromkeys(map(str, folders)), *filter(None, [rest])))
 
 
 def run(command: Sequence[str], shell: KernelShell) -> int:
-    """Run a command, or without one the user's shell, and return its exit code.
-
-    Ctrl-C is for what runs there.
+    """Run a command, or without one the user's shell, and return its exit code; Ctrl-C goes to it alone.
 
     Raises:
         ToolError: it cannot be started.

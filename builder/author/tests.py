@@ -1,7 +1,8 @@
-"""Run a kernel's own tests against a wheel of it, in a folder where its sources cannot be imported by mistake."""
+"""Run a kernel's own tests against its wheel, in a folder where its sources cannot be imported by mistake."""
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import tempfile
@@ -9,10 +10,10 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 from builder import json_text, loadtest, terminal
 from builder import run as tools
-from builder.author.test_report import TestReport
 from builder.config import Backend, Framework
 from builder.errors import BuilderError, ToolError
 from builder.loadtest.packages import KernelFolder, LoadTestPackages
@@ -27,13 +28,18 @@ SETTINGS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 """Files in which pytest looks for its settings."""
 _RELEASED = "release"
 _SHOWN = 20
-"""Lines of pytest that are shown where it did not come to its end."""
+"""The last lines of pytest that are shown when it did not come to its end."""
 _NO_TESTS, _FAILED = 5, (1, 2)
 """Exit codes of pytest; 2 is a test module that cannot be imported."""
 _PLUGIN = "_builder_kernel_client"
 _LOCAL = "LOCAL_KERNELS"
-"""Variable by which the hub's client knows folders with kernels."""
+"""The variable that names folders with kernels to the hub's client."""
 _ORIGIN = "import importlib.util, sys; print(getattr(importlib.util.find_spec(sys.argv[1]), 'origin', None))"
+_KINDS = ("failure", "error")
+_COLLECTION = "collection failure"
+_SAID = re.compile(r"^E +(.*)$", re.MULTILINE)
+_PLACE = re.compile(r"^(\S+:\d+): ", re.MULTILINE)
+"""A message and a place in pytest's text about a test that failed."""
 
 
 class NoTestsError(BuilderError):
@@ -110,8 +116,56 @@ def choose(plans: Iterable[DryRun], order: Sequence[Backend]) -> DryRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TestReport:
+    """The number of tests by result, and the message of the first that failed."""
+
+    __test__ = False  # not one of pytest's own
+
+    passed: int
+    failed: int = 0
+    skipped: int = 0
+    first: str | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> "TestReport":
+        """Read the JUnit XML of a run that came to its end.
+
+        Raises:
+            ToolError: no report can be read.
+        """
+        try:
+            suite = ET.parse(path).getroot().find("testsuite")  # noqa: S314  of the user's own pytest
+        except (OSError, ET.ParseError) as error:
+            raise ToolError(f"pytest left no report: {error}", help="leave out what turns its report off") from error
+        cases = [] if suite is None else suite.findall("testcase")
+        failed = [case for case in cases if any(case.find(kind) is not None for kind in _KINDS)]
+        skipped = [case for case in cases if case.find("skipped") is not None]
+        return cls(
+            passed=len(cases) - len(failed) - len(skipped),
+            failed=len(failed),
+            skipped=len(skipped),
+            first=_text(failed[0]) if failed else None,
+        )
+
+    def __str__(self) -> str:
+        counts = {"failed": self.failed, "passed": self.passed, "skipped": self.skipped}
+        return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "no test ran"
+
+
+def _text(case: ET.Element) -> str:
+    """Return the name of a test that failed, its message and the place."""
+    found = next(each for kind in _KINDS if (each := case.find(kind)) is not None)
+    text = found.text or ""
+    places, said, message = _PLACE.findall(text), _SAID.search(text), found.get("message", "")
+    if message == _COLLECTION and said is not None:  # which says nothing
+        message = said[1]
+    name = f"{case.get('classname', '')}::{case.get('name', '')}".removeprefix("::")
+    return f"{name}: {message}" + (f"\n  --> {places[-1]}" if places else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TestRun:
-    """Tests of a kernel, and what they are run with."""
+    """The tests of a kernel, with the interpreter, arguments and variables of their run."""
 
     __test__ = False  # not one of pytest's own
 
@@ -179,7 +233,7 @@ def _judged(code: int, asked: TestRun, *, said: str = "", help: str) -> int:  # 
 
 @contextlib.contextmanager
 def _unpacked(wheel: Path, asked: TestRun) -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """Give a folder with the tests, and the variables with which the wheel is imported there."""
+    """Yield a folder with the tests, and the variables with which the wheel is imported there."""
     with tempfile.TemporaryDirectory(prefix="builder-test-") as name:
         folder, site = Path(name), Path(name) / "site"
         env = installed(wheel, site, python=asked.python, environ=asked.environ, kernels=asked.kernels)
@@ -190,20 +244,10 @@ def _unpacked(wheel: Path, asked: TestRun) -> Iterator[tuple[Path, Mapping[str, 
         yield folder, env
 
 
-def _give(kernels: tuple[KernelFolder, ...], site: Path, *, environ: Mapping[str, str]) -> dict[str, str]:
-    """Write the plugin that gives a kernel those that it depends on, and return what names them to the hub's client."""
-    shutil.copyfile(Path(loadtest.__file__).with_name("kernel_client.py"), site / f"{_PLUGIN}.py")
-    tree = LoadTestPackages(locked=kernels).kernel_tree
-    (site / f"{_PLUGIN}.json").write_text(json_text.line(tree), encoding="utf-8")
-    named = {kernel.repo_id: str(kernel.folder) for each in kernels for kernel in each.all()}
-    places = (f"{repository}={folder}" for repository, folder in named.items())
-    return {_LOCAL: ":".join((*places, *filter(None, [environ.get(_LOCAL)])))}
-
-
 def installed(
     wheel: Path, site: Path, *, python: Path, environ: Mapping[str, str], kernels: tuple[KernelFolder, ...] = ()
 ) -> Mapping[str, str]:
-    """Unpack a wheel, and return the variables with which an interpreter imports it, and locked `kernels` beside it.
+    """Unpack a wheel, and return the variables with which an interpreter imports it and the locked `kernels`.
 
     Raises:
         ToolError: something that is installed would be imported in its place.
@@ -212,21 +256,26 @@ def installed(
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     paths = os.pathsep.join((str(site), *filter(None, [environ.get("PYTHONPATH")])))
-    # Bytecode is written: without that of the framework, which uv does not make, each run compiles it anew.
+    # Bytecode is written: uv makes none for the framework, and without it each run compiles the framework anew.
     env = {**environ, "PYTHONPATH": paths}
     if kernels:
         env |= _give(kernels, site, environ=environ)
-    _require_from(site, packed.name.replace("-", "_"), python=python, env=env)
-    return env
-
-
-def _require_from(site: Path, module: str, *, python: Path, env: Mapping[str, str]) -> None:
-    """Refuse an editable install that shadows the wheel, which no test would notice."""
-    command = [str(python), "-c", _ORIGIN, module]
-    asked = tools.ask(command, cwd=site, env=env)
-    origin = asked.stdout.strip()
+    # An editable install would shadow the wheel, and no test would notice.
+    module = packed.name.replace("-", "_")
+    origin = tools.ask([str(python), "-c", _ORIGIN, module], cwd=site, env=env).stdout.strip()
     if not Path(origin).is_relative_to(site):
         raise ToolError(
             f"'{module}' would be imported from '{origin}', and not from the wheel",
             help=f"remove what is installed: {python} -m pip uninstall {module}",
         )
+    return env
+
+
+def _give(kernels: tuple[KernelFolder, ...], site: Path, *, environ: Mapping[str, str]) -> dict[str, str]:
+    """Write the plugin by which a kernel finds its dependencies, and return the variable for the hub's client."""
+    shutil.copyfile(Path(loadtest.__file__).with_name("kernel_client.py"), site / f"{_PLUGIN}.py")
+    tree = LoadTestPackages(locked=kernels).kernel_tree
+    (site / f"{_PLUGIN}.json").write_text(json_text.line(tree), encoding="utf-8")
+    named = {kernel.repo_id: str(kernel.folder) for each in kernels for kernel in each.all()}
+    places = (f"{repository}={folder}" for repository, folder in named.items())
+    return {_LOCAL: ":".join((*places, *filter(None, [environ.get(_LOCAL)])))}

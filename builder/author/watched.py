@@ -1,4 +1,4 @@
-"""What the author of a kernel saves: the files that a build and its tests read, and when one of them changes."""
+"""Watch a kernel: find the files that its build and its tests read, and wait until one of them changes."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -12,14 +12,14 @@ from builder.kernel.source_set import source_set
 from builder.kernel.tree import TooManyFilesError, Tree
 
 _STEP_MS, _LONGEST_MS = 50, 400
-"""How long nothing may happen before several events count as one, and how long they may go on."""
+"""Events within the first time count as one; they are told after the second at the latest."""
 _LOOK = 1.0
-"""Seconds until files are looked at without an event: a network's file system gives none, and so does a lost one."""
+"""Seconds until the files are read without an event: a network file system sends none, and events get lost."""
 _SETTLE = 0.05
-"""Seconds in which files may not change any more: editors write in several steps."""
+"""Seconds without a change after which a save is complete: editors write in several steps."""
 
 Signature = tuple[int, int, int] | None
-"""What changes when a file is saved, also by a rename; None for one that is not there."""
+"""Values that change when a file is saved, also by a rename; None for a file that is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,15 +28,15 @@ class Snapshot:
 
     root: Path
     files: Mapping[str, Signature]
-    """What builds and tests read, by path in the kernel."""
+    """The files that builds and tests read, by path in the kernel."""
     folders: Mapping[Path, Signature]
-    """Where files like these can appear."""
+    """The folders in which such files can appear."""
     problem: str = ""
-    """Why nobody can say which files they are: `build.toml` cannot be read, or a file is missing."""
+    """The reason why these files are not known: `build.toml` cannot be read, or a file is missing."""
 
     @classmethod
     def of(cls, root: Path, before: "Snapshot | None" = None) -> "Snapshot":
-        """Look at a kernel; where its files cannot be told, at those that it had `before`."""
+        """Take a snapshot of a kernel; if its files are not known, of those that it had `before`."""
         tree = Tree.of(root)
         problem, sources = "", tuple(() if before is None else before.files)
         try:
@@ -53,20 +53,23 @@ class Snapshot:
         )
 
     def changes(self, before: "Snapshot") -> tuple[str, ...]:
-        """Return the files that were saved, made or removed since; one that `build.toml` no longer names is none."""
+        """Return the files that were saved, made or removed since `before`.
+
+        A file that is still there counts as unchanged when `build.toml` no longer names it.
+        """
         found = [name for name, signature in self.files.items() if signature != before.files.get(name)]
         gone = before.files.keys() - self.files.keys()
         found += sorted(name for name in gone if _signature(self.root / name) is None)
         return tuple(found) or ((kernels.CONFIG,) if self.problem != before.problem else ())
 
     def holds(self) -> bool:
-        """Whether all files and folders are as they were, as far as a look at each of them tells."""
+        """Whether all files and folders are unchanged."""
         now = {name: _signature(self.root / name) for name in self.files}
         return now == self.files and all(_signature(folder) == known for folder, known in self.folders.items())
 
 
 def wait(before: Snapshot) -> Snapshot:
-    """Wait until a file was saved, and return what is there then; what was saved meanwhile counts.
+    """Wait until a file differs from `before`, and return the new snapshot; a file saved since then counts at once.
 
     Raises:
         ToolError: the library that watches files is not installed.
@@ -90,9 +93,9 @@ def _settled(before: Snapshot) -> Snapshot:
 
 
 def _sleep(now: Snapshot) -> None:
-    """Return when something may have changed."""
+    """Wait until something may have changed."""
     try:
-        import watchfiles  # noqa: PLC0415  for those who watch alone
+        import watchfiles  # noqa: PLC0415  an optional dependency
     except ImportError as error:
         raise ToolError("watching files needs watchfiles", help="python -m pip install watchfiles") from error
     try:
@@ -109,7 +112,7 @@ def _sleep(now: Snapshot) -> None:
             if now.problem or not now.holds():
                 return
     except (OSError, RuntimeError):
-        # A folder has gone this moment, or the system watches no more of them: look without help.
+        # A folder has just gone, or the system refuses to watch more of them: look again later.
         time.sleep(_LOOK)
 
 
@@ -120,13 +123,13 @@ def _tests(tree: Tree) -> Iterator[str]:
         return
     for name in found:
         path = PurePosixPath(name)
-        # What editors and Python leave beside a file.
+        # Backup files of editors, and Python's bytecode, are left out.
         if "__pycache__" not in path.parts and not path.name.endswith("~") and not path.name.startswith("#"):
             yield name
 
 
 def _folders(names: set[str], tree: Tree) -> set[str]:
-    """Return the folders of files, and those that were searched for them."""
+    """Return the folders of these files, and the folders that were searched for them."""
     found = {""}
     for start in (*(name.rpartition("/")[0] for name in names), *tree.entered):
         folder = start
@@ -137,7 +140,7 @@ def _folders(names: set[str], tree: Tree) -> set[str]:
 
 
 def _there(folder: Path) -> Path:
-    """Return a folder, or where it is not there the nearest above it that is."""
+    """Return a folder, or the nearest one above it that exists."""
     return next(each for each in (folder, *folder.parents) if each.is_dir())
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from builder import kernel as kernels
 from builder import run
 from builder.author import tests as kernel_tests
-from builder.author.test_report import TestReport
-from builder.author.tests import NoTestsError
+from builder.author.tests import NoTestsError, TestReport
 from builder.cli.group import file_error
 from builder.cli.testing import TestBuild, TestRequest
 from builder.engine import local

@@ -1,11 +1,11 @@
-"""What is read of pytest's report for programs, as real runs of pytest write it."""
+"""The report of a run of pytest, read from files that real runs write."""
 
 import subprocess
 import sys
 
 import pytest
 
-from builder.author.test_report import TestReport
+from builder.author.tests import TestReport
 from builder.errors import ToolError
 
 
