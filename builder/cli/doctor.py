@@ -7,11 +7,10 @@ from pathlib import Path
 
 import click
 
-from builder import json_text, matrix, terminal
+from builder import doctor, json_text, matrix, terminal
 from builder.cli import completing
 from builder.cli.arguments import store_option
 from builder.cli.selecting import sets_option
-from builder.doctor import machine as doctor
 from builder.matrix.selection import Scope
 from builder.plan import buildable
 from builder.store import Store
@@ -35,7 +34,7 @@ def command(kernel: Path | None, store: Path, sets: tuple[str, ...], as_json: bo
     if kernel is not None:
         _of_kernel(kernel, Store(store), sets, as_json=as_json)
         return
-    facts = list(doctor.facts(os.environ, Store(store)))
+    facts = list(doctor.of_machine(os.environ, Store(store)))
     rows = tuple(row for row in matrix.rows() if row.set in sets and row.variant is not None)
     support = list(buildable.row_support(rows, os.environ))
     if as_json:
@@ -47,13 +46,12 @@ def command(kernel: Path | None, store: Path, sets: tuple[str, ...], as_json: bo
 
 def _of_kernel(kernel: Path, store: Store, sets: tuple[str, ...], *, as_json: bool) -> None:
     from builder.ci.plan import explained, make  # noqa: PLC0415  start-up time
-    from builder.doctor import kernel as kernel_doctor  # noqa: PLC0415
     from builder.kernel import load  # noqa: PLC0415
     from builder.plan import limits  # noqa: PLC0415
     from builder.plan.options import Options  # noqa: PLC0415
 
     plan = make(load(kernel), matrix.rows(), Scope(sets=sets))
-    facts = list(kernel_doctor.facts(plan.kernel, plan.cells, store))
+    facts = list(doctor.of_kernel(plan.kernel, plan.cells, store))
     options = Options(store=store, output=Path(), limits=limits.of_machine(), environ=dict(os.environ))
     support = list(buildable.cell_support(plan.kernel, plan.cells, options))
     notes = explained.footnotes(plan)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from builder import doctor
 from builder.cli import run
-from builder.doctor import machine as doctor
 from builder.matrix import rows
 from builder.toolchain.tool import installing
 from tests.paths import ROOT

@@ -5,9 +5,8 @@ import json
 
 import pytest
 
-from builder import matrix
+from builder import doctor, matrix
 from builder.cli import run
-from builder.doctor import kernel as kernel_doctor
 from builder.environment import foreign
 from builder.kernel import load
 from builder.make import kernel_lock
@@ -55,7 +54,7 @@ def kernel(tmp_path):
 def facts(found, tmp_path):
     cells = matrix.select(found.config, [row for row in matrix.rows() if row.set == "release"])
     store = Store(tmp_path / "store")
-    return {fact.name: fact for fact in kernel_doctor.facts(found, cells, store)}
+    return {fact.name: fact for fact in doctor.of_kernel(found, cells, store)}
 
 
 def test_a_required_gpu_is_held_against_every_cell(kernel, tmp_path):
