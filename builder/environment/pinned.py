@@ -17,7 +17,7 @@ from builder.matrix.variant import dotted
 from builder.pins import PinSet
 from builder.run import Processes, run
 from builder.store import Store
-from builder.toolchain import device_compilers
+from builder.toolchain import cuda_wheels
 
 MARKER = "pins.json"
 """Lists what is in an environment; written last, so it also says that the environment is complete."""
@@ -44,7 +44,7 @@ class Environment:
     @property
     def cuda_root(self) -> Path | None:
         """The CUDA toolkit among the wheels, if there is one."""
-        return device_compilers.cuda_root(self.site_packages)
+        return cuda_wheels.cuda_root(self.site_packages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,9 +156,9 @@ def _fill(path: Path, pinset: PinSet, making: _Making, *, cache: Path | None) ->
         reach=making.reach,
         bytecode=making.bytecode,
     )
-    cuda = device_compilers.cuda_root(_site_packages(path, pinset.python))
+    cuda = cuda_wheels.cuda_root(_site_packages(path, pinset.python))
     if cuda is not None:
-        device_compilers.complete_cuda(cuda)
+        cuda_wheels.complete(cuda)
     _compile_frontend(path, pinset, making)
 
 

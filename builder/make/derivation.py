@@ -18,7 +18,7 @@ from builder.make.job import BuildJob
 from builder.make.prepare import BuildInputs, Prepared, RunOptions, load_test_rule, prepare
 from builder.make.report import Built
 from builder.make.spec import BuildSpec, PinnedPackages
-from builder.toolchain import device_compilers
+from builder.toolchain import cuda_wheels
 
 RECORD = "record.json"
 _SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin")
@@ -101,7 +101,7 @@ def prepared_here(spec: BuildSpec, environ: Mapping[str, str], *, sandboxed: boo
     site_packages = spec.environment.site_packages
     variables = {"PATH": environ["PATH"]}
     variables |= {name: environ[name] for name in _VARIABLES if name in environ}
-    root = device_compilers.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
+    root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
     options = spec.options
     given = BuildInputs(
         spec=spec,

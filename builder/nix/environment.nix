@@ -107,6 +107,7 @@ in
       PATH = concatStringsSep ":" set.path;
       PYTHONHASHSEED = "0";
       SOURCE_DATE_EPOCH = "315532800";
+      # This module imports nothing of `builder`: the script runs it alone.
       toolkit = script ../toolchain/cuda_wheels.py "cuda_wheels.py";
       fixup = set.fixup or "";
       wheels = toJSON (

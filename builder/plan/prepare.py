@@ -28,7 +28,7 @@ from builder.render.project import Project
 from builder.render.sources import used_sources
 from builder.run import Processes
 from builder.store import COMPILERS, HEADERS, KERNELS, SOURCES
-from builder.toolchain import Toolchain, device_compilers, this_machine
+from builder.toolchain import Toolchain, cuda_wheels, this_machine
 from builder.toolchain.this_machine import CurrentPython
 from builder.toolchain.tool import Search, Tool
 
@@ -347,9 +347,9 @@ class Preparer:
         }
 
     def _toolkit_root(self, cell: Cell, site_packages: Path) -> Path | None:
-        root = device_compilers.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
+        root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
         if root is not None:
-            device_compilers.complete_cuda(root)
+            cuda_wheels.complete(root)
         return root
 
     def _tools(self, request: BuildRequest, known: _Known) -> Toolchain | None:

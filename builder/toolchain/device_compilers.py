@@ -14,9 +14,6 @@ _CUDA_PARTS = (
     *("bin/ptxas", "bin/fatbinary", "bin/cudafe++", "bin/nvlink", "nvvm/bin/cicc", "bin/nvcc.profile"),
     *("nvvm/libdevice/libdevice.10.bc", "include/cuda_runtime_api.h", "include/cuda_fp16.hpp"),
 )
-
-
-_SONAME = re.compile(r"(lib.+\.so)\.[0-9][0-9.]*")
 HIP_PLATFORM: Final = {"HIP_PLATFORM": "amd"}
 """What hipcc and hipconfig have to be told: where they see nvcc and no clang on PATH, they choose NVIDIA."""
 _SYSTEM_ROCM = Path("/opt/rocm")
@@ -87,31 +84,6 @@ def _says(search: Search, nvcc: Path) -> dict[str, str]:
     """Return the variables that nvcc says it runs with."""
     text = search.run(nvcc, "--dryrun", "-x", "cu", "-E", os.devnull)
     return {name: value.strip() for name, value in re.findall(r"^#\$ (\w+)=(.*)$", text, re.MULTILINE)}
-
-
-def cuda_root(site_packages: Path) -> Path | None:
-    """Return the CUDA toolkit that wheels installed into an environment, if there is one."""
-    found = sorted(site_packages.glob("nvidia/cu[0-9]*/bin/nvcc"))
-    return found[-1].parent.parent if found else None
-
-
-def complete_cuda(root: Path) -> None:
-    """Add the links that the wheels of a toolkit lack, `lib64` and `libX.so`; running it again changes nothing.
-
-    Wheels cannot hold links. They go into the tree itself and not into a copy made of links, because nvcc follows links
-    to itself and looks for its parts there.
-    """
-    _link(root / "lib64", "lib")
-    for library in sorted((root / "lib").glob("lib*.so.*")):
-        match = _SONAME.fullmatch(library.name)
-        if match is not None:
-            _link(library.with_name(match[1]), library.name)
-
-
-def _link(path: Path, target: str) -> None:
-    if not path.exists():
-        path.unlink(missing_ok=True)  # a dangling link
-        path.symlink_to(target)
 
 
 def find_rocm(search: Search, *, toolkit: str | None) -> Tool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.toolchain import device_compilers
+from builder.toolchain import cuda_wheels
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def links(root):
 
 
 def test_a_toolkit_gets_the_links_that_cmake_looks_for(site_packages):
-    root = device_compilers.cuda_root(site_packages)
-    device_compilers.complete_cuda(root)
+    root = cuda_wheels.cuda_root(site_packages)
+    cuda_wheels.complete(root)
     assert links(root) == {
         "lib64": "lib",
         "lib/libcudart.so": "libcudart.so.13",
@@ -29,20 +29,20 @@ def test_a_toolkit_gets_the_links_that_cmake_looks_for(site_packages):
 
 
 def test_completing_twice_changes_nothing(site_packages):
-    root = device_compilers.cuda_root(site_packages)
-    device_compilers.complete_cuda(root)
+    root = cuda_wheels.cuda_root(site_packages)
+    cuda_wheels.complete(root)
     first = links(root)
-    device_compilers.complete_cuda(root)
+    cuda_wheels.complete(root)
     assert links(root) == first
 
 
 def test_what_a_wheel_brought_is_kept(site_packages):
-    root = device_compilers.cuda_root(site_packages)
+    root = cuda_wheels.cuda_root(site_packages)
     (root / "lib/libcudart.so").write_text("real")
-    device_compilers.complete_cuda(root)
+    cuda_wheels.complete(root)
     assert (root / "lib/libcudart.so").read_text() == "real"
 
 
 def test_an_environment_without_nvcc_has_no_toolkit(site_packages):
     (site_packages / "nvidia/cu13/bin/nvcc").unlink()
-    assert device_compilers.cuda_root(site_packages) is None
+    assert cuda_wheels.cuda_root(site_packages) is None
