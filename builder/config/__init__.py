@@ -3,7 +3,7 @@
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from builder.config import rules, v5
 from builder.config.decode import decode
@@ -41,20 +41,13 @@ _SINCE_4 = ("version", "license", "source")
 """Keys of `[general]` that schema 4 brought; the first two are optional in schema 3."""
 
 
-class Old(Protocol):
-    """A config of an older schema."""
-
-    def upgrade(self) -> "Old | Config":
-        """Return the same kernel in the next schema."""
-
-
 def schema_type(number: int) -> Any:
-    """Return the class of a schema; another than the current one is only imported for a file that is in it."""
+    """Return the class of a schema, imported for a file that is in it; schema 4 is edition 5 without the new keys."""
     if number == PREVIEW:
         from builder.config import v6  # noqa: PLC0415
 
         return v6.Config
-    return Config if number == v5.EDITION else importlib.import_module(f"builder.config.v{number}").Config
+    return Config if number in (4, v5.EDITION) else importlib.import_module(f"builder.config.v{number}").Config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,16 +77,16 @@ def read(source: Source, *, license: str | None = None) -> Parsed:  # noqa: A002
     """
     table = source.table()
     schema = detect_schema(table, source)
-    type_ = schema_type(schema)
-    current = Config if schema <= v5.EDITION else type_
-    config: Old | Config = decode(type_, table, source, current=current, **_remedy(schema))
+    type_, old = schema_type(schema), schema < v5.EDITION
+    config: Any = decode(type_, table, source, current=Config if old else type_, old=old, **_remedy(schema))
     try:
-        while not isinstance(config, Config):
+        while type(config) is not Config:
             config = _licensed(config, license).upgrade()
     except InvalidValueError as error:
         path = error.path or ("general",)
         problem = source.problem(error.code, str(error), path=path, key=bool(error.path), help=error.help)
         raise source.error(problem) from error
+    config = _with_abi_of_each_backend(config) if old else config
     broken = [source.problem(error.code, str(error), path=error.path, help=error.help) for error in rules.check(config)]
     if broken:
         raise source.error(*broken)
@@ -107,7 +100,15 @@ def _remedy(schema: int) -> dict[str, str]:
     return {"later": f"that key came with edition {v5.EDITION}: add 'edition = {v5.EDITION}' to [general]"}
 
 
-def _licensed(config: Old, license: str | None) -> Old:  # noqa: A002  the key it stands for
+def _with_abi_of_each_backend(config: Config) -> Config:
+    """Return the config with a table for the one stable ABI that a file names for every backend."""
+    torch = config.torch
+    if torch is None or not isinstance(torch.stable_abi, Version):
+        return config
+    return replace(config, torch=replace(torch, stable_abi=dict.fromkeys(config.general.backends, torch.stable_abi)))
+
+
+def _licensed(config: Any, license: str | None) -> Any:  # noqa: A002  the key it stands for
     from builder.config import v3  # noqa: PLC0415  only a file of an older schema needs it
 
     if isinstance(config, v3.Config) and config.general.license is None:

@@ -32,7 +32,7 @@ class _Findings:
     current: type
     later: str
     old: bool
-    """The document is of an older schema, which has none of the keys that are ours."""
+    """The document is of an older schema, which has none of the new keys."""
     problems: list[Problem] = field(default_factory=list)
 
     def add(
@@ -51,15 +51,17 @@ class _Findings:
 _LATER = "that key came with a later schema: run 'builder update' on the file without it"
 
 
-def decode(cls: type[T], table: Mapping[str, Any], source: Source, *, current: type, later: str = _LATER) -> T:
-    """Make a `cls` of the document `table`, whose text is `source`.
+def decode(
+    cls: type[T], table: Mapping[str, Any], source: Source, *, current: type, old: bool = False, later: str = _LATER
+) -> T:
+    """Make a `cls` of the document `table`, whose text is `source`; an `old` one has none of the new keys.
 
-    A key that `cls` does not have and the schema `current` does is reported with the remedy `later`.
+    A key that it does not have and the schema `current` does is reported with the remedy `later`.
 
     Raises:
         ConfigError: with every problem of the document.
     """
-    findings = _Findings(source, current, later, old=cls is not current)
+    findings = _Findings(source, current, later, old=old)
     value = _record(cls, table, (), findings)
     if findings.problems:
         raise source.error(*findings.problems)
@@ -67,7 +69,7 @@ def decode(cls: type[T], table: Mapping[str, Any], source: Source, *, current: t
 
 
 def _record(cls: type, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
-    fields = [item for item in shape.fields(cls) if not (item.ours and findings.old)]
+    fields = [item for item in shape.fields(cls) if not (item.new and findings.old)]
     known = [key for item in fields if not item.rest for key in (item.key, item.also) if key is not None]
     has_rest = any(item.rest for item in fields)
     meant = {} if has_rest else _unknown(table, known, path, findings)
@@ -155,8 +157,9 @@ def _decode(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> objec
         case Array():
             return _array(kind, value, path, findings)
         case Choice():
-            other = dict if isinstance(kind.other, Table) else list
-            return _decode(kind.other if isinstance(value, other) else kind.scalar, value, path, findings)
+            # Older schemas have the scalar alone.
+            other = not findings.old and isinstance(value, dict if isinstance(kind.other, Table) else list)
+            return _decode(kind.other if other else kind.scalar, value, path, findings)
         case Table() | Record() | Tagged():
             return _keyed(kind, value, path, findings)
 

@@ -12,7 +12,9 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,10 @@ class Field:
     required: bool
     rest: bool
     """The keys of this table stand among those of its parent."""
+    new: bool
+    """Older schemas than the current edition do not have the key."""
     ours: bool
-    """Only this builder reads the key, and only in the current edition."""
+    """Only this builder reads the key; it is a new one, too."""
     default: object
 
 
@@ -127,6 +131,13 @@ def documentation(cls: type) -> Mapping[str, str]:
                 ):
                     docs[name] = " ".join(text.split())
     return docs
+
+
+def carried(old: object, new: type[T], **changes: object) -> T:
+    """Return a `new` that has what `old` has by the same names, and the changes."""
+    names = {field.name for field in dataclasses.fields(cast("Any", new))} - changes.keys()
+    kept = {name: getattr(old, name) for name in names if hasattr(old, name)}
+    return new(**kept, **changes)
 
 
 def kind_at(cls: type, path: Sequence[str | int]) -> Kind | None:
@@ -184,7 +195,8 @@ def _field(field: "dataclasses.Field[object]", hint: object) -> Field:
         kind=_kind_of(hint, minimum=field.metadata.get("minimum")),
         required=field.metadata.get("required", default is dataclasses.MISSING),
         rest=field.metadata.get("rest", False),
-        ours=field.metadata.get("ours", False),
+        new="new" in field.metadata or "ours" in field.metadata,
+        ours="ours" in field.metadata,
         default=default,
     )
 

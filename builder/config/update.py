@@ -89,7 +89,7 @@ def _upgraded(source: Source, schema: int, license_: str | None) -> Config:
     """Return what the text means: parsing upgrades in memory, but cannot supply a license."""
     if schema > 3 or license_ is None:  # noqa: PLR2004
         return read(source).config
-    config: Any = decode(schema_type(schema), source.table(), source, current=Config)
+    config: Any = decode(schema_type(schema), source.table(), source, current=Config, old=True)
     try:
         while not isinstance(config, Config):
             if isinstance(config, v3.Config):
@@ -155,7 +155,7 @@ def _from_2(text: str, table: dict[str, Any], _: str | None) -> str:
     """List the backends; move what is for CUDA alone to its own table."""
     general = table["general"]
     source = Source(name="", text=text)
-    config = decode(v2.Config, table, source, current=Config)
+    config = decode(v2.Config, table, source, current=Config, old=True)
     if "universal" in general:
         text = toml_edit.remove(text, ("general", "universal"))
     text = _add_general(text, "backends", [backend.value for backend in config.backends], after="name")

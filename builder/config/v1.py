@@ -7,6 +7,7 @@ from enum import Enum
 from builder.config import source_tables, v2, v3
 from builder.config.dependencies import Dependency
 from builder.config.gpus import CudaTarget
+from builder.config.shape import carried
 from builder.config.values import (
     Backend,
     ComponentName,
@@ -93,7 +94,7 @@ class Config:
         torch = self.torch
         return v2.Config(
             general=v2.General(name=self.general.name, universal=torch is not None and torch.universal),
-            torch=None if torch is None else v3.Torch(src=torch.src, include=torch.include, pyext=torch.pyext),
+            torch=None if torch is None else carried(torch, v3.Torch),
             kernel=upgraded,
         )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from builder.config import source_tables, v3, v4, v5
+from builder.config import source_tables, v3, v5
 from builder.config.dependencies import CudaPythonDependency, OldPythonDependency, PythonDependency
 from builder.config.values import Backend, ComponentName, KernelName, Version
 
@@ -24,7 +24,7 @@ class General:
 
     def upgrade(self, backends: tuple[Backend, ...]) -> v3.General:
         """Return the same in schema 3, for `backends`."""
-        cuda = v4.CudaGeneral(
+        cuda = v5.CudaGeneral(
             minver=self.cuda_minver,
             maxver=self.cuda_maxver,
             python_depends=tuple(
@@ -37,7 +37,7 @@ class General:
             python_depends=tuple(
                 PythonDependency(name) for name in self.python_depends if name in PythonDependency.names()
             ),
-            cuda=None if cuda == v4.CudaGeneral() else cuda,
+            cuda=None if cuda == v5.CudaGeneral() else cuda,
             hub=self.hub,
         )
 

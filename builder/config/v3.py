@@ -4,21 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from builder.config import source_tables, v4, v5
+from builder.config import source_tables, v5
 from builder.config.dependencies import PythonDependency
 from builder.config.giturl import GitUrl
-from builder.config.values import (
-    Backend,
-    ComponentName,
-    InvalidValueError,
-    KernelName,
-    ProjectPath,
-    PyExt,
-    Version,
-)
+from builder.config.shape import carried
+from builder.config.values import Backend, ComponentName, InvalidValueError, KernelName, ProjectPath, PyExt, Version
 
 _VERSION = 1
-"""What a kernel that says nothing about its version has."""
+"""The version of a kernel that names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,13 +24,13 @@ class General:
     upstream: GitUrl | None = None
     backends: tuple[Backend, ...]
     python_depends: tuple[PythonDependency, ...] = ()
-    cuda: v4.CudaGeneral | None = None
-    neuron: v4.NeuronGeneral | None = None
-    xpu: v4.XpuGeneral | None = None
+    cuda: v5.CudaGeneral | None = None
+    neuron: v5.NeuronGeneral | None = None
+    xpu: v5.XpuGeneral | None = None
     hub: v5.Hub | None = None
 
-    def upgrade(self) -> v4.General:
-        """Return the same in schema 4, which needs a license.
+    def upgrade(self) -> v5.General:
+        """Return the same in edition 5, which needs a license.
 
         Raises:
             InvalidValueError: the config names no license.
@@ -48,23 +41,12 @@ class General:
                 code="B036",
                 help="add 'license = \"…\"', an SPDX expression, to [general], or run 'builder update --license SPDX'",
             )
-        return v4.General(
-            name=self.name,
-            version=_VERSION if self.version is None else self.version,
-            license=self.license,
-            upstream=self.upstream,
-            backends=self.backends,
-            python_depends=self.python_depends,
-            cuda=self.cuda,
-            neuron=self.neuron,
-            xpu=self.xpu,
-            hub=self.hub,
-        )
+        return carried(self, v5.General, version=_VERSION if self.version is None else self.version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Torch:
-    """How the kernel binds to PyTorch."""
+    """The binding of the kernel to PyTorch."""
 
     src: tuple[ProjectPath, ...] = ()
     include: tuple[ProjectPath, ...] = ()
@@ -72,22 +54,14 @@ class Torch:
     maxver: Version | None = None
     pyext: tuple[PyExt, ...] | None = None
 
-    def upgrade(self) -> v4.Torch:
-        """Return the same in schema 4."""
-        return v4.Torch(src=self.src, include=self.include, minver=self.minver, maxver=self.maxver, pyext=self.pyext)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TvmFfi:
-    """How the kernel binds to tvm-ffi."""
+    """The binding of the kernel to tvm-ffi."""
 
     src: tuple[ProjectPath, ...]
     include: tuple[ProjectPath, ...] = ()
     pyext: tuple[PyExt, ...] | None = None
-
-    def upgrade(self) -> source_tables.TvmFfi:
-        """Return the same in schema 4."""
-        return source_tables.TvmFfi(src=self.src, include=self.include, pyext=self.pyext)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,15 +75,15 @@ class Config:
     tvm_ffi: TvmFfi | None = None
     kernel: Mapping[ComponentName, source_tables.Component] = field(default_factory=dict)
     noarch: source_tables.TorchNoarch | None = field(default=None, metadata={"internal": True})
-    """What is kept of the framework of a universal kernel of schema 2; no key of a file."""
+    """The framework table of a universal kernel of schema 2; no key of a file."""
 
-    def upgrade(self) -> v4.Config:
-        """Return the same kernel in schema 4, which needs a framework."""
+    def upgrade(self) -> v5.Config:
+        """Return the same kernel in edition 5, which needs a framework."""
         without = self.torch is None and self.tvm_ffi is None
-        return v4.Config(
+        return v5.Config(
             general=self.general.upgrade(),
-            torch=None if self.torch is None else self.torch.upgrade(),
+            torch=None if self.torch is None else carried(self.torch, source_tables.Torch),
             torch_noarch=(self.noarch or source_tables.TorchNoarch()) if without else None,
-            tvm_ffi=None if self.tvm_ffi is None else self.tvm_ffi.upgrade(),
+            tvm_ffi=None if self.tvm_ffi is None else carried(self.tvm_ffi, source_tables.TvmFfi),
             kernel=self.kernel,
         )

@@ -66,7 +66,7 @@ class CudaGeneral:
     """Oldest CUDA toolkit to build with, inclusive."""
     maxver: Version | None = None
     """Newest CUDA toolkit to build with, inclusive."""
-    kernel_depends: tuple[KernelDependency, ...] = ()
+    kernel_depends: tuple[KernelDependency, ...] = field(default=(), metadata={"new": True})
     """Kernels of the hub that this one loads on CUDA."""
     python_depends: tuple[CudaPythonDependency, ...] = ()
     """Python packages that the kernel imports on CUDA."""
@@ -76,7 +76,7 @@ class CudaGeneral:
 class NeuronGeneral:
     """Settings for Neuron only."""
 
-    kernel_depends: tuple[KernelDependency, ...] = ()
+    kernel_depends: tuple[KernelDependency, ...] = field(default=(), metadata={"new": True})
     """Kernels of the hub that this one loads on Neuron."""
     python_depends: tuple[NeuronPythonDependency, ...] = ()
     """Python packages that the kernel imports on Neuron."""
@@ -94,7 +94,7 @@ class TpuGeneral:
 class XpuGeneral:
     """Settings for XPU only."""
 
-    kernel_depends: tuple[KernelDependency, ...] = ()
+    kernel_depends: tuple[KernelDependency, ...] = field(default=(), metadata={"new": True})
     """Kernels of the hub that this one loads on XPU."""
     python_depends: tuple[XpuPythonDependency, ...] = ()
     """Python packages that the kernel imports on XPU."""
@@ -118,7 +118,7 @@ class General:
     """Name of the kernel; the Python module is the name with `-` as `_`."""
     version: int = field(metadata={"minimum": 0})
     """Major version of the kernel's API; raise it when callers must change."""
-    edition: Literal[5] = field(default=5, metadata={"required": True})
+    edition: Literal[5] = field(default=5, metadata={"required": True, "new": True})
     """Version of this format."""
     license: str
     """License of the kernel, an SPDX expression such as `"Apache-2.0"`."""
@@ -130,7 +130,7 @@ class General:
     """Git repository of the kernel itself."""
     backends: tuple[Backend, ...]
     """Backends that the kernel supports."""
-    kernel_depends: tuple[KernelDependency, ...] = ()
+    kernel_depends: tuple[KernelDependency, ...] = field(default=(), metadata={"new": True})
     """Kernels of the hub that this one loads, on every backend."""
     python_depends: tuple[PythonDependency, ...] = ()
     """Python packages that the kernel imports, on every backend."""
@@ -138,7 +138,7 @@ class General:
     """Settings for CUDA only."""
     neuron: NeuronGeneral | None = None
     """Settings for Neuron only."""
-    tpu: TpuGeneral | None = None
+    tpu: TpuGeneral | None = field(default=None, metadata={"new": True})
     """Settings for TPU only."""
     xpu: XpuGeneral | None = None
     """Settings for XPU only."""
@@ -234,7 +234,7 @@ class Config:
     """Compiled components, by name: sources of one backend that are compiled in the same way."""
     extension: Mapping[ExtensionName, Extension] = field(default_factory=dict, metadata={"ours": True})
     """Further libraries of the wheel, by name. The components whose `extension` names one are linked into it."""
-    sources: Mapping[SourceName, ForeignSource] = field(default_factory=dict)
+    sources: Mapping[SourceName, ForeignSource] = field(default_factory=dict, metadata={"new": True})
     """Source trees of other projects, by name; an extension that the public kernel-builder does not read."""
     generate: tuple[GenerateStep, ...] = field(default=(), metadata={"ours": True})
     """Scripts that write sources before the compile."""
@@ -242,9 +242,9 @@ class Config:
     """What the wheel contains and requires besides its library."""
     require: Require | None = field(default=None, metadata={"ours": True})
     """What a wheel must have, or its audit refuses it."""
-    matrix: Matrix | None = None
+    matrix: Matrix | None = field(default=None, metadata={"new": True})
     """Which cells are built; an extension that the public kernel-builder does not read."""
-    build: Build | None = None
+    build: Build | None = field(default=None, metadata={"new": True})
     """How finished wheels are judged; an extension that the public kernel-builder does not read."""
 
     @property

@@ -232,7 +232,8 @@ def test_no_module_but_two_start_git():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             words = node.elts if isinstance(node, ast.List) else node.args if isinstance(node, ast.Call) else ()
             first = next(iter(words), None)
-            compares = isinstance(node, ast.Call) and getattr(node.func, "attr", None) in ("startswith", "installing")
+            called = getattr(node, "func", None)
+            compares = getattr(called, "attr", getattr(called, "id", None)) in ("startswith", "installing")
             if isinstance(first, ast.Call) and getattr(first.func, "id", None) == "program":
                 starting.append(path.relative_to(PACKAGE).as_posix())
             if isinstance(first, ast.Constant) and first.value == "git" and not compares:

@@ -21,7 +21,7 @@ SCRIPTS = {
     "builder/sandbox/enter.py",
 }
 """Run as files of their own, by a build that knows their place."""
-LATE = {f"builder/config/v{number}.py" for number in (1, 2, 3, 4, 6)}
+LATE = {f"builder/config/v{number}.py" for number in (1, 2, 3, 6)}
 """Imported for a config of an older schema."""
 NOT_OPENED = {"builder/data/matrix.toml", "builder/data/pins.toml"}
 """Read by modules of the list for others: a cell is handed its row and its pins."""

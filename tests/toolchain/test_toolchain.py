@@ -71,7 +71,7 @@ def test_no_compiler_is_said_with_how_to_get_one(tmp_path):
 
 
 def test_no_cuda_toolkit_is_said_with_what_was_looked_at(tools, tmp_path, monkeypatch):
-    monkeypatch.setattr(toolchain.cuda, "_SYSTEM_CUDA", tmp_path / "nowhere")
+    monkeypatch.setattr(toolchain.device_compilers, "_SYSTEM_CUDA", tmp_path / "nowhere")
     with pytest.raises(ToolError, match="no CUDA toolkit: looked at CUDA_HOME, CUDA_PATH, nvcc on PATH") as caught:
         find(Backend.CUDA, tools, environ={"CUDA_HOME": str(tmp_path), "PATH": str(tools)})
     assert "CUDA_HOME" in caught.value.help
@@ -93,7 +93,7 @@ esac
 
 @pytest.mark.parametrize("part", ["bin/nvcc", "bin/cicc", "libdevice/libdevice.10.bc"])
 def test_the_toolkit_of_debian_is_usr_and_known_by_what_its_nvcc_runs(tools, tmp_path, monkeypatch, part):
-    monkeypatch.setattr(toolchain.cuda, "_SYSTEM_CUDA", tmp_path / "nowhere")
+    monkeypatch.setattr(toolchain.device_compilers, "_SYSTEM_CUDA", tmp_path / "nowhere")
     folder = tmp_path / "lib/nvidia-cuda-toolkit"
     for name in ("bin/nvcc", "bin/cicc", "libdevice/libdevice.10.bc"):
         program(folder / name, "one")
@@ -107,7 +107,7 @@ def test_the_toolkit_of_debian_is_usr_and_known_by_what_its_nvcc_runs(tools, tmp
 
 
 def test_a_script_that_is_in_no_toolkit_is_none(tools, tmp_path, monkeypatch):
-    monkeypatch.setattr(toolchain.cuda, "_SYSTEM_CUDA", tmp_path / "nowhere")
+    monkeypatch.setattr(toolchain.device_compilers, "_SYSTEM_CUDA", tmp_path / "nowhere")
     program(tools / "nvcc", DEBIANS_NVCC.format(folder=tmp_path))
     with pytest.raises(ToolError, match="no CUDA toolkit"):
         find(Backend.CUDA, tools)
@@ -143,7 +143,7 @@ def test_hipcc_is_asked_for_its_amd_half_where_nvcc_is_installed(tools, tmp_path
 
 
 def test_the_rocm_is_where_a_link_on_path_leads(tools, tmp_path, monkeypatch):
-    monkeypatch.setattr(toolchain.rocm, "_SYSTEM_ROCM", tmp_path / "nowhere")
+    monkeypatch.setattr(toolchain.device_compilers, "_SYSTEM_ROCM", tmp_path / "nowhere")
     hipcc = program(tmp_path / "rocm-5.2/bin/hipcc", HIPCC.format(folder=tmp_path))
     (tools / "hipcc").symlink_to(hipcc)
     linked = toolchain.find(Backend.ROCM, environ={"PATH": f"{tools}:/bin:/usr/bin", "CXX": str(tools / "g++")})
@@ -177,7 +177,7 @@ def oneapi(tmp_path, monkeypatch):
     for name in ("icpx", "icx"):
         program(folder / name, ICPX.format(folder=folder))
     program(folder / "compiler/sycl-post-link", "one")
-    monkeypatch.setattr(toolchain.oneapi, "_SYSTEM_ONEAPI", tmp_path / "nowhere")
+    monkeypatch.setattr(toolchain.device_compilers, "_SYSTEM_ONEAPI", tmp_path / "nowhere")
     return root
 
 
@@ -204,7 +204,7 @@ def test_xpu_is_compiled_by_the_compilers_of_oneapi(oneapi, no_cxx):
 def test_the_compiler_of_oneapi_is_found_on_path_and_in_the_usual_place(oneapi, no_cxx, monkeypatch):
     folder = oneapi / "compiler/latest/bin"
     on_path = toolchain.find(Backend.XPU, environ={"PATH": f"{folder}:{no_cxx['PATH']}"})
-    monkeypatch.setattr(toolchain.oneapi, "_SYSTEM_ONEAPI", oneapi)
+    monkeypatch.setattr(toolchain.device_compilers, "_SYSTEM_ONEAPI", oneapi)
     assert toolchain.find(Backend.XPU, environ=no_cxx).cxx == on_path.cxx
 
 
@@ -217,7 +217,7 @@ def test_a_named_compiler_of_oneapi_keeps_its_name(oneapi, no_cxx, tmp_path):
 
 
 def test_no_oneapi_is_said_with_what_was_looked_at(no_cxx, monkeypatch, tmp_path):
-    monkeypatch.setattr(toolchain.oneapi, "_SYSTEM_ONEAPI", tmp_path / "nowhere")
+    monkeypatch.setattr(toolchain.device_compilers, "_SYSTEM_ONEAPI", tmp_path / "nowhere")
     with pytest.raises(ToolError, match="no oneAPI compiler: looked for icpx") as caught:
         toolchain.find(Backend.XPU, environ=no_cxx)
     assert "setvars.sh" in caught.value.help
