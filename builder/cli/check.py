@@ -18,7 +18,7 @@ FORMATS = ("text", "json", "sarif", "github")
 def _explain(ctx: click.Context, _: click.Parameter, code: str | None) -> None:
     if code is None:
         return
-    from builder.lint.report.pages import page_of  # noqa: PLC0415  only this option needs it
+    from builder.lint.codes import page_of  # noqa: PLC0415  only this option needs it
 
     terminal.out(page_of(code.upper()), end="")
     ctx.exit()
@@ -69,15 +69,15 @@ def _inspected(folder: Path, *, strict: bool) -> CheckReport:
 
 def _render(report: CheckReport, format_: str, *, color: bool, every: bool) -> str:
     """Import the one format that is asked for."""
-    from builder.lint.report import github, json, sarif, text  # noqa: PLC0415
+    from builder.lint.report import documents, text  # noqa: PLC0415
 
     match format_:
         case "json":
-            return json.render(report)
+            return documents.to_json(report)
         case "sarif":
-            return sarif.render(report)
+            return documents.to_sarif(report)
         case "github":
-            return github.render(report)
+            return documents.to_github(report)
         case _:
             return text.render(report, color=color, every=every)
 
@@ -86,16 +86,16 @@ def _render_all(
     reports: Mapping[Path, CheckReport], format_: str, clashes: Sequence[Refusal], *, color: bool, every: bool
 ) -> str:
     """Return the document of several kernels."""
-    from builder.lint.report import github, json, sarif, text  # noqa: PLC0415
+    from builder.lint.report import documents, text  # noqa: PLC0415
 
     match format_:
         case "json":
-            documents = {folder.as_posix(): report for folder, report in reports.items()}
-            return json.render_all(documents, errors=several.texts(clashes))
+            named = {folder.as_posix(): report for folder, report in reports.items()}
+            return documents.all_to_json(named, errors=several.texts(clashes))
         case "sarif":
-            return sarif.render(*reports.values())
+            return documents.to_sarif(*reports.values())
         case "github":
-            return "".join(map(github.render, reports.values()))
+            return "".join(map(documents.to_github, reports.values()))
         case _:
             return text.render_all(tuple(reports.values()), color=color, every=every)
 

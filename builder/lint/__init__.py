@@ -1,4 +1,4 @@
-"""What is wrong with a kernel that can be seen before a compiler runs."""
+"""Find what is wrong with a kernel before a compiler runs."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,41 +9,27 @@ from builder.config.v5 import EDITION
 from builder.errors import ConfigError, Problem
 from builder.kernel import CONFIG, Kernel
 from builder.kernel.source_set import package_directory
-from builder.lint import (
-    backends,
-    bounds,
-    capabilities,
-    cxx_standard,
-    files,
-    foreign_sources,
-    glibc,
-    linked_headers,
-    matrix,
-    portability,
-    python_headers,
-    registration,
-    rendering,
-    required_gpus,
-    spdx,
-)
+from builder.lint import architectures, cells, cxx_standard, declared, portability, registration, sources
 from builder.lint.report import CheckReport, Located, locate
 
 Check = Callable[[Kernel], Iterator[Problem]]
 
 CHECKS: tuple[Check, ...] = (
-    backends.check,
-    bounds.check,
-    capabilities.check,
+    declared.backends,
+    cells.bounds,
+    architectures.compiled,
     cxx_standard.check,
-    files.check,
-    foreign_sources.check,
-    spdx.check,
-    matrix.check,
+    declared.files,
+    declared.foreign_sources,
+    declared.licenses,
+    cells.served_backends,
     portability.check,
-    rendering.check,
-    required_gpus.check,
+    declared.rendering,
+    architectures.required_gpus,
 )
-"""Each looks at the config, and at the files it names."""
+"""Each looks at the config, and at the files that it names."""
+_UNTOLD = frozenset({"B001", "B002", "B003", "B004"})
+"""The codes of problems that leave the schema of a text unknown."""
 
 
 def inspect(directory: Path) -> CheckReport:
@@ -57,9 +43,9 @@ def inspect(directory: Path) -> CheckReport:
     edition, problems, packages, kernel = _problems(directory, source)
     found = [locate(file, problem, lines) for problem in problems]
     if kernel is not None:
-        found += python_headers.check(kernel)
-        found += glibc.check(kernel)
-        found += linked_headers.check(kernel)
+        found += sources.python_headers(kernel)
+        found += sources.glibc(kernel)
+        found += sources.linked_headers(kernel)
     plain = kernel is not None and kernel.config.framework is Framework.CTYPES  # it has no namespace to use
     for package in () if plain else packages:
         of_tvm_ffi = None if kernel is None else kernel.config.framework is Framework.TVM_FFI
@@ -73,20 +59,11 @@ def _problems(root: Path, source: Source) -> tuple[int | None, list[Problem], li
         parsed = read(source)
     except ConfigError as error:
         packages = sorted(path.parent for path in root.glob("t*-ext/*/__init__.py"))
-        return _edition(source, error), list(error.problems), packages, None
+        untold = any(problem.code in _UNTOLD for problem in error.problems)
+        return None if untold else detect_schema(source.table(), source), list(error.problems), packages, None
     kernel = Kernel(root=root, config=parsed.config, source=source, schema=parsed.schema)
     problems = [problem for check in (_old, *CHECKS) for problem in check(kernel)]
     return parsed.schema, problems, [root / package_directory(kernel.config)], kernel
-
-
-def _edition(source: Source, error: ConfigError) -> int | None:
-    if any(problem.code in _UNTOLD for problem in error.problems):
-        return None
-    return detect_schema(source.table(), source)
-
-
-_UNTOLD = frozenset({"B001", "B002", "B003", "B004"})
-"""Codes of problems that leave the schema of a text unknown."""
 
 
 def _old(kernel: Kernel) -> Iterator[Problem]:

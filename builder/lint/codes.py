@@ -1,7 +1,14 @@
-"""Every code of a finding, with its title; each has a page in the docs.
+"""Every code of a finding, with its title and its page in the docs.
 
 Codes are stable: a code is never given to another rule. Below B100: the config cannot be read. From B100: lints.
 """
+
+from pathlib import Path
+
+from builder import resources
+from builder.errors import BuilderError
+
+PAGES = resources.CMAKE.parent / "docs" / "errors"
 
 CODES = {
     "B001": "the config cannot be read",
@@ -100,3 +107,16 @@ CODES = {
     "B144": "a module of Python with a name of its own",
     "B147": "a required GPU without code",
 }
+
+
+def page_of(code: str, pages: Path = PAGES) -> str:
+    """Return the page of `code` as Markdown.
+
+    Raises:
+        BuilderError: there is no such code.
+    """
+    known = sorted(page.stem for page in pages.glob("B*.md"))
+    if code not in known:
+        near = f"the codes are {known[0]} to {known[-1]}" if known else "this installation has no documentation"
+        raise BuilderError(f"no page explains '{code}'", help=near)
+    return (pages / f"{code}.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Flags that ask for an older C++ than the headers of torch have."""
+"""Find flags that ask for an older C++ than the headers of torch need."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""What the public kernel-builder does not read."""
+"""Find extensions and spellings that the public kernel-builder does not read."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from builder.config.v5 import EDITION
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.kernel.tree import is_glob
-from builder.lint.files import listed
+from builder.lint.declared import listed
 
 _UNDERSCORED = ("cuda-capabilities", "rocm-archs")
 

@@ -1,4 +1,4 @@
-"""Ops that Python files register outside the namespace that the build generates.
+"""Find ops that Python files register outside the namespace that the build generates.
 
 Two versions of a kernel live in one process only because each registers its ops in a namespace of its own build.
 """
@@ -13,8 +13,7 @@ from pathlib import Path
 
 from builder.errors import Problem, Span
 from builder.kernel.tree import TooManyFilesError, Tree
-from builder.lint.namespace import PREFIXES, Namespace, NamespaceReader, is_library
-from builder.lint.python_names import Module, Scope, qualified
+from builder.lint.namespace import PREFIXES, Module, Namespace, NamespaceReader, Scope, is_library, qualified
 from builder.lint.report import Located, locate
 from builder.wording import quoted
 

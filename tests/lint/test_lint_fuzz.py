@@ -10,8 +10,7 @@ from builder import lint
 from builder.config import update
 from builder.config.text import Source
 from builder.errors import BuilderError
-from builder.lint.report import github, sarif, text
-from builder.lint.report import json as json_format
+from builder.lint.report import documents, text
 from tests.paths import TESTS
 
 VALID = sorted((TESTS / "data" / "config" / "valid").glob("*.toml"))
@@ -66,9 +65,9 @@ def test_any_config_gets_a_report_in_every_format(root, config):
         if located.file == report.file and span is not None:
             assert 1 <= span.line <= span.end_line <= len(lines)
             assert 1 <= span.column <= len(lines[span.line - 1]) + 1
-    assert len(json.loads(json_format.render(report))["problems"]) == len(report.found)
-    assert len(json.loads(sarif.render(report))["runs"][0]["results"]) == len(report.found)
-    assert github.render(report).count("\n") == len(report.found)
+    assert len(json.loads(documents.to_json(report))["problems"]) == len(report.found)
+    assert len(json.loads(documents.to_sarif(report))["runs"][0]["results"]) == len(report.found)
+    assert documents.to_github(report).count("\n") == len(report.found)
     assert text.render(report).endswith("\n")
 
 

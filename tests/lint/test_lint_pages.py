@@ -8,7 +8,7 @@ from builder import lint, toml
 from builder.cli import run
 from builder.kernel import tree
 from builder.lint import codes
-from builder.lint.report.pages import PAGES
+from builder.lint.codes import PAGES
 from tests.paths import ROOT
 
 PAGE_FILES = sorted(PAGES.glob("B*.md"))

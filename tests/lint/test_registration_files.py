@@ -3,7 +3,7 @@
 import pytest
 
 from builder.lint import registration
-from builder.lint.python_names import Module
+from builder.lint.namespace import Module
 
 
 @pytest.fixture

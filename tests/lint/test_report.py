@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from builder.config.text import underline
 from builder.errors import Problem, Span
-from builder.lint.report import CheckReport, Located, github, locate, sarif, text
-from builder.lint.report import json as json_format
+from builder.lint.report import CheckReport, Located, documents, locate, text
 from tests import needs
 
 
@@ -100,7 +99,7 @@ def test_strict_makes_errors_of_warnings_and_leaves_notes():
 
 
 def test_the_json_has_the_shape_that_programs_rely_on():
-    document = json.loads(json_format.render(REPORT))
+    document = json.loads(documents.to_json(REPORT))
     assert (document["file"], document["edition"]) == ("build.toml", 5)
     assert document["problems"][2] == {
         "severity": "error",
@@ -118,14 +117,14 @@ def test_the_json_has_the_shape_that_programs_rely_on():
 
 def test_github_gets_one_command_for_each_problem_with_nothing_unescaped():
     hostile = problem(message="50% off\n::stop::", span=span(1, 2, 3))
-    shown = github.render(CheckReport.of("a,b:c.toml", 5, [Located(file="a,b:c.toml", problem=hostile)]))
+    shown = documents.to_github(CheckReport.of("a,b:c.toml", 5, [Located(file="a,b:c.toml", problem=hostile)]))
     assert shown == (
         "::error title=builder B010,file=a%2Cb%3Ac.toml,line=1,endLine=1,col=2,endColumn=3::50%25 off%0A::stop::\n"
     )
 
 
 def test_github_gets_no_columns_for_a_range_of_lines():
-    shown = github.render(CheckReport.of("x", 5, [ELSEWHERE]))
+    shown = documents.to_github(CheckReport.of("x", 5, [ELSEWHERE]))
     assert "line=3,endLine=4::" in shown
 
 
@@ -169,9 +168,9 @@ def test_any_line_can_be_quoted_without_a_character_that_drives_a_terminal(line,
 def test_any_problem_can_be_shown_in_every_format(message, file, key):
     found = Located(file=file, problem=problem(message=message, key=tuple(key), span=span(1, 1, 2)), line="a = 1")
     report = CheckReport.of(file, None, [found])
-    assert json.loads(json_format.render(report))["problems"][0]["message"] == message
-    json.loads(sarif.render(report))
-    assert github.render(report).count("\n") == 1
+    assert json.loads(documents.to_json(report))["problems"][0]["message"] == message
+    json.loads(documents.to_sarif(report))
+    assert documents.to_github(report).count("\n") == 1
     assert all(line.isprintable() for line in text.render(report).split("\n"))
 
 
@@ -239,7 +238,7 @@ SUBSET = {
 
 
 def test_the_sarif_has_the_parts_that_the_standard_asks_for():
-    document = json.loads(sarif.render(REPORT))
+    document = json.loads(documents.to_sarif(REPORT))
     jsonschema.validate(document, SUBSET, cls=jsonschema.Draft202012Validator)
     (only,) = document["runs"]
     rules = only["tool"]["driver"]["rules"]
@@ -249,7 +248,7 @@ def test_the_sarif_has_the_parts_that_the_standard_asks_for():
 
 def test_a_file_name_becomes_a_uri():
     found = Located(file="a b/ü.toml", problem=problem(span=span(1, 1, 2)))
-    (result,) = json.loads(sarif.render(CheckReport.of("a b/ü.toml", 5, [found])))["runs"][0]["results"]
+    (result,) = json.loads(documents.to_sarif(CheckReport.of("a b/ü.toml", 5, [found])))["runs"][0]["results"]
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "a%20b/%C3%BC.toml"
     assert place["region"] == {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 2}
@@ -272,8 +271,8 @@ def test_the_sarif_validates_against_the_public_schema(tmp_path):
     validator = jsonschema.validators.validator_for(schema)
     validator.check_schema(schema)
     for report in (REPORT, REPORT.strict(), CheckReport.of("build.toml", None, [])):
-        validator(schema, format_checker=validator.FORMAT_CHECKER).validate(json.loads(sarif.render(report)))
-    broken = json.loads(sarif.render(REPORT))
+        validator(schema, format_checker=validator.FORMAT_CHECKER).validate(json.loads(documents.to_sarif(report)))
+    broken = json.loads(documents.to_sarif(REPORT))
     del broken["runs"][0]["tool"]["driver"]["name"]
     with pytest.raises(jsonschema.ValidationError, match="'name' is a required property"):
         validator(schema).validate(broken)

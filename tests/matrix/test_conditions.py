@@ -7,7 +7,7 @@ from builder.config import Backend, Version
 from builder.config.source_tables import component
 from builder.errors import BuilderError
 from builder.kernel import load
-from builder.lint import bounds
+from builder.lint import cells as lint_cells
 from builder.matrix import absent_components, architectures, coverage, rows, rules, select
 from builder.matrix.rules import Place
 from builder.matrix.selection import Scope
@@ -96,7 +96,7 @@ def test_a_quick_build_that_leaves_nothing_to_compile_is_refused():
 
 def test_check_warns_of_a_condition_that_holds_in_no_row(tmp_path):
     write(tmp_path, ("a", ""), ("b", 'when = { torch = ">=99.0" }'))
-    (problem,) = [found for found in bounds.check(load(tmp_path)) if found.code == "B131"]
+    (problem,) = [found for found in lint_cells.bounds(load(tmp_path)) if found.code == "B131"]
     assert (problem.severity, problem.key) == ("warning", ("kernel", "b", "when"))
     assert problem.help.endswith("is not >=99.0")
 

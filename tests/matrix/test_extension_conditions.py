@@ -8,7 +8,7 @@ from builder.ci.plan import make, text
 from builder.config import Backend
 from builder.errors import BuilderError
 from builder.kernel import load
-from builder.lint import bounds
+from builder.lint import cells as lint_cells
 from builder.matrix import (
     absent_components,
     coverage,
@@ -138,8 +138,8 @@ def test_a_present_extension_without_code_for_the_gpus_of_a_quick_build_is_refus
 
 def test_check_warns_of_an_extension_that_no_wheel_has(tmp_path):
     explained(tmp_path, 'torch = ">=99.0"')
-    (problem,) = [found for found in bounds.check(load(tmp_path)) if found.code == "B131"]
+    (problem,) = [found for found in lint_cells.bounds(load(tmp_path)) if found.code == "B131"]
     assert (problem.severity, problem.key) == ("warning", ("extension", "moe", "when"))
     assert problem.help.endswith("is not >=99.0")
     explained(tmp_path, 'torch = ">=2.0"')
-    assert not list(bounds.check(load(tmp_path)))
+    assert not list(lint_cells.bounds(load(tmp_path)))

@@ -1,4 +1,4 @@
-"""Architectures that no toolkit compiles for."""
+"""Find architectures that no toolkit compiles for, and required GPUs that some cell has no code for."""
 
 from collections.abc import Iterator
 
@@ -8,13 +8,13 @@ from builder.config.source_tables import CudaComponent, RocmComponent
 from builder.config.text import KeyPath
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.matrix import architectures, rows, select
+from builder.matrix import architectures, coverage, rows, select
 from builder.matrix.rules import minor
 from builder.wording import listed, nearest
 
 
-def check(kernel: Kernel) -> Iterator[Problem]:
-    """Yield the capabilities and archs that are lost in every toolkit, and components that are left with none."""
+def compiled(kernel: Kernel) -> Iterator[Problem]:
+    """Yield architectures that no toolkit compiles for, and components that are left with none."""
     for name, component in kernel.config.kernel.items():
         if isinstance(component, CudaComponent) and component.cuda_capabilities is not None:
             path = ("kernel", name, "cuda-capabilities")
@@ -112,3 +112,19 @@ def _rocm(kernel: Kernel, path: KeyPath, archs: tuple[str, ...] | None) -> Itera
     if not architectures.rocm(archs).compiled:
         remedy = "list an architecture that ROCm has, or remove the key to compile for all of them"
         yield kernel.source.problem("B113", "no architecture is left to compile for", path=path, help=remedy)
+
+
+def required_gpus(kernel: Kernel) -> Iterator[Problem]:
+    """Yield each required GPU that some cell has no code for, once for each reason."""
+    required = kernel.config.require
+    if required is None:
+        return
+    cells = select(kernel.config, rows(), unbundled=True)
+    found = dict.fromkeys(each for cell in cells for each in coverage.unserved(kernel.config, cell))
+    for name, why in found:
+        yield kernel.source.problem(
+            "B147",
+            f"{why}: such a wheel is refused",
+            path=("require", "gpus", required.gpus.index(name)),
+            help=f"add '{name.gpu.arch}' to the architectures of each component that it is to run",
+        )

@@ -1,0 +1,210 @@
+"""Find lines of C++ and CUDA sources that need a newer glibc, a library that is not named, or Python."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from builder import resources, toml
+from builder.config import Backend, Framework, libraries
+from builder.errors import BuilderError, Problem, Severity, Span
+from builder.kernel import CONFIG, Kernel
+from builder.kernel.source_set import source_set
+from builder.lint.report import Located, locate
+from builder.matrix import is_noarch
+from builder.render import misnamed_modules, needs_python, python_obstacles, source_scan
+
+_CUDA_LANGUAGES = frozenset({".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp"})
+_LANGUAGES = _CUDA_LANGUAGES | {".hip"}
+_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
+"""Comments and strings."""
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([A-Za-z][\w.]*)[>"]', re.MULTILINE)
+_KEY = 'python-abi = "cpython"'
+_OPS = "register ops with TORCH_LIBRARY_EXPAND in place of the module"
+
+
+def glibc(kernel: Kernel) -> Iterator[Located]:
+    """Yield a warning for the first call, in each file, of each function that glibc 2.28 lacks."""
+    versions = _versions()
+    for file, text in _texts(kernel, None, _LANGUAGES):
+        if not any(name in text for name in versions):
+            continue  # which is a fourth of what looking for calls costs
+        first: dict[str, re.Match[str]] = {}
+        for call in _calls().finditer(_TEXT.sub(_blank, text)):
+            first.setdefault(call[1], call)
+        for name, call in first.items():
+            yield _warning(
+                call,
+                file,
+                text,
+                code="B127",
+                message=f"{name} is of glibc {versions[name]}, and a wheel runs on systems with 2.28",
+                help="write it another way, or accept a newer policy with builder build --manylinux",
+            )
+
+
+def _texts(kernel: Kernel, backend: Backend | None, suffixes: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Yield each source of a kernel that has one of some suffixes, and its text."""
+    try:
+        files = source_set(kernel, backend=backend)
+    except BuilderError:
+        return  # a file that is missing is another check's finding
+    for path in files.paths:
+        if PurePosixPath(path).suffix in suffixes:
+            yield str(kernel.root / path), files.read(path).decode("utf-8", "replace")
+
+
+def _warning(
+    found: re.Match[str],
+    file: str,
+    text: str,
+    *,
+    code: str,
+    message: str,
+    help: str,  # noqa: A002  the word the message uses
+) -> Located:
+    """Return the finding for the first group of a match in a text."""
+    line = text.count("\n", 0, found.start(1)) + 1
+    column = found.start(1) - text.rfind("\n", 0, found.start(1))
+    span = Span(line=line, column=column, end_line=line, end_column=column + len(found[1]))
+    problem = Problem(code=code, message=message, severity="warning", span=span, help=help)
+    return locate(file, problem, text.split("\n"))
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+@cache
+def _calls() -> re.Pattern[str]:
+    """Return the pattern of a call, but not of a member, nor of a namespace other than the outermost."""
+    return re.compile(rf"(?<![\w.>])(?<!\w::)({'|'.join(_versions())})\s*\(")
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Return function -> version of glibc that brought it."""
+    table = toml.loads((resources.DATA / "glibc-newer.toml").read_text(encoding="utf-8"))
+    return {name: version for version, names in table.items() for name in names}
+
+
+def linked_headers(kernel: Kernel) -> Iterator[Located]:
+    """Yield a warning for the first header, in each file, of each library of CUDA that the kernel has to name."""
+    config = kernel.config
+    if Backend.CUDA not in config.general.backends or config.framework is Framework.TORCH_NOARCH:
+        return
+    there = {name.facts.part for name in config.libraries(Backend.CUDA)}
+    if config.framework is Framework.TORCH and config.stable_abi(Backend.CUDA) is None:
+        there.add("libraries")  # what torch's own headers include is there
+    for file, text in _texts(kernel, Backend.CUDA, _CUDA_LANGUAGES):
+        first: dict[libraries.LibraryName, re.Match[str]] = {}
+        for include in _INCLUDE.finditer(text):
+            name = libraries.of_header(include[1])
+            if name is not None and name.facts.part not in there:
+                first.setdefault(name, include)
+        for name, include in first.items():
+            yield _warning(
+                include,
+                file,
+                text,
+                code="B133",
+                message=f"{include[1]} comes with {name}, "
+                "which the environment of a build only has where a kernel names it",
+                help=f'write libraries = ["{name}"] in [torch] or in the component',
+            )
+
+
+def python_headers(kernel: Kernel) -> Iterator[Located]:
+    """Yield what the sources of each backend need of Python.
+
+    That is the first line that needs its headers; where the library is for one Python, all lines that keep it from
+    serving every one.
+    """
+    if kernel.config.framework is not Framework.TORCH:
+        return
+    found: dict[Located, None] = {}
+    all_read = not kernel.config.sources  # foreign sources are not here to be read
+    for backend in dict.fromkeys(kernel.config.general.backends):
+        if is_noarch(kernel.config, backend):
+            continue
+        try:
+            found |= dict.fromkeys(_of_backend(kernel, backend))
+        except BuilderError:
+            all_read = False  # a file that is missing is another check's finding
+    yield from found
+    if all_read and not found and kernel.config.torch is not None and kernel.config.torch.python_abi is not None:
+        yield _unneeded(kernel)
+
+
+def _of_backend(kernel: Kernel, backend: Backend) -> Iterator[Located]:
+    obstacles = python_obstacles(kernel, backend)
+    if kernel.config.of_each_python(backend):
+        yield from (_obstacle(use, kernel.root) for use in obstacles)
+        for use in misnamed_modules(kernel, backend):
+            yield _located(
+                use,
+                kernel.root,
+                code="B144",
+                message=f"the module is called '{use.name}', and its library has a name that is made for each build",
+                help="write TORCH_EXTENSION_NAME in its place, and import it with 'from ._ops import module'",
+                severity="warning",
+            )
+        return
+    module = next((use for use in obstacles if not use.name.startswith("<") and not use.limited), None)
+    if module is not None:
+        yield _located(
+            module,
+            kernel.root,
+            code="B141",
+            message=f"{module.name} makes a module that uses all of Python's C API, "
+            "which a wheel for every Python may not",
+            help=f"add '{_KEY}' to [torch] for a wheel for each Python, or {_OPS}",
+            severity="warning",
+        )
+        return
+    headers = needs_python(kernel, backend)
+    if headers is not None:
+        yield _located(
+            headers,
+            kernel.root,
+            code="B125",
+            message=f"{headers.name} needs the headers of Python, so the wheel is tagged cp39-abi3 instead of py3-none",
+            help=source_scan.REMEDY,
+        )
+
+
+def _obstacle(use: source_scan.Use, root: Path) -> Located:
+    header = use.name.startswith("<")
+    brings = "brings all of Python's C API" if header else "makes a module of Python"
+    remedy = "include <torch/all.h> or <torch/library.h> if nothing of Python is used" if header else _OPS
+    message = f"{use.name} {brings}: without it, one wheel could serve every Python"
+    return _located(use, root, code="B142", message=message, help=remedy)
+
+
+def _unneeded(kernel: Kernel) -> Located:
+    problem = kernel.source.problem(
+        "B143",
+        "no source needs a library for each Python: without 'python-abi', one wheel serves them all",
+        path=("torch", "python-abi"),
+        key=True,
+        severity="warning",
+        help="remove it",
+    )
+    return locate(str(kernel.root / CONFIG), problem, kernel.source.text.splitlines())
+
+
+def _located(
+    use: source_scan.Use,
+    root: Path,
+    *,
+    code: str,
+    message: str,
+    help: str,  # noqa: A002  the word the message uses
+    severity: Severity = "note",
+) -> Located:
+    text = (root / use.file).read_bytes().decode("utf-8", "replace").splitlines()
+    line = text[use.line - 1] if use.line <= len(text) else ""
+    column = line.find(use.name.strip("<>")) + 1 or 1
+    span = Span(line=use.line, column=column, end_line=use.line, end_column=column + len(use.name))
+    problem = Problem(code=code, message=message, severity=severity, span=span, help=help)
+    return locate(str(root / use.file), problem, text)
