@@ -15,11 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from builder import kernel as kernels
-from builder.ci.plan import CiJob, CiPlan, documents, make, savings, without_stored
+from builder.ci.plan import CiJob, CiPlan, documents, make, text, without_stored
 from builder.ci.plan.changes import changed_since
-from builder.ci.plan.costs import Costs
-from builder.ci.plan.runners import Runners
-from builder.ci.plan.shards import MOST_JOBS, jobs
+from builder.ci.plan.jobs import MOST_JOBS, Costs, Runners, jobs, work_of
 from builder.config import Config, Version
 from builder.matrix import Row, rows
 from builder.matrix.selection import Scope
@@ -43,7 +41,7 @@ def _row(row: Row, age: int) -> Row:
 def planned(kernel: kernels.Kernel, among: tuple[Row, ...]) -> CiPlan:
     """Plan as `builder matrix --format json --shards 256` does: decide, share out, print."""
     plan = make(kernel, among, RELEASE)
-    shared = jobs(plan.cells, place=Runners().place, seconds=Costs(kernel.config).seconds, shards=MOST_JOBS)
+    shared = jobs(tuple(work_of(plan)), place=Runners().place, shards=MOST_JOBS)
     documents.document(plan, Runners(), shared)
     return plan
 
@@ -63,7 +61,7 @@ def medians(kernel: kernels.Kernel, among: tuple[Row, ...], repeats: int) -> str
 
 def jobs_of(plan: CiPlan) -> tuple[CiJob, ...]:
     """Return the jobs of `builder matrix --format github`."""
-    return jobs(plan.cells, place=Runners().place, seconds=Costs(plan.kernel.config).seconds)
+    return jobs(tuple(work_of(plan)), place=Runners().place)
 
 
 def figures(plan: CiPlan) -> str:
@@ -133,7 +131,7 @@ def main() -> None:
         kernel = kernels.load(path)
         plan = make(kernel, rows(), RELEASE)
         print()
-        print(savings.shown(plan, rows()), end="")
+        print(text.table_of_savings(plan, rows()), end="")
         print(f"\n{'left to build':<28}  cells  jobs   compile   time to tell")
         print(f"{'everything':<28}  {figures(plan)}")
         with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ import pytest
 
 from builder import matrix
 from builder.ci.plan import make
-from builder.ci.plan.savings import savings
+from builder.ci.plan.text import savings
 from builder.kernel import load
 from builder.matrix.selection import Scope
 from tests.paths import ROOT

@@ -1,13 +1,110 @@
-"""`python -m builder.ci`: what a pipeline needs besides `builder` itself."""
+"""`python -m builder.ci`: the parts of a pipeline that `builder` itself does not have."""
 
 import argparse
+import json
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from builder import terminal
-from builder.ci.pipeline import template
-from builder.ci.summary import markdown, read
+from builder.ci.workflow import template
 from builder.errors import BuilderError
+from builder.wording import escaped, quoted, size
+
+_HEAD = ("variant", "wheel", "size", "time", "sha256", "result")
+_LONGEST = 300
+
+
+def read(paths: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
+    """Read the reports that `builder build --json` wrote.
+
+    Raises:
+        BuilderError: a file is missing, or is not such a report.
+    """
+    return tuple(entry for path in paths for entry in _entries(path))
+
+
+def _entries(path: Path) -> list[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BuilderError(f"cannot read {quoted(str(path))}: {error.strerror}") from error
+    if not text.strip():
+        return []  # the build stopped before its first cell, and has said why
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise BuilderError(f"{quoted(str(path))} is not the report of `builder build --json`: {error}") from error
+    entries = _of_several(found) if isinstance(found, dict) else found
+    if not isinstance(entries, list) or not all(isinstance(one, dict) and "variant" in one for one in entries):
+        raise BuilderError(f"{quoted(str(path))} is not the report of `builder build --json`")
+    return entries
+
+
+def _of_several(found: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the entries of several kernels, each with the folder of its kernel, and one for each that was refused."""
+    kernels, errors = found.get("kernels"), found.get("errors")
+    if not isinstance(kernels, dict) or not isinstance(errors, dict):
+        return None
+    if not all(isinstance(cells, list) for cells in kernels.values()):
+        return None
+    if not all(isinstance(cell, dict) and "variant" in cell for cells in kernels.values() for cell in cells):
+        return None
+    cells = [{**cell, "variant": f"{folder}: {cell['variant']}"} for folder in kernels for cell in kernels[folder]]
+    return [*cells, *({"variant": folder, "status": "failed", "reason": why} for folder, why in errors.items())]
+
+
+def markdown(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return the table, in which no text of a kernel or a compiler is markup."""
+    if not entries:
+        return "Nothing was built.\n"
+    rows = [_HEAD, tuple("---" for _ in _HEAD), *map(_row, entries)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    wheel = entry.get("wheel")
+    path = None if wheel is None else Path(str(wheel))
+    sha256 = str(entry.get("sha256") or "")
+    words = {
+        "hit": "taken from the store",
+        "built": "built",
+        "compiled": "compiled",
+        "skipped": "skipped",
+        "failed": "**failed**",
+    }
+    result = words.get(str(entry.get("status")), _text(str(entry.get("status"))))
+    reason = str(entry.get("reason") or "").split("\n", maxsplit=1)[0]
+    return (
+        _code(str(entry["variant"])),
+        "" if path is None else _code(path.name),
+        "" if path is None else _size(path),
+        f"{float(entry.get('seconds') or 0):.1f} s",
+        _code(sha256),
+        f"{result}: {_text(reason)}" if reason else result,
+    )
+
+
+def _size(path: Path) -> str:
+    try:
+        return size(path.stat().st_size)
+    except OSError:
+        return ""  # a report of another job: its wheel is elsewhere
+
+
+def _code(text: str) -> str:
+    return f"`{_plain(text)}`" if text else ""
+
+
+def _text(text: str) -> str:
+    """Return `text` with what Markdown or HTML would read as markup escaped."""
+    return _plain("".join(f"&#{ord(each)};" if each in "&<>*_[]()#!~\\:@" else each for each in text))
+
+
+def _plain(text: str) -> str:
+    """Return one line without what ends a cell or a code span."""
+    return escaped(text[:_LONGEST]).replace("|", "&#124;").replace("`", "'")
 
 
 def main(argv: list[str] | None = None) -> int:

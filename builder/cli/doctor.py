@@ -45,7 +45,7 @@ def command(kernel: Path | None, store: Path, sets: tuple[str, ...], as_json: bo
 
 
 def _of_kernel(kernel: Path, store: Store, sets: tuple[str, ...], *, as_json: bool) -> None:
-    from builder.ci.plan import explained, make  # noqa: PLC0415  start-up time
+    from builder.ci.plan import footnotes, headline, make  # noqa: PLC0415  start-up time
     from builder.kernel import load  # noqa: PLC0415
     from builder.plan import limits  # noqa: PLC0415
     from builder.plan.options import Options  # noqa: PLC0415
@@ -54,12 +54,12 @@ def _of_kernel(kernel: Path, store: Store, sets: tuple[str, ...], *, as_json: bo
     facts = list(doctor.of_kernel(plan.kernel, plan.cells, store))
     options = Options(store=store, output=Path(), limits=limits.of_machine(), environ=dict(os.environ))
     support = list(buildable.cell_support(plan.kernel, plan.cells, options))
-    notes = explained.footnotes(plan)
+    notes = footnotes(plan)
     if as_json:
         name = plan.kernel.config.general.name
         _document({"kernel": name, "facts": _facts_json(facts), "cells": _cells_json(support), "notes": notes})
         return
-    terminal.out(f"{explained.headline(plan)}\n")
+    terminal.out(f"{headline(plan)}\n")
     _show(facts, support)
     for line in ("", *notes) if notes else ():
         terminal.out(line)

@@ -6,7 +6,7 @@ from typing import Literal
 import click
 
 from builder import init, terminal
-from builder.ci.pipeline import PLACEHOLDER, SERVICES, Service
+from builder.ci.workflow import PLACEHOLDER, SERVICES, Service
 from builder.cli.arguments import BackendType
 from builder.config.values import Framework
 from builder.init.answers import FRAMEWORKS

@@ -8,7 +8,7 @@ import click
 from builder import kernel as kernels
 from builder import matrix, terminal
 from builder.ci.plan import CiJob, CiPlan, make, text
-from builder.ci.plan.runners import Runners, parse
+from builder.ci.plan.jobs import Runners, jobs, parse_runners, work_of
 from builder.cli import several
 from builder.cli.arguments import Name, store_option
 from builder.cli.narrowing import Narrowing
@@ -55,7 +55,7 @@ def command(
     """Show the cells of kernels: one wheel each."""
     if (explain or show_savings) and form != "table":
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
-    places = parse(runners, gitlab=form == "gitlab")
+    places = parse_runners(runners, gitlab=form == "gitlab")
     scope = Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled, torches=torches)
     narrowing = Narrowing.by(changed_since=changed_since, store=store if skip_stored else None)
     if named.several:
@@ -66,17 +66,13 @@ def command(
     selected = make(kernels.load(named.folders[0]), matrix.rows(), scope)
     plan = narrowing.of(selected)
     if explain:
-        from builder.ci.plan import savings  # noqa: PLC0415  start-up time
-
-        terminal.out(text.explain(plan) + savings.of_one_library(plan, matrix.rows()), end="")
+        terminal.out(text.explain(plan) + text.of_one_library(plan, matrix.rows()), end="")
         _say_what_is_possible(plan, store)
     elif form == "html":  # which also says why there is no cell
         terminal.document(_shown(plan, form, places, shards))
     require_cells(selected)
     if show_savings:
-        from builder.ci.plan import savings  # noqa: PLC0415
-
-        terminal.out(savings.shown(plan, matrix.rows()), end="")
+        terminal.out(text.table_of_savings(plan, matrix.rows()), end="")
     elif not explain and form != "html":
         terminal.document(_shown(plan, form, places, shards))
     return 0
@@ -102,9 +98,11 @@ def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
 
 
 def _shown(plan: CiPlan, form: str, places: Runners, shards: int | None) -> str:
-    split = None if shards is None and form not in {"github", "gitlab"} else _jobs(plan, places, shards)
+    split: tuple[CiJob, ...] | None = None
+    if shards is not None or form in {"github", "gitlab"}:
+        split = jobs(tuple(work_of(plan)), place=places.place, shards=shards)
     if form == "names":
-        return text.names(plan, split)
+        return text.names((plan,), split)
     if form == "table":
         return text.table(plan, split)
     if form == "html":
@@ -116,10 +114,3 @@ def _shown(plan: CiPlan, form: str, places: Runners, shards: int | None) -> str:
     if form == "json":
         return documents.document(plan, places, split)
     return documents.github(split or ()) if form == "github" else documents.gitlab(split or ())
-
-
-def _jobs(plan: CiPlan, places: Runners, shards: int | None) -> tuple[CiJob, ...]:
-    from builder.ci.plan.costs import Costs  # noqa: PLC0415  start-up time
-    from builder.ci.plan.shards import jobs  # noqa: PLC0415
-
-    return jobs(plan.cells, place=places.place, seconds=Costs(plan.kernel.config).seconds, shards=shards)

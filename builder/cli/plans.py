@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from builder import matrix, terminal
 from builder.ci.plan import CiJob, CiPlan, documents, make, text
-from builder.ci.plan import several as together
-from builder.ci.plan.runners import Runners
+from builder.ci.plan.jobs import Runners, jobs, work_of
 from builder.cli import selecting, several
 from builder.cli.narrowing import Narrowing
 from builder.cli.several import LoadedKernels, Refusal
@@ -76,19 +75,20 @@ def _shown(found: _Found, asked: Asked) -> str:
     if asked.explain:
         return "\n".join(map(text.explain, plans))
     if asked.savings:
-        from builder.ci.plan import savings  # noqa: PLC0415  start-up time
-
-        return "\n".join(savings.shown(plan, matrix.rows()) for plan in plans)
+        return "\n".join(text.table_of_savings(plan, matrix.rows()) for plan in plans)
     if found.refusals and asked.form in _LISTS:
         return ""  # a list without some kernels would be taken for the whole
-    jobs = _jobs(plans, asked)
+    split: tuple[CiJob, ...] | None = None
+    if asked.shards is not None or asked.form in {"github", "gitlab"}:
+        work = tuple(each for plan in plans for each in work_of(plan, of_several=True))
+        split = jobs(work, place=asked.places.place, shards=asked.shards)
     shown = {
-        "table": lambda: together.table(plans, jobs, found.left_out),
-        "names": lambda: together.names(plans, jobs),
-        "html": lambda: _page(found, jobs),
-        "json": lambda: _document(found, asked, jobs),
-        "github": lambda: documents.github(jobs or ()),
-        "gitlab": lambda: documents.gitlab(jobs or ()),
+        "table": lambda: text.table_of_several(plans, split, found.left_out),
+        "names": lambda: text.names(plans, split, of_several=True),
+        "html": lambda: _page(found, split),
+        "json": lambda: _document(found, asked, split),
+        "github": lambda: documents.github(split or ()),
+        "gitlab": lambda: documents.gitlab(split or ()),
     }
     return shown[asked.form]()
 
@@ -107,9 +107,3 @@ def _page(found: _Found, jobs: Sequence[CiJob] | None) -> str:
     from builder.ci.plan.page import page  # noqa: PLC0415  start-up time
 
     return page(found.plans, jobs, found.left_out)
-
-
-def _jobs(plans: Sequence[CiPlan], asked: Asked) -> tuple[CiJob, ...] | None:
-    if asked.shards is None and asked.form not in {"github", "gitlab"}:
-        return None
-    return together.jobs(plans, asked.places, shards=asked.shards)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-from builder.ci.origin import BuilderAddress, find
-from builder.ci.pipeline import Service
+from builder.ci.workflow import BuilderAddress, Service, find
 from builder.config.values import Backend, Framework, InvalidValueError, KernelName
 from builder.errors import BuilderError
 from builder.matrix import rows

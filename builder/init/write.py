@@ -8,8 +8,7 @@ from jinja2 import Environment
 from packaging.utils import canonicalize_name
 
 from builder import json_text, resources, templates, toml
-from builder.ci.origin import DISTRIBUTION
-from builder.ci.pipeline import PLACEHOLDER, caller
+from builder.ci.workflow import DISTRIBUTION, PLACEHOLDER, caller
 from builder.config.values import Backend, Framework
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import write_atomic

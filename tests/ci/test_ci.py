@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder import __version__
-from builder.ci.origin import BuilderAddress
-from builder.ci.pipeline import SERVICES, caller, template
+from builder.ci.workflow import SERVICES, BuilderAddress, caller, template
 from builder.environment import compilers
 from builder.toml import loads
 from tests.ci.workflows import ACTION, KERNEL, steps, yaml

@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from builder import __version__, resources
-from builder.ci import origin
-from builder.ci.origin import BuilderAddress
+from builder.ci import workflow
+from builder.ci.workflow import BuilderAddress
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -107,48 +107,48 @@ class Installed:
 def installed(monkeypatch):
     monkeypatch.setattr(resources, "CHECKOUT", None)
     return lambda *given, **named: monkeypatch.setattr(
-        origin.metadata, "distribution", lambda _: Installed(*given, **named)
+        workflow.metadata, "distribution", lambda _: Installed(*given, **named)
     )
 
 
 def test_a_checkout_tells_its_origin_and_its_commit(checkout):
     commit = git(checkout, "rev-parse", "HEAD")
-    assert origin.find() == BuilderAddress(host="github.com", repository="someone/builder", ref=commit)
+    assert workflow.find() == BuilderAddress(host="github.com", repository="someone/builder", ref=commit)
 
 
 def test_a_commit_that_the_origin_has_not_is_not_named(checkout):
     git(checkout, "commit", "-q", "--allow-empty", "-m", "two")
-    assert origin.find().ref is None
+    assert workflow.find().ref is None
 
 
 def test_a_checkout_of_a_folder_of_this_machine_has_no_home(checkout, monkeypatch):
     git(checkout, "remote", "set-url", "origin", "/srv/git/builder")
-    monkeypatch.setattr(origin, "_of_distribution", lambda: None)
-    assert origin.find() is None
+    monkeypatch.setattr(workflow, "_of_distribution", lambda: None)
+    assert workflow.find() is None
 
 
 def test_a_repository_around_an_installed_builder_says_nothing(checkout, monkeypatch):
     inner = checkout / "env" / "site-packages"
     inner.mkdir(parents=True)
     monkeypatch.setattr(resources, "CHECKOUT", inner)
-    monkeypatch.setattr(origin, "_of_distribution", lambda: None)
-    assert origin.find() is None
+    monkeypatch.setattr(workflow, "_of_distribution", lambda: None)
+    assert workflow.find() is None
 
 
 def test_pip_noted_the_commit_that_it_installed(installed):
     note = {"url": "https://github.com/someone/builder.git", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}
     installed(json.dumps(note))
-    assert origin.find() == BuilderAddress(host="github.com", repository="someone/builder", ref=COMMIT)
+    assert workflow.find() == BuilderAddress(host="github.com", repository="someone/builder", ref=COMMIT)
 
 
 def test_pip_noted_the_folder_that_it_installed(checkout, installed):
     installed(json.dumps({"url": checkout.as_uri(), "dir_info": {}}))
-    assert origin.find().repository == "someone/builder"
+    assert workflow.find().repository == "someone/builder"
 
 
 def test_an_installed_release_names_its_repository(installed):
     installed(links=["Documentation, https://example.org/docs", "Source, https://github.com/someone/builder"])
-    assert origin.find() == BuilderAddress(host="github.com", repository="someone/builder", released=True)
+    assert workflow.find() == BuilderAddress(host="github.com", repository="someone/builder", released=True)
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_an_installed_release_names_its_repository(installed):
 )
 def test_a_note_that_is_damaged_or_tells_nothing_is_no_home(installed, note):
     installed(note)
-    assert origin.find() is None
+    assert workflow.find() is None
 
 
 def test_without_git_there_is_no_home_and_no_failure(checkout, monkeypatch):
     monkeypatch.setenv("PATH", str(checkout))
-    monkeypatch.setattr(origin, "_of_distribution", lambda: None)
-    assert origin.find() is None
+    monkeypatch.setattr(workflow, "_of_distribution", lambda: None)
+    assert workflow.find() is None

@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 
 from builder import resources
 from builder.ci.plan import RunsOn, documents, leave_out, make, text, without_stored
-from builder.ci.plan import savings as saving
-from builder.ci.plan.costs import Costs
-from builder.ci.plan.runners import Runners, data
-from builder.ci.plan.runners import parse as parse_runners
-from builder.ci.plan.shards import MOST_JOBS, jobs
+from builder.ci.plan.jobs import MOST_JOBS, Costs, Runners, Work, jobs, parse_runners, runner_data, work_of
 from builder.config import Backend, Framework, Version, parse
 from builder.config.text import Source
 from builder.errors import BuilderError, NothingToDoError
@@ -59,7 +55,7 @@ def plan(of=CLASSIC, **scope):
 
 
 def shared(of, shards=None, runners=None):
-    return jobs(of.cells, place=(runners or Runners()).place, seconds=Costs(of.kernel.config).seconds, shards=shards)
+    return jobs(tuple(work_of(of)), place=(runners or Runners()).place, shards=shards)
 
 
 @pytest.mark.parametrize("of", [CLASSIC, STABLE, NOARCH, MINVER], ids=["classic", "stable", "noarch", "minver"])
@@ -134,10 +130,10 @@ def test_a_table_has_every_cell_under_its_backend_and_says_what_all_would_add():
 
 
 def test_names_are_one_on_a_line_and_each_once():
-    assert text.names(plan(NOARCH), None) == "torch-cpu\ntorch-cuda\n"
+    assert text.names((plan(NOARCH),), None) == "torch-cpu\ntorch-cuda\n"
     one = plan(backends=(Backend.CPU,), systems=("aarch64-darwin",))
     names = " ".join(f"torch{torch}-cpu-aarch64-darwin" for torch in (213, 214, 215))
-    assert text.names(one, shared(one)) == f"{names}\n"
+    assert text.names((one,), shared(one)) == f"{names}\n"
 
 
 def test_a_backend_that_the_kernel_does_not_have_is_refused():
@@ -197,7 +193,7 @@ def test_a_noarch_cell_needs_no_container():
 
 def test_every_container_of_the_data_is_of_a_row():
     known = {(row.backend.value, row.system, ".".join(str(row.toolkit).split(".")[:2])) for row in rows()}
-    assert {(one["backend"], one["system"], one["toolkit"]) for one in data()["container"]} <= known
+    assert {(one["backend"], one["system"], one["toolkit"]) for one in runner_data()["container"]} <= known
 
 
 def test_a_runner_of_ones_own_takes_the_place_of_the_default():
@@ -279,26 +275,28 @@ def test_fewer_shards_than_machines_are_refused_with_the_machines():
     assert "pass at least 3" in str(raised.value)
 
 
+def work(cells, price=None):
+    return [Work(cell=cell, cost=1.0 if price is None else price[cell.variant]) for cell in cells]
+
+
 def test_a_matrix_over_the_limit_is_refused():
     cells = [cell_of(number, system=f"system-{number}") for number in range(MOST_JOBS + 1)]
     with pytest.raises(BuilderError, match="the plan needs 257 jobs, and a matrix has at most 256"):
-        jobs(cells, place=here, seconds=lambda _: 1.0)
+        jobs(work(cells), place=here)
 
 
 def test_a_job_whose_variants_do_not_fit_into_a_variable_is_refused():
     cells = [cell_of(number) for number in range(4000)]
     with pytest.raises(BuilderError, match="a job of 4000 variants is too long for a workflow") as raised:
-        documents.github(jobs(cells, place=here, seconds=lambda _: 1.0))
+        documents.github(jobs(work(cells), place=here))
     assert "--shards" in str(raised.value)
-    assert (
-        len(json.loads(documents.github(jobs(cells, place=here, seconds=lambda _: 1.0, shards=256)))["include"]) == 256
-    )
+    assert len(json.loads(documents.github(jobs(work(cells), place=here, shards=256)))["include"]) == 256
 
 
 def test_a_matrix_larger_than_the_output_of_a_job_is_refused():
     cells = [cell_of(number) for number in range(30_000)]
     with pytest.raises(BuilderError, match=r"the matrix has \d+ bytes"):
-        documents.github(jobs(cells, place=here, seconds=lambda _: 1.0, shards=256))
+        documents.github(jobs(work(cells), place=here, shards=256))
 
 
 @given(
@@ -310,7 +308,7 @@ def test_shards_hold_every_cell_once_and_are_balanced(costs, systems, extra):
     cells = [cell_of(number, system=system) for number, system in enumerate(systems[: len(costs)])]
     price = {cell.variant: float(cost) for cell, cost in zip(cells, costs, strict=True)}
     shards = min(MOST_JOBS, len({cell.system for cell in cells}) + extra)
-    found = jobs(cells, place=here, seconds=lambda cell: price[cell.variant], shards=shards)
+    found = jobs(work(cells, price), place=here, shards=shards)
     assert len(found) == min(shards, len(cells))
     assert sorted(cell.variant for job in found for cell in job.cells) == sorted(price)
     assert all(job.cells for job in found)
@@ -330,20 +328,20 @@ def test_the_same_cells_give_the_same_jobs():
 
 
 def test_the_stable_abi_saves_wheels_and_seconds():
-    found = {one.backend.value: one for one in saving.savings(plan(STABLE), rows())}
+    found = {one.backend.value: one for one in text.savings(plan(STABLE), rows())}
     assert (found["cpu"].wheels, found["cpu"].wheels_without) == (3, 5)
     assert (found["cuda"].wheels, found["cuda"].wheels_without) == (6, 10)
-    classic, stable = data()["cost"]["classic"], data()["cost"]["stable"]
+    classic, stable = runner_data()["cost"]["classic"], runner_data()["cost"]["stable"]
     assert found["cuda"].seconds == pytest.approx(6 * (stable["host"] + stable["cuda"]))
     assert found["cuda"].seconds_without == pytest.approx(10 * (classic["host"] + classic["cuda"]))
-    shown = saving.shown(plan(STABLE), rows())
+    shown = text.table_of_savings(plan(STABLE), rows())
     assert "total    9       15" in shown
     assert "6 wheels" in shown
 
 
 def test_a_classic_or_noarch_kernel_saves_nothing():
     for of in (CLASSIC, NOARCH):
-        assert all(one.wheels == one.wheels_without for one in saving.savings(plan(of), rows()))
+        assert all(one.wheels == one.wheels_without for one in text.savings(plan(of), rows()))
 
 
 def test_a_cell_without_a_component_costs_less():

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from builder.ci.plan import explained, make, text
+from builder.ci.plan import explained_rows, footnotes, make, text
 from builder.ci.plan.page import page
 from builder.cli import run
 from builder.config import Backend
@@ -48,18 +48,18 @@ class Words(HTMLParser):
 def test_the_page_says_of_each_row_what_explain_says(root):
     wanted, shown = plan(root), Words(page((plan(root),), None)).text
     told = text.explain(wanted)
-    for row in explained.rows(wanted):
+    for row in explained_rows(wanted):
         for word in (row.message, row.where, row.remedy, row.rule):
             assert " ".join(word.split()) in shown
             assert word in told
-    for note in explained.footnotes(wanted):
+    for note in footnotes(wanted):
         assert " ".join(note.split()) in shown
 
 
 def test_the_page_has_each_cell_and_rows_left_out_by_their_rule():
     content = page((plan(),), None)
     assert all(f"<code>{cell.variant}</code>" in content for cell in plan().cells)
-    left = [row.rule for row in explained.rows(plan()) if row.is_left_out]
+    left = [row.rule for row in explained_rows(plan()) if row.is_left_out]
     found = re.findall(r"<summary>(\d+) by the rule <code>([a-z-]+)</code></summary>", content)
     assert {rule: int(count) for count, rule in found} == {rule: left.count(rule) for rule in left}
 
@@ -145,4 +145,4 @@ def test_explain_and_savings_are_tables_and_no_page(capsys):
 
 def test_a_backend_that_no_row_has_is_said():
     wanted = plan(backends=(Backend.XPU,), systems=("aarch64-linux",))
-    assert Words(page((wanted,), None)).text.count(" ".join(explained.footnotes(wanted)[0].split())) == 1
+    assert Words(page((wanted,), None)).text.count(" ".join(footnotes(wanted)[0].split())) == 1

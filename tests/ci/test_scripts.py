@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from builder import __version__
-from builder.ci.pipeline import caller, template
+from builder.ci.workflow import caller, template
 from builder.toolchain.tool import installing
 from tests.ci.workflows import BUILD_ACTION, KERNEL, script, steps, yaml
 from tests.paths import ROOT

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from builder.ci.pipeline import caller, template
+from builder.ci.workflow import caller, template
 from tests.ci.test_plan_changes import commit, git
 from tests.ci.test_scripts import PLAN, Runner
 from tests.ci.workflows import KERNEL, script, yaml

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from builder.ci.__main__ import main
-from builder.ci.summary import markdown, read
+from builder.ci.__main__ import main, markdown, read
 from builder.errors import BuilderError
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from builder import matrix, toolchain
 from builder.ci.plan import documents, make, text
-from builder.ci.plan.runners import Runners
+from builder.ci.plan.jobs import Runners
 from builder.cli import group
 from builder.config import Backend, parse
 from builder.config.text import Source

@@ -8,10 +8,9 @@ import jsonschema
 import pytest
 
 from builder import pins, resources
-from builder.ci.plan import documents, make, savings
-from builder.ci.plan.costs import Costs
-from builder.ci.plan.runners import Runners
-from builder.ci.plan.shards import jobs as make_jobs
+from builder.ci.plan import documents, make, text
+from builder.ci.plan.jobs import Runners, work_of
+from builder.ci.plan.jobs import jobs as make_jobs
 from builder.config import Backend
 from builder.config.text import Source
 from builder.kernel import Kernel
@@ -68,14 +67,14 @@ def test_every_torch_of_the_matrix_has_pythons_among_them_all_that_are_pinned():
 
 
 def test_the_plan_says_what_one_library_would_save(config):
-    assert "would save 4 wheels and" in savings.of_one_library(planned(config), LINUX)
+    assert "would save 4 wheels and" in text.of_one_library(planned(config), LINUX)
     usual = replace(config, torch=replace(config.torch, python_abi=None))
-    assert savings.of_one_library(planned(usual), LINUX) == ""
+    assert text.of_one_library(planned(usual), LINUX) == ""
 
 
 def test_the_document_names_the_python_of_a_cell(config):
     plan = planned(config)
-    jobs = make_jobs(plan.cells, place=Runners().place, seconds=Costs(config).seconds, shards=2)
+    jobs = make_jobs(tuple(work_of(plan)), place=Runners().place, shards=2)
     found = json.loads(documents.document(plan, Runners(), jobs))
     jsonschema.validate(found, json.loads((resources.DATA / "matrix.schema.json").read_text(encoding="utf-8")))
     assert [cell.get("python") for cell in found["cells"]] == ["cp310", "cp311", "cp312", "cp313", "cp314", None]

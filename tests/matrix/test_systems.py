@@ -3,7 +3,7 @@
 import json
 
 from builder import matrix, pins, resources, toml
-from builder.ci.plan import runners
+from builder.ci.plan.jobs import runner_data
 from builder.config.values import System
 from builder.matrix import variant
 from builder.matrix.variant import built_systems
@@ -20,9 +20,9 @@ def test_wheels_are_pinned_for_each_system_and_for_no_other():
 
 
 def test_each_service_of_ci_has_a_runner_for_each_system():
-    gitlab = runners.data()["gitlab"]
-    assert set(runners.data()["runner"]) == set(gitlab["runner"]) == set(gitlab["image"]) == BUILT
-    assert {one["system"] for one in runners.data()["container"]} <= BUILT
+    gitlab = runner_data()["gitlab"]
+    assert set(runner_data()["runner"]) == set(gitlab["runner"]) == set(gitlab["image"]) == BUILT
+    assert {one["system"] for one in runner_data()["container"]} <= BUILT
 
 
 def test_each_system_has_a_name_that_configs_and_variants_can_have():

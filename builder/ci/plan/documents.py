@@ -6,7 +6,7 @@ from typing import Any
 
 from builder import json_text
 from builder.ci.plan import CiJob, CiPlan, RunsOn
-from builder.ci.plan.runners import Runners, data
+from builder.ci.plan.jobs import Runners, runner_data
 from builder.config import Framework
 from builder.errors import BuilderError
 from builder.matrix import Cell
@@ -85,7 +85,7 @@ def gitlab(jobs: Iterable[CiJob]) -> str:
         pipeline[entry["name"]] = {
             "extends": ".builder-build",
             "tags": [entry["runner"]],
-            "image": entry["container"] or data()["gitlab"]["image"][job.system],
+            "image": entry["container"] or runner_data()["gitlab"]["image"][job.system],
             "variables": {
                 "BUILDER_VARIANTS": entry["variants"],
                 **({"BUILDER_DIRECTORIES": entry["directories"]} if job.kernels else {}),

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from builder import templates
-from builder.ci.plan import CiJob, CiPlan, explained
-from builder.ci.plan.explained import ExplainedRow
+from builder.ci.plan import CiJob, CiPlan, ExplainedRow, explained_rows, footnotes, headline
 from builder.wording import reasons_left_out
 
 
@@ -44,15 +43,15 @@ def page(plans: Sequence[CiPlan], jobs: Sequence[CiJob] | None, left_out: Mappin
 
 
 def _section(plan: CiPlan) -> _Section:
-    rows = explained.rows(plan)
+    rows = explained_rows(plan)
     return _Section(
         name=str(plan.kernel.config.general.name),
-        headline=explained.headline(plan),
+        headline=headline(plan),
         built=tuple(map(_cells_first, _groups([row for row in rows if not row.is_left_out], _backend))),
         left_out=_groups(
             sorted((row for row in rows if row.is_left_out), key=lambda row: row.rule), lambda row: row.rule
         ),
-        footnotes=explained.footnotes(plan),
+        footnotes=footnotes(plan),
     )
 
 

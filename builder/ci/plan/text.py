@@ -1,38 +1,29 @@
-"""A plan as text: its cells, and the decision about every row."""
+"""Show plans as text: the cells, the decision about every row, and the savings of the stable ABI."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
-from builder.ci.plan import CiJob, CiPlan, explained
-from builder.ci.plan.explained import ExplainedRow
-from builder.config import Framework
-from builder.wording import columns
+from builder.ci.plan import CiJob, CiPlan, ExplainedRow, explained_rows, footnotes, footnotes_of_rules, headline, make
+from builder.ci.plan.jobs import Costs
+from builder.config import Backend, Framework
+from builder.matrix import Row
+from builder.wording import columns, reasons_left_out
 
 
-def names(plan: CiPlan, jobs: Sequence[CiJob] | None) -> str:
-    """Return one variant on a line; with shards, one shard on a line. A noarch name stands for all its systems."""
+def names(plans: Iterable[CiPlan], jobs: Sequence[CiJob] | None, *, of_several: bool = False) -> str:
+    """Return one variant on a line, `of_several` kernels as `KERNEL:VARIANT`; with shards, one shard on a line.
+
+    A noarch name stands for all its systems.
+    """
     if jobs is not None:
         return "".join(f"{job.variants}\n" for job in jobs)
-    return "".join(f"{variant}\n" for variant in dict.fromkeys(cell.variant for cell in plan.cells))
+    found = (f"{_name(plan)}:{cell.variant}" if of_several else cell.variant for plan in plans for cell in plan.cells)
+    return "".join(f"{name}\n" for name in dict.fromkeys(found))
 
 
 def table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> str:
     """Return the cells by backend, and what else there is to know."""
-    return "\n".join((*_table(plan, jobs), *_footnotes(plan))) + "\n"
-
-
-def explain(plan: CiPlan) -> str:
-    """Return the decision about every candidate row, by backend: rule, line of the config, remedy."""
-    lines = [explained.headline(plan)]
-    for backend, rows in groupby(explained.rows(plan), key=lambda row: row.row.backend):
-        lines += ["", backend.value]
-        for row in rows:
-            lines += _explained(row)
-    return "\n".join([*lines, *_footnotes(plan)]) + "\n"
-
-
-def _table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> Iterator[str]:
-    yield explained.headline(plan)
     job_of = {cell.variant: job.name for job in jobs or () for cell in job.cells}
     head = ("variant", "torch", "toolkit", "system", *(() if jobs is None else ("job",)))
     groups: dict[str, list[tuple[str, ...]]] = {}
@@ -45,15 +36,25 @@ def _table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> Iterator[str]:
         )
         groups.setdefault(cell.backend.value, []).append((*row, *(() if jobs is None else (job_of[cell.variant],))))
     lines = columns([head, *(row for rows in groups.values() for row in rows)])
-    yield from ("", f"  {lines.pop(0)}") if groups else ()
+    shown = [headline(plan), *(("", f"  {lines.pop(0)}") if groups else ())]
     for backend, rows in groups.items():
-        yield f"{backend} ({len(rows)})"
-        for _ in rows:
-            yield f"  {lines.pop(0)}"
+        shown.append(f"{backend} ({len(rows)})")
+        shown += [f"  {lines.pop(0)}" for _ in rows]
+    return "\n".join((*shown, *_footnotes(plan))) + "\n"
+
+
+def explain(plan: CiPlan) -> str:
+    """Return the decision about every candidate row, by backend: rule, line of the config, remedy."""
+    lines = [headline(plan)]
+    for backend, rows in groupby(explained_rows(plan), key=lambda row: row.row.backend):
+        lines += ["", backend.value]
+        for row in rows:
+            lines += _explained(row)
+    return "\n".join([*lines, *_footnotes(plan)]) + "\n"
 
 
 def _footnotes(plan: CiPlan) -> Iterator[str]:
-    found = explained.footnotes(plan)
+    found = footnotes(plan)
     yield from ("", *found) if found else ()
 
 
@@ -66,3 +67,96 @@ def _explained(row: ExplainedRow) -> Iterator[str]:
         yield f"      decided by {row.where}"
     if row.remedy:
         yield f"      to change it: {row.remedy}"
+
+
+def table_of_several(plans: Sequence[CiPlan], jobs: Sequence[CiJob] | None, left_out: Mapping[str, str]) -> str:
+    """Return the number of cells of each kernel and backend, and why others have no part in the plan."""
+    cells = [cell for plan in plans for cell in plan.cells]
+    systems = len({cell.system for cell in cells})
+    on = f" on {_count(systems, 'system')}" if cells else ""
+    backends = sorted({cell.backend for cell in cells}, key=lambda backend: backend.value)
+    rows = [("kernel", "cells", *(backend.value for backend in backends))]
+    for plan in plans:
+        each = [sum(cell.backend is backend for cell in plan.cells) for backend in backends]
+        rows.append((_name(plan), str(len(plan.cells)), *(str(count or "-") for count in each)))
+    lines = [f"{_count(len(plans), 'kernel')}: {_count(len(cells), 'cell')}{on}", "", *columns(rows)]
+    if jobs is not None:
+        shown = [(job.name, str(len(job.cells)), str(job.minutes)) for job in jobs]
+        lines += ["", *columns([("job", "cells", "minutes"), *shown])]
+    notes = [*footnotes_of_rules([skipped for plan in plans for skipped in plan.skipped]), *reasons_left_out(left_out)]
+    return "\n".join([*lines, *(("", *notes) if notes else ())]) + "\n"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _name(plan: CiPlan) -> str:
+    return str(plan.kernel.config.general.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """Wheels and compile seconds of one backend, with the stable ABI and without."""
+
+    backend: Backend
+    wheels: int
+    wheels_without: int
+    seconds: float
+    seconds_without: float
+
+
+def savings(plan: CiPlan, among: Iterable[Row]) -> tuple[Saving, ...]:
+    """Return what the stable ABI saves for each backend that the plan builds, in the order of `backends`."""
+    kernel = plan.kernel
+    torch = kernel.config.torch
+    classic = kernel.config if torch is None else replace(kernel.config, torch=replace(torch, stable_abi=None))
+    without = make(replace(kernel, config=classic), among, plan.scope)
+    costs = Costs(kernel.config)
+    found = []
+    for backend in dict.fromkeys(kernel.config.general.backends):
+        mine = [cell for cell in plan.cells if cell.backend is backend]
+        theirs = [cell for cell in without.cells if cell.backend is backend]
+        if theirs or mine:
+            found.append(
+                Saving(
+                    backend=backend,
+                    wheels=len(mine),
+                    wheels_without=len(theirs),
+                    seconds=sum(map(costs.compile_seconds, mine)),
+                    seconds_without=sum(map(costs.compile_seconds, theirs)),
+                )
+            )
+    return tuple(found)
+
+
+def table_of_savings(plan: CiPlan, among: Iterable[Row]) -> str:
+    """Return what the stable ABI saves, one backend on a line and the sum."""
+    found = savings(plan, among)
+    rows: list[tuple[str, ...]] = [("backend", "wheels", "without", "compile", "without", "saved")]
+    rows += [_saving(saving.backend.value, [saving]) for saving in found]
+    rows.append(_saving("total", found))
+    note = "compile: estimated seconds of compilers, one after the other (builder/data/runners.toml)"
+    return "\n".join([f"{_name(plan)}: what the stable ABI saves", "", *columns(rows), "", note]) + "\n"
+
+
+def _saving(name: str, savings: Sequence[Saving]) -> tuple[str, ...]:
+    wheels, without = sum(one.wheels for one in savings), sum(one.wheels_without for one in savings)
+    seconds, slow = sum(one.seconds for one in savings), sum(one.seconds_without for one in savings)
+    saved = f"{without - wheels} wheels, {slow - seconds:.0f} s"
+    return name, str(wheels), str(without), f"{seconds:.0f} s", f"{slow:.0f} s", saved
+
+
+def of_one_library(plan: CiPlan, among: Iterable[Row]) -> str:
+    """Return what one library for all Pythons would save where a plan has one for each; empty where it has not."""
+    torch, cells = plan.kernel.config.torch, plan.cells
+    if torch is None or not any(cell.python is not None for cell in cells):
+        return ""
+    usual = replace(plan.kernel.config, torch=replace(torch, python_abi=None))
+    without = make(replace(plan.kernel, config=usual), among, plan.scope).cells
+    cost = Costs(usual).compile_seconds
+    wheels, seconds = len(cells) - len(without), sum(map(cost, cells)) - sum(map(cost, without))
+    return (
+        f"\none library for all Pythons would save {wheels} wheels and {seconds:.0f} s of compilers: "
+        "it needs no 'torch.python-abi', and 'builder check' names the lines that stand in the way\n"
+    )

@@ -1,0 +1,274 @@
+"""Share the cells of plans among jobs: the place and the cost of each cell, and the cells of each job."""
+
+import heapq
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import PurePosixPath
+from typing import Any
+
+from builder import resources, toml
+from builder.ci.plan import CiJob, CiPlan, RunsOn
+from builder.config import Config, Framework
+from builder.errors import BuilderError
+from builder.kernel import Kernel
+from builder.matrix import Cell, absent_components
+from builder.matrix.rules import minor
+from builder.wording import listed, nearest, quoted
+
+# A label ends up in workflow files: nothing that a workflow, YAML or a shell would read as its own syntax.
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runners:
+    """The runners and containers of `data/runners.toml`, some replaced by the user's own."""
+
+    own: Mapping[str, str] = field(default_factory=dict)
+    """Label by system, in place of the data file's."""
+    gitlab: bool = False
+    """Take the labels, there called tags, of GitLab and not of GitHub."""
+    _known: dict[tuple[str, str, bool], RunsOn] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def place(self, cell: Cell) -> RunsOn:
+        """Return where `cell` is built.
+
+        Raises:
+            BuilderError: no runner is known for its system.
+        """
+        kind = (cell.compute, cell.system, cell.noarch)
+        found = self._known.get(kind)
+        if found is None:
+            found = self._known[kind] = RunsOn(runner=self._runner(cell.system), container=_container(cell))
+        return found
+
+    def _runner(self, system: str) -> str:
+        known = runner_data()["gitlab"]["runner"] if self.gitlab else runner_data()["runner"]
+        runner = self.own.get(system) or known.get(system)
+        if runner is None:
+            raise BuilderError(f"no runner is known for {system}", help=f"pass --runner {system}=LABEL")
+        return str(runner)
+
+
+@cache
+def runner_data() -> dict[str, Any]:
+    """Return `data/runners.toml`."""
+    return toml.loads((resources.DATA / "runners.toml").read_text(encoding="utf-8"))
+
+
+def parse_runners(settings: tuple[str, ...], *, gitlab: bool = False) -> Runners:
+    """Read `SYSTEM=LABEL` settings.
+
+    Raises:
+        BuilderError: a setting names no known system, or a label that a workflow file could misread.
+    """
+    own: dict[str, str] = {}
+    systems = tuple(runner_data()["runner"]) if settings else ()
+    for setting in settings:
+        system, equals, label = setting.partition("=")
+        if not equals or system not in systems:
+            guess = nearest(system, systems)
+            remedy = f"did you mean '{guess}'?" if guess else f"systems with a runner: {listed(systems)}"
+            raise BuilderError(f"{quoted(setting)} is not SYSTEM=LABEL of a known runner", help=remedy)
+        if _LABEL.fullmatch(label) is None:
+            raise BuilderError(
+                f"{quoted(label)} is not the label of a runner",
+                help="use letters, digits, '_', '.' and '-', at most 128, as in 'ubuntu-24.04'",
+            )
+        own[system] = label
+    return Runners(own=own, gitlab=gitlab)
+
+
+def _container(cell: Cell) -> str | None:
+    if cell.noarch or cell.toolkit is None:
+        return None  # Python files are built by any machine: no toolkit, no container
+    wanted = (cell.backend.value, cell.system, str(minor(cell.toolkit)))
+    images = (
+        one["image"] for one in runner_data()["container"] if (one["backend"], one["system"], one["toolkit"]) == wanted
+    )
+    return next(images, None)
+
+
+_HOST = frozenset({".c", ".cc", ".cpp", ".cxx"})
+_DEVICE = frozenset({".cu", ".hip", ".metal", ".mm", ".sycl"})
+_GLOB = 4
+"""Translation units that a glob is taken for: an estimate reads no files."""
+
+
+class Costs:
+    """Expected seconds of the cells of one config."""
+
+    __slots__ = ("_compile", "config")
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._compile: dict[tuple[object, ...], float] = {}
+
+    def seconds(self, cell: Cell) -> float:
+        """Return how long `cell` takes on one runner."""
+        fixed = runner_data()["cost"]["fixed"]
+        own = fixed.get("noarch" if cell.noarch else cell.backend.value, max(fixed.values()))
+        return float(own) + self.compile_seconds(cell)
+
+    def compile_seconds(self, cell: Cell) -> float:
+        """Return how long its compilers run, one after the other."""
+        absent = absent_components(self.config, cell)
+        kind = (cell.compute, cell.noarch, cell.stable_abi is None, absent)
+        found = self._compile.get(kind)
+        if found is None:
+            found = self._compile[kind] = 0.0 if cell.noarch else self._estimate(cell, absent)
+        return found
+
+    def _estimate(self, cell: Cell, absent: tuple[str, ...]) -> float:
+        table = runner_data()["cost"][_interface(cell)]
+        tables = self.config.tables(cell.backend)
+        sources = [
+            source for path, part in tables if path[-1] not in absent or path[0] != "kernel" for source in part.src
+        ]
+        device = table.get(cell.backend.value, table["host"])
+        return sum(_units(source, host=table["host"], device=device) for source in sources)
+
+
+def _interface(cell: Cell) -> str:
+    if cell.framework is Framework.TVM_FFI:
+        return "tvm-ffi"
+    if cell.framework is Framework.CTYPES:
+        return "stable"  # its sources include no headers of torch either
+    return "classic" if cell.stable_abi is None else "stable"
+
+
+def _units(source: str, *, host: float, device: float) -> float:
+    path = PurePosixPath(source)
+    count = _GLOB if any(character in source for character in "*?[") else 1
+    if path.suffix in _DEVICE:
+        return count * device
+    return count * host if path.suffix in _HOST else 0.0
+
+
+MOST_JOBS = 256
+"""Jobs that GitHub runs of one matrix."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A cell to build, and what it costs."""
+
+    cell: Cell
+    cost: float
+    """Expected seconds."""
+    kernel: Kernel | None = None
+    """Whose cell it is, where a plan is of several kernels."""
+
+    @property
+    def owner(self) -> str:
+        """The name of its kernel, where a plan is of several."""
+        return "" if self.kernel is None else str(self.kernel.config.general.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    name: str
+    place: RunsOn
+    work: tuple[Work, ...]
+
+
+def work_of(plan: CiPlan, *, of_several: bool = False) -> Iterator[Work]:
+    """Yield the cells of a plan with their costs; `of_several`: with the kernel, where there are plans of more."""
+    seconds = Costs(plan.kernel.config).seconds
+    kernel = plan.kernel if of_several else None
+    return (Work(cell=cell, cost=seconds(cell), kernel=kernel) for cell in plan.cells)
+
+
+def jobs(work: Sequence[Work], *, place: Callable[[Cell], RunsOn], shards: int | None = None) -> tuple[CiJob, ...]:
+    """Return one job for each kernel, backend, system and container; with `shards`, up to that many, of like cost.
+
+    A noarch wheel is the same for every system, so the first system builds it for all. Where several kernels have more
+    jobs than a matrix takes, or than `shards`, they share jobs of their backend, system and container.
+
+    Raises:
+        BuilderError: `shards` is out of range or fewer than the places, or the matrix of one kernel would be too large.
+    """
+    groups = _groups(work, place=place)
+    of_several = any(each.kernel is not None for each in work)
+    if shards is None and len(groups) <= MOST_JOBS:
+        return tuple(job for group in groups for job in _split(group, 1))
+    if of_several:
+        shards = MOST_JOBS if shards is None else shards
+        groups = _groups(work, place=place, together=True)
+    if shards is None:
+        raise BuilderError(
+            f"the plan needs {len(groups)} jobs, and a matrix has at most {MOST_JOBS}",
+            help="plan a part of it: pass --backend or --system, and run one workflow for each part",
+        )
+    if not 1 <= shards <= MOST_JOBS:
+        raise BuilderError(f"{shards} shards: a matrix has 1 to {MOST_JOBS} jobs", help=f"pass 1 to {MOST_JOBS}")
+    if shards < len(groups):
+        places = ", ".join(group.name for group in groups)
+        raise BuilderError(
+            f"{shards} {'shard is' if shards == 1 else 'shards are'} too few: the cells need {len(groups)} different "
+            f"machines ({places})",
+            help=f"pass at least {len(groups)}, or restrict the plan with --backend or --system",
+        )
+    counts = _counts(groups, shards)
+    return tuple(job for group, count in zip(groups, counts, strict=True) for job in _split(group, count))
+
+
+def _groups(work: Iterable[Work], *, place: Callable[[Cell], RunsOn], together: bool = False) -> tuple[_Group, ...]:
+    """Return the work by place, that of each kernel by itself or all `together`."""
+    once: dict[tuple[str, str], Work] = {}
+    for each in work:
+        once.setdefault((each.owner, each.cell.variant), each)  # only noarch cells share their name
+    members: defaultdict[tuple[str, str, str, RunsOn], list[Work]] = defaultdict(list)
+    for each in once.values():
+        cell = each.cell
+        members["" if together else each.owner, cell.backend.value, cell.system, place(cell)].append(each)
+    groups = []
+    for (owner, backend, system, where), found in members.items():
+        # The toolkit is a part of the name where containers differ by it.
+        parts = (owner, backend, system, "" if where.container is None else found[0].cell.compute)
+        groups.append(_Group(name="-".join(filter(None, parts)), place=where, work=tuple(found)))
+    return tuple(groups)
+
+
+def _counts(groups: Sequence[_Group], shards: int) -> list[int]:
+    """Return how many jobs each group gets: always one more for the one whose jobs take longest."""
+    counts = [1] * len(groups)
+    totals = [sum(each.cost for each in group.work) for group in groups]
+    heap = [(-total, index) for index, total in enumerate(totals) if len(groups[index].work) > 1]
+    heapq.heapify(heap)
+    for _ in range(shards - len(groups)):
+        if not heap:
+            break
+        _, index = heapq.heappop(heap)
+        counts[index] += 1
+        if counts[index] < len(groups[index].work):
+            heapq.heappush(heap, (-totals[index] / counts[index], index))
+    return counts
+
+
+def _split(group: _Group, count: int) -> tuple[CiJob, ...]:
+    """Give each cell, the most expensive first, to the job with the least work."""
+    order = sorted(range(len(group.work)), key=lambda index: (-group.work[index].cost, index))
+    loads = [(0.0, number) for number in range(count)]
+    shares: list[list[int]] = [[] for _ in range(count)]
+    for index in order:
+        load, number = loads[0]
+        shares[number].append(index)
+        heapq.heapreplace(loads, (load + group.work[index].cost, number))
+    return tuple(_job(group, sorted(share), number=number, count=count) for number, share in enumerate(shares))
+
+
+def _job(group: _Group, share: Sequence[int], *, number: int, count: int) -> CiJob:
+    work = tuple(group.work[index] for index in share)
+    first = work[0].cell
+    return CiJob(
+        name=group.name if count == 1 else f"{group.name}-{number + 1}of{count}",
+        backend=first.backend,
+        system=first.system,
+        place=group.place,
+        cells=tuple(each.cell for each in work),
+        seconds=sum(each.cost for each in work),
+        kernels=tuple(each.kernel for each in work if each.kernel is not None),
+    )
