@@ -17,7 +17,7 @@ from pathlib import Path
 
 import paired
 
-from builder.repro.table import BACKENDS, END, START, Example, Row, rendered
+from builder.repro.variations import BACKENDS, END, START, Example, Row, rendered
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))

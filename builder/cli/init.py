@@ -9,7 +9,7 @@ from builder import init, terminal
 from builder.ci.workflow import PLACEHOLDER, SERVICES, Service
 from builder.cli.arguments import BackendType
 from builder.config.values import Framework
-from builder.init.answers import FRAMEWORKS
+from builder.init import FRAMEWORKS
 
 
 @click.command()

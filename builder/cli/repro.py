@@ -15,9 +15,9 @@ from builder.config import LoadTestRule
 from builder.errors import BuilderError, DifferenceError
 from builder.make import reproducible
 from builder.matrix.selection import Scope
-from builder.repro import Result, difference, diffoscope, inputs, library, preload, repeat
-from builder.repro.builds import Builder
-from builder.repro.variations import NAMES, SHARED, VARIATIONS, Setting, Variation, Workspace
+from builder.repro import Result, difference, inputs, repeat
+from builder.repro.setting import SHARED, Builder, Setting, Workspace, make_preload
+from builder.repro.variations import NAMES, VARIATIONS, Variation
 from builder.wheel import kernel_wheel
 from builder.wording import nearest
 
@@ -56,22 +56,24 @@ def command(
 
     Exit code 1 when they differ. With --against: build it once and compare with a wheel that somebody published.
     """
-    library.check_reader()
+    difference.check_reader()
     reproducible.check(without)
     wanted = _variations(vary)
     published = None if against is None else inputs.Published.read(against)
     cell = _cell(kernel, variant or (published.variant if published is not None else None))
-    _prepare(store)
+    for part in SHARED:
+        (store / part).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="builder-repro-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         setting = _setting(kernel, folder, store)
         options = (*_of_environment(no_isolation, python, load_test), *(() if published is None else published.options))
-        builder = Builder(variant=cell, folder=folder, environ=_environ(), without=without, options=options)
+        environ = {**os.environ, "CCACHE_DISABLE": "1"}
+        builder = Builder(variant=cell, folder=folder, environ=environ, without=without, options=options)
         if published is not None:
             return _compare(builder, setting, published, as_json=as_json)
-        workspace = Workspace(folder=folder / "workspace", preload=preload.make(folder))
+        workspace = Workspace(folder=folder / "workspace", preload=make_preload(folder))
         try:
-            result = repeat(builder, setting, workspace, wanted=wanted, times=times, say=_say)
+            result = repeat(builder, setting, workspace, wanted=wanted, times=times, say=terminal.err)
             return _show(result, as_json=as_json)
         finally:
             shutil.rmtree(workspace.elsewhere, ignore_errors=True)
@@ -82,14 +84,6 @@ def _of_environment(no_isolation: bool, python: Path | None, load_test: LoadTest
     rule = () if load_test is None else ("--load-test", str(load_test))
     named = () if python is None else ("--python", str(python.absolute()))
     return (*(("--no-isolation",) if no_isolation else ()), *named, *rule)
-
-
-def _say(text: str) -> None:
-    terminal.err(text)
-
-
-def _environ() -> dict[str, str]:
-    return {**os.environ, "CCACHE_DISABLE": "1"}
 
 
 def _variations(text: str | None) -> tuple[Variation, ...]:
@@ -115,11 +109,6 @@ def _cell(kernel: Path, variant: str | None) -> str:
         raise BuilderError("no cell is named", help="name one with --variant; builder matrix --format names lists them")
     (cell,) = selecting.cells(loaded, Scope(), variants=(variant,))
     return cell.variant
-
-
-def _prepare(store: Path) -> None:
-    for name in SHARED:
-        (store / name).mkdir(parents=True, exist_ok=True)
 
 
 def _setting(kernel: Path, folder: Path, store: Path) -> Setting:
@@ -152,7 +141,7 @@ def _compare(builder: Builder, setting: Setting, published: inputs.Published, *,
         for place in found:
             terminal.out(f"differs: {place}")
         if found:
-            terminal.out(diffoscope.report(published.path, built.wheel), end="")
+            terminal.out(difference.diffoscope(published.path, built.wheel), end="")
         if published.not_reproducible is not None:
             terminal.out(f"note: the wheel says that it is not reproducible: {published.not_reproducible}")
         terminal.out(f"{'differs' if found else 'the same bytes'}: sha256 {built.sha256}")
@@ -169,11 +158,8 @@ def _show(result: Result, *, as_json: bool) -> int:
         for place in cause.differences:
             terminal.out(f"{' with '.join(cause.variations)}: {place}")
     if result.other is not None:
-        terminal.out(diffoscope.report(result.wheel, result.other), end="")
-    terminal.out(f"{_words(result)}: {result.builds} builds, varied: {', '.join(result.varied) or 'nothing'}")
+        terminal.out(difference.diffoscope(result.wheel, result.other), end="")
+    words = "the same bytes" if result.same else "the bytes differ"
+    terminal.out(f"{words}: {result.builds} builds, varied: {', '.join(result.varied) or 'nothing'}")
     terminal.out(f"sha256 {result.sha256}  {result.wheel.name}")
     return 0 if result.same else DifferenceError.exit_code
-
-
-def _words(result: Result) -> str:
-    return "the same bytes" if result.same else "the bytes differ"

@@ -38,10 +38,11 @@ def command(
     Shows a diff, the source of each new line, and what a person has to look at. VERSION is `2.15` or `2.15.0`; without
     it, the oldest that is newer than the matrix is read, or a new patch of the newest that the matrix has.
     """
-    from builder.torch_day import proposal, run  # noqa: PLC0415  `--help` needs none of it
+    from builder import torch_day  # noqa: PLC0415  `--help` needs none of it
+    from builder.torch_day import proposal  # noqa: PLC0415
     from builder.torch_day.rows import RowOptions  # noqa: PLC0415
 
-    found = run.propose(
+    found = torch_day.propose(
         version,
         data=data,
         options=RowOptions(into=into, drop=drop),
@@ -59,6 +60,6 @@ def command(
     elif write:
         if not over_edits:
             proposal.require_unedited(data, tuple(edit.name for edit in found.proposal.edits))
-        run.require_answers(found.release, partial=partial)
+        torch_day.require_answers(found.release, partial=partial)
         proposal.write(found.proposal, data)
         terminal.err(f"wrote {', '.join(edit.name for edit in found.proposal.edits)}")

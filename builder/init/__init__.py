@@ -1,6 +1,228 @@
 """Start a new kernel: a small one that builds, for a framework and its backends."""
 
-from builder.init.answers import Answers
-from builder.init.write import files, write
+import keyword
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-__all__ = ["Answers", "files", "write"]
+from jinja2 import Environment
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+from packaging.utils import canonicalize_name
+
+from builder import json_text, resources, templates, toml
+from builder.ci.workflow import DISTRIBUTION, PLACEHOLDER, BuilderAddress, Service, caller, find
+from builder.config.values import Backend, Framework, InvalidValueError, KernelName
+from builder.errors import BuilderError, NothingToDoError
+from builder.files import write_atomic
+from builder.matrix import rows
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9/._~:@%+?=&#-]+", re.ASCII)
+FRAMEWORKS = tuple(framework for framework in Framework if framework is not Framework.CTYPES)
+"""What a new kernel can bind to; what it begins with are ops, and a plain library has none."""
+_TAKEN = frozenset({"torch", "triton", "tvm_ffi", "numpy", "kernels", "builder"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """The name, framework, backends and license of a new kernel."""
+
+    name: KernelName
+    framework: Framework
+    backends: tuple[Backend, ...]
+    license: str
+    home: BuilderAddress | None = None
+    """Where its CI takes the builder from."""
+    flake: str | None = None
+    """Where its flake takes the builder from."""
+    ci: Service | None = "github"
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        name: str,
+        framework: Framework,
+        backends: Iterable[Backend],
+        license_: str,
+        builder_url: str | None = None,
+        ci: Service | None = "github",
+    ) -> "Answers":
+        """Check what a user said; an unknown `builder_url` is looked for.
+
+        Raises:
+            BuilderError: all that cannot be.
+        """
+        chosen = tuple(backend for backend in Backend if backend in set(backends)) or default_backends(framework)
+        problems = [
+            *_name_problems(name),
+            *_backend_problems(framework, chosen),
+            *_license_problems(license_),
+            *_url_problems(builder_url),
+        ]
+        if problems:
+            raise BuilderError("\nerror: ".join(problems))
+        home = find() if builder_url is None else BuilderAddress.parse(builder_url)
+        return cls(
+            name=KernelName(name),
+            framework=framework,
+            backends=chosen,
+            license=license_,
+            home=home,
+            flake=builder_url if home is None else home.flake,  # Nix reads more than a repository's address
+            ci=ci,
+        )
+
+
+def possible_backends(framework: Framework) -> tuple[Backend, ...]:
+    """Return the backends that a framework can have a component, or for noarch a wheel, for."""
+    if framework is Framework.TORCH_NOARCH:
+        return tuple(Backend)
+    if framework is Framework.TORCH:
+        return tuple(backend for backend in Backend if backend.facts.components)
+    served = {row.backend for row in rows() if row.tvm_ffi is not None}
+    return tuple(backend for backend in Backend if backend in served)
+
+
+def default_backends(framework: Framework) -> tuple[Backend, ...]:
+    """Return the backends of a kernel whose author named none: what most people have."""
+    common = (Backend.CPU, Backend.CUDA)
+    return tuple(backend for backend in common if backend in possible_backends(framework))
+
+
+def _name_problems(name: str) -> list[str]:
+    try:
+        module = KernelName(name).module
+    except InvalidValueError as error:
+        return [str(error) if error.help is None else f"{error}\n  help: {error.help}"]
+    if module in _TAKEN or module in sys.stdlib_module_names or keyword.iskeyword(module):
+        return [f"'{name}' is the name of a module that Python or PyTorch has\n  help: pass another one with --name"]
+    return []
+
+
+def _backend_problems(framework: Framework, backends: Iterable[Backend]) -> list[str]:
+    possible = possible_backends(framework)
+    wrong = [backend.value for backend in backends if backend not in possible]
+    if not wrong:
+        return []
+    allowed = ", ".join(backend.value for backend in possible)
+    remedy = "`--framework torch-noarch` makes a pure-Python kernel, for every backend"
+    return [f"a kernel for {framework} cannot have backend {', '.join(wrong)}: allowed are {allowed}\n  help: {remedy}"]
+
+
+def _license_problems(text: str) -> list[str]:
+    try:
+        canonicalize_license_expression(text)
+    except InvalidLicenseExpression:
+        return [
+            f"'{text}' is not an SPDX license expression\n  help: write it as in 'Apache-2.0' or 'MIT OR BSD-3-Clause'"
+        ]
+    return []
+
+
+def _url_problems(url: str | None) -> list[str]:
+    if url is None or _URL.fullmatch(url) or BuilderAddress.parse(url) is not None:
+        return []
+    remedy = "write it as in 'github:OWNER/REPOSITORY' or 'https://example.org/OWNER/REPOSITORY@v1.0'"
+    return [f"'{url}' is not the URL of a repository\n  help: {remedy}"]
+
+
+_TEMPLATES = resources.TEMPLATES / "init"
+_SUFFIX = ".j2"
+_TOUR = {
+    Framework.TORCH: (
+        ("csrc/", "the computation, a file for each backend"),
+        ("torch-ext/torch_binding.cpp", "the ops: their checks and schemas"),
+        ("torch-ext/{module}/__init__.py", "what Python sees"),
+    ),
+    Framework.TORCH_NOARCH: (("torch-ext/{module}/", "the kernel: Triton, and PyTorch where there is none"),),
+    Framework.TVM_FFI: (
+        ("csrc/", "the computation, a file for each backend"),
+        ("tvm-ffi-ext/tvm_ffi_binding.cpp", "the functions and their checks"),
+        ("tvm-ffi-ext/{module}/__init__.py", "what Python sees"),
+    ),
+}
+_REFUSAL = {
+    Framework.TORCH: "NotImplementedError",  # no kernel is registered for the device
+    Framework.TORCH_NOARCH: "NotImplementedError",
+    Framework.TVM_FFI: "ValueError",
+}
+
+
+def files(answers: Answers) -> dict[str, str]:
+    """Return the text of every file, by its path in the new directory."""
+    values = _values(answers)
+    environment = _environment()
+    found = {}
+    for template in _templates(answers):
+        _, _, path = template.split("/", 2)
+        name = path.replace("__module__", answers.name.module).removesuffix(_SUFFIX)
+        found[name] = environment.get_template(template).render(values)
+    if answers.ci is not None:
+        found |= caller(answers.ci, home=answers.home)
+    return dict(sorted(found.items()))
+
+
+def write(tree: Mapping[str, str], directory: Path) -> None:
+    """Write the files under `directory`; a file that is there is never replaced.
+
+    Raises:
+        NothingToDoError: one is there; nothing is written then.
+        BuilderError: the directory cannot be written.
+    """
+    try:
+        there = [path for path in tree if (directory / path).exists() or (directory / path).is_symlink()]
+        if there:
+            raise NothingToDoError(
+                f"'{directory}' already has {', '.join(there)}", help="name a new or an empty directory"
+            )
+        for path, text in tree.items():
+            write_atomic(directory / path, text.encode())
+            (directory / path).chmod(0o644)
+    except OSError as error:
+        raise BuilderError(f"cannot write '{directory}': {error.strerror}", help="name another directory") from error
+
+
+def _templates(answers: Answers) -> Iterator[str]:
+    backends = {backend.facts.init for backend in answers.backends}
+    for top in ("common", answers.framework.value):
+        for part in ("base", *sorted(backends)):
+            for path in sorted((_TEMPLATES / top / part).rglob(f"*{_SUFFIX}")):
+                yield path.relative_to(_TEMPLATES).as_posix()
+
+
+def _sources(answers: Answers, backend: Backend) -> list[str]:
+    """Return the sources of a backend in a new kernel: what its folder of templates has."""
+    folder = _TEMPLATES / answers.framework.value / backend.facts.init
+    return [path.relative_to(folder).as_posix().removesuffix(_SUFFIX) for path in sorted(folder.rglob(f"*{_SUFFIX}"))]
+
+
+def _values(answers: Answers) -> dict[str, Any]:
+    module = answers.name.module
+    home = answers.home
+    compiled = () if answers.framework is Framework.TORCH_NOARCH else answers.backends
+    return {
+        "name": str(answers.name),
+        "module": module,
+        "distribution": canonicalize_name(answers.name).replace("-", "_"),
+        "license": answers.license,
+        "backends": [backend.value for backend in answers.backends],
+        "compiled": [backend.value for backend in compiled],
+        "sources": {backend.value: _sources(answers, backend) for backend in compiled},
+        "flake": answers.flake or f"github:{PLACEHOLDER}",
+        "flake_known": answers.flake is not None,
+        "install": DISTRIBUTION if home is None or home.released else home.requirement,
+        "autograd": answers.framework is not Framework.TVM_FFI,
+        "refusal": _REFUSAL[answers.framework],
+        "tour": [(path.format(module=module), what) for path, what in _TOUR[answers.framework]],
+    }
+
+
+def _environment() -> Environment:
+    """Return an environment whose marks clash with no language of a kernel."""
+    environment = templates.environment(_TEMPLATES, marks=("{@", "@}", "{@#", "#@}"))
+    environment.filters["toml"] = toml.spelled
+    environment.filters["nix"] = lambda value: json_text.line(value, escaped=False).replace("${", "\\${")
+    return environment

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.repro import difference
-from builder.repro.builds import Build, Builder
 from builder.repro.difference import Difference
-from builder.repro.variations import Setting, Variation, Workspace, frozen
+from builder.repro.setting import Build, Builder, Setting, Workspace
+from builder.repro.variations import Variation, frozen
 
 REPEATED = "repetition"
 """The cause of what differs although nothing was varied: random numbers, process ids."""

@@ -1,18 +1,25 @@
-"""How two wheels differ: the member, and in a library the section, the symbol or the fatbin entry."""
+"""Find how two wheels differ: the member, and in a library the section, the symbol or the fatbin entry."""
 
 import difflib
+import io
 import json
+import re
+import shutil
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
-from builder.repro import library
+from builder.binary import device_code
+from builder.binary.device_image import DeviceCodeError
+from builder.errors import ToolError
+from builder.run import ask
 from builder.wheel.archive import Wheel
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
 _DIGESTS = ("digest", "hashes", "content", "serialNumber")
-_SHOWN = 3
+_LINES_SHOWN = 3
 _TEXT = 160
 
 
@@ -61,13 +68,13 @@ def _members(first: Wheel, second: Wheel) -> Iterator[Difference]:
             continue
         if name.endswith(_LIBRARIES):
             yield from (
-                Difference(member=name, part=part, detail=detail) for part, detail in library.differ(before, after)
+                Difference(member=name, part=part, detail=detail) for part, detail in of_libraries(before, after)
             )
         else:
-            yield _text(name, before, after)
+            yield _text_differs(name, before, after)
 
 
-def _text(name: str, before: bytes, after: bytes) -> Difference:
+def _text_differs(name: str, before: bytes, after: bytes) -> Difference:
     if name.endswith(("/metadata.json", ".cdx.json")) and _without_digests(before) == _without_digests(after):
         return Difference(member=name, part="digests", detail="they follow from the other members")
     try:
@@ -75,7 +82,7 @@ def _text(name: str, before: bytes, after: bytes) -> Difference:
     except UnicodeDecodeError:
         return Difference(member=name, detail="binary files differ")
     changed = [line for line in difflib.unified_diff(*lines, lineterm="", n=0) if line[:3] not in ("---", "+++", "@@ ")]
-    return Difference(member=name, detail=" ".join(line[:_TEXT] for line in changed[:_SHOWN]))
+    return Difference(member=name, detail=" ".join(line[:_TEXT] for line in changed[:_LINES_SHOWN]))
 
 
 def _without_digests(content: bytes) -> object:
@@ -104,3 +111,160 @@ def _archive(first: Path, second: Path) -> Iterator[Difference]:
             if getattr(old, fact) != getattr(new, fact):
                 detail = f"{getattr(old, fact)} and {getattr(new, fact)}"
                 yield Difference(member=old.filename, part=fact.replace("_", " "), detail=detail)
+
+
+_DERIVED = (".note.gnu.build-id", ".gnu_debuglink")
+"""Sections that are a digest of the others."""
+_TABLES = (".dynstr", ".dynsym", ".strtab", ".symtab", ".gnu.hash", ".hash")
+_RELOCATIONS = (".rela.dyn", ".rela.plt", ".gnu.version", ".gnu.version_r")
+"""Sections that number symbols, and change where another symbol comes before them."""
+_CONTENT = (".rodata", ".nv_fatbin", ".hip_fatbin", ".data", ".text")
+"""Sections in which what differs is a cause; others mostly repeat where these are."""
+_SHOWN = 3
+_AROUND = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Section:
+    address: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Image:
+    sections: dict[str, _Section]
+    symbols: dict[str, tuple[int, int]]
+    """Name → address, size."""
+
+
+def check_reader() -> None:
+    """Refuse to begin without pyelftools, which is an optional dependency.
+
+    Raises:
+        ToolError: pyelftools is not installed.
+    """
+    if find_spec("elftools") is None:
+        raise ToolError(
+            "comparing libraries needs pyelftools", help="python -m pip install 'kernel-wheel-builder[repro]'"
+        )
+
+
+def of_libraries(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
+    """Yield each part in which two libraries of_libraries, and how."""
+    from elftools.common.exceptions import ELFError  # noqa: PLC0415  an optional dependency
+
+    try:
+        first, second = _read(before), _read(after)
+    except (ELFError, ValueError, KeyError):
+        yield "content", _bytes_differ(before, after)
+        return
+    found = [
+        *_symbols_of(first, second),
+        *_sections(first, second, quiet=first.symbols.keys() != second.symbols.keys()),
+    ]
+    causes = [each for each in found if each[0].partition(" ")[2] not in _DERIVED]
+    yield from causes or found or [("content", _bytes_differ(before, after))]
+
+
+def _read(content: bytes) -> _Image:
+    from elftools.elf.elffile import ELFFile  # noqa: PLC0415  an optional dependency
+    from elftools.elf.sections import SymbolTableSection  # noqa: PLC0415
+
+    sections: dict[str, _Section] = {}
+    symbols: dict[str, tuple[int, int]] = {}
+    for section in ELFFile(io.BytesIO(content)).iter_sections():
+        if section["sh_type"] != "SHT_NOBITS" and section.name:
+            sections[section.name] = _Section(address=section["sh_addr"], data=section.data())
+        if isinstance(section, SymbolTableSection):
+            symbols.update(
+                (symbol.name, (symbol["st_value"], symbol["st_size"]))
+                for symbol in section.iter_symbols()
+                if symbol.name
+            )
+    return _Image(sections=sections, symbols=symbols)
+
+
+def _symbols_of(first: _Image, second: _Image) -> Iterator[tuple[str, str]]:
+    for which, one, other in (("first", first, second), ("second", second, first)):
+        for name in sorted(one.symbols.keys() - other.symbols.keys())[:_SHOWN]:
+            yield f"symbol {name}", f"only in the {which}"
+
+
+def _sections(first: _Image, second: _Image, *, quiet: bool) -> Iterator[tuple[str, str]]:
+    """Yield the sections; `quiet` leaves out tables of symbols, which were named already."""
+    for name in sorted(first.sections.keys() ^ second.sections.keys()):
+        yield f"section {name}", f"only in the {'first' if name in first.sections else 'second'}"
+    ordered = sorted(first.sections.items(), key=lambda item: (item[0] not in _CONTENT, item[0] == ".text"))
+    for name, one in ordered:
+        other = second.sections.get(name)
+        if other is None or one.data == other.data or (quiet and name in (*_TABLES, *_RELOCATIONS)):
+            continue
+        entries = list(_entries(one.data, other.data)) if "fatbin" in name.lower() else []
+        if entries:
+            yield from ((f"section {name}, {entry}", detail) for entry, detail in entries)
+        else:
+            yield f"section {name}{_symbol_at(first, one, other)}", _bytes_differ(one.data, other.data)
+
+
+def _symbol_at(image: _Image, one: _Section, other: _Section) -> str:
+    at = one.address + _first(one.data, other.data)
+    inside = (
+        name for name, (start, size) in sorted(image.symbols.items()) if one.address and start <= at < start + size
+    )
+    name = next(inside, None)
+    return "" if name is None else f", symbol {name}"
+
+
+def _entries(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the fatbin entries that of_libraries."""
+    try:
+        first, second = device_code.entries("the first", before), device_code.entries("the second", after)
+    except DeviceCodeError:
+        return
+    for index, (one, other) in enumerate(zip(first, second, strict=False)):
+        if one != other:
+            kernels = sorted(_kernels(one[1]) ^ _kernels(other[1]))[:_SHOWN]
+            detail = f"kernels {', '.join(kernels)}" if kernels else _bytes_differ(one[1], other[1])
+            yield f"fatbin entry {index} ({one[0]})", detail
+
+
+def _kernels(content: bytes) -> set[str]:
+    """Return names of kernels in device code that is not compressed."""
+    return {name.decode() for name in re.findall(rb"\.text\.([A-Za-z_][A-Za-z0-9_$]*)", content)}
+
+
+def _first(one: bytes, other: bytes) -> int:
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _bytes_differ(one: bytes, other: bytes) -> str:
+    at = _first(one, other)
+    sizes = f"{len(one)} and {len(other)} bytes, " if len(one) != len(other) else ""
+    return f"{sizes}from byte {at:#x}: {_excerpt(one, at)} and {_excerpt(other, at)}"
+
+
+def _excerpt(data: bytes, at: int) -> str:
+    """Return the text around a byte, where it stands in one, or its bytes in hexadecimal."""
+    start = max(data.rfind(b"\0", 0, at) + 1, at - _AROUND)
+    ends = data.find(b"\0", at)
+    text = data[start : min(len(data) if ends < 0 else ends, at + _AROUND)]
+    if text and all(0x20 <= byte < 0x7F for byte in text):  # noqa: PLR2004  printable ASCII
+        return repr(text.decode())
+    return data[at : at + 8].hex(" ") or "nothing"
+
+
+_MOST = 20_000
+"""Bytes of its report: a library that differs throughout has millions."""
+
+
+def diffoscope(first: Path, second: Path) -> str:
+    """Return the report of diffoscope as text, or why there is none; nothing where it is not installed."""
+    program = shutil.which("diffoscope")
+    if program is None:
+        return ""
+    command = [program, "--text", "-", "--max-report-size", str(_MOST), "--no-progress", str(first), str(second)]
+    done = ask(command)
+    if done.returncode not in (0, 1):  # 1: they differ
+        last = next(reversed(done.stderr.strip().splitlines()), "it says nothing")
+        return f"note: diffoscope fails: {last}\n"
+    return done.stdout

@@ -1,89 +1,19 @@
-"""What is varied between two builds of a cell, and what each variation needs of a machine."""
+"""The circumstances that are varied between two builds, what each needs, and the table of the documentation."""
 
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from builder.errors import ToolError
 from builder.kernel import git
-from builder.repro import checkout
-from builder.repro.preload import Preload
+from builder.repro.setting import SHARED, Preload, Setting, Workspace, aged, cloned, shared_memory
 from builder.run import ask
 from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
-
-SHARED = ("environments", "locks", "uv")
-"""Parts of the user's store that the stores of varied builds share: what is slow to make, and its locks."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """The circumstances of one build."""
-
-    kernel: Path
-    store: Path
-    cwd: Path
-    copied: bool = False
-    """Whether the kernel is already a copy of the user's folder; a copy of it then has all of its files."""
-    backwards: bool = False
-    """Whether copies of the kernel are made from its last file to its first."""
-    prefix: tuple[str, ...] = ()
-    """Words before the command: the program that runs it."""
-    environ: Mapping[str, str] = field(default_factory=dict)
-    """Variables of the user that are set."""
-    inside: Mapping[str, str] = field(default_factory=dict)
-    """Variables that the compilers see."""
-    umask: int | None = None
-    jobs: int | None = None
-    cores: int | None = None
-    burners: int = 0
-    """Processes that keep the machine busy meanwhile."""
-
-    def seeing(self, **variables: str) -> "Setting":
-        """Return the same with more variables of the user."""
-        return replace(self, environ={**self.environ, **variables})
-
-    def copied_to(self, target: Path) -> "Setting":
-        """Return the same with a copy of the kernel in a new folder."""
-        kernel = checkout.copy(self.kernel, target, backwards=self.backwards, whole=self.copied)
-        return replace(self, kernel=kernel, copied=True)
-
-    def run_by(self, *words: str) -> "Setting":
-        """Return the same, run by another command."""
-        return replace(self, prefix=(*words, *self.prefix))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
-    """Where varied builds happen."""
-
-    folder: Path
-    """Empty, and of this run alone."""
-    preload: Preload | None
-    round: int = 1
-    """The number of the varied build: variations with several values take the next one each time."""
-
-    @property
-    def elsewhere(self) -> Path:
-        """A folder on another file system, removed by the code that made the workspace."""
-        return (_shared_memory() or self.folder) / self.folder.parent.name
-
-    def of(self, *values: str) -> str:
-        """Return the value of this round."""
-        return values[(self.round - 1) % len(values)]
-
-    def fresh(self, name: str) -> Path:
-        """Make a folder that no other build has."""
-        for number in range(10_000):
-            path = self.folder / f"{name}-{number}"
-            if not path.exists():
-                path.mkdir(parents=True)
-                return path
-        raise AssertionError(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +29,7 @@ class Variation:
 
 def _path(setting: Setting, workspace: Workspace) -> Setting:
     kind = workspace.of("deep", "link", "elsewhere")
-    if kind == "elsewhere" and _shared_memory() is not None:
+    if kind == "elsewhere" and shared_memory() is not None:
         return setting.copied_to(workspace.elsewhere / workspace.fresh("shm").name / "kernel")
     there = setting.copied_to(workspace.fresh("path") / "a folder with a space" / "/".join(["deep"] * 12) / "kernel")
     if kind != "link":
@@ -109,19 +39,14 @@ def _path(setting: Setting, workspace: Workspace) -> Setting:
     return replace(there, kernel=link, cwd=link.parent)
 
 
-def _shared_memory() -> Path | None:
-    path = Path("/dev/shm")  # noqa: S108  another file system on nearly every Linux
-    return path if path.is_dir() and os.access(path, os.W_OK) else None
-
-
 def _checkout(setting: Setting, workspace: Workspace) -> Setting:
-    kernel = checkout.cloned(setting.kernel, workspace.fresh("checkout"), archive=workspace.round % 2 == 0)
+    kernel = cloned(setting.kernel, workspace.fresh("checkout"), archive=workspace.round % 2 == 0)
     return replace(setting, kernel=kernel, copied=True)
 
 
 def _files(setting: Setting, workspace: Workspace) -> Setting:
     there = setting.copied_to(workspace.fresh("files") / "kernel")
-    checkout.aged(there.kernel, mode=workspace.round % 2)
+    aged(there.kernel, mode=workspace.round % 2)
     return there
 
 
@@ -305,3 +230,56 @@ VARIATIONS = (
     Variation(name="cache", what="of compiled files: off, cold, warm, shared", apply=_compiled, why_not=_needs_ccache),
 )
 NAMES = tuple(variation.name for variation in VARIATIONS)
+
+
+START, END = "<!-- table: benchmarks/repro.py table --write -->", "<!-- end of table -->"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A kernel and a variant that stand for a backend."""
+
+    kernel: str
+    variant: str
+    pinned: bool = True
+    """Whether all of it is pinned; otherwise the user brings an environment."""
+
+
+BACKENDS = {
+    "cpu, classic": Example(kernel="examples/relu", variant="torch213-cxx11-cpu-x86_64-linux"),
+    "cpu, stable ABI": Example(kernel="tests/data/kernels/tiny", variant="torch-stable-abi210-cpu-x86_64-linux"),
+    "cuda, classic": Example(kernel="tests/data/kernels/classic", variant="torch213-cxx11-cu130-x86_64-linux"),
+    "cuda, stable ABI": Example(
+        kernel="tests/data/kernels/everywhere", variant="torch-stable-abi210-cu130-x86_64-linux"
+    ),
+    "hip, stable ABI": Example(
+        kernel="tests/integration/kernels/scale-hip", variant="torch-stable-abi210-rocm71-x86_64-linux", pinned=False
+    ),
+    "noarch": Example(kernel="examples/silu-and-mul", variant="torch-cpu"),
+    "tvm-ffi": Example(kernel="examples/relu-tvm-ffi", variant="tvm-ffi01-cpu-x86_64-linux"),
+}
+"""Name of a backend → what stands for it on x86_64-linux."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What became of a backend."""
+
+    name: str
+    varied: tuple[str, ...]
+    same: bool
+
+
+def rendered(rows: Sequence[Row]) -> str:
+    """Return the table in Markdown: one line for each variation, one column for each backend."""
+    lines = [f"| variation | what | {' | '.join(row.name for row in rows)} |", "|---" * (len(rows) + 2) + "|"]
+    for variation in VARIATIONS:
+        cells = [_word(row, variation.name) for row in rows]
+        lines.append(f"| `{variation.name}` | {variation.what} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _word(row: Row, variation: str) -> str:
+    if variation not in row.varied:
+        return "not varied"
+    return "same" if row.same else "differs"

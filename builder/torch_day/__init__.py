@@ -1,1 +1,159 @@
-"""A new torch: what its published wheels say becomes a proposal of data to review."""
+"""Propose the data of a new torch, read from its published wheels, for a person to review."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder import pins as pinning
+from builder import toml
+from builder.config import Backend
+from builder.environment import indexes
+from builder.errors import BuilderError, ToolError
+from builder.files import write_atomic
+from builder.matrix import rules
+from builder.pins import Pins
+from builder.torch_day import read, rows, tables
+from builder.torch_day.proposal import Proposal
+from builder.torch_day.release import Build, Release, to_json
+from builder.torch_day.rows import RowOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchDay:
+    """A release, and what it changes."""
+
+    release: Release
+    proposal: Proposal
+
+
+def propose(
+    version: str | None,
+    *,
+    data: Path,
+    options: RowOptions,
+    environ: Mapping[str, str],
+    progress: Callable[[str], None],
+    record: Path | None = None,
+) -> TorchDay:
+    """Read a release from the indexes, and return what it changes; without a version the first that is new.
+
+    Raises:
+        BuilderError: a data file cannot be read.
+        NothingToDoError: no release is new.
+        NoTorchError: no such version is published.
+        ToolError: an index did not answer, or a wheel cannot be read.
+    """
+    texts = {name: _text(data / name) for name in READ}
+    pins = pinning.load(data / "pins.toml")
+    source = read.Source(
+        pins=pins,
+        env=indexes.read(environ).env,
+        libraries=tuple(json.loads(texts[tables.SHIM])),
+        progress=progress,
+    )
+    known = {str(row.torch) for row in rules.read(texts[rows.NAME])}
+    release = read.read(version or read.newer(source, known)[0], source)
+    if record is not None:
+        write_atomic(record, to_json(release).encode())
+    return TorchDay(release=release, proposal=changes(release, texts, pins, options))
+
+
+def _text(path: Path) -> str:
+    """Return a data file that is well-formed."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        _ = json.loads(text) if path.suffix == ".json" else toml.loads(text)
+    except OSError as error:
+        raise BuilderError(
+            f"cannot read '{path}': {error.strerror}", help="name the folder of data in --data"
+        ) from error
+    except ValueError as error:  # of JSON, of TOML and of UTF-8
+        raise BuilderError(f"'{path}' cannot be read: {error}", help="correct or restore it") from error
+    return text
+
+
+def require_answers(release: Release, *, partial: bool) -> None:
+    """Refuse to write what some index was not asked about.
+
+    Raises:
+        ToolError: an index did not answer.
+    """
+    if release.away and not partial:
+        count = "an index" if len(release.away) == 1 else f"{len(release.away)} indexes"
+        raise ToolError(
+            f"{count} did not answer, so rows and pins may be missing",
+            help="nothing was written; run it where they can be reached, or write what is known: --partial "
+            "(make torch-day TORCH_DAY=--partial)",
+        )
+
+
+FILES = (rows.NAME, tables.PINS, tables.SHIM, tables.PYTHON_HEADERS, tables.STANDARDS)
+"""The files that a proposal may change."""
+RUNNERS = "runners.toml"
+ARCHITECTURES = "architectures.toml"
+READ = (*FILES, RUNNERS, ARCHITECTURES)
+"""The files that are read."""
+_FIRST_WITH_WHEELS = 13
+
+
+def changes(release: Release, texts: Mapping[str, str], pins: Pins, options: RowOptions) -> Proposal:
+    """Return what a release changes in the texts of the data files."""
+    edits = (
+        rows.edit(release, texts[rows.NAME], options),
+        tables.pins(release, texts[tables.PINS], pins),
+        tables.shim(release, texts[tables.SHIM]),
+        tables.python_headers(release, texts[tables.PYTHON_HEADERS]),
+        tables.standards(release, texts[tables.STANDARDS]),
+    )
+    return Proposal(
+        edits=tuple(edit for edit in edits if edit.text != edit.old),
+        notes=(*release.notes, *rows.staying(edits[0].text, options), *_notes(release, texts, pins)),
+    )
+
+
+def _notes(release: Release, texts: Mapping[str, str], pins: Pins) -> Iterator[str]:
+    yield from rows.not_seen(release, texts[rows.NAME])
+    yield from tables.gone(release, texts[tables.SHIM])
+    if release.standard is None:
+        yield f"{release.file} does not say its C++ standard: look at TorchConfig.cmake"
+    if any(edit.text != edit.old for edit in (tables.standards(release, texts[tables.STANDARDS]),)):
+        yield "the C++ standard is another: cmake/torch/extension.cmake and builder/lint/cxx_standard.py name it, too"
+    pinned = {python for part in release.parts for table in part.wheels.values() for python in table}
+    unpinned = [python for python in release.pythons if python not in pinned]
+    if unpinned:
+        listed = ", ".join(unpinned)
+        yield (
+            f"torch has wheels for {listed}, but nothing is pinned for it: add it to `pythons` of {tables.PINS} "
+            "once all that torch imports has wheels for it, too"
+        )
+    lacking = [python for python in pins.pythons if python not in release.pythons]
+    if lacking:
+        listed = ", ".join(lacking)
+        yield f"torch {release.version} has no wheel for {listed} on the default index: not yet, or not any more"
+    yield from _without_container(release.builds, texts[RUNNERS])
+    yield from _unmeasured(release.builds, texts[ARCHITECTURES])
+    yield (
+        f"torch-headeronly.toml is not read from wheels: in an environment with torch {release.version} and the tests' "
+        "packages, run pytest tests/audit/test_torch.py"
+    )
+
+
+def _without_container(builds: tuple[Build, ...], text: str) -> Iterator[str]:
+    """Name the toolkits that no image of CI has, and no wheel."""
+    have = {(entry["backend"], entry["toolkit"], entry["system"]) for entry in toml.loads(text).get("container", ())}
+    for build in builds:
+        if build.toolkit is None:
+            continue
+        minor = ".".join(build.toolkit.split(".")[:2])
+        as_wheels = build.backend is Backend.CUDA and int(minor.partition(".")[0]) >= _FIRST_WITH_WHEELS
+        if not as_wheels and (build.backend.value, minor, build.system) not in have:
+            yield f"{RUNNERS} has no image for {build.backend} {minor} on {build.system}"
+
+
+def _unmeasured(builds: tuple[Build, ...], text: str) -> Iterator[str]:
+    """Name the CUDA toolkits of which nobody has measured what they compile for."""
+    measured = " ".join(entry.get("measured", "") for entry in toml.loads(text)["cuda"]["toolkit"])
+    for toolkit in sorted({build.toolkit for build in builds if build.backend is Backend.CUDA and build.toolkit}):
+        if f"{toolkit}." not in measured:
+            yield f"compare `ptxas --help` of CUDA {toolkit} with {ARCHITECTURES}"

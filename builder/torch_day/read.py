@@ -12,10 +12,8 @@ from builder.environment.resolve import IndexFile, NoReleaseError, released
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.matrix.variant import backend_of, built_systems, compute_name, dotted
 from builder.pins import Part, PinnedWheel, Pins, pin_file
-from builder.torch_day.parts import cuda_parts, torch_parts, triton_part
-from builder.torch_day.release import Build, Release
-from builder.torch_day.remote import open_wheel
-from builder.torch_day.wheel import WheelFacts, everything, versions
+from builder.torch_day.release import Build, Release, cuda_parts, torch_parts, triton_part
+from builder.torch_day.wheel import WheelFacts, everything, open_wheel, versions
 
 FIRST_SYSTEM = "x86_64-linux"
 """The system whose wheel is read whole."""

@@ -1,14 +1,13 @@
-"""A release of torch: the builds that are published, the pins of their environments, and what the wheels say."""
+"""A release of torch: the builds that are published, what its wheels say, and the pins of its environments."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
-from builder import json_text
+from builder import codec, json_text
 from builder.config import Backend, Version
 from builder.matrix.variant import compute_name
-from builder.pins import Part, PinnedWheel
+from builder.pins import Part, PinnedWheel, Pins
 
 ORDER = (Backend.CPU, Backend.CUDA, Backend.ROCM, Backend.XPU, Backend.METAL)
 """How the rows of a torch follow each other."""
@@ -53,7 +52,7 @@ class Release:
     """The wheel that the rest was read from."""
     standard: int | None
     """The C++ standard of the headers."""
-    python_headers: tuple[str, ...]
+    python_headers: tuple[str, ...] = field(metadata=codec.spelled(key="python_headers"))
     shim: Mapping[str, tuple[str, ...]]
     """Library → C functions of the stable ABI."""
     notes: tuple[str, ...] = field(default=())
@@ -69,40 +68,110 @@ class Release:
 
 def to_json(release: Release) -> str:
     """Spell a release as a document, without the addresses of files."""
-    table = asdict(release)
-    table["builds"] = [{**asdict(build), "backend": build.backend.value} for build in release.builds]
-    return json_text.document(table, indent=1, ordered=True)
+    return json_text.document(codec.encode(release), indent=1, ordered=True)
 
 
 def from_json(text: str) -> Release:
     """Read what `to_json` wrote."""
-    table: dict[str, Any] = json.loads(text)
-    return Release(
-        version=table["version"],
-        pythons=tuple(table["pythons"]),
-        builds=tuple(Build(**{**build, "backend": Backend(build["backend"])}) for build in table["builds"]),
-        parts=tuple(map(_part, table["parts"])),
-        wheels={file: PinnedWheel(**facts) for file, facts in table["wheels"].items()},
-        file=table["file"],
-        standard=table["standard"],
-        python_headers=tuple(table["python_headers"]),
-        shim={library: tuple(names) for library, names in table["shim"].items()},
-        notes=tuple(table["notes"]),
-        away=tuple(table["away"]),
+    return codec.decode(Release, json.loads(text))
+
+
+Files = Mapping[str, PinnedWheel]
+"""The wheels of a build by Python."""
+_FIRST_WITH_WHEELS = 13
+"""The first CUDA whose wheels have a compiler."""
+
+
+def torch_parts(version: str, builds: Iterable[tuple[Build, Files]]) -> Iterator[Part]:
+    """Yield a part for each toolkit and index."""
+    groups: dict[tuple[str | None, str, bool], list[tuple[Build, Files]]] = {}
+    for build, files in sorted(builds, key=lambda pair: pair[0].place_in_file):
+        index = next((each.index for each in files.values()), None)
+        mac = build.system.endswith("-darwin")
+        groups.setdefault((index, "" if mac else build.compute, mac), []).append((build, files))
+    for (index, _, mac), members in groups.items():
+        first = members[0][0]
+        yield Part(
+            name="torch",
+            about=_about(first, index=index, mac=mac),
+            version=_minor(version),
+            compute=tuple(dict.fromkeys(build.compute for build, _ in members)),
+            requires=(f"torch=={version}",),
+            only=("torch",),
+            index=index,
+            wheels={build.system: {py: (each.file,) for py, each in files.items()} for build, files in members},
+        )
+
+
+def _about(build: Build, *, index: str | None, mac: bool) -> str:
+    if mac:
+        return "The build for macOS, for CPU and Metal"
+    match build.backend:
+        case Backend.CPU:
+            return "The CPU build, where it has an index of its own" if index else "The CPU build, the default one"
+        case Backend.XPU:
+            return "The build for Intel GPUs"
+        case _:
+            default = "" if index else ", the default one"
+            return f"The build for {build.backend.facts.title} {build.toolkit}{default}"
+
+
+def triton_part(version: str, builds: Iterable[Build]) -> Iterator[Part]:
+    """Yield the part of triton, which the torch of a GPU requires on Linux."""
+    gpus = [build for build in builds if build.toolkit is not None]
+    computes = tuple(dict.fromkeys(build.compute for build in sorted(gpus, key=lambda build: build.place_in_file)))
+    if gpus:
+        yield Part(
+            name="triton",
+            about="For load tests: what the torch of a GPU brings on Linux",
+            version=_minor(version),
+            compute=computes,
+            requires=(f"torch=={version}",),
+            only=("triton",),
+            wheels={system: {} for system in sorted({build.system for build in gpus})},
+        )
+
+
+def cuda_parts(pins: Pins, builds: Iterable[tuple[Build, Files]]) -> Iterator[Part]:
+    """Yield what is pinned of each CUDA toolkit that no part has yet."""
+    have = {compute for part in pins.parts if part.name == "toolkit" for compute in part.compute}
+    cuda = [build for build, _ in builds if build.backend is Backend.CUDA and build.compute not in have]
+    for toolkit in dict.fromkeys(build.toolkit for build in cuda if build.toolkit is not None):
+        where = sorted({build.system for build in cuda if build.toolkit == toolkit})
+        yield from toolkit_parts(toolkit, tuple(where))
+
+
+def toolkit_parts(toolkit: str, systems: tuple[str, ...]) -> Iterator[Part]:
+    """Yield the compiler and the libraries of a CUDA toolkit."""
+    compute = (f"cu{toolkit.replace('.', '')}",)
+    if int(toolkit.split(".", maxsplit=1)[0]) < _FIRST_WITH_WHEELS:
+        yield Part(
+            name="toolkit",
+            about=f"CUDA {toolkit}: its wheels have no compiler, CUDA_HOME has",
+            compute=compute,
+            requires=(),
+            wheels={},
+        )
+        yield Part(
+            name="libraries", about=f"CUDA {toolkit}: from CUDA_HOME too", compute=compute, requires=(), wheels={}
+        )
+        return
+    yield Part(
+        name="toolkit",
+        about=f"CUDA {toolkit}: compiler, runtime and CCCL",
+        compute=compute,
+        requires=(f"cuda-toolkit[cccl,cudart,nvcc]=={toolkit}.*",),
+        wheels={system: {} for system in systems},
+    )
+    yield Part(
+        name="libraries",
+        about=f"CUDA {toolkit}: the libraries whose headers ATen/cuda includes",
+        compute=compute,
+        requires=(f"cuda-toolkit[cublas,cusolver,cusparse]=={toolkit}.*",),
+        only=("nvidia-cublas", "nvidia-cusolver", "nvidia-cusparse"),
+        wheels={system: {} for system in systems},
     )
 
 
-def _part(table: Mapping[str, Any]) -> Part:
-    wheels = {
-        system: {python: tuple(files) for python, files in of_system.items()}
-        for system, of_system in table["wheels"].items()
-    }
-    lists = {"requires", "compute", "only", "wheels"}
-    rest = {key: value for key, value in table.items() if key not in lists}
-    return Part(
-        requires=tuple(table["requires"]),
-        compute=tuple(table["compute"]),
-        only=tuple(table["only"]),
-        wheels=wheels,
-        **rest,
-    )
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])

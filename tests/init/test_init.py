@@ -7,7 +7,7 @@ import pytest
 from builder import init, lint, toml
 from builder.cli import run
 from builder.config.values import Backend, Framework
-from builder.init.answers import FRAMEWORKS, possible_backends
+from builder.init import FRAMEWORKS, possible_backends
 from builder.kernel import load
 from builder.render import render
 
@@ -110,7 +110,7 @@ def test_the_environment_names_the_builder_too_and_the_option_comes_first(tmp_pa
 
 
 def test_where_the_builder_is_unknown_each_file_says_what_to_put_in(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("builder.init.answers.find", lambda: None)
+    monkeypatch.setattr("builder.init.find", lambda: None)
     files = made(tmp_path / "my-kernel")
     for name in ("flake.nix", ".github/workflows/kernel.yml"):
         assert "# EDIT: put the repository of builder in place of OWNER/REPOSITORY" in files[name], name

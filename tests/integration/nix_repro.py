@@ -10,8 +10,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.repro import preload
-from builder.repro.variations import VARIATIONS, Setting, Workspace
+from builder.repro.setting import Setting, Workspace, make_preload
+from builder.repro.variations import VARIATIONS
 from tests.integration import nix_tools
 
 NOT_VARIED = {
@@ -36,7 +36,7 @@ class Built:
 def twice(kernel, variant, folder, *, elsewhere):
     """Build a kernel that no store has; again from another folder, with all varied, in another store `elsewhere`."""
     here = Setting(kernel=kernel, store=Path("/"), cwd=folder)
-    workspace = Workspace(folder=folder / "workspace", preload=preload.make(folder))
+    workspace = Workspace(folder=folder / "workspace", preload=make_preload(folder))
     setting = here
     for variation in VARIATIONS:
         if variation.name not in NOT_VARIED:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder import sandbox
-from builder.repro.table import BACKENDS
-from builder.repro.variations import NAMES
+from builder.repro.variations import BACKENDS, NAMES
 from tests.integration import rendered, rocm
 
 ROOT = Path(__file__).parent.parent.parent

@@ -14,7 +14,7 @@ from builder.kernel.git import Checkout
 from builder.matrix import rows
 from builder.matrix.selection import Scope
 from builder.publish import bundle
-from builder.repro import checkout as copies
+from builder.repro import setting as copies
 from tests.paths import ROOT
 
 PACKAGE = ROOT / "builder"

@@ -198,7 +198,7 @@ def test_the_derivation_of_a_cell_is_given_exactly_the_list(copy):
     files = {path.relative_to(given).as_posix() for path in Path(given).rglob("*") if path.is_file()}
     assert files == LISTED
     for name, listed in (
-        ("builder/repro/table.py", False),
+        ("builder/repro/variations.py", False),
         ("builder/data/pins.toml", False),
         ("builder/render/values.py", True),
     ):

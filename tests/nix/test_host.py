@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from builder import toml
+from builder import init, toml
 from builder.config.values import Backend, Framework, KernelName
 from builder.engine import nix_command
-from builder.init import answers
-from builder.init.write import files as written
+from builder.init import files as written
 from tests.paths import ROOT
 
 HOST = ROOT / "builder/nix/host"
@@ -85,7 +84,7 @@ def test_root_builds_as_itself_only_where_there_is_no_group_of_users(uid, group,
 
 def test_the_template_of_the_flake_is_what_init_writes():
     template = ROOT / "builder/nix/template"
-    asked = answers.Answers(
+    asked = init.Answers(
         name=KernelName("my-kernel"),
         framework=Framework.TORCH,
         backends=(Backend.CPU,),

@@ -6,9 +6,8 @@ import struct
 import pytest
 
 from builder.cli.group import run
-from builder.repro import difference, diffoscope, inputs, library
-from builder.repro.table import BACKENDS, END, START
-from builder.repro.variations import VARIATIONS
+from builder.repro import difference, inputs
+from builder.repro.variations import BACKENDS, END, START, VARIATIONS
 from builder.wheel.archive import Bytes, pack
 from tests import needs
 from tests.paths import ROOT
@@ -31,7 +30,7 @@ def found(first, second):
 
 
 def test_without_the_reader_of_libraries_it_says_what_to_install(monkeypatch, capsys):
-    monkeypatch.setattr(library, "find_spec", lambda _: None)
+    monkeypatch.setattr(difference, "find_spec", lambda _: None)
     assert run(["repro", str(ROOT / "examples/relu")]) == 4
     said = capsys.readouterr().err
     assert "needs pyelftools" in said
@@ -58,12 +57,12 @@ def test_an_archive_of_another_time_is_said_although_its_members_are_the_same(tm
 
 
 def test_what_is_no_library_is_compared_as_bytes():
-    assert list(library.differ(b"abc\0", b"abd\0")) == [("content", "from byte 0x2: 'abc' and 'abd'")]
+    assert list(difference.of_libraries(b"abc\0", b"abd\0")) == [("content", "from byte 0x2: 'abc' and 'abd'")]
 
 
 @needs.only_with("diffoscope")
 def test_the_report_of_diffoscope_names_the_member_and_the_line(tmp_path):
-    said = diffoscope.report(
+    said = difference.diffoscope(
         wheel(tmp_path / "a", a__py=b"x = 'planted one'\n"), wheel(tmp_path / "b", a__py=b"x = 'planted two'\n")
     )
     assert "a.py" in said
@@ -83,12 +82,12 @@ def test_a_diffoscope_that_fails_is_said_to(tmp_path, monkeypatch, script, said)
     (tmp_path / "diffoscope").write_text(f"#!/bin/sh\n{script}\n")
     (tmp_path / "diffoscope").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert diffoscope.report(tmp_path / "a.whl", tmp_path / "b.whl") == said
+    assert difference.diffoscope(tmp_path / "a.whl", tmp_path / "b.whl") == said
 
 
 def test_without_diffoscope_there_is_no_report(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert diffoscope.report(tmp_path / "a.whl", tmp_path / "b.whl") == ""
+    assert difference.diffoscope(tmp_path / "a.whl", tmp_path / "b.whl") == ""
 
 
 def image(arch, content):
@@ -103,7 +102,7 @@ def fatbin(*images):
 def test_a_fatbin_names_the_entry_that_differs():
     first = fatbin(image(80, b"same    "), image(90, b"one way "))
     second = fatbin(image(80, b"same    "), image(90, b"another "))
-    ((entry, detail),) = library._entries(first, second)  # noqa: SLF001  an ELF file around it would hide what is tested
+    ((entry, detail),) = difference._entries(first, second)  # noqa: SLF001  an ELF file around it would hide what is tested
     assert entry == "fatbin entry 1 (PTX for 9.0)"
     assert "'one way '" in detail
 

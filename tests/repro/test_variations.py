@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.repro.preload import Preload
-from builder.repro.variations import VARIATIONS, Setting, Workspace
+from builder.repro.setting import Preload, Setting, Workspace
+from builder.repro.variations import VARIATIONS
 from tests import needs
 from tests.paths import TESTS
 

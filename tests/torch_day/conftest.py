@@ -5,10 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from builder import resources
-from builder.torch_day import parts
-from builder.torch_day import propose as proposing
-from builder.torch_day.release import from_json
+from builder import resources, torch_day
+from builder.torch_day.release import from_json, toolkit_parts
 from tests.paths import TESTS
 
 RECORDED = TESTS / "data" / "torch-day" / "2.13.0.json"
@@ -26,7 +24,7 @@ def newer(release):
     builds = tuple(replace(build, toolkit="13.9") for build in cuda)
     shim = {library: (*names, "torch_new_function") for library, names in release.shim.items()}
     headers = (*release.python_headers, "torch/zzz.h")
-    pinned = tuple(parts.toolkit_parts("13.9", ("x86_64-linux",)))
+    pinned = tuple(toolkit_parts("13.9", ("x86_64-linux",)))
     return replace(
         release, version="2.99.0", builds=builds, parts=pinned, shim=shim, python_headers=headers, standard=23
     )
@@ -34,7 +32,7 @@ def newer(release):
 
 @pytest.fixture
 def texts():
-    return {name: (resources.DATA / name).read_text(encoding="utf-8") for name in proposing.READ}
+    return {name: (resources.DATA / name).read_text(encoding="utf-8") for name in torch_day.READ}
 
 
 def git(folder, *arguments):

@@ -4,10 +4,9 @@ import pytest
 from click.testing import CliRunner
 
 from builder import pins
+from builder import torch_day as torch_days
 from builder.cli import torch_day
 from builder.errors import NothingToDoError
-from builder.torch_day import propose as proposing
-from builder.torch_day import run
 
 
 @pytest.fixture
@@ -16,10 +15,10 @@ def written(data, newer, texts, monkeypatch):
 
     def propose(*_, options, data, **__):
         now = {name: (data / name).read_text(encoding="utf-8") for name in texts}
-        proposal = proposing.propose(newer, now, pins.load(data / "pins.toml"), options)
-        return run.TorchDay(release=newer, proposal=proposal)
+        proposal = torch_days.changes(newer, now, pins.load(data / "pins.toml"), options)
+        return torch_days.TorchDay(release=newer, proposal=proposal)
 
-    monkeypatch.setattr(run, "propose", propose)
+    monkeypatch.setattr(torch_days, "propose", propose)
     return lambda *arguments: CliRunner().invoke(torch_day.command, ["2.99", "--data", str(data), *arguments])
 
 

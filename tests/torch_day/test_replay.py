@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from builder import pins, resources, toml
+from builder import pins, resources, toml, torch_day
 from builder.environment import indexes
-from builder.torch_day import pinning, read, rows, tables
-from builder.torch_day import propose as proposing
+from builder.torch_day import read, rows, tables
 from builder.torch_day.release import from_json
-from builder.torch_day.remote import RemoteError
 from builder.torch_day.rows import RowOptions
+from builder.torch_day.wheel import RemoteError
 
 RECORDED = Path(__file__).parent.parent / "data" / "torch-day"
 """What was read of each release; builds that are not on the default index are those of public lock files."""
@@ -25,7 +24,7 @@ SETS = {"2.11": "legacy", "2.12": "legacy"}
 
 
 def texts():
-    return {name: (resources.DATA / name).read_text(encoding="utf-8") for name in proposing.READ}
+    return {name: (resources.DATA / name).read_text(encoding="utf-8") for name in torch_day.READ}
 
 
 def recorded(version):
@@ -39,7 +38,7 @@ def without(known):
     before[rows.NAME] = "".join(line for line in lines if 'torch = "2.' not in line and not line.startswith('"2.'))
     old = pins.load()
     kept = tuple(part for part in old.parts if part.version not in MINORS)
-    before[pinning.NAME] = pins.to_toml(pinning.merged(replace(old, parts=kept, recipes={}), (), {}))
+    before[tables.PINS] = pins.to_toml(tables.merged(replace(old, parts=kept, recipes={}), (), {}))
     shim = json.loads(known[tables.SHIM])
     oldest = {library: {name: at for name, at in of.items() if at == "<=2.10"} for library, of in shim.items()}
     before[tables.SHIM] = json.dumps(oldest, indent=0)
@@ -55,11 +54,11 @@ def replayed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     for version in VERSIONS:
         file = folder / "pins.toml"
-        file.write_text(now[pinning.NAME], encoding="utf-8")
+        file.write_text(now[tables.PINS], encoding="utf-8")
         into = SETS.get(version[:4], "release")
-        proposal = proposing.propose(recorded(version), now, pins.load(file), RowOptions(into=into))
+        proposal = torch_day.changes(recorded(version), now, pins.load(file), RowOptions(into=into))
         now |= {edit.name: edit.text for edit in proposal.edits}
-    (folder / "pins.toml").write_text(now[pinning.NAME], encoding="utf-8")
+    (folder / "pins.toml").write_text(now[tables.PINS], encoding="utf-8")
     return now, pins.load(folder / "pins.toml")
 
 
@@ -110,8 +109,8 @@ def test_every_pin_of_torch_and_triton_comes_from_what_is_published(replayed):
 def test_the_source_of_each_new_pin_is_its_own_requirement():
     known = pins.load()
     kept = tuple(part for part in known.parts if part.version != "2.15")
-    before = pinning.merged(replace(known, parts=kept), (), {})
-    said = pinning.edit(recorded("2.15.0"), pins.to_toml(before), before).diff("").splitlines()
+    before = tables.merged(replace(known, parts=kept), (), {})
+    said = tables.pins(recorded("2.15.0"), pins.to_toml(before), before).diff("").splitlines()
     sources = {line.split(": ", 1)[1] for line in said if line.startswith("# ")}
     assert sources == {'files on the default index for "torch==2.15.0"', "the hash that the default index states"}
 
@@ -140,8 +139,8 @@ def test_the_headers_that_include_python_s_come_from_the_wheels():
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_version_that_is_there_changes_no_row_or_table(version):
     options = RowOptions(into=SETS.get(version[:4], "release"))
-    changed = {edit.name for edit in proposing.propose(recorded(version), texts(), pins.load(), options).edits}
-    assert changed <= ({rows.NAME, pinning.NAME} if version == VERSIONS[0] else set())
+    changed = {edit.name for edit in torch_day.changes(recorded(version), texts(), pins.load(), options).edits}
+    assert changed <= ({rows.NAME, tables.PINS} if version == VERSIONS[0] else set())
 
 
 @pytest.mark.network

@@ -12,20 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from builder import pins, toml
+from builder import pins, toml, torch_day
 from builder.config.values import Version
 from builder.environment.resolve import IndexFile, NoReleaseError, UnresolvedError
 from builder.errors import BuilderError, NothingToDoError, ToolError
-from builder.torch_day import proposal, read, rows, run, tables, wheel
-from builder.torch_day import propose as proposing
+from builder.torch_day import proposal, read, rows, tables, wheel
 from builder.torch_day.proposal import FileEdit, Line, Proposal
 from builder.torch_day.release import from_json, to_json
-from builder.torch_day.remote import RemoteError, open_wheel
+from builder.torch_day.wheel import RemoteError, open_wheel
 from tests.paths import TESTS
 
 
 def proposed(release, texts, **options):
-    return proposing.propose(release, texts, pins.load(), rows.RowOptions(**options))
+    return torch_day.changes(release, texts, pins.load(), rows.RowOptions(**options))
 
 
 def edit_of(found, name):
@@ -40,7 +39,7 @@ def test_a_release_is_read_back_as_it_was_written(release):
 
 def test_every_new_line_has_a_source(newer, texts):
     found = proposed(newer, texts)
-    assert {edit.name for edit in found.edits} == set(proposing.FILES)
+    assert {edit.name for edit in found.edits} == set(torch_day.FILES)
     for edit in found.edits:
         assert list(edit.added())
         assert all(line.source for _, line in edit.added())
@@ -154,7 +153,7 @@ def test_a_row_moves_from_the_preview_set(newer, texts):
 
 
 def test_files_without_edits_are_written(data, newer, texts):
-    proposal.require_unedited(data, proposing.FILES)
+    proposal.require_unedited(data, torch_day.FILES)
     found = proposed(newer, texts)
     proposal.write(found, data)
     assert [(data / edit.name).read_text(encoding="utf-8") for edit in found.edits] == [e.text for e in found.edits]
@@ -164,7 +163,7 @@ def test_files_without_edits_are_written(data, newer, texts):
 def test_local_edits_are_not_written_over(data):
     (data / "matrix.toml").write_text("# mine\n", encoding="utf-8")
     with pytest.raises(NothingToDoError, match=r"files with local edits would be written over: matrix\.toml"):
-        proposal.require_unedited(data, proposing.FILES)
+        proposal.require_unedited(data, torch_day.FILES)
 
 
 def test_files_outside_of_git_are_not_written_over(tmp_path):
@@ -203,9 +202,9 @@ def test_a_file_that_cannot_be_written_leaves_all_as_they_were(tmp_path, monkeyp
 
 def test_an_index_that_did_not_answer_is_an_error_of_writing(release):
     away = replace(release, away=("https://example.org/cu126: no route to host",))
-    run.require_answers(away, partial=True)
+    torch_day.require_answers(away, partial=True)
     with pytest.raises(ToolError, match="an index did not answer, so rows and pins may be missing") as refused:
-        run.require_answers(away, partial=False)
+        torch_day.require_answers(away, partial=False)
     assert "TORCH_DAY=--partial" in refused.value.help
 
 
@@ -278,7 +277,7 @@ def test_data_that_cannot_be_read_is_said(data, name, text, message):
     if text is not None:
         (data / name).write_text(text, encoding="utf-8")
     with pytest.raises(BuilderError, match=message):
-        run.propose("2.99", data=data, options=rows.RowOptions(), environ={}, progress=lambda _: None)
+        torch_day.propose("2.99", data=data, options=rows.RowOptions(), environ={}, progress=lambda _: None)
 
 
 def test_rows_in_another_layout_are_not_guessed_at(newer, texts):
