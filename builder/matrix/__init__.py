@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from builder.config import Backend, Config, Framework, Version
 from builder.config.libraries import LibraryName
-from builder.config.source_tables import Component, ExtensionName
+from builder.config.source_tables import ExtensionName
 from builder.errors import BuilderError
 from builder.matrix.rules import (
     SETS,
@@ -18,7 +18,6 @@ from builder.matrix.rules import (
     is_noarch,
     left_out,
     may_hold,
-    minor,
     rows,
     unmet,
     unmet_of_extension,
@@ -100,6 +99,11 @@ class Cell:
         return self.framework is Framework.TORCH_NOARCH
 
     @property
+    def place(self) -> Place:
+        """The facts that conditions are about."""
+        return Place.of(toolkit=self.toolkit, torch=self.torch, system=self.system)
+
+    @property
     def name(self) -> Variant:
         """The variant name, taken apart."""
         return Variant.parse(self.variant)
@@ -136,7 +140,8 @@ def decide(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> 
     decisions = []
     for row, why in zip(candidates, reasons, strict=True):
         if why is not None:
-            decisions.append(_refused(row, why))
+            refused = Decision(row=row, cell=None, rule=why.rule, message=why.message, key=why.key, remedy=why.remedy)
+            decisions.append(refused)
             continue
         request = requests[row.backend]
         first = candidates[newest[_group(request, row)]] if request.merges else row
@@ -167,12 +172,25 @@ def absent(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> tuple[Abse
     """Return the components that `cell` leaves out; `only` are the GPUs of a quick build."""
     if cell.noarch:
         return ()
-    without = _absent_extensions(config, cell, only)
+    without, place = _absent_extensions(config, cell, only), cell.place
     found = []
     for name, part in config.components(cell.backend).items():
-        why = without.get(part.extension)
-        one = _absent(name, part, cell, only) if why is None else _with_its(name, part.extension, why)
-        found += [] if one is None else [one]
+        minver: Version | None = getattr(part, "cuda_minver", None)
+        of_extension, own = without.get(part.extension), unmet(part, place, only)
+        key: KeyPath
+        if of_extension is not None:
+            key = ("extension", str(part.extension), "when", of_extension.key)
+            reason = f" with the extension '{part.extension}': {of_extension.message}"
+        elif minver is not None and place.toolkit is not None and place.toolkit < minver:
+            key = ("kernel", name, "cuda-minver")
+            reason = f": CUDA {cell.toolkit} is below its cuda-minver"
+        elif own is not None:
+            key = ("kernel", name, "when", own.key)
+            reason = f": {own.message}"
+        else:
+            continue
+        message = f"component '{name}' is left out{reason}"
+        found.append(AbsentComponent(name=name, rule=key[2], message=message, key=key))
     return tuple(found)
 
 
@@ -194,7 +212,7 @@ def without_absent_extensions(config: Config, cell: Cell, only: tuple[str, ...] 
 
 def linked_libraries(config: Config, cell: Cell) -> tuple[LibraryName, ...]:
     """Return the libraries that a build of `cell` needs; quick builds have what the full one has."""
-    place = _place(cell)
+    place = cell.place
     extensions = {name: table for name, table in config.extension.items() if may_hold(table.when, place)}
     members = {name: part for name, part in config.kernel.items() if part.extension in (None, *extensions)}
     left_out = [name for name, part in members.items() if not may_hold(part.when, place)]
@@ -205,41 +223,13 @@ def _absent_extensions(config: Config, cell: Cell, only: tuple[str, ...]) -> Map
     """Return the extensions of the cell's backend that it leaves out, and why."""
     # A config of one library alone has its components, and no table of it.
     names = (name for name in config.extension if name in config.extensions(cell.backend))
-    reasons = {name: unmet_of_extension(config, name, cell.backend, _place(cell), only) for name in names}
+    reasons = {name: unmet_of_extension(config, name, cell.backend, cell.place, only) for name in names}
     return {name: why for name, why in reasons.items() if why is not None}
-
-
-def _place(cell: Cell) -> Place:
-    toolkit = None if cell.toolkit is None else minor(cell.toolkit)
-    return Place(toolkit=toolkit, torch=cell.torch, system=cell.system)
-
-
-def _with_its(name: str, extension: str | None, why: Unmet) -> AbsentComponent:
-    """Return a component that is left out with its extension."""
-    message = f"component '{name}' is left out with the extension '{extension}': {why.message}"
-    return AbsentComponent(name=name, rule="when", message=message, key=("extension", str(extension), "when", why.key))
-
-
-def _absent(name: str, part: Component, cell: Cell, only: tuple[str, ...]) -> AbsentComponent | None:
-    place = _place(cell)
-    minver: Version | None = getattr(part, "cuda_minver", None)
-    if minver is not None and place.toolkit is not None and place.toolkit < minver:
-        message = f"component '{name}' is left out: CUDA {cell.toolkit} is below its cuda-minver"
-        return AbsentComponent(name=name, rule="cuda-minver", message=message, key=("kernel", name, "cuda-minver"))
-    why = unmet(part, place, only)
-    if why is None:
-        return None
-    message = f"component '{name}' is left out: {why.message}"
-    return AbsentComponent(name=name, rule="when", message=message, key=("kernel", name, "when", why.key))
 
 
 def absent_components(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the names of the components that `cell` leaves out."""
     return tuple(one.name for one in absent(config, cell, only))
-
-
-def _refused(row: Row, why: Exclusion) -> Decision:
-    return Decision(row=row, cell=None, rule=why.rule, message=why.message, key=why.key, remedy=why.remedy)
 
 
 def _group(request: BackendRequest, row: Row) -> tuple[str, ...]:

@@ -1,9 +1,8 @@
 """The rows of the build matrix, and the rules that leave out a row, a component or an extension."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 from builder import resources, toml
 from builder.config import Backend, Config, Framework, Version
@@ -16,6 +15,20 @@ SETS = ("release", "preview", "legacy")
 """The sets of rows; a set that is not named is not looked at."""
 
 KeyPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The facts of a row of the matrix, or of a cell, that conditions are about."""
+
+    toolkit: Version | None
+    torch: Version
+    system: str
+
+    @classmethod
+    def of(cls, *, toolkit: str | None, torch: Version, system: str) -> "Place":
+        """Return the place with the minor version of a toolkit."""
+        return cls(toolkit=None if toolkit is None else minor(toolkit), torch=torch, system=system)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +56,11 @@ class Row:
         python = "" if self.python is None else f", Python {dotted(self.python)}"
         return f"torch {self.torch}, {self.backend.value}{toolkit}, {self.system}{python}"
 
+    @property
+    def place(self) -> Place:
+        """The facts that conditions are about."""
+        return Place.of(toolkit=self.toolkit, torch=self.torch, system=self.system)
+
     def of_each_python(self) -> tuple["Row", ...]:
         """Return the row for each Python that its torch has."""
         return tuple(replace(self, python=python) for python in self.pythons)
@@ -58,24 +76,23 @@ def read(text: str) -> tuple[Row, ...]:
     """Return the rows of a matrix file."""
     table = toml.loads(text)
     pythons = table.get("pythons", {})
-    return tuple(_row(row, name, pythons) for name in SETS for row in table.get(name, {}).get("cell", ()))
-
-
-def _row(row: dict[str, Any], name: str, pythons: Mapping[str, list[str]]) -> Row:
-    tvm_ffi = row.get("tvm-ffi")
-    return Row(
-        torch=Version(row["torch"]),
-        backend=Backend(row["backend"]),
-        toolkit=row.get("toolkit"),
-        compute=row["compute"],
-        system=row["system"],
-        variant=row.get("variant"),
-        tvm_ffi=None if tvm_ffi is None else Version(tvm_ffi),
-        tvm_ffi_variant=row.get("tvm-ffi-variant"),
-        bundle=row.get("bundle", True),
-        noarch=row.get("noarch", False),
-        set=name,
-        pythons=tuple(pythons.get(row["torch"], ())),
+    return tuple(
+        Row(
+            torch=Version(row["torch"]),
+            backend=Backend(row["backend"]),
+            toolkit=row.get("toolkit"),
+            compute=row["compute"],
+            system=row["system"],
+            variant=row.get("variant"),
+            tvm_ffi=Version(row["tvm-ffi"]) if "tvm-ffi" in row else None,
+            tvm_ffi_variant=row.get("tvm-ffi-variant"),
+            bundle=row.get("bundle", True),
+            noarch=row.get("noarch", False),
+            set=name,
+            pythons=tuple(pythons.get(row["torch"], ())),
+        )
+        for name in SETS
+        for row in table.get(name, {}).get("cell", ())
     )
 
 
@@ -89,15 +106,6 @@ class Exclusion:
     """The key of `build.toml` that decided, whether or not the file has it."""
     remedy: str
     """What would change it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """What a condition is asked about: a row of the matrix, or a cell."""
-
-    toolkit: Version | None
-    torch: Version
-    system: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +191,8 @@ def minor(version: str) -> Version:
 
 def left_out(request: BackendRequest, row: Row, *, unbundled: bool) -> Exclusion | None:
     """Return the first rule that leaves `row` out."""
-    for rule in _RULES:
-        why = rule(request, row)
+    for rule in (_of_framework, _of_versions, _of_matrix_table, _of_conditions):
+        why = next(rule(request, row), None)
         if why is not None:
             return why
     if row.bundle or unbundled:
@@ -192,70 +200,54 @@ def left_out(request: BackendRequest, row: Row, *, unbundled: bool) -> Exclusion
     return Exclusion(rule="bundle", message="not part of a release", remedy="pass --all to build it, too")
 
 
-def _backend(request: BackendRequest, row: Row) -> Exclusion | None:
-    if row.backend in request.config.general.backends:
-        return None
-    names = ", ".join(backend.value for backend in request.config.general.backends)
-    return Exclusion(
-        rule="backend",
-        message=f"{row.backend} is not among the backends ({names})",
-        key=("general", "backends"),
-        remedy=f"add \"{row.backend}\" to 'general.backends'",
-    )
+def _of_framework(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
+    """Yield why the row is for none of the kernel's backends, or not for its framework."""
+    backends = request.config.general.backends
+    if row.backend not in backends:
+        yield Exclusion(
+            rule="backend",
+            message=f"{row.backend} is not among the backends ({', '.join(backend.value for backend in backends)})",
+            key=("general", "backends"),
+            remedy=f"add \"{row.backend}\" to 'general.backends'",
+        )
+    if row.noarch and not request.noarch:
+        yield Exclusion(
+            rule="noarch",
+            message=f"{row.backend} builds only pure-Python kernels",
+            key=("general", "backends"),
+            remedy=f"remove the components of {row.backend}",
+        )
+    if request.config.framework is Framework.TVM_FFI and row.tvm_ffi is None:
+        yield Exclusion(
+            rule="tvm-ffi",
+            message="the row has no tvm-ffi cell",
+            key=("tvm-ffi",),
+            remedy="nothing in this file: only other rows of the matrix have tvm-ffi cells",
+        )
 
 
-def _noarch(request: BackendRequest, row: Row) -> Exclusion | None:
-    if not row.noarch or request.noarch:
-        return None
-    return Exclusion(
-        rule="noarch",
-        message=f"{row.backend} builds only pure-Python kernels",
-        key=("general", "backends"),
-        remedy=f"remove the components of {row.backend}",
-    )
+def _of_versions(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
+    """Yield which bound of the kernel the row's toolkit or torch is beyond."""
+    cuda, torch = request.config.general.cuda, request.config.torch
+    if row.backend is Backend.CUDA and cuda is not None and row.toolkit is not None:
+        bounds = (cuda.minver, cuda.maxver)
+        yield from _outside("toolkit", "CUDA", minor(row.toolkit), bounds=bounds, table=("general", "cuda"))
+    if torch is not None:
+        yield from _outside("torch", "torch", row.torch, bounds=(torch.minver, torch.maxver), table=("torch",))
+    if request.stable is not None and row.torch < request.stable:
+        yield Exclusion(
+            rule="stable-abi",
+            message=f"torch {row.torch} is older than the stable ABI {request.stable}",
+            key=("torch", "stable-abi"),
+            remedy=f"target a stable ABI of at most {row.torch}",
+        )
 
 
-def _tvm_ffi(request: BackendRequest, row: Row) -> Exclusion | None:
-    if request.config.framework is not Framework.TVM_FFI or row.tvm_ffi is not None:
-        return None
-    return Exclusion(
-        rule="tvm-ffi",
-        message="the row has no tvm-ffi cell",
-        key=("tvm-ffi",),
-        remedy="nothing in this file: only other rows of the matrix have tvm-ffi cells",
-    )
-
-
-def _toolkit(request: BackendRequest, row: Row) -> Exclusion | None:
-    cuda = request.config.general.cuda
-    if row.backend is not Backend.CUDA or cuda is None or row.toolkit is None:
-        return None
-    bounds = (cuda.minver, cuda.maxver)
-    return _outside("toolkit", "CUDA", minor(row.toolkit), bounds=bounds, table=("general", "cuda"))
-
-
-def _torch(request: BackendRequest, row: Row) -> Exclusion | None:
-    torch = request.config.torch
-    if torch is None:
-        return None
-    return _outside("torch", "torch", row.torch, bounds=(torch.minver, torch.maxver), table=("torch",))
-
-
-def _stable_abi(request: BackendRequest, row: Row) -> Exclusion | None:
-    if request.stable is None or not row.torch < request.stable:
-        return None
-    return Exclusion(
-        rule="stable-abi",
-        message=f"torch {row.torch} is older than the stable ABI {request.stable}",
-        key=("torch", "stable-abi"),
-        remedy=f"target a stable ABI of at most {row.torch}",
-    )
-
-
-def _systems(request: BackendRequest, row: Row) -> Exclusion | None:
+def _of_matrix_table(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
+    """Yield which list in `[matrix]` lacks the system or the toolkit of the row."""
     matrix = request.config.matrix
     if matrix is None:
-        return None
+        return
     own = matrix.backend.get(row.backend)
     places: tuple[tuple[tuple[str, ...] | None, KeyPath], ...] = (
         (matrix.systems, ("matrix", "systems")),
@@ -264,87 +256,57 @@ def _systems(request: BackendRequest, row: Row) -> Exclusion | None:
     for systems, key in places:
         if systems is not None and row.system not in systems:
             message = f"{row.system} is not among the systems ({', '.join(systems)})"
-            return Exclusion(
+            yield Exclusion(
                 rule="systems", message=message, key=key, remedy=f"add \"{row.system}\" to '{'.'.join(key)}'"
             )
-    return None
+    if request.toolkits is not None and row.toolkit is not None and minor(row.toolkit) not in request.toolkits:
+        named = ", ".join(map(str, sorted(request.toolkits)))
+        yield Exclusion(
+            rule="toolkits",
+            message=f"{row.backend} {row.toolkit} is not among the toolkits ({named})",
+            key=("matrix", row.backend.value, "toolkits"),
+            remedy=f"add \"{row.toolkit}\" to 'matrix.{row.backend}.toolkits'",
+        )
 
 
-def _toolkits(request: BackendRequest, row: Row) -> Exclusion | None:
-    if request.toolkits is None or row.toolkit is None or minor(row.toolkit) in request.toolkits:
-        return None
-    named = ", ".join(map(str, sorted(request.toolkits)))
-    return Exclusion(
-        rule="toolkits",
-        message=f"{row.backend} {row.toolkit} is not among the toolkits ({named})",
-        key=("matrix", row.backend.value, "toolkits"),
-        remedy=f"add \"{row.toolkit}\" to 'matrix.{row.backend}.toolkits'",
-    )
-
-
-def _when(request: BackendRequest, row: Row) -> Exclusion | None:
-    """Leave out a row in which no component of some library would be compiled; `cuda-minver` alone never does so."""
+def _of_conditions(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
+    """Yield each library of which the row would have no component; `cuda-minver` alone never leaves a row out."""
     if request.noarch:
-        return None
-    config = request.config
-    toolkit = None if row.toolkit is None else minor(row.toolkit)
-    place = Place(toolkit=toolkit, torch=row.torch, system=row.system)
+        return
+    config, place = request.config, row.place
     extensions = config.extensions(row.backend)
     present = (name for name in extensions if unmet_of_extension(config, name, row.backend, place) is None)
-    found = (_empty(config.of_library(name), name, row, place) for name in (None, *present))
-    return next(filter(None, found), None)
-
-
-def _empty(config: Config, extension: str | None, row: Row, place: Place) -> Exclusion | None:
-    """Judge the row by the components of a library."""
-    reasons = {}
-    for name, part in config.components(row.backend).items():
-        minver: Version | None = getattr(part, "cuda_minver", None)
-        why = unmet(part, place)
-        if why is not None:
-            reasons[name] = why
-        elif minver is None or place.toolkit is None or minver <= place.toolkit:
-            return None
-    if not reasons:
-        return None
-    first, why = next(iter(reasons.items()))
-    said = "; ".join(f"{name}: {each.message}" for name, each in reasons.items())
-    of = "" if extension is None else f" of the extension '{extension}'"
-    return Exclusion(
-        rule="when",
-        message=f"every component{of} is left out: {said}",
-        key=("kernel", first, "when", why.key),
-        remedy="widen the 'when' of a component",
-    )
-
-
-_RULES: tuple[Callable[[BackendRequest, Row], Exclusion | None], ...] = (
-    _backend,
-    _noarch,
-    _tvm_ffi,
-    _toolkit,
-    _torch,
-    _stable_abi,
-    _systems,
-    _toolkits,
-    _when,
-)
+    for extension in (None, *present):
+        reasons = {}
+        compiled = False
+        for name, part in config.of_library(extension).components(row.backend).items():
+            minver: Version | None = getattr(part, "cuda_minver", None)
+            why = unmet(part, place)
+            if why is not None:
+                reasons[name] = why
+            elif minver is None or place.toolkit is None or minver <= place.toolkit:
+                compiled = True
+        if reasons and not compiled:
+            first, why = next(iter(reasons.items()))
+            of = "" if extension is None else f" of the extension '{extension}'"
+            said = "; ".join(f"{name}: {each.message}" for name, each in reasons.items())
+            yield Exclusion(
+                rule="when",
+                message=f"every component{of} is left out: {said}",
+                key=("kernel", first, "when", why.key),
+                remedy="widen the 'when' of a component",
+            )
 
 
 def _outside(
     rule: str, what: str, found: Version, *, bounds: tuple[Version | None, Version | None], table: KeyPath
-) -> Exclusion | None:
+) -> Iterator[Exclusion]:
     low, high = bounds
     if low is not None and found < low:
-        side, bound, verb = "minver", low, "lower"
+        side, beyond, verb = "minver", f"below minver {low}", "lower"
     elif high is not None and high < found:
-        side, bound, verb = "maxver", high, "raise"
+        side, beyond, verb = "maxver", f"above maxver {high}", "raise"
     else:
-        return None
-    place = "below" if side == "minver" else "above"
-    return Exclusion(
-        rule=rule,
-        message=f"{what} {found} is {place} {side} {bound}",
-        key=(*table, side),
-        remedy=f"{verb} '{'.'.join(table)}.{side}' to {found}",
-    )
+        return
+    remedy = f"{verb} '{'.'.join(table)}.{side}' to {found}"
+    yield Exclusion(rule=rule, message=f"{what} {found} is {beyond}", key=(*table, side), remedy=remedy)
