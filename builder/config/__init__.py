@@ -122,18 +122,19 @@ def detect_schema(table: Mapping[str, Any], source: Source) -> int:
     Raises:
         ConfigError: it names an edition that does not exist.
     """
-    general = _tables(table, "general")
+    general, torch = _tables(table, "general"), _tables(table, "torch")
     if "edition" in general:
         _check_edition(general["edition"], source)
         return PREVIEW if general["edition"] == PREVIEW else v5.EDITION
-    if _is_4(table, general) or not isinstance(table.get("general"), dict):
+    is_4 = "torch-noarch" in table or "stable-abi" in torch or any(key in general for key in _SINCE_4)
+    if is_4 or not isinstance(table.get("general"), dict):
         return 4
     if "backends" in general:
         return 3
     kernels = [kernel for kernel in _tables(table, "kernel").values() if isinstance(kernel, dict)]
     if any("backend" in kernel for kernel in kernels):
         return 2
-    is_old = any("language" in kernel for kernel in kernels) or "universal" in _tables(table, "torch")
+    is_old = any("language" in kernel for kernel in kernels) or "universal" in torch
     return 1 if is_old or (kernels and _is_plain_1(general, kernels)) else 2
 
 
@@ -143,10 +144,6 @@ def _is_plain_1(general: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]]
 
     known = {item.key for item in fields(v1.Component)}
     return set(general) <= {item.key for item in fields(v1.General)} and all(set(kernel) <= known for kernel in kernels)
-
-
-def _is_4(table: Mapping[str, Any], general: Mapping[str, Any]) -> bool:
-    return "torch-noarch" in table or "stable-abi" in _tables(table, "torch") or any(key in general for key in _SINCE_4)
 
 
 def _check_edition(edition: object, source: Source) -> None:

@@ -66,11 +66,11 @@ class LibraryName(Known):
 def table() -> Mapping[str, LibraryFacts]:
     """Return the facts of every library by its name, in the file's order."""
     tables = toml.loads((DATA / "libraries.toml").read_text(encoding="utf-8"))
-    return {name: LibraryFacts(**_values(given)) for name, given in tables.items()}
-
-
-def _values(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+    found = {}
+    for name, given in tables.items():
+        values: dict[str, Any] = {key: tuple(fact) if isinstance(fact, list) else fact for key, fact in given.items()}
+        found[name] = LibraryFacts(**values)
+    return found
 
 
 def to_load(names: Iterable[LibraryName], framework: Framework) -> tuple[str, ...]:

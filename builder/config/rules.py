@@ -170,41 +170,29 @@ def _foreign(config: Config) -> Iterator[InvalidValueError]:
                 yield error
 
 
-_HUB = "load it by hand, or make a kernel with [torch]"
-
-
 def _plain_library(config: Config) -> Iterator[InvalidValueError]:
-    """Yield each backend, dependency and hub kernel that does not go with [ctypes]."""
-    yield from _backends(config)
+    """Refuse the backends, dependencies and hub kernels that do not go with [ctypes], as all that needs a framework."""
+    built = [backend.value for backend in Backend if backend.facts.ctypes]
+    remedy = "remove it, or make a kernel with [torch]"
+    for index, backend in enumerate(config.general.backends):
+        path: KeyPath = ("general", "backends", index)
+        if not backend.facts.ctypes:
+            message = f"'{backend}' has no plain libraries: a kernel with [ctypes] is built for {listed(built)}"
+            yield InvalidValueError(message, code="B046", path=path, help=remedy)
+        elif not config.components(backend):
+            message = f"'{backend}' has no component, and a kernel with [ctypes] is compiled for each backend"
+            how = f'add a [kernel.<name>] with backend = "{backend}", or remove the backend'
+            yield InvalidValueError(message, code="B046", path=path, help=how)
     for name, part in config.kernel.items():
         for index, dependency in enumerate(part.depends):
             if dependency == "torch":
                 message = f"component '{name}' compiles against torch, and a kernel with [ctypes] is built without it"
-                yield _plain_problem(
-                    message, ("kernel", name, "depends", index), "remove it, or make a kernel with [torch]"
-                )
-    if config.general.kernel_depends:
-        message = "kernels of the hub are loaded with torch, and a kernel with [ctypes] is tested without it"
-        yield _plain_problem(message, ("general", "kernel-depends"), _HUB)
-    for backend in Backend:
-        if getattr(getattr(config.general, backend.value, None), "kernel_depends", ()):
+                path = ("kernel", name, "depends", index)
+                yield InvalidValueError(message, code="B046", path=path, help=remedy)
+    settings = {(): config.general, **{(each.value,): getattr(config.general, each.value, None) for each in Backend}}
+    for table, given in settings.items():
+        if getattr(given, "kernel_depends", ()):
             message = "kernels of the hub are loaded with torch, and a kernel with [ctypes] is tested without it"
-            yield _plain_problem(message, ("general", backend.value, "kernel-depends"), _HUB)
-
-
-def _backends(config: Config) -> Iterator[InvalidValueError]:
-    built = [backend.value for backend in Backend if backend.facts.ctypes]
-    for index, backend in enumerate(config.general.backends):
-        place = ("general", "backends", index)
-        if not backend.facts.ctypes:
-            message = f"'{backend}' has no plain libraries: a kernel with [ctypes] is built for {listed(built)}"
-            yield _plain_problem(message, place, "remove it, or make a kernel with [torch]")
-        elif not config.components(backend):
-            message = f"'{backend}' has no component, and a kernel with [ctypes] is compiled for each backend"
-            yield _plain_problem(
-                message, place, f'add a [kernel.<name>] with backend = "{backend}", or remove the backend'
-            )
-
-
-def _plain_problem(message: str, path: KeyPath, remedy: str) -> InvalidValueError:
-    return InvalidValueError(message, code="B046", path=path, help=remedy)
+            path = ("general", *table, "kernel-depends")
+            how = "load it by hand, or make a kernel with [torch]"
+            yield InvalidValueError(message, code="B046", path=path, help=how)

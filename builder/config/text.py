@@ -170,7 +170,11 @@ def leaves(path: Path) -> bool:
 
 def by_position(problems: Sequence[Problem]) -> tuple[Problem, ...]:
     """Return problems in the order of the text; those without a place come first."""
-    return tuple(sorted(problems, key=lambda problem: _order(problem.span)))
+
+    def place(problem: Problem) -> tuple[int, int]:
+        return (0, 0) if problem.span is None else (problem.span.line, problem.span.column)
+
+    return tuple(sorted(problems, key=place))
 
 
 def dotted(path: KeyPath) -> str:
@@ -187,34 +191,24 @@ def dotted(path: KeyPath) -> str:
 
 def shown(problem: Problem, *, file: str, line: str | None, paint: Paint = plain) -> str:
     """Return a problem as text: what, where, `line` with a caret under the place, and the remedy."""
-    return "\n".join(_shown(problem, file=one_line(file), line=line, paint=paint))
-
-
-def _shown(problem: Problem, *, file: str, line: str | None, paint: Paint) -> Iterator[str]:
     first, *rest = short(problem.message).split("\n")
-    yield f"{paint(f'{problem.severity}[{problem.code}]', problem.severity)}: {paint(first, 'message')}"
-    place = file if problem.span is None else f"{file}:{problem.span.line}:{problem.span.column}"
+    place = one_line(file) if problem.span is None else f"{one_line(file)}:{problem.span.line}:{problem.span.column}"
     key = f" ({dotted(problem.key)})" if problem.key else ""
-    yield f"  {paint('-->', 'place')} {place}{key}"
+    lines = [
+        f"{paint(f'{problem.severity}[{problem.code}]', problem.severity)}: {paint(first, 'message')}",
+        f"  {paint('-->', 'place')} {place}{key}",
+    ]
     if problem.span is not None and line is not None:
-        yield from _quoted(problem, problem.span, line, paint=paint)
-    yield from (f"  {more}" for more in rest)
+        end = problem.span.end_column if problem.span.end_line == problem.span.line else len(line) + 1
+        text, carets = underline(line, problem.span.column, end)
+        number, bar = str(problem.span.line), paint("|", "place")
+        lines.append(f"  {paint(number, 'place')} {bar} {text}")
+        lines.append(f"  {' ' * len(number)} {bar} {paint(carets, problem.severity)}")
+    lines += [f"  {more}" for more in rest]
     if problem.help is not None:
         first, *rest = short(problem.help).split("\n")
-        yield f"  {paint('help:', 'help')} {first}"
-        yield from (f"        {more}" for more in rest)
-
-
-def _quoted(problem: Problem, span: Span, line: str, *, paint: Paint) -> Iterator[str]:
-    end = span.end_column if span.end_line == span.line else len(line) + 1
-    text, carets = underline(line, span.column, end)
-    number, bar = str(span.line), paint("|", "place")
-    yield f"  {paint(number, 'place')} {bar} {text}"
-    yield f"  {' ' * len(number)} {bar} {paint(carets, problem.severity)}"
-
-
-def _order(span: Span | None) -> tuple[int, int]:
-    return (0, 0) if span is None else (span.line, span.column)
+        lines += [f"  {paint('help:', 'help')} {first}", *(f"        {more}" for more in rest)]
+    return "\n".join(lines)
 
 
 def _read(path: Path, shown: str) -> bytes:
