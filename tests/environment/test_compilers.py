@@ -170,7 +170,7 @@ def test_what_is_no_mirror_is_refused(text):
 
 
 def test_on_another_distribution_a_mirror_has_to_be_named(monkeypatch):
-    monkeypatch.setattr("builder.toolchain.tool.os_release", lambda: {"ID": "ubuntu"})
+    monkeypatch.setattr("builder.environment.debian.os_release", lambda: {"ID": "ubuntu"})
     with pytest.raises(NotHereError, match="no mirror of Debian is known") as raised:
         debian.mirrors({"PATH": os.defpath})
     assert debian.MIRROR in raised.value.help
