@@ -1,4 +1,4 @@
-"""What can go wrong for a user, and the exit code that says which kind it was."""
+"""The errors that a user can do something about, each with an exit code, and problems of an input file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

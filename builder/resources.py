@@ -1,4 +1,4 @@
-"""Where the templates, the CMake modules and the data files are."""
+"""The places of the templates, the CMake modules and the data files."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ _INSTALLED = _PACKAGE / "_resources"
 _ROOT = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent
 
 CHECKOUT = None if _INSTALLED.is_dir() else _ROOT
-"""Where the sources of this builder are, unless it is installed."""
+"""The folder with the sources of this builder, unless it is installed."""
 TEMPLATES = _ROOT / "templates"
 CMAKE = _ROOT / "cmake"
 DATA = _PACKAGE / "data"

@@ -1,4 +1,4 @@
-"""All output to a terminal or a log: untrusted text can control neither."""
+"""Write to a terminal or a log, which untrusted text cannot control."""
 
 import os
 import re

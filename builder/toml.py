@@ -1,4 +1,4 @@
-"""`tomllib` under one name on every supported Python, and how a text is written in TOML."""
+"""Read TOML on every supported Python, and spell values in it."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The caches of a run: that of the store, and one that others share; none of them can fail a build."""
+"""The caches of a run: that of the store, and one that machines share. A cache that fails never fails a build."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A file that Nix compiles by itself, or a cell of such files; ccache's entries go from the one to the other.
+"""Compile one file in a derivation of its own, or a cell of such files, to which ccache's entries are handed on.
 
 A file's derivation has the content of that file and of the headers that it may include, and the names of other files.
 What it makes is only believed where ccache finds the same command and the same headers again in the whole cell.

@@ -26,22 +26,13 @@ class ObjectStore:
     store: S3Store
 
     def check(self, *, write: bool) -> None:
-        """Look whether the bucket can be read, and takes entries.
-
-        Raises:
-            CacheError: it cannot; the message says why.
-        """
+        """Look whether the bucket can be read, and takes entries."""
         self._ask(lambda: next(iter(obstore.list(self.store, prefix=_FOLDER, chunk_size=1)), None))
         if write:
             self._ask(lambda: obstore.put(self.store, f"{_FOLDER}/check", b""))
 
     def get(self, key: str) -> Entry | None:
-        """Return an entry.
-
-        Raises:
-            CacheError: the store does not answer.
-            DamagedError: what it has is no entry.
-        """
+        """Return an entry."""
         try:
             content = self._ask(lambda: obstore.get(self.store, _path(key)).bytes().to_bytes())
         except FileNotFoundError:
@@ -49,11 +40,7 @@ class ObjectStore:
         return Entry.from_bytes(content, key)
 
     def put(self, key: str, entry: Entry) -> None:
-        """Keep an entry.
-
-        Raises:
-            CacheError: the store does not take it.
-        """
+        """Keep an entry."""
         self._ask(lambda: obstore.put(self.store, _path(key), entry.to_bytes(key)))
 
     def _ask(self, ask: Callable[[], T]) -> T:

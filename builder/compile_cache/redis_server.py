@@ -25,31 +25,18 @@ class RedisServer:
     client: Any
 
     def check(self, *, write: bool) -> None:
-        """Look whether the server answers, and takes entries.
-
-        Raises:
-            CacheError: it does not; the message says why.
-        """
+        """Look whether the server answers, and takes entries."""
         self._ask("get", f"{_PREFIX}check")
         if write:
             self._ask("set", f"{_PREFIX}check", b"")
 
     def get(self, key: str) -> Entry | None:
-        """Return an entry.
-
-        Raises:
-            CacheError: the server does not answer.
-            DamagedError: what it has is no entry.
-        """
+        """Return an entry."""
         content = self._ask("get", _PREFIX + key)
         return None if content is None else Entry.from_bytes(content, key)
 
     def put(self, key: str, entry: Entry) -> None:
-        """Keep an entry.
-
-        Raises:
-            CacheError: the server does not take it.
-        """
+        """Keep an entry."""
         self._ask("set", _PREFIX + key, entry.to_bytes(key))
 
     def _ask(self, command: str, *arguments: object) -> Any:

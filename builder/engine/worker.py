@@ -266,9 +266,9 @@ class Worker:
 
     def _remember_measures(self, cell: Cell, report: BuildReport) -> None:
         store, name = self.options.store, self.kernel.config.general.name
-        store.set_seconds(name, cell.variant, (report.compile_seconds or 0) + (report.finish_seconds or 0))
+        store.set_measured(name, cell.variant, "seconds", (report.compile_seconds or 0) + (report.finish_seconds or 0))
         if not report.cached:  # else its largest file was not compiled
-            store.set_peak(name, cell.variant, report.peak_memory or 0)
+            store.set_measured(name, cell.variant, "peak", report.peak_memory or 0)
 
     def _compile_part(self, cell: Cell, prepared: Prepared, part: Part) -> CellOutcome:
         """Compile a part of the objects, which other parts need not wait for."""
@@ -303,7 +303,7 @@ class Worker:
     ) -> Iterator[_BuildPlace]:
         """Wait for memory and cores, and give what a build has; an error of it is looked at in view of the cache."""
         options, name = self.options, self.kernel.config.general.name
-        admitted = self.budget.admit(cell, alone=alone, learned=options.store.peak(name, cell.variant))
+        admitted = self.budget.admit(cell, alone=alone, learned=options.store.measured(name, cell.variant, "peak"))
         self.listen(Event(variant=cell.variant, kind="step", text="waiting for memory and cores"))
         with contextlib.ExitStack() as held:
             jobs = held.enter_context(admitted)
@@ -317,7 +317,7 @@ class Worker:
             held.enter_context(self.jobserver.hold(1 if shares else jobs, give_up=lambda: self.processes.cancelled))
             if self.processes.cancelled:
                 raise _stopped(cell, options)
-            expected = options.store.seconds(name, cell.variant)
+            expected = options.store.measured(name, cell.variant, "seconds")
             self.listen(Event(variant=cell.variant, kind="step", text="compiling", expected=expected))
             job = replace(prepared.job, cores=jobs, jobserver=self.jobserver.variables if shares else {})
             served = held.enter_context(cache.serve(job, scratch=folder))

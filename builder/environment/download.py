@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
-from builder.errors import BuilderError, ToolError
+from builder.errors import ToolError
 from builder.run import Processes
 from builder.store import Store, StoreError
 
@@ -44,44 +44,62 @@ def download(place: str, target: Path, *, environ: Mapping[str, str], processes:
         ToolError: it is too large, or the command was stopped.
         OSError: `target` cannot be written.
     """
-    if place.startswith("/"):
-        if not Path(place).is_file():
-            raise _unreachable(place, "there is no such file", remedy)
+
+    def unreachable(reason: str) -> UnreachableError:
+        return UnreachableError(f"cannot fetch {place}: {reason}", help=remedy)
+
+    def fetch() -> None:
+        try:
+            with opener(environ).open(place, timeout=_SECONDS) as answer, target.open("wb") as file:
+                size = 0
+                while chunk := answer.read(_CHUNK):
+                    size += len(chunk)
+                    if size > _LARGEST:
+                        raise ToolError(f"{place} is larger than {_LARGEST >> 30} GiB", help="name another archive")
+                    file.write(chunk)
+        except urllib.error.HTTPError as error:
+            raise unreachable(f"the server answers {error.code} {error.reason}") from error
+        except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
+            raise unreachable(str(error.reason if isinstance(error, urllib.error.URLError) else error)) from error
+
+    if not place.startswith("/"):
+        if not unless_stopped(fetch, processes=processes, what=place, seconds=_LONGEST):
+            raise unreachable(f"it took longer than {_LONGEST // 60} minutes")
+    elif Path(place).is_file():
         shutil.copyfile(place, target)
-        return
-    # A server may be silent for long, and a thread that waits for it does not notice that the command is stopped.
-    failed: list[BuilderError] = []
-    thread = threading.Thread(target=_fetch, args=(place, target, environ, remedy, failed), daemon=True)
+    else:
+        raise unreachable("there is no such file")
+
+
+def unless_stopped(work: Callable[[], None], *, processes: Processes, what: str, seconds: float | None = None) -> bool:
+    """Fetch something, in a thread that is left behind when the command is stopped; return whether it took no longer.
+
+    A server may be silent for long, and a thread that waits for it does not notice anything else.
+
+    Raises:
+        ToolError: the command was stopped.
+        Exception: whatever `work` raises.
+    """
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001  raised again by the thread that waits
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    deadline = time.monotonic() + _LONGEST
+    deadline = None if seconds is None else time.monotonic() + seconds
     while thread.is_alive():
         thread.join(_TURN)
         if processes.cancelled:
-            raise ToolError(f"stopped while {place} was fetched")
-        if time.monotonic() > deadline:
-            raise _unreachable(place, f"it took longer than {_LONGEST // 60} minutes", remedy)
+            raise ToolError(f"stopped while {what} was fetched")
+        if deadline is not None and time.monotonic() > deadline:
+            return False
     if failed:
         raise failed[0]
-
-
-def _fetch(place: str, target: Path, environ: Mapping[str, str], remedy: str, failed: list[BuilderError]) -> None:
-    """Write what a server has into a file; what went wrong is added to `failed`."""
-    try:
-        with opener(environ).open(place, timeout=_SECONDS) as answer, target.open("wb") as file:
-            size = 0
-            while chunk := answer.read(_CHUNK):
-                size += len(chunk)
-                if size > _LARGEST:
-                    failed.append(
-                        ToolError(f"{place} is larger than {_LARGEST >> 30} GiB", help="name another archive")
-                    )
-                    return
-                file.write(chunk)
-    except urllib.error.HTTPError as error:
-        failed.append(_unreachable(place, f"the server answers {error.code} {error.reason}", remedy))
-    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
-        reason = str(error.reason if isinstance(error, urllib.error.URLError) else error)
-        failed.append(_unreachable(place, reason, remedy))
+    return True
 
 
 def opener(environ: Mapping[str, str]) -> urllib.request.OpenerDirector:
@@ -116,10 +134,6 @@ def part_of(address: str, first: int, last: int, *, client: urllib.request.Opene
         if answer.status != HTTPStatus.PARTIAL_CONTENT or not size.isdigit():
             return None
         return answer.read(last - first + 1), int(size)
-
-
-def _unreachable(place: str, reason: str, remedy: str) -> UnreachableError:
-    return UnreachableError(f"cannot fetch {place}: {reason}", help=remedy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,14 +107,15 @@ class _Installation:
         wanted.write_text("".join(lines), encoding="utf-8")
         env = {"UV_CACHE_DIR": str(self.cache), **self.finders.env, **(variables or {})}
         options += ("--no-cache",) if self.cache is None else ()
-        options += _target_options(_target(wheels[0], self.pinset))
+        system, python = _target(wheels[0], self.pinset)
+        options += ("--python-platform", built_systems()[system].uv) if system else ()
+        options += ("--python-version", dotted(python)) if python else ()
         options += ("--compile-bytecode",) if self.bytecode else ()
         options += ("--no-index",) if env.get("UV_NO_INDEX") else ()  # uv does not read that variable
         if index is not None:
             env["UV_EXTRA_INDEX_URL"] = f"{env.get('UV_EXTRA_INDEX_URL', '')} {index}".strip()
-        python = str(self.into / "bin" / "python")
         argv = (
-            *(uv_binary(), "pip", "install", "--quiet", "--python", python),
+            *(uv_binary(), "pip", "install", "--quiet", "--python", str(self.into / "bin" / "python")),
             *("--require-hashes", "--no-deps", "--no-build", *options, "--requirements", str(wanted)),
         )
         return run(argv, cwd=self.scratch, env=env, processes=self.processes, limits=LIMITS)
@@ -209,13 +210,6 @@ def _target(wheel: PinnedWheel, pinset: PinSet) -> tuple[str, str]:
     here = built_systems().get(toolchain.system())
     system = "" if here is None or here.runs(wheel.file) else pinset.system
     return system, "" if wheel.python in {None, pinset.python} else str(wheel.python)
-
-
-def _target_options(target: tuple[str, str]) -> tuple[str, ...]:
-    """Return the options by which uv installs wheels that are not for this machine, or not for its Python."""
-    system, python = target
-    of_system = ("--python-platform", built_systems()[system].uv) if system else ()
-    return (*of_system, *(("--python-version", dotted(python)) if python else ()))
 
 
 def _install(installation: _Installation, wheels: tuple[PinnedWheel, ...], index: str | None) -> None:

@@ -1,15 +1,14 @@
 """Lock, fetch and verify the kernels that a kernel depends on, and all that these depend on."""
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.config.v5 import KernelDependency
 from builder.environment import kernel_source
-from builder.environment.download import FetchedTree, kept_in
+from builder.environment.download import FetchedTree, kept_in, unless_stopped
 from builder.environment.kernel_source import KernelSource
-from builder.errors import BuilderError, NotHereError, ToolError, WrongHashError
+from builder.errors import NotHereError, ToolError, WrongHashError
 from builder.hashes import nar
 from builder.kernel import Kernel
 from builder.loadtest.packages import KernelFolder
@@ -18,9 +17,6 @@ from builder.make.kernel_lock import LockedCommit, LockedTree, LockError, Locks,
 from builder.matrix import Cell
 from builder.run import Processes
 from builder.store import KERNELS, Store
-
-_TURN = 0.1
-"""Seconds after which a fetch looks whether it is to stop."""
 
 
 def depends(kernel: Kernel) -> tuple[KernelDependency, ...]:
@@ -135,30 +131,8 @@ class LockedKernels:
     def _fetched(self, repo_id: str, commit: str, scratch: Path) -> tuple[Path, LockedCommit]:
         fresh = scratch / "kernel"
         fresh.mkdir()
-        self._fetch(repo_id, commit, fresh)
+        unless_stopped(lambda: self.source.fetch(repo_id, commit, fresh), processes=self.processes, what=f"'{repo_id}'")
         return fresh, LockedCommit(commit=commit, hash=nar(fresh))
-
-    def _fetch(self, repo_id: str, commit: str, target: Path) -> None:
-        """Fetch in a thread of its own: a worker that waits for a server does not notice that the build is stopped."""
-        ended: list[BuilderError | OSError | None] = []
-
-        def fetch() -> None:
-            try:
-                self.source.fetch(repo_id, commit, target)
-            except (BuilderError, OSError) as error:
-                ended.append(error)
-            else:
-                ended.append(None)
-
-        thread = threading.Thread(target=fetch, daemon=True)
-        thread.start()
-        while thread.is_alive():
-            thread.join(_TURN)
-            if self.processes.cancelled:
-                raise ToolError(f"stopped while '{repo_id}' was fetched")
-        failed = ended[0] if ended else ToolError(f"'{repo_id}' was not fetched; why is above")
-        if failed is not None:
-            raise failed
 
 
 def _needs(tree: Path) -> list[KernelDependency]:

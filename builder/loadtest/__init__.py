@@ -3,10 +3,9 @@
 An import alone proves nothing: a library built for another torch can be imported and silently register nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from builder.binary.extension import Extension
 from builder.config import Framework
@@ -16,7 +15,6 @@ from builder.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
 from builder.loadtest.packages import LoadTestPackages
 from builder.loadtest.packages import remedy as remedy_for
 from builder.loadtest.process import Found, LoadedLibrary, LoadProcess, Question, Setup, ask, begun, keep_bytecode
-from builder.matrix import Cell
 from builder.wording import listed
 
 __all__ = [
@@ -38,8 +36,6 @@ _KEEP = "'--load-test try' notes it and keeps the wheel"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """A package to import, and with what."""
-
     setup: Setup
     ops: str
     extensions: Mapping[str, str] = field(default_factory=dict)
@@ -47,45 +43,31 @@ class _Asked:
 
     @property
     def package(self) -> Path:
-        """The unpacked Python package."""
         return self.setup.package
 
     @property
-    def cell(self) -> Cell:
-        """What the wheel is for."""
-        return self.setup.cell
-
-    @property
-    def packages(self) -> LoadTestPackages:
-        """What a user's environment has besides the framework."""
-        return self.setup.packages
-
-    def question(self, *, stand_in: bool = False) -> Question:
-        """Return what the process is asked."""
-        named: list[tuple[str | None, str]] = [(None, self.ops), *self.extensions.items()]
-        libraries = (self._library(ops, extension) for extension, ops in named)
-        return Question(libraries=tuple(libraries), key=self.key, stand_in=stand_in)
-
-    def _library(self, ops: str, extension: str | None) -> LoadedLibrary:
-        file, generated = self._file(ops), self.cell.framework.generated
-        module = generated if extension is None else f"{generated}_{extension}"
-        exports = () if file is None or not self.plain else _exported(file)
-        return LoadedLibrary(ops=ops, file=file, module=module, exports=exports)
+    def key(self) -> str:
+        return self.setup.cell.backend.facts.dispatch_key
 
     @property
     def plain(self) -> bool:
         """Whether the library registers nothing."""
-        return self.cell.framework is Framework.CTYPES
+        return self.setup.cell.framework is Framework.CTYPES
 
-    def _file(self, ops: str) -> Path | None:
-        """Return the library of a namespace; the rest of its name says what it uses of Python."""
+    def question(self, *, stand_in: bool = False) -> Question:
+        libraries = [self._library(self.ops, self.setup.cell.framework.generated)]
+        for extension, ops in self.extensions.items():
+            libraries.append(self._library(ops, f"{self.setup.cell.framework.generated}_{extension}"))
+        return Question(libraries=tuple(libraries), key=self.key, stand_in=stand_in)
+
+    def _library(self, ops: str, module: str) -> LoadedLibrary:
+        """Find the library of a namespace; the rest of its name says what it uses of Python."""
         files = (self.package / f"{ops}.so", *sorted(self.package.glob(f"{ops}.*.so")))
-        return next((path for path in files if path.is_file()), None)
-
-    @property
-    def key(self) -> str:
-        """The dispatch key of the backend."""
-        return self.cell.backend.facts.dispatch_key
+        file = next((path for path in files if path.is_file()), None)
+        exports: set[str] = set()
+        if file is not None and self.plain:
+            exports = {symbol.name for symbol in Extension.read(file.name, file.read_bytes()).defined}
+        return LoadedLibrary(ops=ops, file=file, module=module, exports=tuple(sorted(exports)))
 
 
 def load(
@@ -100,7 +82,7 @@ def load(
         early: A process with the same setup that has imported the framework already.
     """
     asked = _Asked(setup=setup, ops=ops, extensions=extensions or {})
-    return _judge(asked, ask(setup, asked.question(), early=early)).with_packages(asked.packages.names)
+    return _judge(asked, ask(setup, asked.question(), early=early)).with_packages(asked.setup.packages.names)
 
 
 def check_imports(setup: Setup, *, ops: str, extensions: Mapping[str, str] | None = None) -> LoadTest | None:
@@ -113,84 +95,81 @@ def check_imports(setup: Setup, *, ops: str, extensions: Mapping[str, str] | Non
     if found.failure is None or found.failure["used-stand-in"]:
         return None
     judged = _judge(asked, found)
-    return judged.with_packages(asked.packages.names) if judged.outcome is LoadState.NOT_IMPORTABLE else None
+    return judged.with_packages(asked.setup.packages.names) if judged.outcome is LoadState.NOT_IMPORTABLE else None
 
 
 def _judge(asked: _Asked, found: Found) -> LoadTest:
-    module = asked.package.name
     if found.died is not None:
-        return _broken(asked, f"the built {module} does not load: {found.died}", found)
+        return _broken(asked, found, f"the built {asked.package.name} does not load: {found.died}")
     if found.failure is None:
         return _judge_ops(asked, found)
     if found.library is not None and not lacks_a_driver(found.library):
         return _judge_library(asked, found, found.library)
-    return _judge_failure(asked, found, found.failure["chain"])
-
-
-def _judge_failure(asked: _Asked, found: Found, chain: Sequence[Mapping[str, Any]]) -> LoadTest:
-    """Judge the exception of an import, or the first of its causes that says more."""
-    for link in chain:
+    chain = found.failure["chain"]
+    for link in chain:  # the first exception that says enough, or else the last one that was raised
         if asks_for_a_device(link):
             reason = f"{link['types'][0]}: {_first(link['text'])}"
             return LoadTest(outcome=LoadState.IMPORTED, ops=found.ops, reason=_placeless(asked, reason))
         if link["missing"] is not None:
             return _judge_missing(asked, found, str(link["missing"]))
-    reason = f"the built {asked.package.name} does not load: "
     said = f"{chain[0]['types'][0]}: {_first(chain[0]['text'])}"
-    undefined = failures.explain(said)
-    if undefined is None:
-        return _broken(asked, reason + said, found)
-    return LoadTest(outcome=LoadState.BROKEN, ops=found.ops, reason=reason + undefined.text, help=undefined.help)
+    return _undefined(asked, found, said) or _broken(
+        asked, found, f"the built {asked.package.name} does not load: {said}"
+    )
 
 
-def _broken(asked: _Asked, reason: str, found: Found) -> LoadTest:
+def _broken(asked: _Asked, found: Found, reason: str) -> LoadTest:
+    """Refuse a package with the end of Python's message; packages in which it was raised may be too new."""
+    text = "" if found.failure is None else str(found.failure["text"])
+    packages = failures.raised_in(text, asked.setup.packages.folders)
+    remedy = f"correct what the last line names; {_KEEP}"
+    if packages:
+        remedy = f"it is raised in {listed(packages)}: bound the one that does not fit in 'wheel.requires'; {_KEEP}"
     details = _details(asked, found)
     return LoadTest(
         outcome=LoadState.BROKEN,
         ops=found.ops,
         reason=_placeless(asked, reason),
         details=details,
-        help=_remedy(asked, found) if details else None,
+        help=remedy if details else None,
     )
 
 
-def _remedy(asked: _Asked, found: Found) -> str:
-    """Say what to do about an exception: where it comes from other packages, which of them may be too new."""
-    text = "" if found.failure is None else str(found.failure["text"])
-    packages = failures.raised_in(text, asked.packages.folders)
-    if not packages:
-        return f"correct what the last line names; {_KEEP}"
-    return f"it is raised in {listed(packages)}: bound the one that does not fit in 'wheel.requires'; {_KEEP}"
+def _undefined(asked: _Asked, found: Found, said: str) -> LoadTest | None:
+    """Refuse a package whose library has a symbol that nothing defines, if the message says that."""
+    undefined = failures.explain(said)
+    if undefined is None:
+        return None
+    reason = f"the built {asked.package.name} does not load: {undefined.text}"
+    return LoadTest(outcome=LoadState.BROKEN, ops=found.ops, reason=reason, help=undefined.help)
 
 
 def _judge_library(asked: _Asked, found: Found, said: str) -> LoadTest:
     """Report the loader's message about the library, which the package's own message may hide."""
     if lacks_a_driver(said):
         return LoadTest(outcome=LoadState.IMPORTED, ops=found.ops, reason=_placeless(asked, said))
-    reason = f"the built {asked.package.name} does not load: "
-    undefined = failures.explain(said)
-    if undefined is None:
-        return LoadTest(
-            outcome=LoadState.BROKEN, ops=found.ops, reason=_placeless(asked, reason + _first(said)), help=_KEEP
-        )
-    return LoadTest(outcome=LoadState.BROKEN, ops=found.ops, reason=reason + undefined.text, help=undefined.help)
+    reason = _placeless(asked, f"the built {asked.package.name} does not load: {_first(said)}")
+    return _undefined(asked, found, said) or LoadTest(
+        outcome=LoadState.BROKEN, ops=found.ops, reason=reason, help=_KEEP
+    )
 
 
 def _judge_missing(asked: _Asked, found: Found, missing: str) -> LoadTest:
     """Tell an undeclared module from a declared one that is not installed here."""
-    module = asked.package.name
-    if missing in asked.packages.absent:
-        reason = f"the module '{missing}' is not here: {asked.packages.absent[missing]}"
-        return LoadTest(outcome=LoadState.NOT_TESTED, ops=found.ops, reason=reason, module=missing)
-    if asked.packages.unmet:
+    packages = asked.setup.packages
+    reason = ""
+    if missing in packages.absent:
+        reason = f"the module '{missing}' is not here: {packages.absent[missing]}"
+    elif packages.unmet:
         reason = f"the module '{missing}' is not here, nor is a package that may have it: "
-        reason += "; ".join(asked.packages.unmet.values())
+        reason += "; ".join(packages.unmet.values())
+    if reason:
         return LoadTest(outcome=LoadState.NOT_TESTED, ops=found.ops, reason=reason, module=missing)
-    remedy = remedy_for(missing, package=asked.package, backend=asked.cell.backend)
+    remedy = remedy_for(missing, package=asked.package, backend=asked.setup.cell.backend)
     return LoadTest(
         outcome=LoadState.NOT_IMPORTABLE,
         ops=found.ops,
-        reason=f"{module} cannot be imported: the module '{missing}' is not declared",
+        reason=f"{asked.package.name} cannot be imported: the module '{missing}' is not declared",
         details=_details(asked, found),
         help=f"{remedy}; {_KEEP}",
         module=missing,
@@ -201,18 +180,15 @@ def _judge_ops(asked: _Asked, found: Found) -> LoadTest:
     """Judge a package that was imported by the ops that are there."""
     if asked.plain:
         return _judge_functions(asked, found)
-    if not asked.cell.noarch:
+    if not asked.setup.cell.noarch:
         if found.library is not None and (asked.extensions or not found.ops):
             return _judge_library(asked, found, found.library)
-        for table, own in {"torch": asked.ops, **_tables(asked.extensions)}.items():
+        tables = {"torch": asked.ops, **{f"extension.{name}": ops for name, ops in asked.extensions.items()}}
+        for table, own in tables.items():
             refused = _judge_library_ops(asked, found, table, own)
             if refused is not None:
                 return refused
     return LoadTest(outcome=LoadState.LOADED, ops=found.ops)
-
-
-def _tables(extensions: Mapping[str, str]) -> dict[str, str]:
-    return {f"extension.{name}": ops for name, ops in extensions.items()}
 
 
 def _judge_library_ops(asked: _Asked, found: Found, table: str, own: str) -> LoadTest | None:
@@ -225,14 +201,14 @@ def _judge_library_ops(asked: _Asked, found: Found, table: str, own: str) -> Loa
     }
     module = asked.package.name
     if not ops:
+        remedy = f"register the ops with TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) in a file of {table}.src"
+        if asked.setup.cell.python is not None:
+            remedy += ", or define functions in PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)"
         return LoadTest(
             outcome=LoadState.BROKEN,
             ops=found.ops,
             reason=f"the built {module} imports and registers no op in '{own}'",
-            help=f"register the ops with TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) in a file of {table}.src"
-            + (
-                "" if asked.cell.python is None else ", or define functions in PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)"
-            ),
+            help=remedy,
         )
     without = sorted(name for name, keys in ops.items() if not keys)
     if len(without) < len(ops):
@@ -261,14 +237,9 @@ def _judge_functions(asked: _Asked, found: Found) -> LoadTest:
     )
 
 
-def _exported(library: Path) -> tuple[str, ...]:
-    extension = Extension.read(library.name, library.read_bytes())
-    return tuple(sorted({symbol.name for symbol in extension.defined}))
-
-
 def _placeless(asked: _Asked, text: str) -> str:
     """Leave the folders of the test out of a text: they differ from one machine to the next."""
-    for folder in (asked.package.parent, *asked.packages.folders):
+    for folder in (asked.package.parent, *asked.setup.packages.folders):
         text = text.replace(f"{folder}/", "")
     return text
 

@@ -1,4 +1,4 @@
-"""What gives a kernel those that it depends on, in a process without `builder`: as the hub's client does, or by it.
+"""Give a kernel the kernels that it depends on, in a process without `builder`, by the hub's client or as it does.
 
 It stands in for the client where that is not installed. A pytest process loads it as a plugin, with what it gives in a
 file beside it.

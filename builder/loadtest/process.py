@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from builder import json_text, run
+from builder import codec, json_text, run
 from builder.errors import ToolError
 from builder.loadtest.failures import hidden
 from builder.loadtest.packages import LoadTestPackages
@@ -70,11 +70,6 @@ class LoadedLibrary:
     exports: tuple[str, ...] = ()
     """The functions that a plain library exports."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Spell it for the process."""
-        file = None if self.file is None else str(self.file)
-        return {"ops": self.ops, "file": file, "module": self.module, "exports": list(self.exports)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
@@ -85,11 +80,6 @@ class Question:
     key: str
     stand_in: bool = False
     """Whether something stands in for the libraries, which are not there yet."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Spell it for the process."""
-        libraries = [library.to_json() for library in self.libraries]
-        return {"libraries": libraries, "key": self.key, "stand-in": self.stand_in}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +94,7 @@ class LoadProcess:
     def ask(self, question: Question) -> Found:
         """Return its report, once it has ended."""
         try:
-            answer = run.answer_of(self.process, json_text.line(question.to_json()).encode(), seconds=_TIMEOUT)
+            answer = run.answer_of(self.process, json_text.line(codec.encode(question)).encode(), seconds=_TIMEOUT)
         except run.TooLongError:
             return Found(ops={}, died=f"its import did not end within {_TIMEOUT:.0f} s")
         return _read(self.folder / "found.json", answer)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from builder import json_text
 from builder.errors import BuilderError
@@ -35,6 +35,10 @@ _SURELY_DEAD = 3600.0
 _LARGEST = 64 << 20
 """Bytes that a JSON file of a store may have."""
 _SETTLED_NS = 2_000_000_000
+
+
+Measure = Literal["peak", "seconds"]
+"""The bytes of memory that the largest compiler took; the seconds to compile and finish."""
 
 
 class StoreError(BuilderError):
@@ -271,29 +275,15 @@ class Store:
         """Whether a build of `key` was stopped and can go on."""
         return (self.root / "partial" / key).is_dir()
 
-    def set_peak(self, kernel: str, variant: str, size: int) -> None:
-        """Remember how many bytes the largest compiler of a cell took, for the budget of the next build."""
-        self._set_measured(f"{kernel}-{variant}.peak", size)
-
-    def peak(self, kernel: str, variant: str) -> int | None:
-        """Return the bytes that the largest compiler of a cell took, if a build has measured it."""
-        return self._measured(f"{kernel}-{variant}.peak")
-
-    def set_seconds(self, kernel: str, variant: str, seconds: float) -> None:
-        """Remember how long a cell was compiled and finished, which says how long the next build may take."""
-        self._set_measured(f"{kernel}-{variant}.seconds", round(seconds))
-
-    def seconds(self, kernel: str, variant: str) -> int | None:
-        """Return the seconds that the last build of a cell took to compile and finish it, if one has measured it."""
-        return self._measured(f"{kernel}-{variant}.seconds")
-
-    def _set_measured(self, name: str, value: int) -> None:
+    def set_measured(self, kernel: str, variant: str, what: Measure, value: float) -> None:
+        """Remember what the last build of a cell took, for the budget and the forecast of the next build."""
         with contextlib.suppress(OSError):
-            write_atomic(self.root / "last" / name, f"{value}\n".encode())
+            write_atomic(self.root / "last" / f"{kernel}-{variant}.{what}", f"{round(value)}\n".encode())
 
-    def _measured(self, name: str) -> int | None:
+    def measured(self, kernel: str, variant: str, what: Measure) -> int | None:
+        """Return what the last build of a cell took, if one has measured it."""
         try:
-            return int(_content(self.root / "last" / name))
+            return int(_content(self.root / "last" / f"{kernel}-{variant}.{what}"))
         except (OSError, ValueError):
             return None
 

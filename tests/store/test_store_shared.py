@@ -232,7 +232,7 @@ def test_what_is_in_the_place_of_a_note_is_forgotten(store, make):
     for folder in ("notes", "last"):
         make(store.root / folder / "x-y.json")
     make(store.root / "last" / "x-y.peak")
-    assert (store.note("x-y"), store.last("x", "y"), store.peak("x", "y")) == (None, None, None)
+    assert (store.note("x-y"), store.last("x", "y"), store.measured("x", "y", "peak")) == (None, None, None)
 
 
 def test_a_name_that_is_no_key_is_swept(store):
