@@ -13,7 +13,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -52,11 +52,8 @@ class Client(Protocol):
         """The compilation has ended."""
 
 
-class Clients(Protocol):
-    """Makes what answers a compilation, given its command line where the system tells it."""
-
-    def __call__(self, command: tuple[str, ...]) -> Client:
-        """Return what answers."""
+Clients = Callable[[tuple[str, ...]], Client]
+"""Makes what answers a compilation, given its command line where the system tells it."""
 
 
 @contextlib.contextmanager
@@ -184,40 +181,44 @@ class Session:
 
     caches: Caches
     origins: dict[str, ObjectOrigin] = field(default_factory=dict)
-    _given: set[str] = field(default_factory=set)
+    given: set[str] = field(default_factory=set)
     """The keys of what compilations were given."""
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def client(self, command: tuple[str, ...]) -> "_Compilation":
         """Return what answers the ccache of one command."""
-        return _Compilation(session=self, output=_output(command))
+        output = next((value for option, value in itertools.pairwise(command) if option == _OUTPUT), None)
+        return _Compilation(session=self, output=output)
 
     def note(self, output: str | None, origin: ObjectOrigin) -> None:
         """Remember where an object came from."""
         if output is not None:
-            with self._lock:
+            with self.lock:
                 self.origins[output] = origin
-
-    def give(self, key: str) -> None:
-        """Remember what a compilation was given."""
-        with self._lock:
-            self._given.add(key)
 
     def explain(self, files: Sequence[File]) -> tuple[File, ...]:
         """Return what ninja made, each object with where it came from."""
-        with self._lock:
-            return tuple(_explained(file, self.origins.get(file["output"])) for file in files)
+        with self.lock:
+            origins = dict(self.origins)
+        found = []
+        for file in files:
+            origin = origins.get(file["output"])
+            if origin is None or origin.cache is None:
+                found.append(file)
+            else:
+                found.append({**file, "cache": origin.cache, "writer": origin.writer, "saved": origin.saved})
+        return tuple(found)
 
     def strangers(self) -> str:
         """Name the caches, but that of the store, that gave objects; empty where none did."""
-        with self._lock:
+        with self.lock:
             names = {origin.cache for origin in self.origins.values() if origin.cache not in {None, LOCAL}}
         return " and ".join(sorted(name for name in names if name is not None))
 
     def forget(self) -> bool:
         """Take out of the store what compilations were given; return whether there was something."""
-        with self._lock:
-            given = tuple(self._given)
+        with self.lock:
+            given = tuple(self.given)
             names = sorted({origin.cache for origin in self.origins.values() if origin.cache is not None})
         for key in given:
             self.caches.remove(key)
@@ -239,7 +240,8 @@ class _Compilation:
         self.found = self.session.caches.get(key)
         if self.found is None:
             return None
-        self.session.give(key)
+        with self.session.lock:
+            self.session.given.add(key)
         return self.found.entry.value
 
     def put(self, key: str, value: bytes) -> None:
@@ -264,17 +266,6 @@ class _Compilation:
             self.session.note(
                 self.output, ObjectOrigin(cache=self.found.cache, writer=entry.writer, saved=entry.seconds)
             )
-
-
-def _output(command: tuple[str, ...]) -> str | None:
-    """Return what a compiler's command line writes."""
-    return next((value for option, value in itertools.pairwise(command) if option == _OUTPUT), None)
-
-
-def _explained(file: File, origin: ObjectOrigin | None) -> File:
-    if origin is None or origin.cache is None:
-        return file
-    return {**file, "cache": origin.cache, "writer": origin.writer, "saved": origin.saved}
 
 
 @contextlib.contextmanager

@@ -33,7 +33,11 @@ def at(url: str, *, environ: Mapping[str, str]) -> Shared:
         guess = nearest(scheme, SCHEMES)
         remedy = f"did you mean '{guess}'?" if guess else f"there are {', '.join(SCHEMES)}, and the path of a folder"
         raise BuilderError(f"{quoted(scheme)} is no cache of compiled files", help=remedy)
-    if not _names_host(url):
+    try:
+        is_host = bool(urlsplit(url).hostname) and urlsplit(url).port != 0
+    except ValueError:
+        is_host = False
+    if not is_host:
         remedy = "write redis://HOST:PORT/NUMBER or s3://BUCKET/PREFIX"
         raise BuilderError(f"{quoted(without_password(url))} is no URL of a cache", help=remedy)
     try:
@@ -64,13 +68,6 @@ def _folder(path: str) -> Folder:
     if not Path(path).is_absolute():
         raise BuilderError(f"the cache {quoted(path)} is no absolute path", help="give a URL, or the whole path")
     return Folder(root=Path(path))
-
-
-def _names_host(url: str) -> bool:
-    try:
-        return bool(urlsplit(url).hostname) and urlsplit(url).port != 0
-    except ValueError:
-        return False
 
 
 def caches_of(options: CacheOptions, store: Store, *, writable: bool, environ: Mapping[str, str]) -> Caches:

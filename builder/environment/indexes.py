@@ -41,9 +41,12 @@ class Finders:
     @property
     def env(self) -> Mapping[str, str]:
         """The environment that uv runs in, which trusts the certificates of the system, as pip does."""
+        import ssl  # noqa: PLC0415  start-up time
+
+        if sys.platform != "darwin" and ssl.get_default_verify_paths().cafile is None:
+            return self.settings
         # A company's own authority is known there. The second name is the older one.
-        trusting = {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true"} if _has_system_certificates() else {}
-        return {**trusting, **self.settings}
+        return {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true", **self.settings}
 
 
 # Before CPython 3.14 a thread that asks second gets an answer before there is one; uv and we ask from several.
@@ -145,13 +148,6 @@ def _folder(link: str) -> Path | None:
         link = unquote(urlsplit(link).path)
     path = Path(os.path.expanduser(link))  # noqa: PTH111  as above
     return path if path.is_dir() else None
-
-
-def _has_system_certificates() -> bool:
-    import ssl  # noqa: PLC0415  start-up time
-
-    paths = ssl.get_default_verify_paths()
-    return sys.platform == "darwin" or paths.cafile is not None
 
 
 def _is_kept(name: str) -> bool:

@@ -90,7 +90,12 @@ def interpreter_for(
     pinned = pins.pinned_pythons(requirement)
     if only is not None:
         if only not in pinned:
-            raise _no_pins(requirement, only)
+            raise MissingPinsError(
+                f"no wheels are pinned for {requirement} with Python {dotted(only)}, the one that this cell is for",
+                pythons=(),
+                help="add them with `builder pins update` where the index of these wheels can be reached, "
+                "or build against an installed torch with --no-isolation",
+            )
         pinned = (only,)
     for each in (None if preferred is None else named(preferred), running()):
         if each is not None and each.tag in pinned:
@@ -102,15 +107,6 @@ def interpreter_for(
         if path is not None:
             return Interpreter(path=path, tag=tag)
     raise NoPythonError(requirement, versions=tuple(map(dotted, pinned)))
-
-
-def _no_pins(requirement: Requirement, only: str) -> MissingPinsError:
-    return MissingPinsError(
-        f"no wheels are pinned for {requirement} with Python {dotted(only)}, the one that this cell is for",
-        pythons=(),
-        help="add them with `builder pins update` where the index of these wheels can be reached, "
-        "or build against an installed torch with --no-isolation",
-    )
 
 
 def find(tag: str, *, finders: Finders, processes: Processes | None = None) -> Path | None:

@@ -126,7 +126,9 @@ def _replace(wanted: Environment, pinset: PinSet, making: _Making) -> None:
     aside = Path(tempfile.mkdtemp(prefix=f".{wanted.digest}-", dir=folder))
     old = aside.with_name(f"{aside.name}-old")
     try:
-        cache = _cache(folder.parent)
+        # uv trusts the content of its cache: in a store of another user, each user has one.
+        foreign = folder.parent.stat().st_uid != os.geteuid()
+        cache = folder.parent / (f"uv-{os.geteuid()}" if foreign else "uv")
         _fill(aside, pinset, making, cache=cache)
         if _damaged_file(aside, pinset) is not None:
             making.progress("what uv has cached is damaged: fetching the wheels again")
@@ -159,23 +161,12 @@ def _fill(path: Path, pinset: PinSet, making: _Making, *, cache: Path | None) ->
     cuda = cuda_wheels.cuda_root(_site_packages(path, pinset.python))
     if cuda is not None:
         cuda_wheels.complete(cuda)
-    _compile_frontend(path, pinset, making)
-
-
-def _compile_frontend(path: Path, pinset: PinSet, making: _Making) -> None:
-    """Keep the bytecode of what builds a wheel, which saves each build a tenth of a second."""
     folders = [str(_site_packages(path, pinset.python) / name) for name in _FRONTEND]
     found = [folder for folder in folders if os.path.isdir(folder)]  # noqa: PTH112  strings: as arguments
     if found and not making.bytecode:
-        # What fails here is compiled by each build, as before.
+        # Saves each build a tenth of a second; what fails here is compiled by each build.
         argv = (str(path / "bin" / "python"), "-m", "compileall", "-q", *found)
         run(argv, cwd=path, env=making.finders.env, processes=making.processes, limits=LIMITS)
-
-
-def _cache(root: Path) -> Path:
-    """Return the cache of uv, which trusts its content: in a store of another user, each user has one."""
-    owner = root.stat().st_uid
-    return root / ("uv" if owner == os.geteuid() else f"uv-{os.geteuid()}")
 
 
 def _drop_leftovers(store: Store, folder: Path) -> None:
