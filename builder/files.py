@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import glob
 import os
+import stat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,19 +24,25 @@ def lock(descriptor: int, *, wait: bool = True, shared: bool = False) -> bool:
     return True
 
 
-def write_atomic(path: Path, content: bytes) -> None:
+def write_atomic(path: Path, content: bytes, *, flush: bool = True, like: os.stat_result | None = None) -> None:
     """Write a file under a temporary name, flush it to the disk and rename it: it is there complete, or not at all.
 
-    Several processes may write the same path at once: the last one stays.
+    Several processes may write the same path at once: the last one stays. The file gets the permissions and, where this
+    user may give files away, the owner of the one that it is `like`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with _held(aside) as file:
         try:
             file.truncate()
+            if like is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(like.st_mode))
+                with contextlib.suppress(PermissionError):
+                    os.fchown(file.fileno(), like.st_uid, like.st_gid)
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if flush:
+                os.fsync(file.fileno())
             aside.replace(path)
         except BaseException:
             aside.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 
 from builder import json_text
 from builder.errors import BuilderError
+from builder.files import write_atomic
 from builder.hashes import sha256
 
 _LONGEST_HEADER = 4096
@@ -140,15 +140,8 @@ class Folder:
             CacheError: it cannot be written, as on a full disk.
         """
         path = self._path(key)
-        aside = path.with_name(f".{key}.{os.getpid()}-{threading.get_ident()}.part")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                aside.write_bytes(entry.to_bytes(key))
-                aside.replace(path)
-            except BaseException:
-                aside.unlink(missing_ok=True)
-                raise
+            write_atomic(path, entry.to_bytes(key), flush=False)
         except OSError as error:
             raise CacheError(f"'{path.parent}' cannot be written: {error.strerror}") from error
 

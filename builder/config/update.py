@@ -1,10 +1,7 @@
 """Rewrite a config of any schema to the current edition; unchanged parts keep their text."""
 
-import contextlib
 import difflib
 import os
-import stat
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +18,7 @@ from builder.config.v5 import EDITION
 from builder.config.values import InvalidValueError
 from builder.config.wheel_values import license_problem
 from builder.errors import BuilderError
-from builder.files import flush_names
+from builder.files import flush_names, write_atomic
 
 _BOM = "\ufeff"
 
@@ -243,7 +240,8 @@ def write(path: Path, text: str) -> None:
     target = Path(os.path.realpath(path))
     try:
         old = target.read_bytes()
-        _replace(target, encoded(old, text))
+        write_atomic(target, encoded(old, text), like=target.stat())
+        flush_names(target.parent)
     except OSError as error:
         raise BuilderError(f"cannot write '{path}': {error.strerror}", help="it is as it was") from error
 
@@ -265,22 +263,3 @@ def _line_ends(before: str, text: str) -> str:
         if tag == "equal":
             ended[start:end] = old[first:last]
     return "\n".join(ended)
-
-
-def _replace(target: Path, content: bytes) -> None:
-    status = target.stat()
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    aside = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
-            with contextlib.suppress(PermissionError):  # only root gives files away
-                os.fchown(file.fileno(), status.st_uid, status.st_gid)
-            os.fsync(file.fileno())
-        aside.replace(target)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    flush_names(target.parent)

@@ -31,12 +31,13 @@ let
   decides = fromTOML (readFile ../data/decides-bytes.toml);
 
   # What compiles one file for a cell needs besides.
-  caching = map (name: "builder/compile_cache/${name}.py") [
-    "__init__"
-    "caches"
-    "derivation"
-    "folder"
-    "session"
+  caching = [
+    "builder/files.py"
+    "builder/compile_cache/__init__.py"
+    "builder/compile_cache/caches.py"
+    "builder/compile_cache/derivation.py"
+    "builder/compile_cache/folder.py"
+    "builder/compile_cache/session.py"
   ];
 
   inside = path: substring (stringLength base + 1) (stringLength path) path;
