@@ -48,17 +48,17 @@ class Answer:
 
     returncode: int
     content: bytes
-    """What it wrote to its standard output."""
+    """Its standard output."""
     errors: bytes
 
     @property
     def stdout(self) -> str:
-        """What it wrote to its standard output, as text."""
+        """Its standard output, as text."""
         return self.content.decode("utf-8", "replace")
 
     @property
     def stderr(self) -> str:
-        """What it wrote to its standard error, as text."""
+        """Its standard error, as text."""
         return self.errors.decode("utf-8", "replace")
 
 
@@ -74,7 +74,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a tool that uses the network may take: a slow or endless server must not hold a build."""
+    """The limits of a tool that uses the network: a slow or endless server must not hold a build."""
 
     seconds: float
     memory: int

@@ -11,7 +11,7 @@ from builder.wording import visible
 
 _COMMAND = re.compile(r"^(?P<before>\s*)::(?=[A-Za-z][\w-]*(?:[ \t][^\n]*?)?::)", re.MULTILINE)
 _OLD_COMMAND = re.compile(r"##(?=\[|vso\[|teamcity\[)")
-"""How the logs of CI services are spoken to: GitHub at the start of a line, and it and others anywhere by `##`."""
+"""Commands in the logs of CI services: GitHub's at the start of a line, and those of it and others anywhere by `##`."""
 _UNSAFE = re.compile(r"[^\n\t\x20-\x7e]")
 _STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
 

@@ -27,7 +27,7 @@ class Feature:
 
 
 class TorchKernelProvider:
-    """What an installed PyTorch can load."""
+    """Provides the features of the installed PyTorch."""
 
     namespace = NAMESPACE
 

@@ -8,7 +8,7 @@ LOCAL = "store"
 
 
 class Access(Enum):
-    """What a build may do with a cache that others share."""
+    """The use that a build may make of a shared cache."""
 
     READ = "read"
     WRITE = "write"

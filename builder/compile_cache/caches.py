@@ -20,7 +20,7 @@ class Shared(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call it: its address without a password."""
+        """Its name in messages: the address without a password."""
 
     def check(self, *, write: bool) -> None:
         """Look whether it can be used.
@@ -55,7 +55,7 @@ class Found:
 
 @dataclass(slots=True, kw_only=True)
 class Caches:
-    """What compilations are answered from: the cache of the store, then the shared one."""
+    """The cache of the store, which is asked first, and the shared one."""
 
     local: Folder
     writable: bool = True

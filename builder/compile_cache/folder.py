@@ -17,7 +17,7 @@ from builder.hashes import sha256
 _LONGEST_HEADER = 4096
 """Bytes of the line before the value."""
 _MAGIC, _RESULT = b"\xcc\xac", 0
-"""How ccache's values begin, and their fourth byte where they hold what was compiled; else they list its headers."""
+"""The first bytes of ccache's values, and the fourth of those that hold an object; others list the headers of one."""
 
 
 class DamagedError(ValueError):
@@ -26,11 +26,11 @@ class DamagedError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What ccache keeps under one key."""
+    """A value that ccache keeps under one key."""
 
     value: bytes
     seconds: float = 0.0
-    """How long the compiler took."""
+    """Seconds that the compiler took."""
     writer: str = ""
     """The machine that compiled it."""
 
@@ -96,7 +96,7 @@ class Folder:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return str(self.root)
 
     def check(self, *, write: bool) -> None:

@@ -37,7 +37,7 @@ _LONGEST_PATH = 100
 
 
 class Client(Protocol):
-    """What one compilation asks; made when ccache connects, called from a thread of its own."""
+    """Answers one compilation; it is made when ccache connects, and called from a thread of its own."""
 
     def get(self, key: str) -> bytes | None:
         """Return the value of a key, if there is one."""
@@ -165,7 +165,7 @@ _OUTPUT = "-o"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectOrigin:
-    """Where an object came from."""
+    """The origin of an object."""
 
     cache: str | None
     """The name of the cache that had it; None where it was compiled."""

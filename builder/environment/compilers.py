@@ -31,7 +31,7 @@ _NEVER = re.compile(
     r"(?!usr/)|usr/share/|usr/bin/.*(?:gcov|gprof|gp-|lto-dump|dwp)|.*/lib(?:[atl]|ub|hwa)san(?:_preinit)?\.(?:a|o|so)$"
     r"|.*/(?:gconv|audit|gprofng|plugin|bfd-plugins)/"
 )
-"""What no build uses, a third of the bytes: the sanitizers, profilers, documentation."""
+"""Files that no build uses, a third of the bytes: the sanitizers, profilers, documentation."""
 _NAMES = {"CXX": "g++", "CC": "gcc"}
 _BINUTILS = ("ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "strip")
 _REMEDY = f"{MIRROR} names a mirror of Debian, or a folder with its 'pool'; HTTPS_PROXY a proxy"
@@ -60,12 +60,12 @@ class PinnedCompilers:
 
     @property
     def name(self) -> str:
-        """What names them in a store."""
+        """Their name in a store."""
         return f"{self.target}-{self.hash.removeprefix('sha256-').translate(_FILE_NAME)[:32]}"
 
     @property
     def triple(self) -> str:
-        """What the names of the programs begin with."""
+        """The first part of the names of their programs."""
         return str(built_systems()[self.target].triple)
 
 
@@ -95,7 +95,7 @@ def pinned() -> Mapping[str, PinnedCompilers]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeper:
-    """What keeps pinned compilers in a store; several threads may ask."""
+    """Keeps pinned compilers in a store; several threads may ask."""
 
     store: Store
     environ: Mapping[str, str]

@@ -62,7 +62,7 @@ def _of_apt(environ: Mapping[str, str]) -> list[str]:
 _MAGIC = b"!<arch>\n"
 _HEADER = 60
 _DATA = "data.tar.xz"
-"""How Debian has compressed files since 2012."""
+"""The archive with the files, as Debian has compressed it since 2012."""
 _MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 """Folders that Debian has below /usr, whatever a package calls them."""
 

@@ -22,7 +22,7 @@ from builder.run import Processes
 from builder.store import Store, StoreError
 
 _SECONDS = 60
-"""How long a server may be silent."""
+"""Seconds that a server may be silent."""
 _LONGEST = 3600
 """Seconds that a file may take."""
 _TURN = 0.1
@@ -146,13 +146,13 @@ class FetchedTree:
     name: str
     """Its own name in there, which says what it has: a hash, mostly."""
     called: str
-    """What a message calls it, such as `the foreign source 'cutlass'`."""
+    """Its name in messages, such as `the foreign source 'cutlass'`."""
     is_right: Callable[[Path], bool]
     """Whether a folder has what was fetched; one that it cannot read, or that raises ToolError, has not."""
 
     @property
     def folder(self) -> Path:
-        """Where it is, or will be."""
+        """Its place, whether or not it is there."""
         return self.store.root / self.section / self.name
 
     def get(self, fetch: Callable[[Path], Path], processes: Processes) -> Path:

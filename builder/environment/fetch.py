@@ -22,7 +22,7 @@ REMEDY = (
     "or a proxy in HTTPS_PROXY"
 )
 LIMITS = Limits(seconds=2 * 3600, memory=4 << 30, file=16 << 30)
-"""What uv may take: 13 GB of wheels come within two hours at 2 MB/s, and no page of an index has gigabytes."""
+"""The limits of uv: 13 GB of wheels come within two hours at 2 MB/s, and no page of an index has gigabytes."""
 _WRONG = re.compile(r"hash mismatch", re.IGNORECASE)
 _ABSENT = re.compile(
     r"was not found in the (?:package registry|cache|provided package locations)|there (?:is|are) no versions? of"
@@ -56,7 +56,7 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What came of asking each index, for all cells of a run; several threads may ask."""
+    """The answers of each index, for all cells of a run; several threads may ask."""
 
     _answers: dict[str | None, _Answer] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -79,7 +79,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Installation:
-    """What is installed where, and how uv is run for it."""
+    """One installation: its wheels and its place, and the runs of uv for it."""
 
     pinset: PinSet
     local: Mapping[PinnedWheel, Path]

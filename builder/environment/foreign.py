@@ -29,7 +29,7 @@ _PLACE = re.compile(r"(?:https?|ssh|file)://\S+|/\S*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trees:
-    """What fetches trees into a store; several threads may ask."""
+    """Fetches trees into a store; several threads may ask."""
 
     store: Store
     environ: Mapping[str, str]

@@ -19,7 +19,7 @@ _TYPE = "kernel"
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _REVISION = re.compile(r"[\w+-][\w.+-]*(?:/[\w+-][\w.+-]*)*", re.ASCII)
 _OWN = ".cache"
-"""What the library leaves beside the files that it downloads."""
+"""A folder that the library adds to the files that it downloads."""
 
 
 class KernelSource(Protocol):

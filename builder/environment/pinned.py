@@ -22,7 +22,7 @@ from builder.toolchain import cuda_wheels
 MARKER = "pins.json"
 """Lists what is in an environment; written last, so it also says that the environment is complete."""
 _FRONTEND = ("packaging", "pathspec", "scikit_build_core")
-"""What the Python of every build imports, in a sandbox in which it cannot keep bytecode."""
+"""The packages that the Python of every build imports, in a sandbox in which it cannot keep bytecode."""
 
 Progress = Callable[[str], None]
 
@@ -49,7 +49,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Making:
-    """How an environment is made."""
+    """The means to make an environment."""
 
     python: Path
     finders: Finders
@@ -57,7 +57,7 @@ class _Making:
     processes: Processes
     """The processes that run for it; ending them ends it."""
     reach: Reach | None
-    """What is known of its indexes."""
+    """Which indexes are out of reach."""
     bytecode: bool
     """Whether its Python is compiled at once."""
 

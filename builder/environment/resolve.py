@@ -40,7 +40,7 @@ class PinTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """What resolving one target gave: its wheels, or why it keeps what it has."""
+    """The wheels that uv found for a target, or the reason to keep the old ones."""
 
     target: PinTarget
     wheels: tuple[PinnedWheel, ...] = ()
@@ -49,7 +49,7 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HashCheck:
-    """What the indexes say about the pins."""
+    """The pins that differ from the indexes."""
 
     wrong: tuple[tuple[PinnedWheel, str | None], ...] = ()
     """Pins with another hash there, with it; None where the index does not have the file."""
@@ -248,7 +248,7 @@ class IndexFile:
     file: str
     sha256: str
     place: str
-    """Where it is: an address, or a path. It may hold a password, so it is never shown."""
+    """Its address or path, which may hold a password and so is never shown."""
 
 
 def released(

@@ -16,7 +16,7 @@ class LoadError(BuilderError):
 
 
 class LoadState(str, Enum):
-    """How far the import of a wheel came."""
+    """The outcomes of a load test."""
 
     LOADED = "loaded"
     """The package is imported, and the ops of its library are registered."""
@@ -55,13 +55,13 @@ class LoadTest:
     details: str = ""
     """Python's own message, if it says more."""
     help: str | None = None
-    """What to do about it."""
+    """The remedy."""
     module: str | None = None
     """The module that is missing."""
     by_choice: bool = False
     """Whether the user asked for no test."""
     packages: tuple[str, ...] = ()
-    """What the environment had besides the framework, such as `triton 3.7.1`."""
+    """The packages of the environment besides the framework, such as `triton 3.7.1`."""
 
     @property
     def refused(self) -> bool:

@@ -64,7 +64,7 @@ class LoadTestPackages:
 
     @property
     def kernel_tree(self) -> dict[str, Any]:
-        """What a process is told of the kernels that one depends on."""
+        """The kernels that one depends on, as JSON for the process that loads them."""
         wheels = {repository: module and {"module": module} for repository, module in self.depends.items()}
         return {**wheels, **{each.repo_id: each.to_json() for each in self.locked}}
 

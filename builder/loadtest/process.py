@@ -24,7 +24,7 @@ _CLIENT = Path(__file__).with_name("kernel_client.py")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What the process that imported a package reported, or how it ended before it did."""
+    """The report of the process that imported a package, or its end without one."""
 
     library: str | None = None
     """The loader's message, if it refused a library."""
@@ -32,31 +32,31 @@ class Found:
     """The exception of the import, and those that caused it."""
     ops: Mapping[str, tuple[str, ...]]
     died: str | None = None
-    """How the process ended, if it reported nothing."""
+    """The end of the process, if it reported nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a load test has of the machine; nothing of the kernel but where its package is, or will be."""
+    """The parts of the machine that a load test has, and the place of the package, which may not be there yet."""
 
     package: Path
     """The unpacked Python package; its parent goes on the path."""
     cell: Cell
-    """What the wheel is for."""
+    """The cell of the wheel."""
     python: Path
     """Interpreter of an environment that has the cell's framework."""
     runner: tuple[str, ...] = ()
-    """What runs the interpreter, where that is for another processor."""
+    """The emulator that runs the interpreter, where that is for another processor."""
     libraries: tuple[Path, ...] = ()
-    """Where the loader also looks, for stand-ins of a GPU's libraries."""
+    """More folders of the loader, with stand-ins for a GPU's libraries."""
     bytecode: bool = False
     """Keep the bytecode of what is imported: compiling torch's takes half of the time of each test."""
     packages: LoadTestPackages = field(default_factory=LoadTestPackages)
-    """What a user's environment has besides the framework."""
+    """The packages of a user's environment besides the framework."""
     visible: SandboxPaths | None = None
-    """What it sees of the machine besides these; without one it sees all."""
+    """The rest of the machine that the sandbox shows; without a sandbox all is seen."""
     processes: run.Processes | None = None
-    """Where its process is listed, to be ended with the build."""
+    """The processes of the build, with which it is ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class LoadedLibrary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What the process is asked of a package."""
+    """The question about a package."""
 
     libraries: tuple[LoadedLibrary, ...]
     """The main library, and those of extensions."""
@@ -89,7 +89,7 @@ class LoadProcess:
     setup: Setup
     process: run.Process
     folder: Path
-    """Where it writes its report."""
+    """The folder of its report."""
 
     def ask(self, question: Question) -> Found:
         """Return its report, once it has ended."""

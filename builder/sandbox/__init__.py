@@ -11,7 +11,7 @@ from builder.sandbox.paths import SandboxPaths
 __all__ = ["CANONICAL", "SandboxPaths", "can_mount", "enclose", "why_unavailable", "wrap"]
 
 CANONICAL = Path("/tmp/builder")  # noqa: S108  exists on every machine and in Nix's sandbox; only a mount point
-"""Where a build sees its scratch directory; the environment is mounted at `env` in it."""
+"""The path at which a build sees its scratch directory; the environment is mounted at `env` in it."""
 _ENTER = Path(__file__).with_name("enter.py")
 _PROBE_TIMEOUT = 10
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-"""Where a system has its toolchain; on most all but the first are links into it."""
+"""The folders of a system's toolchain; on most systems all but the first are links into it."""
 _OF_ETC = ("alternatives", "clang", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "nvcc.profile")
 _STORES = ("/nix/store", "/gnu/store")
-"""Where whole systems keep each package in a folder of its own: one needs the others, so all are shown."""
+"""The stores of systems that keep each package in a folder of its own: packages need each other, so all are shown."""
 _FILES = {
     "/etc/group": "builder:x:1000:\nnogroup:x:65534:\n",
     "/etc/hosts": "127.0.0.1 localhost\n",
@@ -17,7 +17,7 @@ _FILES = {
     "/etc/passwd": "builder:x:1000:1000:builder:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
 }
 _PARTS = ("bin", "include", "lib", "lib32", "lib64", "libexec")
-"""What a folder of programs has that lies where a user's own files are."""
+"""The folders that are shown of a prefix which is a home folder, too."""
 _MOST_LINKS = 40
 
 
@@ -56,7 +56,7 @@ class SandboxPaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Trail:
-    """How a path leads to a file: each link on the way, and the end."""
+    """The way of a path to its file: each link, and the end."""
 
     links: tuple[tuple[Path, str], ...]
     end: Path

@@ -57,7 +57,7 @@ class StoredWheel:
     record: Mapping[str, Any]
     """The build record whose digest is the key."""
     report: Mapping[str, Any]
-    """What is worth knowing of the build and decides no bit: seconds, architectures, audit."""
+    """Facts about the build that decide no byte: seconds, architectures, audit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

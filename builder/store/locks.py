@@ -27,7 +27,7 @@ class StoppedError(BuilderError):
 
     exit_code = 1
     files: tuple[File, ...] = ()
-    """What was made before."""
+    """The files that were made before."""
 
 
 def open_lock(path: Path) -> int:
