@@ -42,7 +42,7 @@ def mirror(tmp_path, monkeypatch):
     blank = PinnedCompilers(target=HERE, version="12", hash="", packages=packages)
     root = tmp_path / "expected"
     for each in packages:
-        compilers.deb.unpack(tmp_path / "mirror" / each.path, root, wanted=compilers.is_wanted)
+        compilers.debian.unpack(tmp_path / "mirror" / each.path, root, wanted=compilers.is_wanted)
     compilers.arrange(root, blank)
     pins = {HERE: PinnedCompilers(target=HERE, version="12", hash=nar(root, links=True), packages=packages)}
     monkeypatch.setattr(compilers, "pinned", lambda: pins)
