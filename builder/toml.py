@@ -1,6 +1,7 @@
 """Read TOML on every supported Python, and spell values in it."""
 
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 
 from builder import json_text
 
@@ -12,11 +13,37 @@ else:
 TOMLDecodeError = tomllib.TOMLDecodeError
 loads = tomllib.loads
 
-__all__ = ["TOMLDecodeError", "loads", "spelled"]
+__all__ = ["TOMLDecodeError", "array", "key", "loads", "spelled"]
 
 
-def spelled(value: str | list[str]) -> str:
-    """Return a string, or a list of them, as a TOML value."""
-    if isinstance(value, list):
-        return "[" + ", ".join(map(spelled, value)) + "]"
-    return json_text.line(value, escaped=False).replace("\x7f", "\\u007f")
+def spelled(value: object) -> str:
+    """Return a value in one line of TOML: a table stands in braces."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case str():
+            return json_text.line(value, escaped=False).replace("\x7f", "\\u007f")
+        case Mapping():
+            pairs = ", ".join(f"{key(name)} = {spelled(each)}" for name, each in value.items())
+            return f"{{ {pairs} }}" if pairs else "{}"
+        case Sequence():
+            return "[" + ", ".join(map(spelled, value)) + "]"
+    raise TypeError(f"TOML has no {type(value).__name__}")
+
+
+def key(name: str) -> str:
+    """Return a key, in quotes where it needs them."""
+    return name if name.isascii() and name.replace("-", "").replace("_", "").isalnum() else spelled(name)
+
+
+def array(name: str, values: Sequence[str], *, width: int) -> Iterator[str]:
+    """Yield the lines of a key with an array: one line where that is no wider than `width`."""
+    line = f"{name} = {spelled(values)}"
+    if len(line) <= width:
+        yield line
+        return
+    yield f"{name} = ["
+    yield from (f"  {spelled(value)}," for value in values)
+    yield "]"

@@ -15,6 +15,9 @@ WAYS = {
     "jinja2.FileSystemLoader": "templates",
     "json.dumps": "json_text",
     "subprocess": "run",
+    "tomli": "toml",
+    "tomlkit": "config.toml_edit",
+    "tomllib": "toml",
 }
 """For each module or function of a library, the module of `builder` that alone uses it; None where no module does."""
 EXCEPTIONS = {

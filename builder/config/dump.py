@@ -48,9 +48,9 @@ def _tables(header: tuple[str, ...], kind: Kind, value: Any) -> Iterator[tuple[t
         case Table():
             if _is_table(kind.value):
                 for key, entry in value.items():
-                    yield from _tables((*header, _key(key)), kind.value, entry)
+                    yield from _tables((*header, toml.key(str(key))), kind.value, entry)
             else:
-                yield header, [f"{_key(key)} = {_inline(kind.value, entry)}" for key, entry in value.items()]
+                yield header, [f"{toml.key(str(key))} = {_inline(kind.value, entry)}" for key, entry in value.items()]
         case Tagged():
             tag = f"{kind.tag} = {toml.spelled(str(getattr(value, kind.tag)))}"
             (_, lines), *below = _tables(header, Record(type(value)), value)
@@ -80,13 +80,14 @@ def _inline(kind: Kind, value: Any) -> str:
         case Constant():
             return str(kind.value)
         case Scalar() | OneOf():
-            return _scalar(value)
+            plain = value.value if isinstance(value, Enum) else value
+            return toml.spelled(plain if isinstance(plain, int) else str(plain))
         case Array():
             return "[" + ", ".join(_inline(kind.item, item) for item in value) + "]"
         case Choice():
             return _inline(kind.other if isinstance(value, Mapping | tuple) else kind.scalar, value)
         case Table():
-            return _braces(f"{_key(key)} = {_inline(kind.value, entry)}" for key, entry in value.items())
+            return _braces(f"{toml.key(str(key))} = {_inline(kind.value, entry)}" for key, entry in value.items())
         case Record():
             given = (item for item in shape.fields(kind.type) if _given(item, value))
             return _braces(f"{item.key} = {_inline(item.kind, getattr(value, item.name))}" for item in given)
@@ -97,16 +98,3 @@ def _inline(kind: Kind, value: Any) -> str:
 def _braces(pairs: Iterator[str]) -> str:
     inside = ", ".join(pairs)
     return f"{{ {inside} }}" if inside else "{}"
-
-
-def _scalar(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    return toml.spelled(value.value if isinstance(value, Enum) else str(value))
-
-
-def _key(key: object) -> str:
-    text = str(key)
-    return text if text and text.isascii() and text.replace("-", "").replace("_", "").isalnum() else toml.spelled(text)

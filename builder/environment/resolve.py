@@ -1,7 +1,7 @@
 """Ask uv which wheels meet requirements: for the pin file, for a load test, and for the files of one release."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from builder.environment.indexes import uv_binary
 from builder.errors import ToolError
 from builder.hashes import sha256
 from builder.matrix.variant import built_systems, dotted
-from builder.pins import Part, PinnedWheel, Pins, PinSet, pin_file
+from builder.pins import PinnedWheel, Pins, PinSet, pin_file
 from builder.run import run
 from builder.store import Store
 
@@ -74,10 +74,14 @@ def resolve_all(
     uv = uv_binary()  # once: sysconfig, which it asks, is not safe in threads
 
     def one(target: PinTarget) -> Resolution:
+        part = pins.parts[target.part]
         python = pins.pythons[0] if target.python == pin_file.ANY else target.python
+        options = ("--python-version", dotted(python), "--python-platform", built_systems()[target.system].uv)
         try:
-            wheels = resolve(pins.parts[target.part], system=target.system, python=python, uv=uv, env=env)
-            resolution = Resolution(target=target, wheels=wheels)
+            packages = lock(part.requires, *options, index=part.index, uv=uv, env=env)
+            wheels = tuple(_wheel(*_files(package)[0], index=part.index) for package in packages)
+            kept = tuple(wheel for wheel in wheels if not part.only or wheel.name in part.only)
+            resolution = Resolution(target=target, wheels=kept)
         except UnresolvedError as error:
             resolution = Resolution(target=target, error=error.message)
         progress(resolution)
@@ -85,35 +89,6 @@ def resolve_all(
 
     with ThreadPoolExecutor(max_workers=4) as pool:
         return tuple(pool.map(one, todo))
-
-
-def resolve(part: Part, *, system: str, python: str, uv: str, env: Mapping[str, str]) -> tuple[PinnedWheel, ...]:
-    """Return the wheels uv chooses for a part.
-
-    Raises:
-        UnresolvedError: no index has them, or none can be reached.
-    """
-    target = ("--python-version", dotted(python), "--python-platform", built_systems()[system].uv)
-    packages = lock(part.requires, *target, index=part.index, uv=uv, env=env)
-    files = (_files(package)[0] for package in packages)
-    wheels = tuple(_wheel(file, sha256, index=part.index) for file, sha256 in files)
-    return tuple(wheel for wheel in wheels if not part.only or wheel.name in part.only)
-
-
-def of_requirements(
-    requires: tuple[str, ...], *, without: Iterable[str], python: str, env: Mapping[str, str]
-) -> tuple[PinnedWheel, ...]:
-    """Return the wheels uv chooses for requirements, but those of the packages `without` and what only they need.
-
-    They are for this machine, which may take newer wheels than those that are pinned for all.
-
-    Raises:
-        UnresolvedError: no index has them, or none can be reached.
-    """
-    target = ("--python-version", dotted(python))
-    never = tuple(f"{name}; python_version < '0'" for name in without)
-    packages = lock(requires, *target, index=None, uv=uv_binary(), env=env, overrides=never)
-    return tuple(_wheel(*_files(package)[0], index=None) for package in packages)
 
 
 def lock(
@@ -151,10 +126,10 @@ def lock(
 
 def _files(package: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return name and hash of each wheel of a package in a lock file."""
-    return tuple((name_of(wheel), wheel["hashes"]["sha256"]) for wheel in package.get("wheels", ()))
+    return tuple((_name_of(wheel), wheel["hashes"]["sha256"]) for wheel in package.get("wheels", ()))
 
 
-def name_of(wheel: Mapping[str, Any]) -> str:
+def _name_of(wheel: Mapping[str, Any]) -> str:
     """Return the file name of a wheel in a lock file."""
     return str(wheel.get("name") or unquote(urlsplit(wheel.get("url") or wheel["path"]).path).rpartition("/")[2])
 
@@ -290,7 +265,7 @@ def _released(
             continue
         package = max(packages, key=_order)  # several, where newer Pythons have a newer release
         return tuple(
-            IndexFile(file=name_of(wheel), sha256=wheel["hashes"]["sha256"], place=_place(wheel))
+            IndexFile(file=_name_of(wheel), sha256=wheel["hashes"]["sha256"], place=_place(wheel))
             for wheel in package.get("wheels", ())
         )
     raise NoReleaseError(said)
@@ -310,9 +285,9 @@ def _place(wheel: Mapping[str, str]) -> str:
 def wheels_of(
     requires: tuple[str, ...], *, base: PinSet, store: Store, env: Mapping[str, str]
 ) -> tuple[PinnedWheel, ...]:
-    """Return the wheels that `base` lacks for some requirements; what it has is taken as it is.
+    """Return the wheels that `base` lacks for the requirements of a load test, which no build key names.
 
-    No wheel of a kernel depends on them: they are only for its load test, and are not in its build key.
+    They are chosen for this machine, which may take newer wheels than those that are pinned for all.
 
     Raises:
         ToolError: no index has them, or none can be reached.
@@ -326,11 +301,14 @@ def wheels_of(
     if known is not None:
         return tuple(PinnedWheel(**wheel) for wheel in known["wheels"])
     try:
-        found = of_requirements(requires, without=have, python=base.python, env=env)
+        never = tuple(f"{name}; python_version < '0'" for name in have)
+        python = ("--python-version", dotted(base.python))
+        packages = lock(requires, *python, index=None, uv=uv_binary(), env=env, overrides=never)
     except UnresolvedError as error:
         raise ToolError(
             f"the load test needs what [wheel] requires, and uv finds no wheels of it\n{error.message}",
             help="correct 'requires' in [wheel], or build without the load test, with '--load-test skip'",
         ) from error
+    found = tuple(_wheel(*_files(package)[0], index=None) for package in packages)
     store.set_note(name, {"wheels": [asdict(wheel) for wheel in found]})
     return found

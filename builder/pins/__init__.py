@@ -377,5 +377,5 @@ def _part_lines(part: Part) -> Iterator[str]:
 
 
 def _wheel_line(wheel: PinnedWheel) -> str:
-    facts = ", ".join(f"{key} = {toml.spelled(getattr(wheel, key))}" for key in ("name", "version", "sha256"))
-    return f"{toml.spelled(wheel.file)} = {{ {facts} }}"
+    facts = {"name": wheel.name, "version": wheel.version, "sha256": wheel.sha256}
+    return f"{toml.spelled(wheel.file)} = {toml.spelled(facts)}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from builder import toml
 from builder.config.values import Backend
 from builder.port.draft import Binding, Compiled, ComponentDraft
-from builder.port.flag_keys import FlagKeys, Macro
+from builder.port.flag_keys import FlagKeys
 from builder.port.metadata import Found, Metadata
 from builder.port.submodules import Submodule
 
@@ -90,29 +90,16 @@ def _component(draft: ComponentDraft) -> str:
 
 def _flags(keys: FlagKeys, gpu: str | None) -> Iterator[str]:
     if keys.defines:
-        yield f"defines = {{ {', '.join(f'{name} = {_macro(value)}' for name, value in keys.defines)} }}"
+        yield f"defines = {{ {', '.join(f'{name} = {toml.spelled(value)}' for name, value in keys.defines)} }}"
     yield from _list("cxx-flags", keys.cxx_flags)
     if gpu is not None:
         yield from _list(gpu, keys.gpu_flags)
 
 
-def _macro(value: Macro) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, int) else toml.spelled(value)
-
-
 def _list(key: str, values: Sequence[str]) -> Iterator[str]:
     """Yield an array, on one line where it fits."""
-    if not values:
-        return
-    line = f"{key} = {toml.spelled(list(values))}"
-    if len(line) <= _WIDTH:
-        yield line
-        return
-    yield f"{key} = ["
-    yield from (f"  {toml.spelled(value)}," for value in values)
-    yield "]"
+    if values:
+        yield from toml.array(key, values, width=_WIDTH)
 
 
 def _table(lines: Sequence[str]) -> str:
