@@ -15,7 +15,7 @@ import pytest
 
 from builder.compile_cache.caches import Caches
 from builder.compile_cache.folder import Entry, Folder
-from builder.compile_cache.session import Session
+from builder.compile_cache.session import Session, answering
 from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
 from tests import needs
@@ -209,7 +209,7 @@ def foreign(tmp_path):
     session = Session(caches=Caches(local=folder))
     program = this_machine.find_ccache(Search(environ=os.environ, digest=str))
     env = {**os.environ, "CCACHE_REMOTE_STORAGE": f"crsh:{tmp_path / 'socket'}", "CCACHE_REMOTE_ONLY": "1"}
-    with session.answering(tmp_path / "socket", session.client):
+    with answering(tmp_path / "socket", session.client):
         compiler = needs.program("gcc")
         done = subprocess.run(
             [program, compiler, "-m32", "-c", source, "-o", tmp_path / "foreign.o"], env=env, check=False

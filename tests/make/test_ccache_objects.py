@@ -9,7 +9,7 @@ import pytest
 
 from builder.compile_cache.caches import Caches
 from builder.compile_cache.folder import Folder
-from builder.compile_cache.session import Session
+from builder.compile_cache.session import Session, answering
 from builder.make import ccache
 from builder.render.project import Project
 from builder.toolchain import this_machine
@@ -42,7 +42,7 @@ def compile_with(tmp_path):
         session = Session(caches=Caches(local=Folder(root=tmp_path / "compiled")))
         ccache.write(job, scratch=scratch, base=scratch, include=[])
         command = (str(found), str(compiler), "-MD", "-MF", "one.d", "-c", "one.c", "-o", "one.o")
-        with session.answering(scratch / ccache.SOCKET, session.client):
+        with answering(scratch / ccache.SOCKET, session.client):
             subprocess.run(command, cwd=tmp_path, env={**os.environ, **ccache.variables(scratch)}, check=True)
         return session.origins["one.o"].cache
 
