@@ -1,11 +1,11 @@
 """A hub on this machine that has kernels, for its own library."""
 
-import contextlib
 import http.server
 import json
 import re
-import threading
 from urllib.parse import unquote, urlsplit
+
+from tests.given import servers
 
 
 class Hub(http.server.BaseHTTPRequestHandler):
@@ -54,12 +54,6 @@ class Hub(http.server.BaseHTTPRequestHandler):
             self.wfile.write(content)
 
 
-@contextlib.contextmanager
 def serving(kernels):
     """Serve kernels, by their repositories, and give the address."""
-    handler = type("Handler", (Hub,), {"kernels": kernels})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    return servers.serving(type("Handler", (Hub,), {"kernels": kernels}))

@@ -1,16 +1,24 @@
 """A public function that raises an error says which."""
 
 import ast
+import functools
 import itertools
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "builder"
-TREES = {
-    path.relative_to(ROOT.parent).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted(ROOT.rglob("*.py"))
-    if not path.is_relative_to(ROOT / "nix")
-    and not path.is_relative_to(ROOT / "cli")  # `main` catches what these raise
-}
+
+
+@functools.cache
+def trees():
+    """Return the syntax of each module."""
+    return {
+        path.relative_to(ROOT.parent).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(ROOT.rglob("*.py"))
+        if not path.is_relative_to(ROOT / "nix")
+        and not path.is_relative_to(ROOT / "cli")  # `main` catches what these raise
+    }
+
+
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -21,16 +29,14 @@ def name_of(node):
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
+@functools.cache
 def errors():
     """Return the names of the public exceptions of the package."""
-    classes = [node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     found = {"Exception", "ValueError"}
     for _ in classes:
         found |= {node.name for node in classes if {name_of(base) for base in node.bases} & found}
     return {name for name in found if not name.startswith("_")} - {"Exception"}
-
-
-ERRORS = errors()
 
 
 def functions(tree):
@@ -59,21 +65,20 @@ def own(function):
 def catches(handler):
     """Whether a handler catches errors of ours."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(kind is not None and name_of(kind) in ERRORS for kind in kinds)
+    return any(kind is not None and name_of(kind) in errors() for kind in kinds)
 
 
-def makers(tree):
-    """Return the functions of a module that return an error for another one to raise."""
-    return {node.name: name_of(node.returns) for _, node in functions(tree) if node.returns is not None}
-
-
-MAKERS = {name: kind for tree in TREES.values() for name, kind in makers(tree).items() if kind in ERRORS}
+@functools.cache
+def makers():
+    """Return the functions that return an error for another one to raise."""
+    typed = [node for tree in trees().values() for _, node in functions(tree) if node.returns is not None]
+    return {node.name: name_of(node.returns) for node in typed if name_of(node.returns) in errors()}
 
 
 def raised(function):
     """Return the errors of ours that a function raises itself."""
     names = {name_of(node.exc) for node in own(function) if isinstance(node, ast.Raise) and node.exc}
-    return {MAKERS.get(name, name) for name in names} & ERRORS
+    return {makers().get(name, name) for name in names} & errors()
 
 
 def called(function):
@@ -100,7 +105,7 @@ def says(node):
 
 def silent():
     """Yield each public function that raises, itself or by private ones that it calls, and does not say so."""
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         private = of_private(tree)
         for owner, node in functions(tree):
             if node.name.startswith("_") or (owner is not None and owner.name.startswith("_")):
@@ -115,4 +120,4 @@ def test_a_public_function_that_raises_says_so():
 
 
 def test_there_are_functions_that_raise():
-    assert len([1 for tree in TREES.values() for _, node in functions(tree) if raised(node)]) > 100
+    assert len([1 for tree in trees().values() for _, node in functions(tree) if raised(node)]) > 100

@@ -21,6 +21,7 @@ from builder.engine.outcome import CellOutcome, Event
 from builder.errors import ToolError
 from builder.kernel import load
 from builder.matrix import rows, select
+from tests.given.processes import command, output
 
 ROOT = Path(__file__).parent.parent / "builder"
 RELU = ROOT.parent / "examples" / "relu"
@@ -106,14 +107,12 @@ def test_an_error_is_shown_safely(tmp_path, capsys):
     assert not DRIVES.search(said)
 
 
-def builder(*arguments, **options):
-    return subprocess.run([sys.executable, "-m", "builder", *arguments], capture_output=True, check=False, **options)
-
-
 def test_a_document_is_the_same_bytes_in_a_file(tmp_path):
     with (tmp_path / "CMakeLists.txt").open("wb") as file:
         subprocess.run([sys.executable, "-m", "builder", "render", RELU, "--backend", "cpu"], stdout=file, check=True)
-    assert (tmp_path / "CMakeLists.txt").read_bytes() == builder("render", str(RELU), "--backend", "cpu").stdout
+    assert (tmp_path / "CMakeLists.txt").read_bytes() == output(
+        *command("render", RELU, "--backend", "cpu"), text=False
+    )
 
 
 def test_a_document_on_a_terminal_is_safe():

@@ -4,13 +4,13 @@ import base64
 import hashlib
 import itertools
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from builder.wheel.archive import Bytes, pack
 from tests import needs
+from tests.given.processes import output
 
 OPS = "_demo_cpu_0000001"
 
@@ -116,10 +116,10 @@ class Compiler:
         place = next(self.places)  # a compilation that fails leaves its folder, and the next one has another
         place.mkdir()
         for name in ("libtorch_cpu.so", "libmissing.so.1"):
-            run("gcc", "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-o", place / name, "-x", "c", "/dev/null")
+            output("gcc", "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-o", place / name, "-x", "c", "/dev/null")
         (place / "source.cpp").write_text(source.replace("HEADERS", headers))
-        output = place / "out.so"
-        run(
+        library = place / "out.so"
+        output(
             "g++",
             "-shared",
             "-fPIC",
@@ -127,19 +127,13 @@ class Compiler:
             "-fno-gnu-unique",
             place / "source.cpp",
             "-o",
-            output,
+            library,
             f"-L{place}",
             *flags,
         )
         if strip:
-            run("strip", "--strip-all", output)
-        return output.read_bytes()
-
-
-def run(*command):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    return done.stdout
+            output("strip", "--strip-all", library)
+        return library.read_bytes()
 
 
 @pytest.fixture(scope="session")

@@ -1,18 +1,13 @@
 """NVIDIA's own tools, from the toolkit that is installed or from their wheels."""
 
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-
-def run(*command, cwd=None):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, cwd=cwd)
-    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    return done.stdout
+from tests.given.processes import output
 
 
 def nvcc():
@@ -34,7 +29,7 @@ def tool(name, package, place):
 
 def fetch(package, place):
     """Return the folder of the programs in a wheel of NVIDIA, unpacked in a folder."""
-    run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", place / "wheels", package)
+    output(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", place / "wheels", package)
     with zipfile.ZipFile(next((place / "wheels").glob("*.whl"))) as wheel:
         wheel.extractall(place)
     folder = next(place.glob("nvidia/*/bin"))

@@ -11,14 +11,10 @@ from builder import audit
 from builder.audit.manylinux import lowest_policy
 from builder.audit.reading import read
 from builder.wheel.archive import Wheel
+from tests.given.audits import by_auditwheel, calls
 
 USE = '\n__attribute__((visibility("default"))) void *used[] = {'
 PUBLIC = ("cryptography", "markupsafe", "numpy", "psutil", "pyzmq")
-
-
-def calls(*symbols):
-    declared = "".join(f'extern "C" void {symbol}(void);\n' for symbol in symbols)
-    return declared + USE + ", ".join(f"(void *)&{symbol}" for symbol in symbols) + "};\n"
 
 
 CODE = {
@@ -31,13 +27,6 @@ CODE = {
     "a private function of CPython": calls("_PyDict_NewPresized", "PyDict_New"),
     "functions of 3.10 to 3.13": calls("PyType_GetName", "PyUnicode_AsUTF8AndSize", "PyDict_GetItemRef"),
 }
-
-
-def by_auditwheel(path):
-    command = [sys.executable, "-m", "auditwheel", "show", "--json", "--disable-isa-ext-check", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["sym_tag"]
 
 
 def by_abi3audit(path):

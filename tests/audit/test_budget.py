@@ -52,7 +52,20 @@ def within_bounds(code, text, seconds, memory):
     return code
 
 
-@pytest.mark.parametrize("make", hostile.LIBRARIES.values(), ids=hostile.LIBRARIES)
+LONG = {
+    "many_symbols", "code_of_aarch64", "tags", "chain", "buckets", "relocations", "bundles", "packed_bombs", "images",
+    "magics", "cubin_sections",
+}  # fmt: skip
+"""What takes the audit one to three seconds."""
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=[pytest.mark.slow] * (name in LONG))
+        for name, make in hostile.LIBRARIES.items()
+    ],
+)
 def test_a_small_wheel_cannot_exhaust_the_audit(tmp_path, make):
     options = CLASSIC if make is hostile.versions else {}
     path = demo_wheel(tmp_path, library=make(), **options)
@@ -60,6 +73,7 @@ def test_a_small_wheel_cannot_exhaust_the_audit(tmp_path, make):
     assert within_bounds(*run("audit", path, cwd=tmp_path)) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["many_symbols", "relocations", "cubin_sections"])
 def test_a_small_wheel_cannot_exhaust_an_index(tmp_path, name):
     cuda = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
@@ -75,7 +89,9 @@ def stored(path, members, *, compress=zipfile.ZIP_DEFLATED):
     return path
 
 
-@pytest.mark.parametrize("command", ["audit", "bundle", "attest"])
+@pytest.mark.parametrize(
+    "command", ["audit", *(pytest.param(each, marks=pytest.mark.slow) for each in ("bundle", "attest"))]
+)
 def test_an_archive_that_unpacks_to_more_than_a_wheel_does_is_refused(tmp_path, command):
     path = stored(tmp_path / WHEEL, {f"demo/{number}.txt": bytes(64 << 20) for number in range(5)})
     assert path.stat().st_size < 500_000
@@ -84,7 +100,9 @@ def test_an_archive_that_unpacks_to_more_than_a_wheel_does_is_refused(tmp_path, 
     assert "unpacks to 335544320, more than the 268435456 that are read" in result[1]
 
 
-@pytest.mark.parametrize("command", ["audit", "bundle", "attest"])
+@pytest.mark.parametrize(
+    "command", ["audit", *(pytest.param(each, marks=pytest.mark.slow) for each in ("bundle", "attest"))]
+)
 def test_the_largest_archive_that_is_read_takes_little(tmp_path, command):
     path = demo_wheel(tmp_path, package={"zeros.txt": bytes(196 << 20)})
     within_bounds(*run(command, path, cwd=tmp_path))

@@ -11,6 +11,7 @@ from builder.audit.gpus import choose
 from builder.binary import device_code
 from builder.binary.device_image import Image
 from tests.audit import nvidia
+from tests.given.processes import output
 
 # Empty kernels suffice, since which image is taken is asked, each under a name that says which image has it.
 PTX = """
@@ -50,7 +51,7 @@ def images(toolkit, tmp_path_factory):
             text.write_text(PTX.format(number=number(arch), kind=kind))
             found[kind, arch] = text
         cubin = place / f"{number(arch)}.cubin"
-        nvidia.run(toolkit / "ptxas", "-c", f"-arch=sm_{number(arch)}", "-o", cubin, found["elf", arch])
+        output(toolkit / "ptxas", "-c", f"-arch=sm_{number(arch)}", "-o", cubin, found["elf", arch])
         found["elf", arch] = cubin
     return found
 
@@ -59,9 +60,7 @@ def images(toolkit, tmp_path_factory):
 def join(toolkit, images):
     def make(path, chosen, mode, *more):
         named_images = (f"--image3=kind={kind},sm={number(arch)},file={images[kind, arch]}" for kind, arch in chosen)
-        nvidia.run(
-            toolkit / "fatbinary", f"--create={path}", "-64", "-c", f"--compress-mode={mode}", *more, *named_images
-        )
+        output(toolkit / "fatbinary", f"--create={path}", "-64", "-c", f"--compress-mode={mode}", *more, *named_images)
         return device_code.groups(path.name, path.read_bytes())
 
     return make
@@ -148,10 +147,8 @@ def test_every_way_of_compression_is_read_as_nvidias_readers_do(readers, join, t
     chosen = [(kind, arch) for arch in ARCHS for kind in ("elf", "ptx")]
     (found,) = join(tmp_path / "a.fatbin", chosen, mode, *more)
     assert len(found) == 2 * len(ARCHS)
-    nvidia.run(
-        readers["cuobjdump"], "--extract-elf", "all", "--extract-ptx", "all", tmp_path / "a.fatbin", cwd=tmp_path
-    )
-    machine = (nvidia.run(readers["nvdisasm"], cubin) for cubin in tmp_path.glob("*.cubin"))
+    output(readers["cuobjdump"], "--extract-elf", "all", "--extract-ptx", "all", tmp_path / "a.fatbin", cwd=tmp_path)
+    machine = (output(readers["nvdisasm"], cubin) for cubin in tmp_path.glob("*.cubin"))
     texts = [("sass", text) for text in machine] + [("ptx", file.read_text()) for file in tmp_path.glob("*.ptx")]
     targets = {(kind, re.search(r"\.target\s+sm_(\d+)(\d[af]?)", text)) for kind, text in texts}
     assert plain(found) == plain({Image(kind=kind, arch=f"{target[1]}.{target[2]}") for kind, target in targets})

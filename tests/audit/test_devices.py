@@ -12,7 +12,8 @@ from builder.binary.device_image import Image
 from builder.binary.extension import Extension
 from builder.wheel.archive import Wheel
 from tests.audit import nvidia
-from tests.audit.nvidia import nvcc, run
+from tests.audit.nvidia import nvcc
+from tests.given.processes import output
 
 KERNEL = """
 __global__ void twice(float *x) { x[threadIdx.x] *= 2.f; }
@@ -61,15 +62,15 @@ def build(tmp_path_factory):
 
 
 def compile_and_link(directory, archs, flags, link_flags):
-    source, objects, output = directory / "kernel.cu", directory / "kernel.o", directory / "kernel.so"
+    source, objects, library = directory / "kernel.cu", directory / "kernel.o", directory / "kernel.so"
     source.write_text(KERNEL + MODULE.replace("OPS", OPS))
     tool = nvcc()
-    run(tool, "-c", "-Xcompiler", "-fPIC,-fno-gnu-unique", *gencode(archs), *flags, "-o", objects, source)
+    output(tool, "-c", "-Xcompiler", "-fPIC,-fno-gnu-unique", *gencode(archs), *flags, "-o", objects, source)
     if link_flags is None:
-        run("g++", "-shared", objects, "-o", output, f"-L{tool.parent.parent / 'lib64'}", "-lcudart")
+        output("g++", "-shared", objects, "-o", library, f"-L{tool.parent.parent / 'lib64'}", "-lcudart")
     else:
-        run(tool, "-shared", "-cudart", "shared", objects, "-o", output, *link_flags)
-    return output
+        output(tool, "-shared", "-cudart", "shared", objects, "-o", library, *link_flags)
+    return library
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def cuobjdump(tmp_path_factory):
 
 
 def by_cuobjdump(tool, library):
-    text = "".join(run(tool, option, library) for option in ("--list-elf", "--list-ptx"))
+    text = "".join(output(tool, option, library) for option in ("--list-elf", "--list-ptx"))
     found = set()
     for kind, name, suffix in re.findall(r"(ELF|PTX) file +\d+: \S+?\.\d+\.sm_(\d+)([af]?)\.", text):
         arch = f"{int(name) // 10}.{int(name) % 10}{suffix}"
@@ -102,7 +103,7 @@ def test_the_library_has_what_nvcc_was_told(build, archs):
 def test_ptx_needs_a_driver_of_the_release_of_nvcc(build):
     (group,) = device_code.groups("a.so", build(LISTS["PTX"]).read_bytes())
     found = gpus.choose(named("12.1"), [frozenset(image for image in group if image.kind == "ptx")])
-    assert found.cuda == re.search(r"release ([0-9.]+)", run(nvcc(), "--version"))[1]
+    assert found.cuda == re.search(r"release ([0-9.]+)", output(nvcc(), "--version"))[1]
 
 
 @pytest.mark.cuda
@@ -161,7 +162,7 @@ def test_only_archs_finds(build, tmp_path, make_wheel, case, strip):
     promised, symbols = case
     library = build(("8.0", "12.0+PTX"))
     if strip:
-        run("strip", "--strip-all", "-o", tmp_path / "stripped.so", library)
+        output("strip", "--strip-all", "-o", tmp_path / "stripped.so", library)
         library = tmp_path / "stripped.so"
     classic = {"label": "torch213.cxx11.cu130", "requires": "torch==2.13.*", "backend": "cuda", "ops": OPS}
     report = audit.run(Wheel.read(make_wheel(library=library.read_bytes(), archs=promised, **classic)))
@@ -191,5 +192,5 @@ def test_the_library_has_what_hipcc_was_told(tmp_path, monkeypatch, archs):
     monkeypatch.setenv("HIP_PLATFORM", "amd")  # where nvcc is installed, hipcc would hand all to that
     (tmp_path / "kernel.hip").write_text(HIP_KERNEL)
     flags = [f"--offload-arch={arch}" for arch in archs]
-    run("hipcc", "-shared", "-fPIC", *flags, tmp_path / "kernel.hip", "-o", tmp_path / "a.so")
+    output("hipcc", "-shared", "-fPIC", *flags, tmp_path / "kernel.hip", "-o", tmp_path / "a.so")
     assert device_code.read("a.so", (tmp_path / "a.so").read_bytes()) == device_code.images_of(archs)

@@ -12,15 +12,7 @@ from builder.binary.device_image import Image
 from builder.config.gpus import known
 from builder.errors import BuilderError
 from builder.wheel.archive import Wheel
-from tests.binary.test_device_code import ARCH_SPECIFIC, bundle, fatbin, image
-
-
-def sass(arch):
-    return Image(kind="sass", arch=arch)
-
-
-def ptx(arch, version=None):
-    return Image(kind="ptx", arch=arch, version=version)
+from tests.given.device_code import ARCH_SPECIFIC, bundle, fatbin, image, ptx, sass
 
 
 def code(gpu, *found):

@@ -7,15 +7,9 @@ import pytest
 from builder import audit
 from builder.wheel.archive import Bytes, Wheel, pack
 from builder.wheel.digest import is_digested
+from tests.given.audits import findings
 
 NOARCH = {"label": "torch.cpu", "tag": "py3-none-any", "requires": "torch"}
-
-
-def findings(path, **plan):
-    return {
-        (finding.rule, finding.symbol)
-        for finding in audit.run(Wheel.read(path), plan=audit.AuditPromise(**plan)).findings
-    }
 
 
 def rewritten(path, change):

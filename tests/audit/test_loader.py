@@ -14,6 +14,7 @@ from builder.errors import BuilderError
 from builder.toolchain import this_machine
 from tests.audit import nvidia
 from tests.audit.test_choice import ARCHS, PTX, expected, number
+from tests.given.processes import output
 
 pytestmark = [pytest.mark.gpu, pytest.mark.cuda]
 
@@ -57,7 +58,7 @@ def images(gpu, tmp_path_factory):  # noqa: ARG001  without a GPU nothing is com
             found[kind, arch] = text
         found["elf", arch] = place / f"{number(arch)}.cubin"
         source = place / f"elf{number(arch)}.ptx"
-        nvidia.run(tools / "ptxas", f"-arch=sm_{number(arch)}", "-o", found["elf", arch], source)
+        output(tools / "ptxas", f"-arch=sm_{number(arch)}", "-o", found["elf", arch], source)
     return found
 
 
@@ -67,7 +68,7 @@ def test_the_driver_takes_what_the_audit_says_of_each_two_images(gpu, images, tm
     for index, subset in enumerate(chosen):
         files.append(tmp_path / f"{index}.fatbin")
         given = (f"--image3=kind={kind},sm={number(arch)},file={images[kind, arch]}" for kind, arch in subset)
-        nvidia.run(nvidia.nvcc().with_name("fatbinary"), f"--create={files[-1]}", "-64", *given)
+        output(nvidia.nvcc().with_name("fatbinary"), f"--create={files[-1]}", "-64", *given)
     names = ",".join(f"of_{kind}_{number(arch)}" for kind, arch in images)
     done = subprocess.run(
         [sys.executable, "-c", ASK, names, *map(str, files)], capture_output=True, text=True, check=False

@@ -5,16 +5,9 @@ import pytest
 from builder import audit
 from builder.wheel.archive import Wheel
 from tests import needs
+from tests.given.audits import calls
 
 pytestmark = pytest.mark.cmake
-
-USE = '\n__attribute__((visibility("default"))) void *used[] = {'
-
-
-def calls(*symbols):
-    """Return C++ that needs these mangled symbols, whatever they are."""
-    declared = "".join(f'extern "C" void {symbol}(void);\n' for symbol in symbols)
-    return declared + USE + ", ".join(f"(void *)&{symbol}" for symbol in symbols) + "};\n"
 
 
 PLANTED = {

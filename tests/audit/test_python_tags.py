@@ -2,8 +2,7 @@
 
 import pytest
 
-from builder import audit
-from builder.wheel.archive import Wheel
+from tests.given.audits import findings
 
 PLAIN = r"""
 #include <stdint.h>
@@ -16,10 +15,6 @@ ANY = "py3-none-manylinux_2_28_x86_64"
 OPS = "_demo_cpu_0000001"
 
 pytestmark = pytest.mark.cmake
-
-
-def findings(path):
-    return {(finding.rule, finding.symbol) for finding in audit.run(Wheel.read(path)).findings}
 
 
 def test_a_library_that_uses_nothing_of_python_is_for_every_python(compiler, make_wheel):

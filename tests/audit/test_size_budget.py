@@ -12,7 +12,7 @@ from builder.audit.size_budget import is_exceeded, ways_out
 from builder.audit.sizes import CodeSize, FileSize, WheelSizes
 from builder.audit.subject import Subject
 from builder.wheel.archive import Wheel
-from tests.binary.test_device_code import fatbin, image
+from tests.given.device_code import fatbin, image
 
 NOISE = random.Random(0).randbytes(60_000)
 CODE = fatbin(

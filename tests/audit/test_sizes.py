@@ -8,7 +8,7 @@ from builder import cli
 from builder.audit import sizes
 from builder.audit.sizes import CodeSize
 from builder.wheel.archive import Wheel
-from tests.binary.test_device_code import bundle, fatbin, image, packed
+from tests.given.device_code import bundle, fatbin, image, packed
 
 CUDA = fatbin(image(2, 80, content=b"c" * 3000), image(1, 90, content=b"p" * 500)) + fatbin(
     image(2, 80, content=b"c" * 1000)

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from builder import audit
 from builder.audit.mangled import torch_names
 from builder.audit.torch_stable_abi import header_only, shim
 from builder.binary.extension import Extension
 from builder.config.values import Version
-from builder.wheel.archive import Wheel
+from tests.given.audits import findings
 
 pytestmark = pytest.mark.torch
 
@@ -83,10 +82,6 @@ def compile_(torch_root, tmp_path_factory):
     return make
 
 
-def judged(path):
-    return {(finding.rule, finding.symbol) for finding in audit.run(Wheel.read(path)).findings}
-
-
 def test_the_installed_torch_has_the_shim_symbols_of_its_version(libtorch):
     torch = pytest.importorskip("torch")
     version = Version(".".join(torch.__version__.split(".")[:2]))
@@ -118,10 +113,12 @@ def test_the_library_of_torch_itself_defines_much_that_is_not_header_only(libtor
     ("target", "label", "found"),
     [
         pytest.param("2.10", "2.10", set(), id="2.10"),
-        pytest.param("2.11", "2.11", set(), id="2.11"),
-        pytest.param("2.13", "2.13", set(), id="2.13"),
+        pytest.param("2.11", "2.11", set(), id="2.11", marks=pytest.mark.slow),
+        pytest.param("2.13", "2.13", set(), id="2.13", marks=pytest.mark.slow),
         pytest.param("2.9", "2.10", {"aoti_torch_library_impl"}, id="less than its name"),
-        pytest.param("2.12", "2.13", {"torch_exception_get_what"}, id="less than its name, by a little"),
+        pytest.param(
+            "2.12", "2.13", {"torch_exception_get_what"}, id="less than its name, by a little", marks=pytest.mark.slow
+        ),
         pytest.param(
             "2.13",
             "2.10",
@@ -134,7 +131,7 @@ def test_a_stable_kernel(compile_, make_wheel, target, label, found):
     major, minor = target.split(".")
     library = compile_(STABLE, f"-DTORCH_TARGET_VERSION=0x{int(major):02x}{int(minor):02x}000000000000")
     path = make_wheel(library=library, label=f"torch.stable{label.replace('.', '')}.cpu", requires=f"torch>={label}")
-    symbols = {symbol for rule, symbol in judged(path) if rule == "torch-stable-abi"}
+    symbols = {symbol for rule, symbol in findings(path) if rule == "torch-stable-abi"}
     assert symbols >= found
     assert bool(symbols) == bool(found)
 
@@ -142,7 +139,7 @@ def test_a_stable_kernel(compile_, make_wheel, target, label, found):
 @pytest.mark.slow
 def test_a_classic_kernel(compile_, make_wheel):
     library = compile_(CLASSIC)
-    assert not judged(make_wheel(library=library, label="torch213.cxx11.cpu", requires="torch==2.13.*"))
-    wrong = judged(make_wheel(library=library, label="torch.stable210.cpu", requires="torch>=2.10"))
+    assert not findings(make_wheel(library=library, label="torch213.cxx11.cpu", requires="torch==2.13.*"))
+    wrong = findings(make_wheel(library=library, label="torch.stable210.cpu", requires="torch>=2.10"))
     assert {rule for rule, _ in wrong} == {"torch-stable-abi"}
     assert len(wrong) > 20

@@ -1,5 +1,4 @@
 import struct
-import zlib
 
 import pytest
 from hypothesis import given, settings
@@ -7,38 +6,7 @@ from hypothesis import strategies as st
 
 from builder.binary.device_code import images_of, read
 from builder.binary.device_image import DeviceCodeError, Image
-
-ARCH_SPECIFIC, FAMILY_SPECIFIC = 1 << 20, 1 << 21
-
-
-def image(kind, arch, *, flags=0, content=b"c" * 32):
-    return struct.pack("<HHIQIIHHIIIQQQ", kind, 0x101, 64, len(content), 0, 0, 8, 1, arch, 0, 0, flags, 0, 0) + content
-
-
-def fatbin(*images):
-    body = b"".join(images)
-    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
-
-
-def bundle(**targets):
-    names = [name.replace("__", "--").encode() for name in targets]
-    offset = 32 + sum(24 + len(name) for name in names)
-    head, body = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", len(names)), b""
-    for name, content in zip(names, targets.values(), strict=True):
-        head += struct.pack("<QQQ", offset + len(body), len(content), len(name)) + name
-        body += content
-    return head + body
-
-
-def packed(content, *, version=2, method=0):
-    body = zlib.compress(content)
-    layout = {1: "<4sHHIQ", 2: "<4sHHIIQ", 3: "<4sHHQQQ"}[version]
-    total = () if version == 1 else (struct.calcsize(layout) + len(body),)
-    return struct.pack(layout, b"CCOB", version, method, *total, len(content), 7) + body
-
-
-def sass(arch):
-    return Image(kind="sass", arch=arch)
+from tests.given.device_code import ARCH_SPECIFIC, FAMILY_SPECIFIC, bundle, fatbin, image, packed, sass
 
 
 @pytest.mark.parametrize(

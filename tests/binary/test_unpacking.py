@@ -14,7 +14,8 @@ from builder.binary.device_code import read
 from builder.binary.device_image import DeviceCodeError, Image
 from builder.binary.unpacking import UnpackError
 from builder.errors import ToolError
-from tests.binary.test_device_code import GFX, HIP, bundle, fatbin
+from tests.binary.test_device_code import GFX, HIP
+from tests.given.device_code import bundle, fatbin
 
 LZ4, ZSTANDARD = 0x2000, 0x8000
 NAMES = b"\0.shstrtab\0.nv.info\0"
@@ -94,7 +95,8 @@ BOMBS = """
 import resource, struct, sys, time
 from builder.binary import unpacking
 from tests.binary.test_unpacking import ccob, image, ZSTANDARD, LZ4
-from tests.binary.test_device_code import bundle, fatbin, HIP
+from tests.given.device_code import bundle, fatbin
+from tests.binary.test_device_code import HIP
 from builder.binary.device_code import read
 from builder.binary.device_image import DeviceCodeError
 zstd = unpacking.zstandard()

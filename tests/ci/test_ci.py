@@ -2,10 +2,8 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,6 +12,8 @@ from builder.ci.workflow import SERVICES, BuilderAddress, caller, template
 from builder.environment import compilers
 from builder.toml import loads
 from tests.ci.workflows import ACTION, KERNEL, steps, yaml
+from tests.given.files import write
+from tests.given.processes import output, tool
 from tests.paths import ROOT
 
 OPENS_A_CHANGE = {("torch-day.yml", "propose"): {"contents", "pull-requests"}}
@@ -21,43 +21,34 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v[0-9.]+")
 
 
-def tool(name):
-    """Return a tool of the test environment, or of PATH."""
-    beside = Path(sys.executable).parent / name
-    found = str(beside) if beside.is_file() else shutil.which(name)
-    return found or pytest.skip(f"{name} is not installed")
-
-
-def lint(*command):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+def needed(name):
+    return tool(name) or pytest.skip(f"{name} is not installed")
 
 
 HOME = BuilderAddress(host="github.com", repository="someone/builder", ref="0" * 40)
 
 
-@pytest.fixture(params=[HOME, None], ids=["known home", "unknown home"])
-def github_caller(tmp_path, request):
-    (path, text), *_ = caller("github", home=request.param).items()
-    target = tmp_path / path
-    target.parent.mkdir(parents=True)
-    target.write_text(text, encoding="utf-8")
-    return target
+@pytest.fixture
+def github_callers(tmp_path):
+    """The workflow of a kernel, with a home of the builder that is known and without."""
+    for name, home in (("known", HOME), ("unknown", None)):
+        write(tmp_path / name, caller("github", home=home))
+    return sorted(tmp_path.rglob("*.yml"))
 
 
-def test_actionlint_has_nothing_to_say(github_caller):
-    shellcheck = tool("shellcheck")
-    lint(tool("actionlint"), "-shellcheck", shellcheck, *WORKFLOWS, github_caller)
+def test_actionlint_has_nothing_to_say(github_callers):
+    shellcheck = needed("shellcheck")
+    output(needed("actionlint"), "-shellcheck", shellcheck, *WORKFLOWS, *github_callers)
 
 
-def test_workflows_are_what_their_published_schemas_say(github_caller):
-    check = tool("check-jsonschema")
-    lint(check, "--builtin-schema", "vendor.github-workflows", *WORKFLOWS, github_caller)
-    lint(check, "--builtin-schema", "vendor.github-actions", ACTION)
+def test_workflows_are_what_their_published_schemas_say(github_callers):
+    check = needed("check-jsonschema")
+    output(check, "--builtin-schema", "vendor.github-workflows", *WORKFLOWS, *github_callers)
+    output(check, "--builtin-schema", "vendor.github-actions", ACTION)
 
 
 def test_gitlab_pipelines_are_what_their_published_schema_says(tmp_path):
-    check = tool("check-jsonschema")
+    check = needed("check-jsonschema")
     command = [sys.executable, "-m", "builder", "matrix", str(ROOT / "examples" / "relu"), "--format", "gitlab"]
     jobs = subprocess.run(command, capture_output=True, check=True, cwd=ROOT, text=True).stdout
     template_ = yaml.safe_load(template("gitlab-jobs.yml"))
@@ -66,7 +57,7 @@ def test_gitlab_pipelines_are_what_their_published_schema_says(tmp_path):
     files = {"jobs.yml": template("gitlab-jobs.yml"), "caller.yml": calling, "whole.yml": whole}
     for name, text in files.items():
         (tmp_path / name).write_text(text if isinstance(text, str) else yaml.safe_dump(text), encoding="utf-8")
-    lint(check, "--builtin-schema", "vendor.gitlab-ci", *(tmp_path / name for name in files))
+    output(check, "--builtin-schema", "vendor.gitlab-ci", *(tmp_path / name for name in files))
     for name, job in json.loads(jobs).items():
         assert job["extends"] in template_, name
 
@@ -146,11 +137,12 @@ def test_only_runners_for_which_compilers_are_pinned_get_them():
     assert loads(compilers.TABLE.read_text(encoding="utf-8"))["runs-on"] == "x86_64-linux"
 
 
-def test_a_caller_passes_only_inputs_that_the_workflow_has(github_caller):
-    job = yaml.safe_load(github_caller.read_text(encoding="utf-8"))["jobs"]["kernel"]
+def test_a_caller_passes_only_inputs_that_the_workflow_has(github_callers):
     inputs = KERNEL[True]["workflow_call"]["inputs"]
-    assert set(job["with"]) <= set(inputs)
-    assert job["permissions"] == {"attestations": "write", "contents": "read", "id-token": "write"}
+    for path in github_callers:
+        job = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]["kernel"]
+        assert set(job["with"]) <= set(inputs)
+        assert job["permissions"] == {"attestations": "write", "contents": "read", "id-token": "write"}
 
 
 @pytest.mark.parametrize(
@@ -171,10 +163,11 @@ def test_a_caller_calls_the_workflow_of_the_builder_that_wrote_it(home, used):
     assert ("# EDIT: put the repository of builder in place of OWNER/REPOSITORY" in text) == (home is None)
 
 
-def test_a_tag_of_a_kernel_has_its_wheels_signed(github_caller):
-    document = yaml.safe_load(github_caller.read_text(encoding="utf-8"))
-    assert document[True]["push"]["tags"] == ["v*"]
-    assert document["jobs"]["kernel"]["with"]["attest"] == "${{ startsWith(github.ref, 'refs/tags/') }}"
+def test_a_tag_of_a_kernel_has_its_wheels_signed(github_callers):
+    for path in github_callers:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert document[True]["push"]["tags"] == ["v*"]
+        assert document["jobs"]["kernel"]["with"]["attest"] == "${{ startsWith(github.ref, 'refs/tags/') }}"
 
 
 def test_what_is_signed_is_the_wheels_and_what_is_stated_of_them():
@@ -201,7 +194,7 @@ def test_zizmor_finds_nothing_to_say(tmp_path):
     target = tmp_path / path
     target.parent.mkdir(parents=True)
     target.write_text(text, encoding="utf-8")
-    lint(tool("zizmor"), "--offline", "--no-progress", ROOT / ".github", tmp_path / ".github")
+    output(needed("zizmor"), "--offline", "--no-progress", ROOT / ".github", tmp_path / ".github")
 
 
 def test_this_projects_own_workflow_runs_what_contributors_run():
@@ -218,4 +211,4 @@ BARE = [f".ci/bare/{path.name}" for path in sorted((ROOT / ".ci/bare").iterdir()
 
 @pytest.mark.parametrize("path", [".ci/run", *BARE, "builder/nix/host/here"])
 def test_the_scripts_of_this_project_are_shell_without_a_finding(path):
-    lint(tool("shellcheck"), ROOT / path)
+    output(needed("shellcheck"), ROOT / path)

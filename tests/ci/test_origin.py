@@ -1,13 +1,13 @@
 """Where the builder comes from is found, and never told with anyone's credentials."""
 
 import json
-import subprocess
 
 import pytest
 
 from builder import __version__, resources
 from builder.ci import workflow
 from builder.ci.workflow import BuilderAddress
+from tests.given.repositories import git
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -67,12 +67,6 @@ def test_each_tool_gets_its_own_spelling(found, flake, requirement):
     assert found.flake == flake
     assert found.requirement == requirement
     assert BuilderAddress.parse(found.flake) is not None
-
-
-def git(folder, *arguments):
-    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    done = subprocess.run(["git", "-C", folder, *who, *arguments], check=True, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 @pytest.fixture

@@ -1,8 +1,5 @@
 """Which cells changed since a commit, in real repositories."""
 
-import os
-import subprocess
-
 import pytest
 
 from builder import kernel as kernels
@@ -11,6 +8,8 @@ from builder.ci.plan.changes import changed_since
 from builder.errors import BuilderError
 from builder.matrix import rows
 from builder.matrix.selection import Scope
+from tests.given.files import write
+from tests.given.repositories import commit, git
 
 CONFIG = """\
 [general]
@@ -46,33 +45,9 @@ FILES = {
 }
 
 
-def git(root, *arguments):
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    environ = {**clean, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(root)}
-    who = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
-    return subprocess.run(
-        ["git", "-C", str(root), *who, *arguments], check=True, env=environ, capture_output=True, text=True
-    ).stdout.strip()
-
-
-def write(root, files):
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(content, encoding="utf-8")
-
-
-def commit(root, files=None, message="a change"):
-    write(root, files or {})
-    git(root, "add", "-A")
-    git(root, "commit", "-q", "--allow-empty", "-m", message)
-    return git(root, "rev-parse", "HEAD")
-
-
 @pytest.fixture
 def repository(tmp_path):
     root = tmp_path / "repository"
-    root.mkdir()
-    git(root, "init", "-q")
     commit(root, {"kernel/" + name: content for name, content in FILES.items()})
     return root
 

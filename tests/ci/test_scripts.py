@@ -13,6 +13,7 @@ from builder import __version__
 from builder.ci.workflow import caller, template
 from builder.toolchain.tool import installing
 from tests.ci.workflows import BUILD_ACTION, KERNEL, script, steps, yaml
+from tests.given.repositories import commit
 from tests.paths import ROOT
 
 COMPILER = "Install the compiler for aarch64"
@@ -101,14 +102,6 @@ def test_the_plan_step_takes_every_input(runner):
     include = json.loads(runner.outputs["matrix"])["include"]
     assert len(include) == 20
     assert {job["runner"] for job in include} == {"mine", "arm", "macos-15"}
-
-
-def commit(root):
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environ = {**clean, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    who = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
-    for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "all")):
-        subprocess.run(["git", "-C", str(root), *who, *arguments], check=True, env=environ)
 
 
 def test_a_plan_with_nothing_to_build_ends_the_pipeline_and_does_not_fail_it(runner):

@@ -7,9 +7,11 @@ import subprocess
 
 import pytest
 
+from tests.given.files import program
 from tests.paths import ROOT
 
-READ = """\
+READ = """#!/bin/sh
+\
 case "$3" in
 torch-day)
   echo "$@" >asked
@@ -56,11 +58,6 @@ def checkout(tmp_path):
     (tmp_path / "tests-say").write_text("2 passed\n", encoding="utf-8")
     (tmp_path / "Makefile").write_text("test:\n\t@cat tests-say\n", encoding="utf-8")
     return tmp_path
-
-
-def program(path, text):
-    path.write_text(f"#!/bin/sh\n{text}", encoding="utf-8")
-    path.chmod(0o755)
 
 
 def run(checkout, *arguments):
@@ -121,7 +118,7 @@ def test_what_fails_is_named_at_the_end_and_keeps_nothing_from_being_tried(check
 
 
 def test_nothing_is_tried_where_no_data_was_written(checkout):
-    program(checkout / ".venv/bin/python", 'echo "error: torch 2.99 is not published" >&2\nexit 2\n')
+    program(checkout / ".venv/bin/python", '#!/bin/sh\necho "error: torch 2.99 is not published" >&2\nexit 2\n')
     done = run(checkout, "2.99")
     assert done.returncode == 2
     assert "error: torch 2.99 is not published" in done.stdout

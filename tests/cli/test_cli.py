@@ -5,12 +5,7 @@ import pytest
 
 from builder import __version__, cli
 from builder.cli import group
-
-
-def builder(*arguments, stdin=None):
-    return subprocess.run(
-        [sys.executable, "-m", "builder", *arguments], capture_output=True, text=True, check=False, input=stdin
-    )
+from tests.given.processes import builder
 
 
 def test_help_names_every_command():

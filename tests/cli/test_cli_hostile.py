@@ -15,12 +15,13 @@ from tests.wheels import make
 RELU = ROOT / "examples" / "relu"
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
 ALL = (
-    ("--help",), ("--version",), (), *((name, "--help") for name in cli.COMMANDS),
+    ("--help",), ("--version",), (), ("build", "--help"),
     ("check", str(RELU)), ("check", str(RELU), "--format", "json"), ("check", "--explain", "B120"),
     ("schema",), ("schema", "--format", "markdown"), ("matrix", str(RELU)), ("matrix", str(RELU), "--format", "json"),
     ("matrix", str(RELU), "--explain"), ("render", str(RELU), "--backend", "cpu"), ("completion", "bash"),
     ("pins", "check"),
 )  # fmt: skip
+HELP = tuple(pytest.param((name, "--help"), marks=pytest.mark.slow) for name in cli.COMMANDS if name != "build")
 OLD = '[general]\nname = "old"\nbackends = ["cpu"]\nlicense = "MIT"\nversion = 1\n[torch]\nsrc = []\n'
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
@@ -32,7 +33,7 @@ def builder(*arguments, **options):
 
 
 @needs_full
-@pytest.mark.parametrize("arguments", ALL, ids=" ".join)
+@pytest.mark.parametrize("arguments", [*ALL, *HELP], ids=" ".join)
 def test_a_stdout_without_room_is_said(arguments):
     with Path("/dev/full").open("wb") as full:
         done = builder(*arguments, stdout=full)

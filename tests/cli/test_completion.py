@@ -19,12 +19,8 @@ from tests.paths import ROOT
 
 def complete(*words):
     """Return what the script of bash is answered when the last of `words` is completed."""
-    script = "from builder.cli import main; main()"
-    asked = {"_BUILDER_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=os.environ | asked, capture_output=True, text=True, check=True
-    )
-    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+    asked = get_completion_class("bash")(group.cli, {}, "builder", "_BUILDER_COMPLETE")
+    return [each.value for each in asked.get_completions(list(words[1:-1]), words[-1])]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])

@@ -11,10 +11,7 @@ from builder.errors import ConfigError, Problem
 from builder.kernel import load
 from builder.lint.report import locate
 from builder.lint.report import text as report
-
-
-def source(text):
-    return Source(name="build.toml", text=text)
+from tests.config.texts import source
 
 
 def refusals(source):

@@ -14,30 +14,27 @@ from builder.cli import run
 from builder.config import detect_schema, read, toml_edit, update
 from builder.config.text import Source
 from builder.errors import BuilderError, ConfigError
+from tests.config.texts import source
 from tests.paths import TESTS
 
 CASES = TESTS / "data" / "update"
 
 
-def source_of(text, name="build.toml"):
-    return Source(name=name, text=text)
-
-
 def schema_of(text):
-    source = source_of(text)
-    return detect_schema(source.table(), source)
+    given_source = source(text)
+    return detect_schema(given_source.table(), given_source)
 
 
 @pytest.mark.parametrize("case", sorted(CASES.glob("*.before.toml")), ids=lambda path: path.name.split(".")[0])
 def test_a_config_of_each_schema_becomes_the_text_on_disk(case):
-    text = update.rewrite(source_of(case.read_text(encoding="utf-8")), license="MIT")
+    text = update.rewrite(source(case.read_text(encoding="utf-8")), license="MIT")
     assert text == case.with_name(case.name.replace(".before.", ".after.")).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("case", sorted(CASES.glob("*.before.toml")), ids=lambda path: path.name.split(".")[0])
 def test_what_was_not_changed_keeps_its_lines_in_their_order(case):
     before = case.read_text(encoding="utf-8").splitlines()
-    after = update.rewrite(source_of("\n".join(before)), license="MIT").splitlines()
+    after = update.rewrite(source("\n".join(before)), license="MIT").splitlines()
     gone = [line[2:] for line in difflib.ndiff(before, after) if line.startswith("- ")]
     changed = (
         "language",
@@ -181,7 +178,7 @@ def test_the_new_text_means_the_same_has_edition_5_and_is_not_changed_again(conf
     @settings(max_examples=60, deadline=None)
     @given(texts(config))
     def holds(text):
-        before = source_of(text)
+        before = source(text)
         assert_rewritten(before)
 
     holds()
@@ -208,8 +205,8 @@ def assert_rewritten(before):
         return
     after = update.rewrite(before, license="MIT")
     assert toml.loads(after)["general"]["edition"] == 5
-    assert read(source_of(after)).config == expected
-    assert update.rewrite(source_of(after), license="MIT") == after
+    assert read(source(after)).config == expected
+    assert update.rewrite(source(after), license="MIT") == after
     assert after.count("#") >= before.text.count("# about")
 
 
@@ -218,23 +215,23 @@ def assert_rewritten(before):
 
 def test_a_missing_license_is_asked_for():
     with pytest.raises(ConfigError, match="--license"):
-        update.rewrite(source_of('[general]\nname = "ab"\nbackends = ["cpu"]\n'))
+        update.rewrite(source('[general]\nname = "ab"\nbackends = ["cpu"]\n'))
 
 
 def test_a_license_that_is_no_spdx_expression_is_refused():
     with pytest.raises(BuilderError, match="'Apache 2' is not an SPDX license expression"):
-        update.rewrite(source_of('[general]\nname = "ab"\nbackends = ["cpu"]\n'), license="Apache 2")
+        update.rewrite(source('[general]\nname = "ab"\nbackends = ["cpu"]\n'), license="Apache 2")
 
 
 def test_a_license_that_is_there_stays():
     text = '[general]\nname = "ab"\nversion = 1\nlicense = "MIT"\nbackends = ["cpu"]\n[torch-noarch]\n'
-    assert 'license = "MIT"' in update.rewrite(source_of(text), license="Apache-2.0")
+    assert 'license = "MIT"' in update.rewrite(source(text), license="Apache-2.0")
 
 
 @pytest.mark.parametrize("edition", ["", "edition = 5\n"], ids=["schema 4", "edition 5"])
 def test_a_license_that_a_newer_config_lacks_is_supplied(edition):
     text = f'[general]\nname = "ab"\nversion = 1\n{edition}backends = ["cpu"]\n[torch-noarch]\n'
-    assert 'license = "MIT"' in update.rewrite(source_of(text), license="MIT")
+    assert 'license = "MIT"' in update.rewrite(source(text), license="MIT")
 
 
 # --- the file ---

@@ -8,17 +8,13 @@ from builder.cli import view
 from builder.engine.outcome import CellOutcome, Event, for_kernel
 from builder.matrix.selection import Scope, to_build
 from builder.plan import kernel_depends
+from tests import hub_folder
 from tests.cli.folders import write
 from tests.report.recorded import page
 
 
 def depending(root, name, *others):
-    folder = write(root, name)
-    text = (folder / "build.toml").read_text(encoding="utf-8")
-    listed = ", ".join(f'{{ repo-id = "someone/{other}", version = 1 }}' for other in others)
-    added = text.replace("version = 1\n", f"version = 1\nkernel-depends = [{listed}]\n", 1)
-    (folder / "build.toml").write_text(added, encoding="utf-8")
-    return kernels.load(folder)
+    return kernels.load(hub_folder.depend(write(root, name), *(f"someone/{other}" for other in others)))
 
 
 @pytest.fixture

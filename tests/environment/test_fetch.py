@@ -7,7 +7,6 @@ import io
 import json
 import os
 import sys
-import threading
 import zipfile
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from builder.errors import NotHereError, ToolError, WrongHashError
 from builder.pins import PinnedWheel, PinSet
 from builder.plan.prepare import Preparer
 from builder.run import run
+from tests.given import servers
 from tests.paths import ROOT
 
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -69,13 +69,8 @@ def index(answer):
         def log_message(self, *_):
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/simple"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with servers.serving(Handler) as address:
+        yield f"{address}/simple"
 
 
 def page(*files):

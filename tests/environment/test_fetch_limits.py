@@ -20,6 +20,7 @@ from builder.pins import PinnedWheel, PinSet
 from builder.run import Limits, Processes
 from builder.store import Store
 from builder.store.locks import StoppedError
+from tests.given import processes
 from tests.paths import ROOT
 
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -80,16 +81,6 @@ def start_build(tmp_path, url, *arguments):
     )
 
 
-def left_of(folder):
-    """Return the processes that have a folder among their arguments."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if os.fsencode(folder) in path.read_bytes():
-                found.append(path)
-    return found
-
-
 needs_proc = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are seen in /proc")
 
 
@@ -104,7 +95,7 @@ def test_an_installation_from_an_index_that_drips_is_stopped_at_once(tmp_path, s
         said, _ = build.communicate(timeout=30)
     assert time.monotonic() - began < 15, said  # the index has no end; 0.2 s on a machine that does nothing else
     assert build.returncode == 130, said
-    assert left_of(tmp_path / "store") == []
+    assert [words for words in processes.running().values() if str(tmp_path / "store") in " ".join(words)] == []
     assert [path.name for path in (tmp_path / "store" / "environments").iterdir()] == []
 
 
@@ -118,7 +109,7 @@ def test_a_time_limit_ends_an_installation_from_an_index_that_drips(tmp_path):
     assert time.monotonic() - began < 30, said
     assert build.returncode == 1, said
     assert "stopped" in said
-    assert left_of(tmp_path / "store") == []
+    assert [words for words in processes.running().values() if str(tmp_path / "store") in " ".join(words)] == []
 
 
 def test_an_index_that_drips_is_given_up_in_the_end(tmp_path, monkeypatch):

@@ -1,12 +1,9 @@
 """Foreign sources in the store: fetched once, verified each time, by hash whatever the place."""
 
-import contextlib
 import hashlib
-import http.server
 import io
 import multiprocessing
 import socket
-import subprocess
 import tarfile
 import threading
 import time
@@ -19,28 +16,11 @@ from builder.errors import BuilderError, ToolError, WrongHashError
 from builder.run import Processes
 from builder.store import Store, StoreError
 from builder.store.items import collect, items
+from tests.given.repositories import commit, git
+from tests.given.servers import serving_folder
 
 URL = "https://example.org/cut.git"
 ARCHIVE = "https://example.org/fmt-1.0.tar.gz"
-
-
-def git(folder, *arguments):
-    settings = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
-    done = subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
-def commit(folder, **files):
-    """Commit files into the repository of a folder, and return the commit."""
-    folder.mkdir(exist_ok=True)
-    git(folder, "init", "--quiet")
-    for name, text in files.items():
-        path = folder / name.replace("__", "/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    git(folder, "add", ".")
-    git(folder, "commit", "--quiet", "-m", "a")
-    return git(folder, "rev-parse", "HEAD")
 
 
 def archive(path, text=b"int a;", name="top/a.h"):
@@ -76,7 +56,7 @@ def names(tree):
 
 
 def test_a_commit_is_fetched_once(trees, tmp_path):
-    source = ForeignSource(git=URL, rev=commit(tmp_path / "cut.git", include__a="a"))
+    source = ForeignSource(git=URL, rev=commit(tmp_path / "cut.git", {"include/a": "a"}))
     tree = trees().tree("cut", source)
     assert names(tree) == ["include/a"]
     (tmp_path / "cut.git").rename(tmp_path / "gone")
@@ -85,13 +65,13 @@ def test_a_commit_is_fetched_once(trees, tmp_path):
 
 
 def test_a_commit_that_no_branch_has_any_more_is_fetched_where_the_server_gives_it(trees, tmp_path):
-    old = commit(tmp_path / "cut.git", a="1")
+    old = commit(tmp_path / "cut.git", {"a": "1"})
     git(tmp_path / "cut.git", "commit", "--quiet", "--amend", "-m", "b")
     assert names(trees().tree("cut", ForeignSource(git=URL, rev=old))) == ["a"]
 
 
 def test_a_commit_that_is_not_there_is_told_with_the_place(trees, tmp_path):
-    commit(tmp_path / "cut.git", a="1")
+    commit(tmp_path / "cut.git", {"a": "1"})
     with pytest.raises(ToolError, match=f"git cannot fetch {'1' * 40} of {URL} ") as raised:
         trees().tree("cut", ForeignSource(git=URL, rev="1" * 40))
     assert f"(from {tmp_path}/cut.git)" in raised.value.message
@@ -99,24 +79,24 @@ def test_a_commit_that_is_not_there_is_told_with_the_place(trees, tmp_path):
 
 
 def test_the_hash_of_a_tag_is_told_with_its_commit(trees, tmp_path):
-    rev = commit(tmp_path / "cut.git", a="1")
+    rev = commit(tmp_path / "cut.git", {"a": "1"})
     git(tmp_path / "cut.git", "tag", "-a", "v1", "-m", "v1")
     with pytest.raises(ToolError, match=f"is no commit: it leads to {rev}"):
         trees().tree("cut", ForeignSource(git=URL, rev=git(tmp_path / "cut.git", "rev-parse", "v1")))
 
 
 def test_files_are_as_the_commit_has_them_whatever_its_attributes_say(trees, tmp_path):
-    rev = commit(tmp_path / "cut.git", **{".gitattributes": "* text eol=crlf ident\n", "a": "$Id$\nb\n"})
+    rev = commit(tmp_path / "cut.git", {".gitattributes": "* text eol=crlf ident\n", "a": "$Id$\nb\n"})
     tree = trees().tree("cut", ForeignSource(git=URL, rev=rev))
     assert (tree / "a").read_bytes() == b"$Id$\nb\n"
 
 
 def with_submodules(tmp_path):
-    inner = commit(tmp_path / "inner", deep="1")
-    commit(tmp_path / "mid", own="1")
+    inner = commit(tmp_path / "inner", {"deep": "1"})
+    commit(tmp_path / "mid", {"own": "1"})
     git(tmp_path / "mid", "submodule", "--quiet", "add", "../inner", "sub")
     git(tmp_path / "mid", "commit", "--quiet", "-m", "sub")
-    commit(tmp_path / "cut.git", top="1")
+    commit(tmp_path / "cut.git", {"top": "1"})
     for name in ("mid", "inner"):
         git(tmp_path / "cut.git", "submodule", "--quiet", "add", f"../{name}", f"third/{name}")
     git(tmp_path / "cut.git", "commit", "--quiet", "-m", "sub")
@@ -160,7 +140,7 @@ def test_the_url_of_a_submodule_starts_no_program(trees, tmp_path, url):
 
 
 def test_a_link_out_of_a_commit_is_refused(trees, tmp_path):
-    commit(tmp_path / "cut.git", a="1")
+    commit(tmp_path / "cut.git", {"a": "1"})
     (tmp_path / "cut.git/link").symlink_to("/etc/passwd")
     git(tmp_path / "cut.git", "add", ".")
     git(tmp_path / "cut.git", "commit", "--quiet", "-m", "link")
@@ -184,24 +164,10 @@ def test_an_archive_with_another_hash_is_told_with_both(trees, tmp_path):
     assert f"found sha256    {found}" in raised.value.message
 
 
-@contextlib.contextmanager
-def served(folder):
-    def handler(*arguments):
-        return http.server.SimpleHTTPRequestHandler(*arguments, directory=str(folder))
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 def test_a_server_is_asked_and_its_answer_is_told(trees, tmp_path):
     source = ForeignSource(url=ARCHIVE, sha256=archive(tmp_path / "fmt-1.0.tar.gz"))
-    with served(tmp_path) as place:
-        mirrored = trees(BUILDER_MIRRORS=f"https://example.org/={place}")
+    with serving_folder(tmp_path) as place:
+        mirrored = trees(BUILDER_MIRRORS=f"https://example.org/={place}/")
         assert names(mirrored.tree("fmt", source)) == ["a.h"]
         missing = ForeignSource(url=ARCHIVE.replace("fmt", "gone"), sha256="0" * 64)
         with pytest.raises(ToolError, match=r"gone-1\.0\.tar\.gz: the server answers 404"):
@@ -244,7 +210,7 @@ def test_a_failed_fetch_leaves_nothing(trees, store):
 
 
 def test_a_stopped_command_fetches_nothing(trees, tmp_path):
-    source = ForeignSource(git=URL, rev=commit(tmp_path / "cut.git", a="a"))
+    source = ForeignSource(git=URL, rev=commit(tmp_path / "cut.git", {"a": "a"}))
     stopped = trees()
     stopped.processes.cancel()
     with pytest.raises(BuilderError, match="stopped"):
@@ -278,7 +244,7 @@ def _fetch(root, environ, source):
 
 
 def test_processes_that_want_one_tree_fetch_it_once(trees, store, tmp_path, capfd):
-    source = ForeignSource(git=URL, rev=commit(tmp_path / "cut.git", a="a"))
+    source = ForeignSource(git=URL, rev=commit(tmp_path / "cut.git", {"a": "a"}))
     given = (store.root, trees().environ, source)
     started = [multiprocessing.get_context("fork").Process(target=_fetch, args=given) for _ in range(4)]
     for process in started:
@@ -290,7 +256,7 @@ def test_processes_that_want_one_tree_fetch_it_once(trees, store, tmp_path, capf
 
 
 def test_a_tree_is_an_item_of_the_store_that_goes_when_it_is_unused(trees, store, tmp_path):
-    tree = trees().tree("cut", ForeignSource(git=URL, rev=commit(tmp_path / "cut.git", a="a")))
+    tree = trees().tree("cut", ForeignSource(git=URL, rev=commit(tmp_path / "cut.git", {"a": "a"})))
     (item,) = [item for item in items(store) if item.kind == "sources"]
     with store.use(item.lock):
         assert collect(store, now=item.used + 10, max_age=1, max_size=None) == ()

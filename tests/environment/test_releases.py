@@ -70,7 +70,10 @@ def test_what_the_default_index_lacks_is_asked_of_the_others(index, ask):
     assert len(ask("demo==2.0", UV_DEFAULT_INDEX=default, UV_EXTRA_INDEX_URL=other)) == len(PYTHONS)
 
 
-@pytest.mark.parametrize("requirement", ["demo==3.0", "demo==3.*", "absent==1.0"])
+@pytest.mark.parametrize(
+    "requirement",
+    ["demo==3.0", *(pytest.param(each, marks=pytest.mark.slow) for each in ("demo==3.*", "absent==1.0"))],
+)
 def test_an_index_that_lacks_a_release_says_so(index, ask, requirement):
     with pytest.raises(NoReleaseError):
         ask(requirement, UV_DEFAULT_INDEX=index("default", {"1.0": (PYTHONS, ">=3.10")}))

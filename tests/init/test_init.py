@@ -10,6 +10,7 @@ from builder.config.values import Backend, Framework
 from builder.init import FRAMEWORKS, possible_backends
 from builder.kernel import load
 from builder.render import render
+from tests.given.files import tree
 
 URL = "github:someone/builder"
 
@@ -197,7 +198,3 @@ def test_two_processes_write_the_same(tmp_path):
         subprocess.run(command, env={"PYTHONHASHSEED": seed, "PATH": ""}, check=True, capture_output=True)
     one, two = (tree(tmp_path / seed) for seed in ("1", "2"))
     assert one == two
-
-
-def tree(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

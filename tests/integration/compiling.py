@@ -1,6 +1,6 @@
 """A source that takes a compiler minutes, and the compilers that are at it: for tests that interrupt a build."""
 
-from pathlib import Path
+from tests.given import processes
 
 _SPIN = """
 constexpr unsigned spin(unsigned sum) {
@@ -21,12 +21,9 @@ SLOW_TO_COMPILE = busy(100)
 
 def compilers_of(source):
     """Return the ids of the compilers that run for a source file."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[0].endswith(b"cc1plus") and any(source.encode() in word for word in words):
-            found.append(int(path.parent.name))
-    return found
+    running = processes.running().items()
+    return [
+        int(path.name)
+        for path, words in running
+        if words and words[0].endswith("cc1plus") and any(source in word for word in words)
+    ]

@@ -1,12 +1,55 @@
 """What the tests of whole builds share."""
 
+import json
 import os
 
 import pytest
 
+from tests.given import kernels, processes
+
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    """A store that the tests of a run share: environments are made once."""
+def shared(tmp_path_factory):
+    """The folder of all workers of a run."""
     base = tmp_path_factory.getbasetemp()
-    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
+    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+
+@pytest.fixture(scope="session")
+def store(shared):
+    """A store that the tests of a run share: environments, and objects with the same inputs, are made once."""
+    return shared / "store"
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A copy of the kernel for torch."""
+    return kernels.copied(kernels.TINY, tmp_path)
+
+
+@pytest.fixture
+def plain(tmp_path):
+    """A copy of the kernel without a framework."""
+    return kernels.copied(kernels.PLAIN, tmp_path)
+
+
+@pytest.fixture
+def builder(store, tmp_path):
+    """Run `builder` as a user does, in an empty folder, with the shared store unless another one is given."""
+
+    def run(*arguments, store=store, cwd=tmp_path, **more):
+        return processes.builder(*arguments, store=store, cwd=cwd, **more)
+
+    return run
+
+
+@pytest.fixture
+def build(builder):
+    """Build one cell of a kernel; return its result, and what the user read."""
+
+    def run(kernel, *options, check=0, **more):
+        done = builder("build", kernel, "--json", *options, check=check, **more)
+        (result,) = json.loads(done.stdout)
+        return result, done.stderr
+
+    return run

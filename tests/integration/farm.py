@@ -9,13 +9,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.given.servers import free_port
 from tests.integration import nix_tools
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -2,12 +2,10 @@
 
 import contextlib
 import json
-import shutil
 import socket
 import subprocess
 import uuid
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 TOKEN = "token-of-the-user-5f3c1e"
 _MANY = 1000
@@ -124,14 +122,14 @@ def prey(folder, *, pid, store):
 
 def importing(kernel, tries):
     """Let the package of a kernel try everything while it is imported, and fail with what it got."""
-    package = kernel / "torch-ext/tiny/__init__.py"
+    package = kernel / "ctypes-ext/plain/__init__.py"
     failing = "_got = _tries()\nif _got:\n    raise ValueError('got: ' + ', '.join(_got))\n"
     package.write_text(f"{package.read_text()}\n{tries.code()}\n{failing}")
 
 
 def including(kernel, path):
     """Let a source of a kernel take a file of the machine into its library."""
-    source = kernel / "csrc/twice.cpp"
+    source = kernel / "csrc/scale.cpp"
     text = f'asm(".section .rodata\\n.global stolen\\nstolen:\\n.incbin \\"{path}\\"\\n.previous");\n'
     source.write_text(f"{source.read_text()}\n{text}")
 
@@ -143,19 +141,7 @@ def compiler(folder, tries, said):
     (tools / "tries.py").write_text(f"{tries.code()}\nprint('{said}', ', '.join(_tries()) or 'nothing', flush=True)\n")
     script = tools / "g++"
     script.write_text(
-        f'#!/bin/sh\ncase "$*" in *twice.cpp*) /usr/bin/python3 "{tools}/tries.py";; esac\nexec /usr/bin/g++ "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *scale.cpp*) /usr/bin/python3 "{tools}/tries.py";; esac\nexec /usr/bin/g++ "$@"\n'
     )
     script.chmod(0o755)
     return script
-
-
-def copied(tiny, folder):
-    """Copy the kernel to be made hostile."""
-    return Path(shutil.copytree(tiny, folder / "tiny"))
-
-
-def rename(kernel, name):
-    """Give a copy of the kernel a name of its own: a store keeps the log of the last build of each name."""
-    config = kernel / "build.toml"
-    config.write_text(config.read_text().replace('name = "tiny"', f'name = "{name}"'))
-    (kernel / "torch-ext/tiny").rename(kernel / "torch-ext" / name)

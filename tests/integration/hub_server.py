@@ -6,10 +6,11 @@ import hashlib
 import http.server
 import json
 import re
-import threading
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+from tests.given.servers import serving
 
 
 class Hub(http.server.BaseHTTPRequestHandler):
@@ -114,10 +115,5 @@ def served(monkeypatch, home):
     monkeypatch.setenv("HF_TOKEN", Hub.token)
     state = {"branches": {}, "commits": [], "broken": [], "created": [], "proposals": []}
     handler = type("Handler", (Hub,), state)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        handler.address = f"http://127.0.0.1:{server.server_port}"
+    with serving(handler) as handler.address:
         yield handler
-        server.shutdown()
-        thread.join()

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -11,6 +10,9 @@ from pathlib import Path
 from builder.config import Backend
 from builder.kernel import load
 from builder.render import render
+from tests.given import processes
+from tests.given.files import write
+from tests.given.processes import tool
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples"
@@ -28,7 +30,9 @@ STABLE_TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) { ops.def("answer(Tensor 
 STABLE_TORCH_LIBRARY_IMPL_EXPAND(TORCH_EXTENSION_NAME, KEY, ops) { ops.impl("answer", TORCH_BOX(&answer_of)); }
 REGISTER_EXTENSION(TORCH_EXTENSION_NAME)
 """
+LOADS = "from ._library import load\n\nload()\n"
 PACKAGE = "from ._ops import add_op_namespace_prefix, ops\n"
+BOTH = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
 KEYS = {"cpu": "CPU", "cuda": "CUDA", "rocm": "CUDA", "xpu": "XPU", "metal": "MPS"}
 
 
@@ -38,6 +42,23 @@ def has(module):
 
 def torch_folder():
     return Path(find_spec("torch").submodule_search_locations[0])
+
+
+def plain_kernel(root, components, files):
+    """Write a kernel without a framework, with the function `answer`; `components` are the lines after `[ctypes]`."""
+    config = """
+[general]
+name = "small"
+version = 1
+edition = 5
+license = "Apache-2.0"
+backends = ["cpu"]
+
+[ctypes]
+exports = ["answer"]
+src = []
+"""
+    return write(root, {"build.toml": config + components, "ctypes-ext/small/__init__.py": LOADS, **files})
 
 
 def small_kernel(root, components, files, *, backend="cpu"):
@@ -64,10 +85,7 @@ cxx-flags = ["-DKEY={KEYS[backend]}"]
         "torch-ext/small/__init__.py": PACKAGE,
         **files,
     }
-    for path, text in everything.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, encoding="utf-8")
-    return root
+    return write(root, everything)
 
 
 def write_project(kernel, backend, output, **options):
@@ -75,11 +93,6 @@ def write_project(kernel, backend, output, **options):
     project = render(load(kernel), Backend(backend), **options)
     project.write(output)
     return project
-
-
-def program(name):
-    beside = Path(sys.executable).with_name(name)
-    return str(beside) if beside.exists() else shutil.which(name)
 
 
 def environment(**changes):
@@ -92,29 +105,23 @@ def environment(**changes):
 
 def configure(source, build, *definitions, env=None, cmake=None, python=sys.executable):
     """Configure a project; the result has `output` and `returncode`."""
-    command = [cmake or program("cmake"), "-G", "Ninja", "-S", source, "-B", build, f"-DPython_EXECUTABLE={python}"]
-    command += [f"-DCMAKE_MAKE_PROGRAM={program('ninja')}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *definitions]
+    command = [cmake or tool("cmake"), "-G", "Ninja", "-S", source, "-B", build, f"-DPython_EXECUTABLE={python}"]
+    command += [f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *definitions]
     return run(command, env=env)
 
 
 def compile_and_install(build, prefix, *, env=None, cmake=None):
-    done = run([cmake or program("cmake"), "--build", build], env=env)
+    done = run([cmake or tool("cmake"), "--build", build], env=env)
     assert done.returncode == 0, done.output
-    installed = run([cmake or program("cmake"), "--install", build, "--prefix", prefix], env=env)
+    installed = run([cmake or tool("cmake"), "--install", build, "--prefix", prefix], env=env)
     assert installed.returncode == 0, installed.output
     return done
 
 
 def run(command, *, env=None, cwd=None):
-    done = subprocess.run(
-        [str(part) for part in command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        env=environment() if env is None else env,
-        cwd=cwd,
-    )
+    """Run a command without what would choose a toolkit; the result has the `output`, with all errors."""
+    env = environment() if env is None else env
+    done = processes.run(*command, env=env, cwd=cwd, check=None, capture_output=False, **BOTH)
     done.output = done.stdout
     return done
 

@@ -1,9 +1,6 @@
 """The CPU wheels of the examples, built for real: the audit agrees with auditwheel and abi3audit on each."""
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,18 +9,12 @@ from builder import audit
 from builder.audit.manylinux import lowest_policy
 from builder.audit.reading import read
 from builder.wheel.archive import Wheel
+from tests.given.audits import by_auditwheel
+from tests.given.processes import command, output
 
 ROOT = Path(__file__).parent.parent.parent
 
 pytestmark = [pytest.mark.torch, pytest.mark.cmake, pytest.mark.slow]
-
-
-def run(*command, **options):
-    done = subprocess.run(
-        [sys.executable, "-m", *map(str, command)], capture_output=True, text=True, check=False, **options
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module", params=["relu", "rmsnorm-stable"])
@@ -31,7 +22,7 @@ def wheel(request, tmp_path_factory):
     place = tmp_path_factory.mktemp(request.param)
     example = ROOT / "examples" / request.param
     environ = {**os.environ, "BUILDER_STORE": str(place / "store"), "PYTHONPATH": str(ROOT)}
-    run("builder", "build", example, "--backend", "cpu", "--no-isolation", "--output", place / "dist", env=environ)
+    output(*command("build", example, "--backend", "cpu", "--no-isolation", "--output", place / "dist"), env=environ)
     return Wheel.read(next((place / "dist").glob("*.whl")))
 
 
@@ -42,7 +33,7 @@ def test_it_has_no_finding(wheel):
 def test_it_has_the_policy_of_auditwheel(wheel):
     libraries = read(wheel, plan=audit.AuditPromise()).libraries
     assert len(libraries) == 1
-    theirs = json.loads(run("auditwheel", "show", "--json", "--disable-isa-ext-check", wheel.path))["sym_tag"]
+    theirs = by_auditwheel(wheel.path)
     lowest = lowest_policy([library.extension for library in libraries], libraries[0].extension.machine)
     assert f"{lowest.name}_{libraries[0].extension.machine}" == theirs
 

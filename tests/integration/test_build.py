@@ -1,8 +1,7 @@
-"""`builder build` on a small real kernel, with real tools, as a user runs it."""
+"""`builder build` on a small real tiny, with real tools, as a user runs it."""
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,55 +13,26 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from tests.given.kernels import TINY_CELL as VARIANT
+from tests.given.kernels import linux
 from tests.integration import compiling
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
-TINY = ROOT / "tests/data/kernels/tiny"
-VARIANT = "torch-stable-abi210-cpu-x86_64-linux"
 WHEEL = "tiny-1.0.0+torch.stable210.cpu-py3-none-manylinux_2_28_x86_64.whl"
 
 pytestmark = [
     pytest.mark.torch,
     pytest.mark.cmake,
-    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    linux,
 ]
-
-
-@pytest.fixture
-def kernel(tmp_path):
-    return Path(shutil.copytree(TINY, tmp_path / "tiny"))
-
-
-@pytest.fixture
-def builder(store, tmp_path):
-    def run(*arguments, env=None, cwd=None, check=None):
-        done = subprocess.run(
-            [sys.executable, "-m", "builder", *map(str, arguments)],
-            env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), **(env or {})},
-            cwd=cwd or tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        if check is not None:
-            assert done.returncode == check, done.stderr
-        return done
-
-    return run
 
 
 def left_in(folder):
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
-def sole(done):
-    (result,) = json.loads(done.stdout)
-    return result
-
-
-def test_a_kernel_becomes_a_wheel_that_is_called(builder, kernel, tmp_path):
-    built = sole(builder("build", kernel, "--variant", VARIANT, "--json", check=0))
+def test_a_kernel_becomes_a_wheel_that_is_called(build, tiny, tmp_path):
+    built = build(tiny, "--variant", VARIANT)[0]
     assert Path(built["wheel"]).name == WHEEL
     assert next(iter(built["report"]["ops"].values())) == ["CPU"]
     site = tmp_path / "site"
@@ -73,39 +43,39 @@ def test_a_kernel_becomes_a_wheel_that_is_called(builder, kernel, tmp_path):
     assert done.stdout.strip() == "right", done.stderr
 
 
-def test_a_second_build_is_a_hit_and_the_same_bytes(builder, kernel, tmp_path):
-    first = sole(builder("build", kernel, "--variant", VARIANT, "--json", check=0))
+def test_a_second_build_is_a_hit_and_the_same_bytes(build, tiny, tmp_path):
+    first = build(tiny, "--variant", VARIANT)[0]
     content = (tmp_path / "dist" / WHEEL).read_bytes()
-    second = sole(builder("build", kernel, "--variant", VARIANT, "--json", check=0))
+    second = build(tiny, "--variant", VARIANT)[0]
     assert (second["status"], second["reason"]) == ("hit", "nothing changed")
     assert first["sha256"] == second["sha256"]
-    again = sole(builder("build", kernel, "--variant", VARIANT, "--json", "--rebuild", check=0))
+    again = build(tiny, "--variant", VARIANT, "--rebuild")[0]
     assert again["status"] == "built"
     assert (tmp_path / "dist" / WHEEL).read_bytes() == content
 
 
-def test_a_header_that_only_a_header_includes_changes_the_key(builder, kernel):
-    builder("build", kernel, "--variant", VARIANT, check=0)
-    (kernel / "csrc/factor.h").write_text("#pragma once\n\nconstexpr float FACTOR = 3.0f;\n")
-    plan = sole(builder("why", kernel, "--variant", VARIANT, "--json", check=0))
+def test_a_header_that_only_a_header_includes_changes_the_key(builder, tiny):
+    builder("build", tiny, "--variant", VARIANT, check=0)
+    (tiny / "csrc/factor.h").write_text("#pragma once\n\nconstexpr float FACTOR = 3.0f;\n")
+    plan = json.loads(builder("why", tiny, "--variant", VARIANT, "--json", check=0).stdout)[0]
     assert "project: csrc/factor.h" in [change["field"] for change in plan["changes"]]
 
 
-def test_touching_and_moving_the_tree_changes_nothing(builder, kernel, tmp_path):
-    builder("build", kernel, "--variant", VARIANT, check=0)
+def test_touching_and_moving_the_tree_changes_nothing(build, builder, tiny, tmp_path):
+    builder("build", tiny, "--variant", VARIANT, check=0)
     moved = tmp_path / "a folder with a space" / "tiny"
     moved.parent.mkdir()
-    kernel.rename(moved)
+    tiny.rename(moved)
     for path in moved.rglob("*"):
         os.utime(path, (1, 1))
     (moved / "NOTES.md").write_text("not part of the kernel")
-    assert sole(builder("build", moved, "--variant", VARIANT, "--json", check=0))["status"] == "hit"
+    assert build(moved, "--variant", VARIANT)[0]["status"] == "hit"
 
 
-def test_a_compile_error_comes_first_and_leaves_nothing(builder, kernel, tmp_path):
-    source = kernel / "csrc/twice.cpp"
+def test_a_compile_error_comes_first_and_leaves_nothing(builder, tiny, tmp_path):
+    source = tiny / "csrc/twice.cpp"
     source.write_text(source.read_text().replace("FACTOR * input[i]", "MISSING * input[i]"))
-    done = builder("build", kernel, "--variant", VARIANT, check=4)
+    done = builder("build", tiny, "--variant", VARIANT, check=4)
     error = done.stderr[done.stderr.index("error: ") :].splitlines()
     assert error[0] == f"error: {VARIANT}: the build failed"
     assert "twice.cpp" in error[1]
@@ -114,28 +84,28 @@ def test_a_compile_error_comes_first_and_leaves_nothing(builder, kernel, tmp_pat
     assert left_in(tmp_path / "dist") == []
 
 
-def test_an_op_without_registration_fails_the_load_test(builder, kernel, tmp_path):
-    binding = kernel / "torch-ext/torch_binding.cpp"
+def test_an_op_without_registration_fails_the_load_test(builder, tiny, tmp_path):
+    binding = tiny / "torch-ext/torch_binding.cpp"
     binding.write_text("\n".join(line for line in binding.read_text().splitlines() if "IMPL_EXPAND" not in line))
-    done = builder("build", kernel, "--variant", VARIANT, check=5)
+    done = builder("build", tiny, "--variant", VARIANT, check=5)
     assert "no op of tiny has a kernel for CPU" in done.stderr
     assert left_in(tmp_path / "dist") == []
 
 
-def test_no_compiler_is_said_with_the_remedy(builder, kernel, tmp_path):
+def test_no_compiler_is_said_with_the_remedy(builder, tiny, tmp_path):
     tools = tmp_path / "tools"
     tools.mkdir()
-    done = builder("build", kernel, "--variant", VARIANT, env={"PATH": str(tools)}, check=4)
+    done = builder("build", tiny, "--variant", VARIANT, env={"PATH": str(tools)}, check=4)
     assert "no C++ compiler" in done.stderr
     assert "apt-get install g++" in done.stderr
 
 
-def test_a_named_compiler_that_is_not_there_is_said(builder, kernel):
-    done = builder("build", kernel, "--variant", VARIANT, env={"CXX": "no-such-compiler"}, check=4)
+def test_a_named_compiler_that_is_not_there_is_said(builder, tiny):
+    done = builder("build", tiny, "--variant", VARIANT, env={"CXX": "no-such-compiler"}, check=4)
     assert "CXX names 'no-such-compiler'" in done.stderr
 
 
-def test_a_cold_store_without_network_says_what_is_missing(builder, kernel, tmp_path):
+def test_a_cold_store_without_network_says_what_is_missing(builder, tiny, tmp_path):
     nowhere = "http://127.0.0.1:9/simple"
     env = {
         "BUILDER_STORE": str(tmp_path / "cold"),
@@ -145,22 +115,22 @@ def test_a_cold_store_without_network_says_what_is_missing(builder, kernel, tmp_
         "PIP_EXTRA_INDEX_URL": "",
         "UV_OFFLINE": "1",
     }
-    done = builder("build", kernel, "--variant", VARIANT, env=env, check=4)
+    done = builder("build", tiny, "--variant", VARIANT, env=env, check=4)
     assert "PIP_FIND_LINKS" in done.stderr
     assert left_in(tmp_path / "dist") == []
     assert left_in(tmp_path / "cold/environments") == []
 
 
-def test_ctrl_c_ends_the_compilers_and_leaves_nothing(kernel, tmp_path):
+def test_ctrl_c_ends_the_compilers_and_leaves_nothing(tiny, tmp_path):
     # A name of its own, for other tests compile beside this one; and constants that take a compiler minutes.
-    source = (kernel / "csrc/twice.cpp").rename(kernel / "csrc/twice_slowly.cpp")
-    configuration = kernel / "build.toml"
+    source = (tiny / "csrc/twice.cpp").rename(tiny / "csrc/twice_slowly.cpp")
+    configuration = tiny / "build.toml"
     configuration.write_text(configuration.read_text().replace("csrc/twice.cpp", "csrc/twice_slowly.cpp"))
     source.write_text(source.read_text() + compiling.SLOW_TO_COMPILE)
     marker = "csrc/twice_slowly.cpp"
     options = ["--variant", VARIANT, "--jobs", "1", "--no-isolation", "--report", "report.html"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "builder", "build", kernel, *options],
+        [sys.executable, "-m", "builder", "build", tiny, *options],
         env={**os.environ, "BUILDER_STORE": str(tmp_path / "store"), "PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
         stderr=subprocess.PIPE,
@@ -187,8 +157,8 @@ def test_ctrl_c_ends_the_compilers_and_leaves_nothing(kernel, tmp_path):
     assert "0 built, 0 from the store, 0 skipped, 1 stopped." in report
 
 
-def test_cells_that_this_machine_cannot_build_are_said_with_the_reason(builder, kernel):
-    done = builder("build", kernel, "--json", check=0)
+def test_cells_that_this_machine_cannot_build_are_said_with_the_reason(builder, tiny):
+    done = builder("build", tiny, "--json", check=0)
     by_variant = {result["variant"]: result for result in json.loads(done.stdout)}
     assert by_variant[VARIANT]["status"] in ("built", "hit")
     other = by_variant["torch-stable-abi210-cpu-aarch64-linux"]
@@ -197,29 +167,29 @@ def test_cells_that_this_machine_cannot_build_are_said_with_the_reason(builder, 
 
 
 @pytest.mark.slow
-def test_a_damaged_entry_of_the_store_is_built_again_and_reported(builder, kernel, store):
-    first = sole(builder("build", kernel, "--variant", VARIANT, "--json", check=0))
+def test_a_damaged_entry_of_the_store_is_built_again_and_reported(build, tiny, store):
+    first = build(tiny, "--variant", VARIANT)[0]
     for path in (store / "wheels").glob(f"*/{WHEEL}"):
         path.write_bytes(b"damaged")
-    again = sole(builder("build", kernel, "--variant", VARIANT, "--json", check=0))
+    again = build(tiny, "--variant", VARIANT)[0]
     assert again["status"] == "built"
     assert "damaged" in again["reason"]
     assert again["sha256"] == first["sha256"]
 
 
-def test_without_isolation_the_torch_of_the_environment_is_used(builder, kernel):
-    built = sole(builder("build", kernel, "--variant", VARIANT, "--no-isolation", "--json", check=0))
+def test_without_isolation_the_torch_of_the_environment_is_used(build, tiny):
+    built = build(tiny, "--variant", VARIANT, "--no-isolation")[0]
     assert built["status"] == "built"
 
 
-def test_without_isolation_what_configures_is_in_the_key(builder, kernel, tmp_path):
+def test_without_isolation_what_configures_is_in_the_key(build, builder, tiny, tmp_path):
     options = ("--variant", VARIANT, "--no-isolation")
-    builder("build", kernel, *options, check=0)
+    builder("build", tiny, *options, check=0)
     # Another CMake: a module that is found first, as in another environment.
     (tmp_path / "other/cmake-99.0.dist-info").mkdir(parents=True)
     (tmp_path / "other/cmake-99.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: cmake\nVersion: 99.0\n")
     env = {"PYTHONPATH": f"{tmp_path / 'other'}:{ROOT}"}
-    plan = sole(builder("build", kernel, *options, "--dry-run", "--json", env=env, check=0))
+    plan = build(tiny, *options, "--dry-run", env=env)[0]
     assert plan["action"] == "build"
     assert [change["field"] for change in plan["changes"]] == ["environment: cmake"]
 
@@ -234,19 +204,19 @@ def test_without_isolation_cells_of_another_torch_are_left_out_with_the_reason(b
     assert f"torch{minor}-cxx11-cpu-x86_64-linux" not in reasons
 
 
-def test_the_wheel_version_must_be_of_the_kernel(builder, kernel):
-    done = builder("build", kernel, "--variant", VARIANT, "--wheel-version", "2.0", check=2)
+def test_the_wheel_version_must_be_of_the_kernel(builder, tiny):
+    done = builder("build", tiny, "--variant", VARIANT, "--wheel-version", "2.0", check=2)
     assert "does not fit general.version = 1" in done.stderr
 
 
 @pytest.mark.slow
-def test_another_version_and_no_label_are_in_the_name(builder, kernel, tmp_path):
-    builder("build", kernel, "--variant", VARIANT, "--wheel-version", "1.4.2", "--no-label", check=0)
+def test_another_version_and_no_label_are_in_the_name(builder, tiny, tmp_path):
+    builder("build", tiny, "--variant", VARIANT, "--wheel-version", "1.4.2", "--no-label", check=0)
     wheel = "tiny-1.4.2-py3-none-manylinux_2_28_x86_64.whl"
     assert left_in(tmp_path / "dist") == [wheel, f"{wheel}.record.json"]
 
 
-def test_the_output_that_cannot_be_written_is_said(builder, kernel, tmp_path):
+def test_the_output_that_cannot_be_written_is_said(builder, tiny, tmp_path):
     (tmp_path / "file").touch()
-    done = builder("build", kernel, "--variant", VARIANT, "--output", tmp_path / "file" / "dist", check=4)
+    done = builder("build", tiny, "--variant", VARIANT, "--output", tmp_path / "file" / "dist", check=4)
     assert "cannot write" in done.stderr

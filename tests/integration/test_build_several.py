@@ -5,46 +5,29 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 
 from tests.cli.folders import write
+from tests.given import processes
 from tests.integration import compiling
 from tests.paths import ROOT
 
 pytestmark = [pytest.mark.torch, pytest.mark.cmake]
 
 
-@pytest.fixture
-def builder(tmp_path):
-    def run(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-m", "builder", *map(str, arguments), "--no-isolation"],
-            env={**os.environ, "BUILDER_STORE": str(tmp_path / "store"), "PYTHONPATH": str(ROOT)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
-
-    return run
-
-
 def test_the_wheels_of_all_are_in_one_folder_and_a_second_build_is_a_hit(builder, tmp_path):
     for name in ("one", "two"):
         write(tmp_path / "kernels", name)
-    first = builder("build", "kernels/*", "--report", "report.html")
+    first = builder("build", "kernels/*", "--no-isolation", "--report", "report.html")
     assert first.returncode == 0, first.stderr
     wheels = sorted(path.name for path in (tmp_path / "dist").glob("*.whl"))
     assert [name.split("-")[0] for name in wheels] == ["one", "two"]
     assert sorted(line.removeprefix("dist/") for line in first.stdout.splitlines()) == wheels
     assert first.stderr.splitlines()[-3:] == ["kernel  built", "one     1", "two     1"]
     assert "two:torch-cpu" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    again = builder("build", "kernels/*", "--json")
+    again = builder("build", "kernels/*", "--no-isolation", "--json")
     found = json.loads(again.stdout)["kernels"]
     assert [(folder, [each["status"] for each in cells]) for folder, cells in found.items()] == [
         ("kernels/one", ["hit"]),
@@ -56,7 +39,7 @@ def test_one_that_fails_stops_no_other_and_its_code_is_the_end(builder, tmp_path
     bad = write(tmp_path / "kernels", "bad")
     (bad / "torch-ext/bad/__init__.py").write_text("raise RuntimeError('not importable')\n", encoding="utf-8")
     write(tmp_path / "kernels", "good")
-    done = builder("build", "kernels/*", "--json")
+    done = builder("build", "kernels/*", "--no-isolation", "--json")
     found = json.loads(done.stdout)["kernels"]
     assert {folder: cells[0]["status"] for folder, cells in found.items()} == {
         "kernels/bad": "failed",
@@ -75,7 +58,7 @@ def test_a_kernel_that_needs_another_is_loaded_with_its_new_wheel(builder, tmp_p
     config.write_text(config.read_text(encoding="utf-8").replace("version = 1\n", depends, 1), encoding="utf-8")
     text = "import z_base\n\nassert z_base.ANSWER == 42\n"
     (user / "torch-ext/a_user/__init__.py").write_text(text, encoding="utf-8")
-    done = builder("build", "kernels/*")
+    done = builder("build", "kernels/*", "--no-isolation")
     assert done.returncode == 0, done.stderr
 
 
@@ -90,8 +73,8 @@ def test_ctrl_c_ends_the_compilers_of_all_kernels_and_leaves_nothing(tmp_path):
         config.write_text(text.replace('name = "tiny"', f'name = "tiny-{name}"'))
         (folder / "torch-ext/tiny").rename(folder / f"torch-ext/tiny_{name}")
     process = subprocess.Popen(
-        [sys.executable, "-m", "builder", "build", "kernels/*", "--backend", "cpu", "--jobs", "2", "--no-isolation"],
-        env={**os.environ, "BUILDER_STORE": str(tmp_path / "store"), "PYTHONPATH": str(ROOT)},
+        processes.command("build", "kernels/*", "--backend", "cpu", "--jobs", "2", "--no-isolation"),
+        env=processes.variables(tmp_path / "store"),
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,

@@ -19,6 +19,7 @@ from builder.compile_cache.session import Session, answering
 from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
 from tests import needs
+from tests.given.files import edit
 from tests.integration import compiling
 from tests.paths import ROOT
 
@@ -99,12 +100,6 @@ class Build:
 @pytest.fixture
 def machine(tmp_path, environments):
     return Machine(tmp_path / "machine", environments)
-
-
-def edit(path, before, after):
-    text = path.read_text()
-    assert before in text
-    path.write_text(text.replace(before, after))
 
 
 def test_an_edit_of_python_compiles_nothing_and_gives_the_bytes_of_a_build_without_cache(machine, kernel):

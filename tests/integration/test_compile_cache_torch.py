@@ -1,16 +1,13 @@
 """For another torch, what includes nothing of torch is not compiled again; takes two environments for CUDA."""
 
-import json
-import os
 import re
 import secrets
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.given.kernels import linux
 from tests.paths import ROOT
 
 CLASSIC = ROOT / "tests/data/kernels/classic"
@@ -24,7 +21,7 @@ pytestmark = [
     pytest.mark.network,
     pytest.mark.slow,
     pytest.mark.cmake,
-    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    linux,
 ]
 
 
@@ -40,28 +37,22 @@ def kernel(tmp_path):
     return root
 
 
-def build(kernel, store, torch, *options):
+@pytest.fixture
+def for_torch(build, kernel):
     """Build for a torch; return the digest of the wheel, and the sources that were compiled."""
-    variant = f"torch{torch}-cxx11-cu130-x86_64-linux"
-    done = subprocess.run(
-        [sys.executable, "-m", "builder", "build", kernel, "--variant", variant, "--json", "--rebuild", *options],
-        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)},
-        cwd=kernel.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    (result,) = json.loads(done.stdout)
-    files = [file for file in result["report"]["files"] if "cache" not in file]
-    return result["sha256"], {
-        found[1] for file in files if (found := re.search(r"\.dir/((?:csrc|torch-ext)/.*)\.o$", file["output"]))
-    }
+
+    def run(torch, *options):
+        result, _ = build(kernel, "--variant", f"torch{torch}-cxx11-cu130-x86_64-linux", "--rebuild", *options)
+        outputs = [file["output"] for file in result["report"]["files"] if "cache" not in file]
+        found = [re.search(r"\.dir/((?:csrc|torch-ext)/.*)\.o$", output) for output in outputs]
+        return result["sha256"], {each[1] for each in found if each}
+
+    return run
 
 
-def test_for_another_torch_only_what_includes_torch_is_compiled_again(kernel, store):
+def test_for_another_torch_only_what_includes_torch_is_compiled_again(for_torch):
     binding, kernels = "torch-ext/torch_binding.cpp", {"csrc/twice.cu", "csrc/plain.cu"}
-    assert build(kernel, store, "213")[1] == {binding, *kernels}
-    digest, compiled = build(kernel, store, "212")
+    assert for_torch("213")[1] == {binding, *kernels}
+    digest, compiled = for_torch("212")
     assert compiled == {binding, "csrc/twice.cu"}
-    assert digest == build(kernel, store, "212", "--no-cache")[0]
+    assert digest == for_torch("212", "--no-cache")[0]

@@ -12,7 +12,7 @@ import pytest
 
 from builder import audit
 from builder.wheel.archive import Wheel
-from tests.paths import ROOT
+from tests.given.processes import builder
 
 HERE = f"cp{sys.version_info.major}{sys.version_info.minor}"
 CONFIG = """
@@ -67,16 +67,6 @@ pytestmark = [
 ]
 
 
-def builder(store, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "builder", *map(str, arguments)],
-        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """The kernel, built without isolation; what the user reads, and the folder of wheels."""
@@ -84,7 +74,9 @@ def built(tmp_path_factory):
     for path, text in FILES.items():
         (root / "kernel" / path).parent.mkdir(parents=True, exist_ok=True)
         (root / "kernel" / path).write_text(text, encoding="utf-8")
-    done = builder(root / "store", "build", root / "kernel", "--no-isolation", "--json", "--output", root / "dist")
+    done = builder(
+        "build", root / "kernel", "--no-isolation", "--json", "--output", root / "dist", store=root / "store"
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), done.stderr, root
 

@@ -2,23 +2,19 @@
 
 import hashlib
 import json
-import os
 import subprocess
-import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
+from tests.given.files import only_wheel
+from tests.given.kernels import PLAIN_CELL, linux
+from tests.given.repositories import git
 from tests.integration import elsewhere, nix_tools
 
-ROOT = Path(__file__).parent.parent.parent
-VARIANT = "torch-stable-abi210-cpu-x86_64-linux"
-
 pytestmark = [
-    pytest.mark.torch,
     pytest.mark.cmake,
-    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    linux,
 ]
 
 
@@ -29,42 +25,28 @@ def origins(tmp_path):
 
 
 @pytest.fixture
-def build(store, tmp_path):
-    def run(kernel, *options, env=None, output="dist"):
-        command = [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT, "--no-cache", *options]
-        done = subprocess.run(
-            [*map(str, command), "--output", str(tmp_path / output)],
-            env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), **(env or {})},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "\nTraceback" not in done.stderr, done.stderr
-        return done
+def build(builder, tmp_path):
+    def run(kernel, *options, output="dist", **more):
+        own = ("--variant", PLAIN_CELL, "--no-cache", "--output", tmp_path / output)
+        return builder("build", kernel, *own, *options, **more)
 
     return run
 
 
-def sole(folder):
-    (wheel,) = folder.glob("*.whl")
-    return wheel
-
-
 def test_it_is_fetched_generated_and_built_to_the_same_bytes_and_then_without_a_network(build, origins, tmp_path):
-    commit, sha256 = origins
-    kernel = elsewhere.kernel(tmp_path / "one", commit=commit, sha256=sha256)
+    rev, digest = origins
+    kernel = elsewhere.kernel(tmp_path / "one", rev=rev, digest=digest)
     refused = build(kernel)
     assert refused.returncode == 4
-    assert f"cannot fetch {commit} of https://example.org/cut.git" in refused.stderr
+    assert f"cannot fetch {rev} of https://example.org/cut.git" in refused.stderr
     first = build(kernel, env=elsewhere.mirrors(tmp_path / "origins"))
     assert first.returncode == 0, first.stderr
     (tmp_path / "origins").rename(tmp_path / "gone")
-    other = elsewhere.kernel(tmp_path / "another folder", commit=commit, sha256=sha256)
+    other = elsewhere.kernel(tmp_path / "another folder", rev=rev, digest=digest)
     again = build(other, "--rebuild", output="again", env={"TMPDIR": str(tmp_path), "PYTHONHASHSEED": "7"})
     assert again.returncode == 0, again.stderr
-    wheel = sole(tmp_path / "dist")
-    assert wheel.read_bytes() == sole(tmp_path / "again").read_bytes()
+    wheel = only_wheel(tmp_path / "dist")
+    assert wheel.read_bytes() == only_wheel(tmp_path / "again").read_bytes()
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         library = archive.read(next(name for name in names if name.endswith(".so")))
@@ -87,7 +69,7 @@ def test_it_is_fetched_generated_and_built_to_the_same_bytes_and_then_without_a_
     ],
 )
 def test_a_script_that_fails_is_told_as_a_compiler_is(build, origins, tmp_path, script, said):
-    kernel = elsewhere.kernel(tmp_path / "bad", commit=origins[0], sha256=origins[1], script=script)
+    kernel = elsewhere.kernel(tmp_path / "bad", rev=origins[0], digest=origins[1], script=script)
     done = build(kernel, env=elsewhere.mirrors(tmp_path / "origins"))
     assert done.returncode == 4
     lines = done.stderr.partition("\nerror: ")[2].splitlines()
@@ -99,17 +81,17 @@ def test_a_script_that_fails_is_told_as_a_compiler_is(build, origins, tmp_path, 
 @pytest.mark.nix
 @pytest.mark.skipif(bool(nix_tools.why_not()), reason=nix_tools.why_not() or "-")
 def test_nix_makes_the_same_bytes(build, origins, tmp_path):
-    commit, sha256 = origins
-    kernel = elsewhere.kernel(tmp_path / "one", commit=commit, sha256=sha256)
+    rev, digest = origins
+    kernel = elsewhere.kernel(tmp_path / "one", rev=rev, digest=digest)
     assert build(kernel, env=elsewhere.mirrors(tmp_path / "origins")).returncode == 0
     # Nix has no mirrors: git's own settings name the repository, and the archive is brought by hand.
     home = tmp_path / "home"
     home.mkdir()
     place = f"file://{tmp_path}/origins/cut.git"
-    elsewhere.git(home, "config", "--file", ".gitconfig", f"url.{place}.insteadOf", elsewhere.URL)
+    git(home, "config", "--file", ".gitconfig", f"url.{place}.insteadOf", elsewhere.URL)
     archive = tmp_path / "origins/dl/fmt-1.0.tar.gz"
     subprocess.run(["nix-store", "--add-fixed", "sha256", str(archive)], check=True, capture_output=True)
     done = build(kernel, "--engine", "nix", "--package-set", "host", output="nix", env={"HOME": str(home)})
     assert done.returncode == 0, done.stderr
-    digests = {hashlib.sha256(sole(tmp_path / name).read_bytes()).hexdigest() for name in ("dist", "nix")}
+    digests = {hashlib.sha256(only_wheel(tmp_path / name).read_bytes()).hexdigest() for name in ("dist", "nix")}
     assert len(digests) == 1

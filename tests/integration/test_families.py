@@ -17,7 +17,8 @@ from builder.wheel.archive import Bytes
 from tests import hostile
 from tests.audit import nvidia
 from tests.audit.test_devices import gencode
-from tests.binary.test_device_code import fatbin, image
+from tests.given.device_code import fatbin, image
+from tests.given.processes import output
 from tests.integration.test_index import clean_environ, environment, installed, pip, served, uv
 from tests.wheels import make, package
 
@@ -66,18 +67,18 @@ def library(request, tmp_path_factory):
         source = folder / f"f{number}.cu"
         source.write_text(SOURCE.format(number=number))
         options = ("-Xcompiler", "-fPIC", *gencode(ARCHS), *request.param)
-        nvidia.run(tool, "-c", *options, "-o", source.with_suffix(".o"), source)
+        output(tool, "-c", *options, "-o", source.with_suffix(".o"), source)
     runtime = tool.parent.parent / "lib64"
     link = ("-o", folder / "a.so", f"-L{runtime}", f"-Wl,-rpath,{runtime}", "-lcudart")
-    nvidia.run("g++", "-shared", folder / "f1.o", folder / "f2.o", *link)
+    output("g++", "-shared", folder / "f1.o", folder / "f2.o", *link)
     return folder / "a.so"
 
 
 def taken_out(tool, library, folder):
     """Return what NVIDIA's own reader takes out of a library: each cubin and PTX, unpacked."""
     folder.mkdir()
-    nvidia.run(tool, "-xelf", "all", library, cwd=folder)
-    nvidia.run(tool, "-xptx", "all", library, cwd=folder)
+    output(tool, "-xelf", "all", library, cwd=folder)
+    output(tool, "-xptx", "all", library, cwd=folder)
     return {
         (path.suffixes[-2], path.suffix, hashlib.sha256(path.read_bytes()).hexdigest()) for path in folder.iterdir()
     }

@@ -1,13 +1,11 @@
 """pip and uv install the right wheel from a local server that has the wrong ones too."""
 
 import contextlib
-import functools
 import http.server
 import os
 import shutil
 import subprocess
 import sys
-import threading
 import venv
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 
 from builder.cli import run
 from builder.matrix.variant import Variant
+from tests.given.servers import serving_folder
 from tests.wheels import make
 
 RELU = Path(__file__).parents[2] / "examples" / "relu"
@@ -46,14 +45,8 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 def served(folder):
     """Serve a folder; yields its address and the list of what was asked for."""
     handler = type("Handler", (_Handler,), {"requests": []})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=folder)) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", handler.requests
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving_folder(folder, handler) as address:
+        yield address, handler.requests
 
 
 def publish(folder, wheels):

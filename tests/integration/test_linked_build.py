@@ -1,15 +1,13 @@
 """A kernel is built and loaded that is linked to parts of the CUDA toolkit which few kernels need; needs the pins."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from tests.given.kernels import linux
 from tests.paths import ROOT
 
 CLASSIC = ROOT / "tests/data/kernels/classic"
@@ -34,26 +32,17 @@ pytestmark = [
     pytest.mark.network,
     pytest.mark.slow,
     pytest.mark.cmake,
-    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    linux,
 ]
 
 
-def test_a_kernel_is_built_with_the_parts_of_the_toolkit_that_it_is_linked_to(tmp_path, store):
+def test_a_kernel_is_built_with_the_parts_of_the_toolkit_that_it_is_linked_to(build, tmp_path):
     kernel = Path(shutil.copytree(CLASSIC, tmp_path / "classic"))
     config = kernel / "build.toml"
     config.write_text(config.read_text().replace("[torch]\n", f"[torch]\nlibraries = {json.dumps(LIBRARIES)}\n"))
     with (kernel / "torch-ext/torch_binding.cpp").open("a") as binding:
         binding.write(BINDING)
-    done = subprocess.run(
-        [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT, "--json"],
-        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    (result,) = json.loads(done.stdout)
+    result, _ = build(kernel, "--variant", VARIANT)
     with zipfile.ZipFile(tmp_path / result["wheel"]) as wheel:
         library = next(wheel.read(name) for name in wheel.namelist() if name.endswith(".so"))
     assert all(f"lib{name}.so.".encode() in library for name in LIBRARIES)

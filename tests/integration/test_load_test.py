@@ -1,20 +1,14 @@
 """What `builder build` does with kernels that cannot be imported, need more than torch, or ask for a device."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from builder.cli import run as command
+from tests.given.kernels import TINY_CELL, linux
 
-ROOT = Path(__file__).parent.parent.parent
-TINY = ROOT / "tests/data/kernels/tiny"
-TINY_VARIANT = "torch-stable-abi210-cpu-x86_64-linux"
 CONFIG = """
 [general]
 name = "{name}"
@@ -30,29 +24,8 @@ backends = ["cpu"]
 pytestmark = [
     pytest.mark.torch,
     pytest.mark.cmake,
-    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    linux,
 ]
-
-
-@pytest.fixture
-def build(store, tmp_path):
-    """Build a kernel as a user does; return the only result, and what the user read."""
-
-    def run(kernel, *options, check=0):
-        done = subprocess.run(
-            [sys.executable, "-m", "builder", "build", str(kernel), "--json", *options],
-            env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        assert done.returncode == check, done.stderr
-        (result,) = json.loads(done.stdout)
-        return result, done.stderr
-
-    return run
 
 
 @pytest.fixture
@@ -185,33 +158,30 @@ def test_a_kernel_at_hand_is_there_for_the_one_that_depends_on_it(build, python_
     assert result["sha256"] == before["sha256"]
 
 
-def test_a_package_that_loads_its_library_at_the_first_call_is_loaded(build, tmp_path):
-    kernel = Path(shutil.copytree(TINY, tmp_path / "tiny"))
+def test_a_package_that_loads_its_library_at_the_first_call_is_loaded(build, tiny):
     lazy = "def twice(input):\n    from ._ops import ops\n    return ops.twice(input)\n"
-    (kernel / "torch-ext/tiny/__init__.py").write_text(lazy)
-    result, _ = build(kernel, "--variant", TINY_VARIANT)
+    (tiny / "torch-ext/tiny/__init__.py").write_text(lazy)
+    result, _ = build(tiny, "--variant", TINY_CELL)
     found = result["report"]["load-test"]
     assert found["outcome"] == "loaded"
     assert list(found["ops"].values()) == [["CPU"]]
 
 
-def test_what_the_loader_says_is_not_hidden_by_the_package(build, tmp_path):
-    kernel = Path(shutil.copytree(TINY, tmp_path / "tiny"))
+def test_what_the_loader_says_is_not_hidden_by_the_package(build, tiny):
     package = "try:\n    from ._ops import ops\nexcept ImportError:\n    ops = None\n"
-    (kernel / "torch-ext/tiny/__init__.py").write_text(package)
-    source = kernel / "csrc/twice.cpp"
+    (tiny / "torch-ext/tiny/__init__.py").write_text(package)
+    source = tiny / "csrc/twice.cpp"
     asks = 'extern "C" int cuTensorMapEncodeTiled();\nint asks() { return cuTensorMapEncodeTiled(); }\n'
     source.write_text(f"{source.read_text()}\n{asks}")
-    result, said = build(kernel, "--variant", TINY_VARIANT, check=5)
+    result, said = build(tiny, "--variant", TINY_CELL, check=5)
     assert "undefined symbol 'cuTensorMapEncodeTiled': it is of 'libcuda.so.1', the driver" in result["reason"]
     assert "cudaGetDriverEntryPoint" in said
 
 
-def test_a_compiled_kernel_with_a_stranger_is_refused_before_it_is_compiled(build, tmp_path):
-    kernel = Path(shutil.copytree(TINY, tmp_path / "tiny"))
-    init = kernel / "torch-ext/tiny/__init__.py"
+def test_a_compiled_kernel_with_a_stranger_is_refused_before_it_is_compiled(build, tiny):
+    init = tiny / "torch-ext/tiny/__init__.py"
     init.write_text(f"{init.read_text()}\nimport no_such_module\n")
-    result, _ = build(kernel, "--variant", TINY_VARIANT, check=5)
+    result, _ = build(tiny, "--variant", TINY_CELL, check=5)
     assert "the module 'no_such_module' is not declared" in result["reason"]
     assert result["log"] is None or "[1/" not in Path(result["log"]).read_text(encoding="utf-8")
 

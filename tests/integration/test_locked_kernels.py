@@ -1,16 +1,13 @@
 """A kernel that loads others, built and tested with those that its lock names."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from tests import hub_folder
 from tests.cli.folders import write
-from tests.paths import ROOT
+from tests.given import processes
 
 pytestmark = [pytest.mark.torch, pytest.mark.cmake]
 
@@ -34,23 +31,9 @@ def test_the_answer():
 
 @pytest.fixture
 def builder(tmp_path):
-    def run(*arguments, **environ):
-        done = subprocess.run(
-            [sys.executable, "-m", "builder", *map(str, arguments)],
-            env={
-                **os.environ,
-                "BUILDER_STORE": str(tmp_path / "store"),
-                "BUILDER_KERNELS": str(tmp_path / "hub"),
-                "PYTHONPATH": str(ROOT),
-                **environ,
-            },
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
+    def run(*arguments):
+        env = {"BUILDER_KERNELS": tmp_path / "hub"}
+        return processes.builder(*arguments, store=tmp_path / "store", env=env, cwd=tmp_path)
 
     return run
 
@@ -64,8 +47,8 @@ def user(tmp_path):
     return folder
 
 
-def build(builder, *arguments, **environ):
-    done = builder("build", "user", "--no-isolation", "--json", *arguments, **environ)
+def build(builder, *arguments):
+    done = builder("build", "user", "--no-isolation", "--json", *arguments)
     (cell,) = json.loads(done.stdout)
     return done, cell
 

@@ -1,10 +1,7 @@
 """A kernel with a stable ABI for one backend and a classic one for the other, from its config to its wheels."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import zipfile
 from email import message_from_string
 from pathlib import Path
@@ -14,6 +11,7 @@ import pytest
 from builder import kernel as kernels
 from builder.config import Backend
 from builder.render import render
+from tests.given.kernels import linux
 
 ROOT = Path(__file__).parent.parent.parent
 TINY = ROOT / "tests/data/kernels/tiny"
@@ -64,14 +62,9 @@ def test_only_the_stable_backend_has_a_target(mixed):
 @pytest.mark.cuda
 @pytest.mark.slow
 @pytest.mark.network
-@pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux")
-def test_each_wheel_says_and_needs_what_its_own_abi_asks_for(mixed, tmp_path_factory, tmp_path):
-    base = tmp_path_factory.getbasetemp()
-    store = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
-    command = [sys.executable, "-m", "builder", "build", mixed, "--variant", CPU, "--variant", CUDA, "--json"]
-    env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+@linux
+def test_each_wheel_says_and_needs_what_its_own_abi_asks_for(builder, mixed, tmp_path):
+    done = builder("build", mixed, "--variant", CPU, "--variant", CUDA, "--json", check=0)
     found = {result["variant"]: tmp_path / result["wheel"] for result in json.loads(done.stdout)}
     assert "+torch213.cxx11.cpu-" in found[CPU].name
     assert "+torch.stable210.cu130-" in found[CUDA].name
@@ -83,17 +76,12 @@ def test_each_wheel_says_and_needs_what_its_own_abi_asks_for(mixed, tmp_path_fac
 @pytest.mark.cuda
 @pytest.mark.slow
 @pytest.mark.network
-@pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux")
-def test_device_code_that_the_plan_does_not_have_fails_the_build(mixed, tmp_path_factory, tmp_path):
-    base = tmp_path_factory.getbasetemp()
-    store = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
+@linux
+def test_device_code_that_the_plan_does_not_have_fails_the_build(builder, mixed, tmp_path):
     config = (mixed / "build.toml").read_text()
     flag = 'cuda-flags = ["-gencode=arch=compute_80,code=sm_80"]\n'
     (mixed / "build.toml").write_text(config.replace("cuda-capabilities", f"{flag}cuda-capabilities"))
-    command = [sys.executable, "-m", "builder", "build", mixed, "--variant", CUDA, "--allow-unsafe-flags"]
-    env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 5, done.stderr
+    done = builder("build", mixed, "--variant", CUDA, "--allow-unsafe-flags", check=5)
     assert "it has machine code for 8.0, which the plan does not name" in done.stderr
     assert list((tmp_path / "dist").glob("*.whl")) == []
 

@@ -16,6 +16,7 @@ import pytest
 from builder.cli.arguments import default_store
 from builder.make.record import BuildRecord, changes
 from builder.store import Store
+from tests.given.files import only_wheel, sha256
 from tests.integration import hostile, nix_tools
 
 builder, flake, relu, tiny = nix_tools.builder, nix_tools.flake, nix_tools.relu, nix_tools.tiny
@@ -27,15 +28,6 @@ pytestmark = [
     *nix_tools.needs_nix,
     pytest.mark.skipif(bool(nix_tools.why_not()), reason=nix_tools.why_not() or "-"),
 ]
-
-
-def sha256(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def only_wheel(folder):
-    (found,) = folder.glob("*.whl")
-    return found
 
 
 def test_a_cell_is_the_same_file_from_nix_and_from_the_local_engine(builder, tiny, tmp_path):

@@ -1,12 +1,12 @@
 """A kernel of two libraries through Nix: the same file as from the local engine, also file by file."""
 
-import hashlib
 import json
 import secrets
 import zipfile
 
 import pytest
 
+from tests.given.files import only_wheel, sha256
 from tests.integration import nix_tools
 from tests.integration.test_extensions import KERNELS, write
 
@@ -28,21 +28,14 @@ def pair(tmp_path):
     return tmp_path / "a pair"
 
 
-def wheel(folder):
-    (found,) = folder.glob("*.whl")
-    return found
-
-
-def sha256(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def test_two_libraries_are_the_same_file_from_nix_and_from_the_local_engine(builder, pair, tmp_path):
     told = builder(pair, "--variant", CLASSIC, "--output", tmp_path / "nix", "--json", check=0).stdout
     builder(pair, "--variant", CLASSIC, "--per-file", "--output", tmp_path / "files", check=0)
     builder(pair, "--variant", CLASSIC, "--output", tmp_path / "local", engine=(), check=0)
-    assert {sha256(wheel(tmp_path / name)) for name in ("nix", "files", "local")} == {sha256(wheel(tmp_path / "nix"))}
+    assert {sha256(only_wheel(tmp_path / name)) for name in ("nix", "files", "local")} == {
+        sha256(only_wheel(tmp_path / "nix"))
+    }
     ops = json.loads(told)[0]["report"]["load-test"]["ops"]
     assert sorted(name.rpartition("_")[0] for name in ops) == ["_pair_cpu", "_pair_half_cpu"]
-    names = zipfile.ZipFile(wheel(tmp_path / "nix")).namelist()
+    names = zipfile.ZipFile(only_wheel(tmp_path / "nix")).namelist()
     assert len([name for name in names if name.endswith(".so")]) == 2

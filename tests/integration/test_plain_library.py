@@ -1,8 +1,6 @@
 """A plain library, from its config to a wheel that a Python without any framework loads."""
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -11,45 +9,21 @@ from pathlib import Path
 import pytest
 
 from builder.cli import run as command
+from tests.given.files import edit
+from tests.given.kernels import PLAIN, PLAIN_CELL, linux
 
-ROOT = Path(__file__).parent.parent.parent
-PLAIN = ROOT / "tests/data/kernels/plain"
-VARIANT = "ctypes-cpu-x86_64-linux"
 CALL = "import plain, sys; print(plain.answer(), plain.scale([1, 2], 2.5), 'torch' in sys.modules)"
 
 pytestmark = [
     pytest.mark.cmake,
     pytest.mark.network,
     pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    linux,
 ]
 
 
-def build(kernel, store, tmp_path, *options, check=0):
-    done = subprocess.run(
-        [sys.executable, "-m", "builder", "build", str(kernel), "--json", *options],
-        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode == check, done.stderr
-    (result,) = json.loads(done.stdout)
-    return result, done.stderr
-
-
-def edited(tmp_path, file, old, new):
-    kernel = shutil.copytree(PLAIN, tmp_path / "kernel")
-    text = (kernel / file).read_text(encoding="utf-8")
-    assert old in text
-    (kernel / file).write_text(text.replace(old, new), encoding="utf-8")
-    return kernel
-
-
-def test_a_wheel_is_built_audited_and_called_without_torch(store, tmp_path, capsys):
-    result, _ = build(PLAIN, store, tmp_path, "--variant", VARIANT)
+def test_a_wheel_is_built_audited_and_called_without_torch(build, tmp_path, capsys):
+    result, _ = build(PLAIN, "--variant", PLAIN_CELL)
     wheel = tmp_path / "dist" / Path(result["wheel"]).name
     assert wheel.name == "plain-1.0.0+ctypes.cpu-py3-none-manylinux_2_28_x86_64.whl"
     with zipfile.ZipFile(wheel) as archive:
@@ -72,30 +46,30 @@ def test_a_wheel_is_built_audited_and_called_without_torch(store, tmp_path, caps
     assert command(["bundle", str(wheel), "--output", str(tmp_path / "hub")]) == 2
     assert "is a plain library, and what loads kernels of the hub" in capsys.readouterr().err
     assert not (tmp_path / "hub").exists()
-    again, _ = build(PLAIN, store, tmp_path, "--variant", VARIANT)
+    again, _ = build(PLAIN, "--variant", PLAIN_CELL)
     assert again["status"] == "hit"
 
 
-def test_a_function_that_no_source_defines_is_a_finding_of_the_audit(store, tmp_path):
-    kernel = edited(tmp_path, "build.toml", '"answer"]', '"answer", "question"]')
-    result, said = build(kernel, store, tmp_path, "--variant", VARIANT, check=5)
+def test_a_function_that_no_source_defines_is_a_finding_of_the_audit(build, plain):
+    edit(plain / "build.toml", '"answer"]', '"answer", "question"]')
+    result, said = build(plain, "--variant", PLAIN_CELL, check=5)
     assert "it exports no function of this name" in said
     assert "question" in said
-    assert result["variant"] == VARIANT
+    assert result["variant"] == PLAIN_CELL
 
 
-def test_a_package_that_imports_torch_without_saying_so_is_refused_before_anything_is_compiled(store, tmp_path):
-    kernel = edited(tmp_path, "ctypes-ext/plain/__init__.py", "import ctypes\n", "import ctypes\n\nimport torch\n")
-    result, said = build(kernel, store, tmp_path, "--variant", VARIANT, check=5)
+def test_a_package_that_imports_torch_without_saying_so_is_refused_before_anything_is_compiled(build, plain):
+    edit(plain / "ctypes-ext/plain/__init__.py", "import ctypes\n", "import ctypes\n\nimport torch\n")
+    result, said = build(plain, "--variant", PLAIN_CELL, check=5)
     assert "the module 'torch' is not declared" in said
     assert "name the package that has 'torch' in 'requires' of [wheel]" in said
     assert result["log"] is None or "Building CXX" not in Path(result["log"]).read_text(encoding="utf-8")
 
 
 @pytest.mark.cuda
-def test_a_library_for_cuda_is_built_by_the_pinned_nvcc_and_requires_its_runtime(store, tmp_path):
+def test_a_library_for_cuda_is_built_by_the_pinned_nvcc_and_requires_its_runtime(build, tmp_path):
     variant = "ctypes-cu130-x86_64-linux"
-    result, _ = build(PLAIN, store, tmp_path, "--variant", variant)
+    result, _ = build(PLAIN, "--variant", variant)
     wheel = tmp_path / "dist" / Path(result["wheel"]).name
     with zipfile.ZipFile(wheel) as archive:
         metadata = archive.read("plain-1.0.0+ctypes.cu130.dist-info/METADATA").decode()

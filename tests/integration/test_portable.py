@@ -1,6 +1,5 @@
 """A library built here runs where glibc, libgcc and libstdc++ are as old as manylinux_2_28 says."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -12,6 +11,8 @@ import pytest
 from builder.binary.extension import Extension
 from builder.binary.lowest_policy import lowest_policy
 from builder.wheel.archive import Bytes, pack
+from tests.given.audits import by_auditwheel
+from tests.given.processes import tool
 
 from . import rendered
 
@@ -51,7 +52,7 @@ def configure(build, *definitions, source=PROJECT / "everything.cpp"):
 
 
 def compiled(build):
-    return rendered.run([rendered.program("cmake"), "--build", build])
+    return rendered.run([tool("cmake"), "--build", build])
 
 
 def library(build, *definitions, source=PROJECT / "everything.cpp", standard=20):
@@ -82,7 +83,7 @@ def is_portable(path):
     return policy(path) in (*order, "manylinux_2_28")
 
 
-def by_auditwheel(path, folder):
+def policy_by_auditwheel(path, folder):
     wheel = folder / "everything-1.0-py3-none-linux_x86_64.whl"
     dist_info = "everything-1.0.dist-info"
     members = {
@@ -91,10 +92,7 @@ def by_auditwheel(path, folder):
         f"{dist_info}/METADATA": Bytes(b"Metadata-Version: 2.1\nName: everything\nVersion: 1.0\n"),
     }
     wheel.write_bytes(pack(members, dist_info=dist_info))
-    command = [sys.executable, "-m", "auditwheel", "show", "--json", "--disable-isa-ext-check", str(wheel)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["sym_tag"]
+    return by_auditwheel(wheel)
 
 
 def unversioned(path):
@@ -110,7 +108,7 @@ def everything(tmp_path_factory):
 
 def test_all_that_newer_systems_changed_is_linked_as_it_was(everything, tmp_path):
     assert is_portable(everything)
-    assert int(by_auditwheel(everything, tmp_path).split("_")[2]) <= 28
+    assert int(policy_by_auditwheel(everything, tmp_path).split("_")[2]) <= 28
     assert unversioned(everything) == []
 
 

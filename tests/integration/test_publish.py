@@ -7,15 +7,12 @@ import pytest
 from builder.cli import run
 from builder.matrix.variant import Variant
 from tests import needs
+from tests.given.files import tree
 from tests.integration import buckets, hub_server
 from tests.wheels import make
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
 CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
-
-
-def tree(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture

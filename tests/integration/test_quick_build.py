@@ -1,14 +1,13 @@
 """A quick build of a CUDA kernel by the pinned nvcc, from its config to what becomes of its wheel."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.given.kernels import linux
 
 ROOT = Path(__file__).parent.parent.parent
 TINY = ROOT / "tests/data/kernels/tiny"
@@ -40,7 +39,7 @@ pytestmark = [
     pytest.mark.cuda,
     pytest.mark.slow,
     pytest.mark.network,
-    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    linux,
 ]
 
 
@@ -58,23 +57,13 @@ def kernel(tmp_path):
 
 
 @pytest.fixture
-def builder(kernel, tmp_path_factory, tmp_path):
-    """Run a command in a folder of its own; builds share a store."""
-    base = tmp_path_factory.getbasetemp()
-    store = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
-    env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}
+def quick(build, kernel, tmp_path):
+    """Build the kernel; return what became of it, and the wheel."""
 
     def run(*arguments):
-        command = [sys.executable, "-m", "builder", *map(str, arguments)]
-        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
-
-    def build(*arguments):
-        done = run("build", kernel, "--variant", VARIANT, "--json", *arguments)
-        assert done.returncode == 0, done.stderr
-        (outcome,) = json.loads(done.stdout)
+        outcome, _ = build(kernel, "--variant", VARIANT, *arguments)
         return outcome["status"], tmp_path / outcome["wheel"]
 
-    run.build = build
     return run
 
 
@@ -83,20 +72,20 @@ def archs(wheel):
         return json.loads(archive.read("tiny/metadata.json"))["backend"]["archs"]
 
 
-def test_a_quick_wheel_has_the_code_of_its_gpu_and_is_told_apart_everywhere(builder, tmp_path):
-    status, quick = builder.build("--archs", "9.0")
+def test_a_quick_wheel_has_the_code_of_its_gpu_and_is_told_apart_everywhere(builder, quick, tmp_path):
+    status, quick = quick("--archs", "9.0")
     assert (status, archs(quick)) == ("built", ["9.0", "9.0a"])
     assert quick.name.startswith("tiny-1.0.0.dev0+torch.stable210.cu130-")
     audited = builder("audit", quick)
     assert audited.returncode == 0, audited.stdout
     assert "it is not for release: built for 9.0 alone" in audited.stdout
 
-    status, full = builder.build()
+    status, full = quick()
     assert status == "built"
     assert {"7.5", "8.0", "9.0a", "12.1+PTX"} < set(archs(full))
     assert full.name.startswith("tiny-1.0.0+torch.stable210.cu130-")
-    assert builder.build("--archs", "9.0")[0] == "hit"
-    assert builder.build() == ("hit", full)
+    assert quick("--archs", "9.0")[0] == "hit"
+    assert quick() == ("hit", full)
 
     refused = builder("index", "dist", "--output", "site")
     assert refused.returncode == 6

@@ -1,11 +1,11 @@
 """The first hour works from the README alone: init, edit, check, test, build, index, and an install from the index."""
 
 import re
-import socket
 
 import pytest
 
 from builder.matrix import rows
+from tests.given.servers import free_port
 from tests.integration import blocks
 
 README = "../README.md"
@@ -40,9 +40,3 @@ def test_the_readme_installs_the_newest_torch_that_has_a_wheel_for_the_cpu_alone
     newest = max(row.torch for row in rows() if (row.set, row.compute, row.system) == cpu)
     assert f'pip install "torch=={newest}.*"' in text
     assert re.findall(r"/for/(torch\d+)-cpu/", text) == [f"torch{newest.major}{newest.minor}"]
-
-
-def free_port():
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return made.getsockname()[1]

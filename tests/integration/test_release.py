@@ -3,13 +3,14 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from builder.cli import run
 from tests import needs
+from tests.given.repositories import commit
 from tests.integration import hub_server
 from tests.paths import ROOT
 
@@ -23,11 +24,6 @@ pytestmark = [
 ]
 
 
-def git(folder, *arguments):
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
-
-
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
     with hub_server.served(monkeypatch, tmp_path / "home") as server:
@@ -37,10 +33,8 @@ def hub(monkeypatch, tmp_path):
 @pytest.fixture
 def kernel(tmp_path):
     needs.program("git")
-    folder = shutil.copytree(TINY, tmp_path / "tiny")
-    git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "first")
+    folder = Path(shutil.copytree(TINY, tmp_path / "tiny"))
+    commit(folder)
     return folder
 
 

@@ -12,6 +12,8 @@ from elftools.elf.elffile import ELFFile
 
 from builder import toml
 from tests import needs
+from tests.given.kernels import PLAIN_CELL
+from tests.given.processes import tool
 from tests.integration import rendered
 
 pytestmark = [
@@ -27,6 +29,8 @@ depends = ["torch"]
 src = ["one.cpp"]
 """
 ANSWER = "#include <cstdint>\nint64_t answer() { return 42; }\n"
+PLAIN_ONE = ONE.replace('depends = ["torch"]', "depends = []")
+PLAIN_ANSWER = 'extern "C" int answer() { return 42; }\n'
 
 
 def build(tmp_path, kernel, backend="cpu", *definitions):
@@ -109,7 +113,7 @@ def test_a_kernel_is_linked_without_the_libraries_of_torch_and_without_python(tm
 def test_two_folders_give_the_same_bytes(tmp_path):
     libraries = []
     for name in ("one", "a second, longer"):
-        kernel = rendered.small_kernel(tmp_path / name / "kernel", ONE, {"one.cpp": ANSWER})
+        kernel = rendered.plain_kernel(tmp_path / name / "kernel", PLAIN_ONE, {"one.cpp": PLAIN_ANSWER})
         libraries.append(build(tmp_path / name, kernel).read_bytes())
     assert libraries[0] == libraries[1]
 
@@ -126,9 +130,9 @@ depends = []
 src = [{toml.spelled(f"{name}/{name}.cpp")}]
 include = [{toml.spelled(f"{name}/inc")}]
 """
-    source = '#include "value.h"\n' + ANSWER.replace("42", "VALUE")
+    source = '#include "value.h"\n' + PLAIN_ANSWER.replace("42", "VALUE")
     files = {f"{name}/{name}.cpp": source, f"{name}/inc/value.h": "#define VALUE 7\n"}
-    return rendered.small_kernel(root, components, files)
+    return rendered.plain_kernel(root, components, files)
 
 
 @pytest.mark.parametrize(
@@ -140,18 +144,14 @@ def test_odd_names_of_files_work(tmp_path, name):
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) for name in ODD[:3]])
 def test_odd_names_of_the_checkout_work(tmp_path, name):
-    kernel = rendered.small_kernel(tmp_path / name / "kernel", ONE, {"one.cpp": ANSWER})
+    kernel = rendered.plain_kernel(tmp_path / name / "kernel", PLAIN_ONE, {"one.cpp": PLAIN_ANSWER})
     build(tmp_path / name, kernel)
 
 
-def test_a_wheel_is_built_from_a_kernel_in_a_folder_with_any_name(tmp_path):
+def test_a_wheel_is_built_from_a_kernel_in_a_folder_with_any_name(builder, tmp_path):
     folder = tmp_path / "with \"double\" and 'single' quote, ünïcödé-日本 $HOME"
-    kernel = rendered.small_kernel(folder / "kernel", ONE, {"one.cpp": ANSWER})
-    variant = "torch-stable-abi210-cpu-x86_64-linux"
-    command = [sys.executable, "-m", "builder", "build", kernel, "--no-isolation", "--variant", variant]
-    env = rendered.environment(PYTHONPATH=rendered.ROOT, BUILDER_STORE=tmp_path / "store")
-    done = rendered.run([*command, "--output", folder / "dist"], env=env, cwd=folder)
-    assert done.returncode == 0, done.output
+    kernel = rendered.plain_kernel(folder / "kernel", PLAIN_ONE, {"one.cpp": PLAIN_ANSWER})
+    builder("build", kernel, "--variant", PLAIN_CELL, "--output", folder / "dist", cwd=folder, check=0)
     assert sorted(path.suffix for path in (folder / "dist").iterdir()) == [".json", ".whl"]
 
 
@@ -174,13 +174,13 @@ cxx-flags = ["-DTWO=2"]
 
 def two(tmp_path, one="", deep="", shared=""):
     files = {
-        "one.cpp": one or ANSWER,
+        "one.cpp": one or PLAIN_ANSWER,
         "deep/one.cpp": deep or "int other() { return 1; }\n",
         "shared.cpp": shared or "int shared() { return 2; }\n",
         "first/first.h": "#pragma once\n",
         "second/second.h": "#pragma once\n",
     }
-    return rendered.small_kernel(tmp_path / "kernel", TWO, files)
+    return rendered.plain_kernel(tmp_path / "kernel", TWO, files)
 
 
 @pytest.mark.slow
@@ -200,10 +200,10 @@ def test_a_source_of_two_components_is_compiled_once_with_the_settings_of_both(t
     ids=["include directories", "flags"],
 )
 def test_a_component_does_not_see_the_settings_of_another(tmp_path, text, complaint):
-    rendered.write_project(two(tmp_path, one=text + ANSWER), "cpu", tmp_path / "project")
+    rendered.write_project(two(tmp_path, one=text + PLAIN_ANSWER), "cpu", tmp_path / "project")
     done = rendered.configure(tmp_path / "project", tmp_path / "build")
     assert done.returncode == 0, done.output
-    compiled = rendered.run([rendered.program("cmake"), "--build", tmp_path / "build"])
+    compiled = rendered.run([tool("cmake"), "--build", tmp_path / "build"])
     assert compiled.returncode != 0
     assert complaint in compiled.output
 
@@ -236,8 +236,8 @@ def test_flags_reach_the_compiler_unchanged_and_in_order(tmp_path):
         "cstdio",
         "-DJ=" + "x" * 4000,
     ]
-    components = ONE + f"cxx-flags = {toml.spelled(flags)}\n"
-    kernel = rendered.small_kernel(tmp_path / "kernel", components, {"one.cpp": ANSWER})
+    components = PLAIN_ONE + f"cxx-flags = {toml.spelled(flags)}\n"
+    kernel = rendered.plain_kernel(tmp_path / "kernel", components, {"one.cpp": PLAIN_ANSWER})
     rendered.write_project(kernel, "cpu", tmp_path / "project")
     launcher = tmp_path / "launcher.py"
     launcher.write_text(LAUNCHER.format(python=sys.executable, log=str(tmp_path / "arguments")))

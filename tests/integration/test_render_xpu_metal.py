@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import needs
+from tests.given.processes import tool
 from tests.integration import rendered
 
 pytestmark = [
@@ -181,7 +182,7 @@ def test_a_metal_project_plans_one_library_of_all_shaders(tmp_path):
     assert "_small_metal_x_metallib.h" in command
     assert "-DEMBEDDED_METALLIB_NAMESPACE=_small_metal_x_metal" in command
     assert "-DMETAL_KERNEL" in command
-    plan = rendered.run([rendered.program("ninja"), "-C", tmp_path / "build", "-t", "commands"])
+    plan = rendered.run([tool("ninja"), "-C", tmp_path / "build", "-t", "commands"])
     assert plan.output.count("xcrun -sdk macosx metal ") == 2
     assert "metal/one/shader.metal.air" in plan.output
     assert "metal/two/shader.metal.air" in plan.output
@@ -198,7 +199,7 @@ def test_a_metal_project_of_two_libraries_plans_a_library_of_shaders_for_each(tm
     compilers = (f"-DCMAKE_OBJC_COMPILER={clang}", f"-DCMAKE_OBJCXX_COMPILER={clangxx}")
     done = rendered.configure(tmp_path / "project", tmp_path / "build", *compilers)
     assert done.returncode == 0, done.output
-    plan = rendered.run([rendered.program("ninja"), "-C", tmp_path / "build", "-t", "commands"]).output
+    plan = rendered.run([tool("ninja"), "-C", tmp_path / "build", "-t", "commands"]).output
     assert plan.count("xcrun -sdk macosx metallib ") == 2
     assert plan.count("xcrun -sdk macosx metal ") == 3
     for name in ("_small_metal_x", "_small_more_metal_x"):

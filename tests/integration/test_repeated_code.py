@@ -11,6 +11,7 @@ from builder.matrix.variant import Variant
 from builder.wheel.archive import Bytes, Wheel
 from tests.audit import nvidia
 from tests.audit.test_devices import gencode
+from tests.given.processes import output
 from tests.wheels import make, package
 
 CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
@@ -54,9 +55,9 @@ def built(folder, *sources, flags):
         source = folder / f"f{number}.cu"
         source.write_text(text)
         objects.append(source.with_suffix(".o"))
-        nvidia.run(tool, "-c", "-Xcompiler", "-fPIC", *gencode(ARCHS), *flags, "-o", objects[-1], source)
+        output(tool, "-c", "-Xcompiler", "-fPIC", *gencode(ARCHS), *flags, "-o", objects[-1], source)
     runtime = tool.parent.parent / "lib64"
-    nvidia.run("g++", "-shared", *objects, "-o", folder / "a.so", f"-L{runtime}", "-lcudart")
+    output("g++", "-shared", *objects, "-o", folder / "a.so", f"-L{runtime}", "-lcudart")
     return (folder / "a.so").read_bytes()
 
 
@@ -72,10 +73,10 @@ def instructions(readers, library, folder):
     """Return the code of each architecture as NVIDIA's readers show it, without what it says of the architecture."""
     folder.mkdir()
     (folder / "a.so").write_bytes(library)
-    nvidia.run(readers["cuobjdump"], "-xelf", "all", "a.so", cwd=folder)
+    output(readers["cuobjdump"], "-xelf", "all", "a.so", cwd=folder)
     found = {}
     for cubin in folder.glob("*.cubin"):
-        lines = nvidia.run(readers["nvdisasm"], "--print-code", cubin).splitlines()
+        lines = output(readers["nvdisasm"], "--print-code", cubin).splitlines()
         found[cubin.suffixes[-2].removeprefix(".sm_")] = [line for line in lines if not OF_ARCHITECTURE.search(line)]
     return found
 

@@ -1,19 +1,16 @@
 """`builder repro`: leaks that were planted are found and named, and kernels that have none are the same everywhere."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from builder import sandbox
 from builder.repro.variations import BACKENDS, NAMES
+from tests.given.kernels import linux
 from tests.integration import rendered, rocm
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 TINY = ROOT / "tests/data/kernels/tiny"
 CPU = "torch-stable-abi210-cpu-x86_64-linux"
 CUDA = "torch-stable-abi210-cu130-x86_64-linux"
@@ -22,38 +19,16 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.cmake,
     pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    linux,
 ]
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
-
-
 @pytest.fixture
-def repro(store, tmp_path):
-    def run(*arguments, env=None, check=None, command="repro"):
-        done = subprocess.run(
-            [sys.executable, "-m", "builder", command, *map(str, arguments)],
-            env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), **(env or {})},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        if check is not None:
-            assert done.returncode == check, done.stdout + done.stderr
-        return done
+def repro(builder):
+    def run(*arguments, command="repro", **more):
+        return builder(command, *arguments, **more)
 
     return run
-
-
-@pytest.fixture
-def tiny(tmp_path):
-    return Path(shutil.copytree(TINY, tmp_path / "kernel"))
 
 
 def says(kernel, text):

@@ -13,6 +13,7 @@ import pytest
 
 from builder import sandbox
 from builder.make import reproducible
+from tests.given.processes import tool
 from tests.integration import hostile, rendered
 
 ROOT = Path(__file__).parent.parent.parent
@@ -177,7 +178,7 @@ def test_without_a_seed_sections_have_random_names(tmp_path):
     def compiled(*options):
         shutil.rmtree(folder / "build", ignore_errors=True)
         rendered.configure(folder, folder / "build", *options)
-        rendered.run([rendered.program("cmake"), "--build", folder / "build"])
+        rendered.run([tool("cmake"), "--build", folder / "build"])
         (found,) = folder.glob("build/**/*.o")
         return found.read_bytes()
 

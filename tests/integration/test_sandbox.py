@@ -1,12 +1,10 @@
 """A hostile kernel gets nothing of the machine that builds it; an honest one is the same file as without a sandbox."""
 
-import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,30 +12,18 @@ from pathlib import Path
 import pytest
 
 from builder import sandbox
+from tests.given import processes
+from tests.given.files import edit
+from tests.given.kernels import PLAIN_CELL, linux
 from tests.integration import hostile
 
-ROOT = Path(__file__).parent.parent.parent
-TINY = ROOT / "tests/data/kernels/tiny"
-VARIANT = "torch-stable-abi210-cpu-x86_64-linux"
 OPEN = json.dumps({"without": ["sandbox"]})
 
 pytestmark = [
-    pytest.mark.torch,
     pytest.mark.cmake,
-    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    linux,
     pytest.mark.skipif(sandbox.why_unavailable() is not None, reason=f"no sandbox here: {sandbox.why_unavailable()}"),
 ]
-
-
-@pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
-
-
-@pytest.fixture
-def kernel(tmp_path):
-    return hostile.copied(TINY, tmp_path)
 
 
 @pytest.fixture
@@ -47,72 +33,58 @@ def tries(tmp_path, store):
 
 
 @pytest.fixture
-def build(store, kernel, tmp_path):
-    def run(*options, env=None, check=None):
-        done = subprocess.run(
-            [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT, *options],
-            env={
-                **os.environ,
-                "BUILDER_STORE": str(store),
-                "PYTHONPATH": str(ROOT),
-                "CCACHE_DISABLE": "1",
-                "HOME": str(tmp_path / "somebody"),
-                "SECRET": hostile.TOKEN,
-                **(env or {}),
-            },
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        if check is not None:
-            assert done.returncode == check, done.stderr
-        return done
+def run(builder, plain, tmp_path):
+    """Build the kernel for a user with a home and a secret; every source is compiled."""
+
+    def run(*options, env=None, **more):
+        own = {"CCACHE_DISABLE": "1", "HOME": tmp_path / "somebody", "SECRET": hostile.TOKEN, **(env or {})}
+        return builder("build", plain, "--variant", PLAIN_CELL, *options, env=own, **more)
 
     return run
 
 
-def test_a_package_gets_nothing_while_it_is_imported(build, kernel, tries, tmp_path):
-    hostile.importing(kernel, tries)
-    build(check=0)
+def test_a_package_gets_nothing_while_it_is_imported(run, plain, tries, tmp_path):
+    hostile.importing(plain, tries)
+    run(check=0)
     assert not (tmp_path / "written").exists()
 
 
-def test_the_same_package_gets_everything_without_a_sandbox(build, kernel, tries, tmp_path):
-    hostile.importing(kernel, replace(tries, rough=False))
-    done = build("--experiment", OPEN, check=5)
+def test_the_same_package_gets_everything_without_a_sandbox(run, plain, tries, tmp_path):
+    hostile.importing(plain, replace(tries, rough=False))
+    done = run("--experiment", OPEN, check=5)
     for what in ("environment", "parent", "signal", "loopback", "unix socket", f"write {tmp_path / 'written'}"):
         assert what in done.stderr
     assert str(tmp_path / "somebody/.netrc") in done.stderr
 
 
-def test_a_compiler_gets_nothing_while_it_compiles(build, kernel, tries, tmp_path):
-    hostile.rename(kernel, "alone")
+def test_a_compiler_gets_nothing_while_it_compiles(run, plain, tries, tmp_path):
+    # A store keeps the log of the last build of each name.
+    edit(plain / "build.toml", 'name = "plain"', 'name = "alone"')
+    (plain / "ctypes-ext/plain").rename(plain / "ctypes-ext/alone")
     found = hostile.compiler(tmp_path, tries, "the compiler got:")
-    done = build("--json", "--rebuild", env={"CXX": str(found)}, check=0)
+    done = run("--json", "--rebuild", env={"CXX": str(found)}, check=0)
     log = Path(json.loads(done.stdout)[0]["log"]).read_text()
     assert {line for line in log.splitlines() if "the compiler got: " in line} == {"the compiler got: nothing"}
     (tmp_path / "tools").rename(tmp_path / "tools of before")
     found = hostile.compiler(tmp_path, replace(tries, rough=False), "the compiler got:")
-    build("--rebuild", "--experiment", OPEN, env={"CXX": str(found)}, check=0)
+    run("--rebuild", "--experiment", OPEN, env={"CXX": str(found)}, check=0)
     log = Path(json.loads(done.stdout)[0]["log"]).read_text()
     got = next(line for line in log.splitlines() if line.startswith("the compiler got: "))
     assert "loopback" in got
     assert tries.files[0] in got
 
 
-def test_a_file_that_no_key_sees_is_not_there_for_the_assembler(build, kernel, tries):
-    hostile.including(kernel, tries.files[0])
-    done = build(check=4)
+def test_a_file_that_no_key_sees_is_not_there_for_the_assembler(run, plain, tries):
+    hostile.including(plain, tries.files[0])
+    done = run(check=4)
     assert f"file not found: {tries.files[0]}" in done.stderr
-    build("--experiment", OPEN, check=0)
+    run("--experiment", OPEN, check=0)
 
 
-def test_an_honest_kernel_has_the_same_bytes_and_says_where_it_was_built(build, tmp_path):
+def test_an_honest_kernel_has_the_same_bytes_and_says_where_it_was_built(run, tmp_path):
     (tmp_path / "somebody").mkdir()
-    inside = json.loads(build("--json", check=0).stdout)[0]
-    again = build("--json", "--experiment", OPEN, check=0)
+    inside = json.loads(run("--json", check=0).stdout)[0]
+    again = run("--json", "--experiment", OPEN, check=0)
     outside = json.loads(again.stdout)[0]
     assert inside["report"]["sandbox"] is True
     assert outside["report"]["sandbox"] is False
@@ -124,43 +96,39 @@ def test_an_honest_kernel_has_the_same_bytes_and_says_where_it_was_built(build, 
     assert record["sandbox"] is False
 
 
-def test_what_a_kernel_leaves_behind_ends_with_its_load_test(build, kernel, tmp_path):
+def test_what_a_kernel_leaves_behind_ends_with_its_load_test(run, plain, tmp_path):
     (tmp_path / "somebody").mkdir()
-    package = kernel / "torch-ext/tiny/__init__.py"
+    package = plain / "ctypes-ext/plain/__init__.py"
     mark = f"sleep-{os.getpid()}-{time.monotonic_ns()}"
     start = f"import subprocess\nsubprocess.Popen(['sh', '-c', 'sleep 300; : {mark}'], start_new_session=True)\n"
     package.write_text(f"{package.read_text()}\n{start}")
-    build(check=0)
-    assert mark not in running()
+    run(check=0)
+    assert not marked(mark)
 
 
-def running():
-    """Return the command lines of all processes."""
-    texts = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            texts.append(path.read_text(errors="replace"))
-    return "\n".join(texts)
+def marked(mark):
+    """Return the processes whose command lines have a mark."""
+    return [words for words in processes.running().values() if mark in " ".join(words)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_an_import_that_never_ends_is_over_soon_after_a_signal(store, kernel, tmp_path, number):
+def test_an_import_that_never_ends_is_over_soon_after_a_signal(store, plain, tmp_path, number):
     mark = f"forever-{os.getpid()}-{time.monotonic_ns()}"
-    package = kernel / "torch-ext/tiny/__init__.py"
+    package = plain / "ctypes-ext/plain/__init__.py"
     shell = f"trap '' TERM INT; sleep 300; : {mark}"
     deaf = "import signal, subprocess\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     loop = f"{deaf}subprocess.run(['sh', '-c', {shell!r}])\n"
     package.write_text(f"{package.read_text()}\n{loop}")
     process = subprocess.Popen(
-        [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT],
-        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), "CCACHE_DISABLE": "1"},
+        processes.command("build", plain, "--variant", PLAIN_CELL),
+        env=processes.variables(store, {"CCACHE_DISABLE": 1}),
         cwd=tmp_path,
         stderr=subprocess.DEVNULL,
         # What a shell starts in the background ignores Ctrl-C, and so do its children.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  no thread runs here
     )
     deadline = time.monotonic() + 120
-    while mark not in running():
+    while not marked(mark):
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.2)
@@ -168,10 +136,10 @@ def test_an_import_that_never_ends_is_over_soon_after_a_signal(store, kernel, tm
     process.send_signal(number)
     process.wait(timeout=30)
     assert time.monotonic() - began < 15  # the import takes 300; 1 s on a machine that does nothing else
-    assert mark not in running()
+    assert not marked(mark)
 
 
-def test_a_compiler_behind_a_script_is_found_with_its_parts(build, tmp_path):
+def test_a_compiler_behind_a_script_is_found_with_its_parts(run, tmp_path):
     (tmp_path / "somebody").mkdir()
     real, wrapper = tmp_path / "sw/gcc/bin", tmp_path / "wrappers"
     real.mkdir(parents=True)
@@ -180,10 +148,10 @@ def test_a_compiler_behind_a_script_is_found_with_its_parts(build, tmp_path):
     (real.parent / "lib").symlink_to("/usr/lib")
     (wrapper / "g++").write_text(f'#!/bin/sh\nexec "{real}/g++" "$@"\n')
     (wrapper / "g++").chmod(0o755)
-    build("--rebuild", env={"CXX": str(wrapper / "g++")}, check=0)
+    run("--rebuild", env={"CXX": str(wrapper / "g++")}, check=0)
 
 
-def test_what_no_compiler_tells_is_shown_where_the_user_names_it(build, tmp_path):
+def test_what_no_compiler_tells_is_shown_where_the_user_names_it(run, tmp_path):
     (tmp_path / "somebody").mkdir()
     hidden, wrapper = tmp_path / "hidden", tmp_path / "wrappers"
     hidden.mkdir()
@@ -192,5 +160,5 @@ def test_what_no_compiler_tells_is_shown_where_the_user_names_it(build, tmp_path
     (wrapper / "g++").write_text(f'#!/bin/sh\nexec /usr/bin/g++ "@{hidden}/flags" "$@"\n')
     (wrapper / "g++").chmod(0o755)
     env = {"CXX": str(wrapper / "g++")}
-    assert f"{hidden}/flags" in build("--rebuild", env=env, check=4).stderr
-    build("--rebuild", env={**env, "BUILDER_SANDBOX_PATHS": str(hidden)}, check=0)
+    assert f"{hidden}/flags" in run("--rebuild", env=env, check=4).stderr
+    run("--rebuild", env={**env, "BUILDER_SANDBOX_PATHS": str(hidden)}, check=0)

@@ -1,8 +1,6 @@
 """`builder shell` on a small real kernel."""
 
 import os
-import shutil
-import subprocess
 import sys
 
 import pytest
@@ -21,22 +19,11 @@ pytestmark = [
 
 
 @pytest.fixture
-def shell(tmp_path, tmp_path_factory):
-    """Run the command in the kernel's folder; its builds share a store."""
-    kernel = shutil.copytree(TINY, tmp_path / "tiny")
+def shell(builder, tiny):
+    """Run the command in the kernel's folder."""
 
-    shared = tmp_path_factory.getbasetemp() / "store-of-shells"
-
-    def run(*arguments, store=shared, **more):
-        return subprocess.run(
-            [sys.executable, "-m", "builder", "shell", *map(str, arguments)],
-            env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), "SHELL": "/bin/sh"},
-            cwd=kernel,
-            capture_output=True,
-            text=True,
-            check=False,
-            **more,
-        )
+    def run(*arguments, **more):
+        return builder("shell", *arguments, cwd=tiny, env={"SHELL": "/bin/sh"}, **more)
 
     return run
 
@@ -78,6 +65,6 @@ def test_what_has_no_shell_is_said(shell, arguments, code, message):
 @pytest.mark.slow
 @pytest.mark.network
 def test_a_shell_of_pinned_wheels_has_their_torch_and_nothing_of_the_user(shell, store):
-    done = shell("--variant", VARIANT, "--", "python", "-c", f"{CALL}; import sys; print(sys.prefix)", store=store)
+    done = shell("--variant", VARIANT, "--", "python", "-c", f"{CALL}; import sys; print(sys.prefix)")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1].startswith(f"{store}/")

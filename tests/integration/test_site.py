@@ -1,15 +1,13 @@
 """The site of docs/ in a real browser, read from a folder and from a server, with nothing from elsewhere."""
 
 import contextlib
-import functools
-import http.server
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
 
+from tests.given.servers import Folder, serving_folder
 from tests.integration import browsing
 from tests.paths import ROOT
 
@@ -29,29 +27,20 @@ def folder(tmp_path_factory):
     return site
 
 
-class SlowAndQuiet(http.server.SimpleHTTPRequestHandler):
-    def do_GET(self):
+class SlowAndQuiet(Folder):
+    def do_GET(self):  # noqa: N802  http.server has this name
         if self.path.endswith("/search_index.json"):
             time.sleep(1)  # a reader has typed by then
         super().do_GET()
 
-    def log_message(self, *args):
-        """Say nothing."""
-
-
-@contextlib.contextmanager
-def served(folder):
-    """Yield the address of a folder on a server of this machine."""
-    handler = functools.partial(SlowAndQuiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
 
 @pytest.fixture(params=["read from a folder", "served"])
 def site(request, folder):
-    with contextlib.nullcontext(folder.as_uri()) if request.param != "served" else served(folder) as address:
+    with (
+        contextlib.nullcontext(folder.as_uri())
+        if request.param != "served"
+        else serving_folder(folder, SlowAndQuiet) as address
+    ):
         yield address
 
 

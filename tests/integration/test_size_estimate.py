@@ -1,35 +1,22 @@
 """The size of a wheel, known from the build that was refused for it."""
 
+import functools
 import json
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from tests.paths import ROOT
-
-VARIANT = "torch-stable-abi210-cpu-x86_64-linux"
+from tests.given.files import edit
+from tests.given.kernels import PLAIN_CELL, linux
 
 pytestmark = [
-    pytest.mark.torch,
     pytest.mark.cmake,
-    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    linux,
 ]
 
 
-def test_a_wheel_that_was_too_large_is_announced_before_it_is_built_again(store, tmp_path):
-    kernel = Path(shutil.copytree(ROOT / "tests/data/kernels/tiny", tmp_path / "tiny"))
-    config = kernel / "build.toml"
-    config.write_text(config.read_text().replace("[torch]", '[wheel]\nmax-size = "1 kB"\n\n[torch]'))
-
-    def build(*options):
-        command = [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT, *options]
-        env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}
-        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
-
+def test_a_wheel_that_was_too_large_is_announced_before_it_is_built_again(builder, plain):
+    edit(plain / "build.toml", "[ctypes]", '[wheel]\nmax-size = "1 kB"\n\n[ctypes]')
+    build = functools.partial(builder, "build", plain, "--variant", PLAIN_CELL)
     planned = build("--dry-run")
     assert "no estimate of its size before its first build here; 1 kB are allowed" in planned.stdout, planned.stderr
     first = build()
@@ -37,12 +24,6 @@ def test_a_wheel_that_was_too_large_is_announced_before_it_is_built_again(store,
     assert "the wheel may have 1 kB (1,000 bytes)" in first.stderr
     (plan,) = json.loads(build("--dry-run", "--json").stdout)
     assert plan["estimated-size"] > 1000
-    assert f"warning: {VARIANT}: its wheel will have about " in build().stderr
-    explained = subprocess.run(
-        [sys.executable, "-m", "builder", "matrix", kernel, "--explain", "--store", store],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-    )
-    assert f"{VARIANT}: its wheel: about " in explained.stderr
+    assert f"warning: {PLAIN_CELL}: its wheel will have about " in build().stderr
+    explained = builder("matrix", plain, "--explain", check=0)
+    assert f"{PLAIN_CELL}: its wheel: about " in explained.stderr

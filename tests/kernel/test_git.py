@@ -2,7 +2,6 @@
 
 import ast
 import os
-import subprocess
 
 import pytest
 
@@ -15,6 +14,8 @@ from builder.matrix import rows
 from builder.matrix.selection import Scope
 from builder.publish import bundle
 from builder.repro import setting as copies
+from tests.given.files import write
+from tests.given.repositories import commit, git
 from tests.paths import ROOT
 
 PACKAGE = ROOT / "builder"
@@ -43,21 +44,6 @@ FILES = {
 }
 
 
-def git(root, *arguments):
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    environ = {**clean, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    who = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
-    return subprocess.run(
-        ["git", "-C", str(root), *who, *arguments], check=True, env=environ, capture_output=True, text=True
-    ).stdout.strip()
-
-
-def plant(root, files):
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(content, encoding="utf-8")
-
-
 @pytest.fixture
 def pwned(tmp_path):
     """The file that a stranger's code makes when it runs."""
@@ -67,10 +53,7 @@ def pwned(tmp_path):
 @pytest.fixture
 def kernel(tmp_path):
     root = tmp_path / "kernel"
-    plant(root, FILES)
-    git(root, "init", "-q")
-    git(root, "add", "-A")
-    git(root, "commit", "-q", "-m", "one")
+    commit(root, FILES)
     return root
 
 
@@ -89,10 +72,8 @@ def test_a_bare_repository_among_the_files_of_a_clone_runs_nothing(tmp_path, pwn
     source = tmp_path / "source"
     bare = f'[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "{evil(pwned)}"\n'
     inside = {"HEAD": "ref: refs/heads/main\n", "config": bare, "objects/.keep": "", "refs/heads/.keep": ""}
-    plant(source, FILES | inside)
-    git(source, "init", "-q")
-    git(source, "add", "-A")
-    git(source, "commit", "-q", "-m", "one")
+    write(source, FILES | inside)
+    commit(source)
     git(tmp_path, "clone", "-q", "source", "clone")
     assert bundle.commit_of(tmp_path / "clone") == bundle.Commit(id=git(tmp_path / "clone", "rev-parse", "HEAD"))
     ask_everything(tmp_path / "clone")
@@ -103,10 +84,8 @@ def test_a_bare_repository_in_a_folder_of_a_clone_runs_nothing(tmp_path, pwned):
     source = tmp_path / "source"
     bare = f'[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "{evil(pwned)}"\n'
     inside = {"HEAD": "ref: refs/heads/main\n", "config": bare, "objects/.keep": "", "refs/heads/.keep": ""}
-    plant(source, {f"kernel/{name}": text for name, text in (FILES | inside).items()})
-    git(source, "init", "-q")
-    git(source, "add", "-A")
-    git(source, "commit", "-q", "-m", "one")
+    write(source, {f"kernel/{name}": text for name, text in (FILES | inside).items()})
+    commit(source)
     git(tmp_path, "clone", "-q", "source", "clone")
     found = bundle.commit_of(tmp_path / "clone" / "kernel")
     assert found == bundle.Commit(id=git(tmp_path / "clone", "rev-parse", "HEAD"))
@@ -167,7 +146,7 @@ def test_an_object_that_is_missing_is_fetched_from_nowhere(kernel, pwned):
 
 def test_an_object_that_stands_for_another_is_not_believed(kernel):
     before = git(kernel, "rev-parse", "HEAD")
-    plant(kernel, {"case.cpp": "// other"})
+    write(kernel, {"case.cpp": "// other"})
     git(kernel, "commit", "-qam", "two")
     git(kernel, "replace", before, "HEAD")
     plan = make(load(kernel), rows(), Scope(systems=("x86_64-linux",)))
@@ -214,7 +193,7 @@ def test_the_old_tree_has_files_alone_and_none_outside(kernel, tmp_path):
 
 def test_a_copy_that_git_makes_reads_no_settings_of_the_kernel(tmp_path, pwned):
     kernel = tmp_path / "kernel"
-    plant(kernel, FILES | {".gitconfig": f'[filter "evil"]\n\tclean = {evil(pwned)}\n\tsmudge = {evil(pwned)}\n'})
+    write(kernel, FILES | {".gitconfig": f'[filter "evil"]\n\tclean = {evil(pwned)}\n\tsmudge = {evil(pwned)}\n'})
     for archive in (False, True):
         copies.cloned(kernel, tmp_path / str(archive), archive=archive)
     assert not pwned.exists()

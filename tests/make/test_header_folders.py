@@ -1,7 +1,6 @@
 """Where header-only libraries come from, before anything is built."""
 
 import os
-import subprocess
 
 import pytest
 
@@ -11,6 +10,7 @@ from builder.errors import BuilderError, ToolError
 from builder.kernel import git_fetch
 from builder.make import header_folders
 from builder.render.sources import header_calls
+from tests.given.repositories import commit
 
 CONFIG = """
 [general]
@@ -90,24 +90,14 @@ def test_a_folder_without_the_library_is_refused(tmp_path):
         header_folders.digests(config(tmp_path), Backend.CUDA, environ={"CUTLASS_SRC_DIR": str(tmp_path)})
 
 
-def repository(folder):
-    """Return the commit of a new repository that has one header."""
-    folder.mkdir()
-    (folder / "a.h").write_text("// a\n")
-    command = ("git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.org")
-    for arguments in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "a")):
-        subprocess.run([*command, *arguments], check=True)
-    return subprocess.run([*command, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-
-
 def test_a_commit_is_fetched_whole_and_without_its_history(tmp_path):
-    commit = repository(tmp_path / "origin")
-    git_fetch.fetch_commit(f"file://{tmp_path / 'origin'}", commit, tmp_path / "kept" / commit, environ=os.environ)
-    assert [path.name for path in (tmp_path / "kept" / commit).iterdir()] == ["a.h"]
+    rev = commit(tmp_path / "origin", {"a.h": "// a\n"})
+    git_fetch.fetch_commit(f"file://{tmp_path / 'origin'}", rev, tmp_path / "kept" / rev, environ=os.environ)
+    assert [path.name for path in (tmp_path / "kept" / rev).iterdir()] == ["a.h"]
 
 
 def test_a_commit_that_is_not_there_leaves_nothing(tmp_path):
-    repository(tmp_path / "origin")
+    commit(tmp_path / "origin", {"a.h": "// a\n"})
     with pytest.raises(ToolError, match=f"git cannot fetch {'0' * 40} of file://"):
         git_fetch.fetch_commit(f"file://{tmp_path / 'origin'}", "0" * 40, tmp_path / "kept/0", environ=os.environ)
     assert list((tmp_path / "kept").iterdir()) == []

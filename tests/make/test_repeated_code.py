@@ -11,8 +11,7 @@ from builder.publish import families
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes, Wheel
 from tests import hostile
-from tests.binary.test_cubin import made
-from tests.binary.test_device_code import fatbin, image
+from tests.given.device_code import cubin, fatbin, image
 from tests.wheels import make, package
 
 CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
@@ -22,7 +21,7 @@ OLD, NEW = b"code of the old", b"code of the new"
 
 def sass(arch, code=OLD):
     suffix = {"a": SPECIFIC, "f": OF_FAMILY}.get(arch[-1], 0)
-    content = made({".note.nv.cuinfo": arch.encode(), ".text.k": code})
+    content = cubin({".note.nv.cuinfo": arch.encode(), ".text.k": code})
     return image(2, int(arch.rstrip("af").replace(".", "")), flags=suffix, content=content)
 
 

@@ -7,7 +7,7 @@ from builder import matrix
 from builder.plan import size_estimate
 from builder.store import Store
 from tests.audit.conftest import demo_wheel
-from tests.binary.test_device_code import fatbin, image
+from tests.given.device_code import fatbin, image
 from tests.hostile import elf
 
 VARIANT = "torch-stable-abi210-cu130-x86_64-linux"

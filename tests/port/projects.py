@@ -4,6 +4,7 @@ import textwrap
 
 from builder.port.record import record
 from builder.port.settings import Setting
+from builder.port.write import port
 
 CUDA = Setting(name="CUDA 13.0", cuda="13.0", gpu=(9, 0))
 OLD = Setting(name="CUDA 12.6", cuda="12.6", gpu=(9, 0))
@@ -45,3 +46,13 @@ def recorded(folder, setup, *among, files=None, **options):
     """Record a project without a sandbox, which is not what is tested."""
     write(folder, setup, files)
     return record(folder, home=None, sandboxed=False, among=among or (CUDA,), **options)
+
+
+def ported(folder, setup, *among, files=None):
+    """Record a project, and return what it becomes."""
+    return port(recorded(folder, setup, *among, files=files), folder)
+
+
+def remaining(found, word=""):
+    """Return what is left to do by hand, of which each has a word."""
+    return [str(item) for item in found.remaining if word in str(item)]

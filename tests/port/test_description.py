@@ -3,7 +3,7 @@
 import pytest
 
 from builder.port.write import port
-from tests.port.projects import SIMPLE, recorded
+from tests.port.projects import SIMPLE, recorded, remaining
 
 TEXT = "# Scale\n\nScales.\n"
 
@@ -11,10 +11,6 @@ TEXT = "# Scale\n\nScales.\n"
 def ported(tmp_path, *, options="", files=None):
     setup = SIMPLE.replace("setup(", f"setup({options}", 1)
     return port(recorded(tmp_path, setup, files=files or {}), tmp_path)
-
-
-def said(found, word):
-    return [str(item) for item in found.remaining if word in str(item)]
 
 
 def readme_of(found):
@@ -26,7 +22,7 @@ def test_the_file_that_setup_py_reads_is_the_readme(tmp_path, text):
     files = {"README.md": "other", "README.rst": TEXT}
     found = ported(tmp_path, options=f"long_description={text}, ", files=files)
     assert readme_of(found) == "README.rst"
-    assert said(found, "README") == []
+    assert remaining(found, "README") == []
 
 
 def test_a_readme_that_nobody_names_is_none(tmp_path):
@@ -48,7 +44,7 @@ def test_another_value_of_pyproject_toml_is_left_out(tmp_path, value):
 def test_a_description_that_is_no_file_remains(tmp_path):
     found = ported(tmp_path, options="long_description='Made up.', ", files={"README.md": TEXT})
     assert readme_of(found) is None
-    (line,) = said(found, "wheel.readme")
+    (line,) = remaining(found, "wheel.readme")
     assert line.startswith("setup.py:")
 
 
@@ -62,7 +58,7 @@ def test_a_description_that_is_no_file_remains(tmp_path):
     ],
 )
 def test_pythons_that_the_project_refuses_are_told_to_a_person(tmp_path, range_, lost):
-    found = said(ported(tmp_path, options=f"python_requires='{range_}', "), "for Python")
+    found = remaining(ported(tmp_path, options=f"python_requires='{range_}', "), "for Python")
     assert ([] if lost is None else [lost]) == [
         line.partition("wheels are for ")[2].partition(",")[0] for line in found
     ]
@@ -70,8 +66,8 @@ def test_pythons_that_the_project_refuses_are_told_to_a_person(tmp_path, range_,
 
 def test_pythons_of_pyproject_toml_count_too_and_nonsense_is_told(tmp_path):
     files = {"pyproject.toml": "[project]\nname = 'scale'\nrequires-python = '>=3.11'\n"}
-    assert said(ported(tmp_path / "one", files=files), "'3.10'")
-    assert said(ported(tmp_path / "two", options="python_requires='new', "), "no range of Pythons")
+    assert remaining(ported(tmp_path / "one", files=files), "'3.10'")
+    assert remaining(ported(tmp_path / "two", options="python_requires='new', "), "no range of Pythons")
 
 
 def test_what_a_wheel_cannot_have_is_told_to_a_person(tmp_path):
@@ -79,10 +75,10 @@ def test_what_a_wheel_cannot_have_is_told_to_a_person(tmp_path):
         "entry_points={'console_scripts': ['scale=scale_it:main']}, project_urls={}, extras_require={'dev': ['x']}, "
     )
     files = {"pyproject.toml": "[project]\nname = 'scale'\nscripts = { scale = 'x:y' }\noptional-dependencies = {}\n"}
-    found = said(ported(tmp_path, options=options, files=files), "of which no key")
+    found = remaining(ported(tmp_path, options=options, files=files), "of which no key")
     assert [line.partition(": ")[2] for line in found] == [
         "the wheel has nothing of 'entry_points', 'extras_require', of which no key says anything",
         "the wheel has nothing of 'project.scripts', of which no key says anything",
     ]
     assert [line.partition(":")[0] for line in found] == ["setup.py", "pyproject.toml"]
-    assert said(ported(tmp_path / "plain"), "of which no key") == []
+    assert remaining(ported(tmp_path / "plain"), "of which no key") == []

@@ -1,7 +1,6 @@
 import json
 import os
 import stat
-import subprocess
 import zipfile
 
 import pytest
@@ -13,6 +12,7 @@ from builder.matrix.variant import Variant
 from builder.publish import bundle, card
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes, pack
+from tests.given.repositories import git
 from tests.wheels import make, package, tag_of
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
@@ -119,12 +119,6 @@ def test_modes_do_not_depend_on_the_umask(tmp_path):
 def test_without_a_commit_metadata_names_none(tmp_path):
     tree = bundle.lay_out(kernel_wheel.read_all([make(tmp_path, "relu", CPU)]))
     assert "kernel" not in json.loads(tree[str(CPU)]["metadata.json"].read())["provenance"]
-
-
-def git(folder, *arguments):
-    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-    done = subprocess.run(["git", "-C", folder, *identity, *arguments], check=True, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 def test_the_commit_comes_from_the_checkout_of_the_kernel(tmp_path):

@@ -23,7 +23,7 @@ from builder.publish.families import Family
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes, Wheel, WheelError
 from tests import hostile
-from tests.binary.test_device_code import ARCH_SPECIFIC, FAMILY_SPECIFIC, fatbin, image
+from tests.given.device_code import ARCH_SPECIFIC, FAMILY_SPECIFIC, fatbin, image
 from tests.wheels import make, package
 
 CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")

@@ -19,6 +19,7 @@ from builder.publish import index
 from builder.publish.index import choice, gpus, grid
 from builder.publish.index.site import UNFINISHED
 from builder.wheel import kernel_wheel
+from tests.given.files import tree
 from tests.wheels import make
 
 NAMES = [
@@ -201,10 +202,6 @@ def test_the_newest_version_comes_first_and_every_gap_is_shown(tmp_path):
         ("CUDA 13.0", "Linux x86_64"): ["not built", ""],
         ("Metal", "macOS ARM64"): ["not built", ""],
     }
-
-
-def tree(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_the_same_wheels_give_the_same_site_whatever_the_order(dist, tmp_path):

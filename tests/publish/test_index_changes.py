@@ -10,7 +10,7 @@ from builder.publish import index
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes
 from tests import hostile
-from tests.binary.test_device_code import fatbin, image
+from tests.given.device_code import fatbin, image
 from tests.wheels import make, package
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")

@@ -14,7 +14,7 @@ from builder.publish.index import gpus, people
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes
 from tests import hostile
-from tests.binary.test_device_code import ARCH_SPECIFIC, FAMILY_SPECIFIC, bundle, fatbin, image
+from tests.given.device_code import ARCH_SPECIFIC, FAMILY_SPECIFIC, bundle, fatbin, image
 from tests.wheels import make, package
 
 CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")

@@ -5,6 +5,7 @@ import pytest
 from builder.cli import run
 from builder.matrix.variant import Variant
 from builder.publish import site, targets
+from tests.given.files import tree
 from tests.wheels import make
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
@@ -23,10 +24,6 @@ def dist(tmp_path):
 def made(dist, tmp_path):
     assert run(["index", str(dist), "--output", str(tmp_path / "site")]) == 0
     return tmp_path / "site"
-
-
-def tree(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_directory_gets_the_whole_site_and_a_second_run_changes_nothing(made, tmp_path, capsys):

@@ -8,6 +8,7 @@ from builder.cli import run
 from builder.errors import PublishError
 from builder.matrix.variant import Variant
 from builder.publish import hub
+from tests.given.files import tree
 from tests.wheels import make
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
@@ -34,10 +35,6 @@ def build(tmp_path):
     wheel = make(tmp_path, "relu", CPU)
     assert run(["bundle", str(wheel), "--output", str(tmp_path / "build")]) == 0
     return tmp_path / "build"
-
-
-def tree(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_the_manifest_of_a_site_lists_every_file_of_it(site):

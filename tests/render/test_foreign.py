@@ -15,6 +15,7 @@ from builder import toml
 from builder.config import Backend
 from builder.render import render
 from builder.resources import CMAKE
+from tests.given.repositories import commit, git
 from tests.render.small import kernel
 
 REV = "0123456789abcdef0123456789abcdef01234567"
@@ -111,27 +112,11 @@ def test_no_path_in_a_foreign_tree_becomes_syntax(tmp_path):
     assert (tmp_path / "found").read_text(encoding="utf-8").split("|") == [f"/tree/{path}" for path in HOSTILE]
 
 
-def git(folder, *arguments):
-    who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
-    done = subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
-def repository(folder):
-    """Make a repository whose CMakeLists.txt must not run, and return its commit."""
-    (folder / "include").mkdir(parents=True)
-    (folder / "include/a.h").write_text("int a;\n", encoding="utf-8")
-    (folder / "CMakeLists.txt").write_text('message(FATAL_ERROR "its CMakeLists.txt ran")\n', encoding="utf-8")
-    git(folder, "init", "--quiet")
-    git(folder, "config", "uploadpack.allowAnySHA1InWant", "true")
-    git(folder, "add", ".")
-    git(folder, "commit", "--quiet", "-m", "first")
-    return git(folder, "rev-parse", "HEAD")
-
-
 @pytest.mark.cmake
 def test_plain_cmake_fetches_a_commit_and_runs_nothing_of_it(tmp_path):
-    rev = repository(tmp_path / "cut")
+    refusing = 'message(FATAL_ERROR "its CMakeLists.txt ran")\n'
+    rev = commit(tmp_path / "cut", {"include/a.h": "int a;\n", "CMakeLists.txt": refusing})
+    git(tmp_path / "cut", "config", "uploadpack.allowAnySHA1InWant", "true")
     text = f'kernel_foreign_source(cut GIT "file://{tmp_path}/cut" REV {rev})\n'
     done = run_cmake(tmp_path, text + 'file(READ "${cut_SOURCE_DIR}/include/a.h" x)\nmessage(STATUS "found ${x}")\n')
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ from builder.config import Backend
 from builder.errors import ConfigError
 from builder.render import quoting, render
 from builder.resources import CMAKE
+from tests.given.processes import tool
 from tests.render.small import kernel, write
 
 STEP = '[[generate]]\nscript = "tools/make.py"\ninputs = ["tools/*.in"]\noutputs = ["made/a.cpp", "inc/deep/a.h"]\n'
@@ -120,11 +121,6 @@ def test_no_argument_becomes_syntax_of_cmake(tmp_path, argument, path):
     assert f"  ARGS\n    {quoting.cmake(argument)}\n" in lists
 
 
-def cmake_program():
-    beside = Path(sys.executable).with_name("cmake")
-    return str(beside) if beside.exists() else shutil.which("cmake")
-
-
 def build(root, script, call="", *, before="", files=None):
     """Build a project without a compiler whose target needs what a script writes."""
     (root / "p/tools").mkdir(parents=True, exist_ok=True)
@@ -142,8 +138,8 @@ kernel_generate_step(all-of-it SCRIPT tools/make.py INPUTS tools/a.in OUTPUTS ma
     (root / "p/CMakeLists.txt").write_text(lists, encoding="utf-8")
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "SECRET": "secret"}
     commands = (
-        [cmake_program(), "-S", root / "p", "-B", root / "b", "-GNinja"],
-        [cmake_program(), "--build", root / "b"],
+        [tool("cmake"), "-S", root / "p", "-B", root / "b", "-GNinja"],
+        [tool("cmake"), "--build", root / "b"],
     )
     for command in commands:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
@@ -252,7 +248,7 @@ endforeach()
         (tmp_path / "p" / name).write_text(text, encoding="utf-8")
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     for command in (["-S", tmp_path / "p", "-B", tmp_path / "b", f"-G{generator}"], ["--build", tmp_path / "b", "-j4"]):
-        done = subprocess.run([cmake_program(), *command], capture_output=True, text=True, check=False, env=env)
+        done = subprocess.run([tool("cmake"), *command], capture_output=True, text=True, check=False, env=env)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -263,16 +259,34 @@ def test_what_a_build_does_not_have_is_an_empty_argument(tmp_path):
     assert written(tmp_path) == "['', '--t=', 'last']"
 
 
-@pytest.mark.cmake
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@example(
-    ["$HOME", "$(id)", "`id`", "a b", '"', "'", "\\", "%PATH%", "&& id", "|", ">x", "é", "-x", "--input=/etc/passwd"]
-)
-@given(st.lists(HOSTILE, min_size=1, max_size=6))
-def test_arguments_reach_the_script_through_cmake_and_ninja_unchanged(tmp_path, arguments):
+def assert_unchanged(tmp_path, arguments):
     plain = [each for each in arguments if quoting.why_not_cmake(each) is None and "{" not in each]
     call = " ".join(["ARGS", *map(quoting.cmake, plain)]) if plain else ""
     shutil.rmtree(tmp_path / "b", ignore_errors=True)
     done = build(tmp_path, WRITE.format("repr(sys.argv[1:])"), call)
     assert done.returncode == 0, done.stdout + done.stderr
     assert written(tmp_path) == repr(plain)
+
+
+FEW, MANY = (
+    settings(max_examples=number, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    for number in (3, 12)
+)
+
+
+@pytest.mark.cmake
+@FEW
+@example(
+    ["$HOME", "$(id)", "`id`", "a b", '"', "'", "\\", "%PATH%", "&& id", "|", ">x", "é", "-x", "--input=/etc/passwd"]
+)
+@given(st.lists(HOSTILE, min_size=1, max_size=6))
+def test_arguments_reach_the_script_through_cmake_and_ninja_unchanged(tmp_path, arguments):
+    assert_unchanged(tmp_path, arguments)
+
+
+@pytest.mark.cmake
+@pytest.mark.slow
+@MANY
+@given(st.lists(HOSTILE, min_size=1, max_size=6))
+def test_each_of_many_arguments_reaches_the_script_unchanged(tmp_path, arguments):
+    assert_unchanged(tmp_path, arguments)

@@ -2,10 +2,8 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 
 from builder.render import quoting
 from builder.resources import CMAKE
+from tests.given.processes import tool
 from tests.paths import TESTS
 
 SCRIPTS = sorted(path for path in (TESTS / "cmake").glob("*.cmake") if ".inc." not in path.name)
@@ -20,15 +19,10 @@ SCRIPTS = sorted(path for path in (TESTS / "cmake").glob("*.cmake") if ".inc." n
 pytestmark = pytest.mark.cmake
 
 
-def cmake_program():
-    beside = Path(sys.executable).with_name("cmake")
-    return str(beside) if beside.exists() else shutil.which("cmake")
-
-
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_script(script, tmp_path):
     command = [
-        cmake_program(),
+        tool("cmake"),
         f"-DKERNEL_CMAKE_DIR={CMAKE}",
         f"-DKERNEL_TEST_DIR={tmp_path}",
         f"-DPython_EXECUTABLE={sys.executable}",
@@ -118,7 +112,7 @@ def test_cmake_sees_what_is_accepted_and_nothing_else(tmp_path, texts):
     lines = "".join(f"  {quoting.cmake(text)}\n" for text in accepted)
     script.write_text(f"cmake_minimum_required(VERSION 3.26...4.3)\n{PROBE}probe(FLAGS\n{lines})\n", encoding="utf-8")
     options = ["--trace-expand", "--trace-format=json-v1", f"--trace-redirect={trace}"]
-    done = subprocess.run([cmake_program(), *options, "-P", script], capture_output=True, check=False, cwd=tmp_path)
+    done = subprocess.run([tool("cmake"), *options, "-P", script], capture_output=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()
     calls = [json.loads(line) for line in trace.read_text(encoding="utf-8").split("\n") if line]
     assert [call["args"] for call in calls if call.get("cmd") == "seen"] == [[text] for text in accepted]

@@ -1,7 +1,6 @@
 """What `builder repro` says of two wheels, and the table of the documentation; no compiler is needed."""
 
 import re
-import struct
 
 import pytest
 
@@ -10,6 +9,7 @@ from builder.repro import difference, inputs
 from builder.repro.variations import BACKENDS, END, START, VARIATIONS
 from builder.wheel.archive import Bytes, pack
 from tests import needs
+from tests.given.device_code import fatbin, image
 from tests.paths import ROOT
 
 INFO = "demo-1.0.dist-info"
@@ -90,18 +90,9 @@ def test_without_diffoscope_there_is_no_report(tmp_path, monkeypatch):
     assert difference.diffoscope(tmp_path / "a.whl", tmp_path / "b.whl") == ""
 
 
-def image(arch, content):
-    return struct.pack("<HHIQIIHHIIIQQQ", 1, 0x101, 64, len(content), 0, 0, 8, 1, arch, 0, 0, 0, 0, 0) + content
-
-
-def fatbin(*images):
-    body = b"".join(images)
-    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
-
-
 def test_a_fatbin_names_the_entry_that_differs():
-    first = fatbin(image(80, b"same    "), image(90, b"one way "))
-    second = fatbin(image(80, b"same    "), image(90, b"another "))
+    first = fatbin(image(1, 80, content=b"same    "), image(1, 90, content=b"one way "))
+    second = fatbin(image(1, 80, content=b"same    "), image(1, 90, content=b"another "))
     ((entry, detail),) = difference._entries(first, second)  # noqa: SLF001  an ELF file around it would hide what is tested
     assert entry == "fatbin entry 1 (PTX for 9.0)"
     assert "'one way '" in detail

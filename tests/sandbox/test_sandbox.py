@@ -1,6 +1,5 @@
 """What a sandbox shows, how it ends, and how it is told that there is none."""
 
-import contextlib
 import hashlib
 import json
 import os
@@ -21,6 +20,7 @@ from builder.make.report import BuildReport
 from builder.matrix.variant import Variant
 from builder.run import run as run_tool
 from builder.sandbox.paths import SandboxPaths, link_targets, prefixes_of
+from tests.given import processes
 from tests.paths import ROOT
 from tests.wheels import make
 
@@ -132,7 +132,7 @@ def test_all_have_ended_within_a_second_of_the_signal():
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(timeout=10)
         assert time.monotonic() - began < 8
-    assert not any(mark in command for command in commands())
+    assert not any(mark in command for command in processes.running().values())
 
 
 @needs_sandbox
@@ -141,24 +141,9 @@ def test_the_sandbox_ends_with_the_process_that_asked_for_it():
     command = sandbox.enclose(["/bin/sleep", mark], SandboxPaths())
     script = f"import subprocess\nsubprocess.Popen({command!r})\nimport time\ntime.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", script]) as parent:
-        wait_for(lambda: ["/bin/sleep", mark] in commands())
+        processes.until(lambda: ["/bin/sleep", mark] in processes.running().values())
         parent.kill()
-    wait_for(lambda: ["/bin/sleep", mark] not in commands())
-
-
-def commands():
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # it has just ended
-            found.append(path.read_text(errors="replace").split("\0")[:-1])
-    return found
-
-
-def wait_for(ended):
-    deadline = time.monotonic() + 10
-    while not ended():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    processes.until(lambda: ["/bin/sleep", mark] not in processes.running().values())
 
 
 # Machines as they are met: one that allows no namespaces, and one that hides a part of /proc, as containers do.

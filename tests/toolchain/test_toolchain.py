@@ -5,6 +5,7 @@ from builder.config import Backend
 from builder.errors import ToolError
 from builder.make import tool_variables
 from builder.toolchain.tool import installing
+from tests.given.files import program
 
 GCC = """#!/bin/sh
 case "$1" in
@@ -24,13 +25,6 @@ case "$1" in
   -print-prog-name=*|-print-file-name=*) echo "${{1#*=}}" ;;
 esac
 """
-
-
-def program(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 @pytest.fixture

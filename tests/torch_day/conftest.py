@@ -1,12 +1,12 @@
 """A release that was recorded, a made-up next one, and the data files, also as a checkout."""
 
-import subprocess
 from dataclasses import replace
 
 import pytest
 
 from builder import resources, torch_day
 from builder.torch_day.release import from_json, toolkit_parts
+from tests.given.repositories import commit
 from tests.paths import TESTS
 
 RECORDED = TESTS / "data" / "torch-day" / "2.13.0.json"
@@ -35,16 +35,7 @@ def texts():
     return {name: (resources.DATA / name).read_text(encoding="utf-8") for name in torch_day.READ}
 
 
-def git(folder, *arguments):
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
-
-
 @pytest.fixture
 def data(tmp_path, texts):
-    git(tmp_path, "init", "--quiet")
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "--quiet", "--message", "data")
+    commit(tmp_path, texts)
     return tmp_path

@@ -1,0 +1,69 @@
+"""Device code as compilers pack it: images in fat binaries, bundles and cubins."""
+
+import struct
+import zlib
+
+from builder.binary.device_image import Image
+
+ARCH_SPECIFIC, FAMILY_SPECIFIC = 1 << 20, 1 << 21
+TEXT = b"\x10instructions"
+REGISTERS, PARAMETERS = struct.pack("<BBHII", 4, 0x2F, 8, 7, 40), struct.pack("<BBH", 3, 0x19, 12)
+NO_BITS = 8
+
+
+def image(kind, arch, *, flags=0, content=b"c" * 32):
+    return struct.pack("<HHIQIIHHIIIQQQ", kind, 0x101, 64, len(content), 0, 0, 8, 1, arch, 0, 0, flags, 0, 0) + content
+
+
+def fatbin(*images):
+    body = b"".join(images)
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
+
+
+def bundle(**targets):
+    names = [name.replace("__", "--").encode() for name in targets]
+    offset = 32 + sum(24 + len(name) for name in names)
+    head, body = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", len(names)), b""
+    for name, content in zip(names, targets.values(), strict=True):
+        head += struct.pack("<QQQ", offset + len(body), len(content), len(name)) + name
+        body += content
+    return head + body
+
+
+def packed(content, *, version=2, method=0):
+    body = zlib.compress(content)
+    layout = {1: "<4sHHIQ", 2: "<4sHHIIQ", 3: "<4sHHQQQ"}[version]
+    total = () if version == 1 else (struct.calcsize(layout) + len(body),)
+    return struct.pack(layout, b"CCOB", version, method, *total, len(content), 7) + body
+
+
+def sass(arch):
+    return Image(kind="sass", arch=arch)
+
+
+def ptx(arch, version=None):
+    return Image(kind="ptx", arch=arch, version=version)
+
+
+def cubin(sections=(), *, shared=64, **changed):
+    """Return a cubin with sections by name, as `.text.k`: those that each has, with those that are changed."""
+    contents = {
+        ".note.nv.cuinfo": b"sm_86",
+        ".nv.compat": b"\x02\x09",
+        ".nv.info": b"all",
+        ".nv.info.k": REGISTERS + PARAMETERS,
+        ".text.k": TEXT,
+        ".nv.constant0.k": b"\x01" * 16,
+        **dict(sections),
+        **{f".{name.replace('_', '.')}": content for name, content in changed.items()},
+    }
+    names = b"\0" + b"".join(name.encode() + b"\0" for name in (*contents, ".nv.shared.k", ".shstrtab"))
+    rows, body, at = [], b"", 64
+    for name, content in contents.items():
+        rows.append((names.index(name.encode() + b"\0"), 1, 0, 0, at, len(content), 0, 0, 4, 0))
+        body, at = body + content, at + len(content)
+    rows.append((names.index(b".nv.shared.k\0"), NO_BITS, 3, 0, at, shared, 0, 0, 4, 0))
+    rows.append((names.index(b".shstrtab\0"), 3, 0, 0, at, len(names), 0, 0, 1, 0))
+    table = b"".join(struct.pack("<IIQQQQIIQQ", *row) for row in rows)
+    head = b"\x7fELF\x02\x01" + bytes(34) + struct.pack("<Q", at + len(names)) + bytes(10)
+    return head + struct.pack("<HHH", 64, len(rows), len(rows) - 1) + body + names + table

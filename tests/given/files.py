@@ -1,0 +1,40 @@
+"""Files and folders that tests write and read."""
+
+import hashlib
+
+
+def write(root, files):
+    """Write files, path -> text or bytes, below a folder, and return it."""
+    for path, content in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root
+
+
+def program(path, text):
+    """Write a program, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def edit(path, old, new):
+    """Replace a text in a file, which must have it."""
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def tree(folder):
+    """Return the files below a folder, path -> bytes."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def only_wheel(folder):
+    (found,) = folder.glob("*.whl")
+    return found
