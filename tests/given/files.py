@@ -1,5 +1,7 @@
 """Files and folders that tests write and read."""
 
+import contextlib
+import fcntl
 import hashlib
 
 
@@ -38,3 +40,14 @@ def sha256(path):
 def only_wheel(folder):
     (found,) = folder.glob("*.whl")
     return found
+
+
+@contextlib.contextmanager
+def once(folder):
+    """Say whether a folder, which all workers of a run share, is to be filled: one does it, and the others wait."""
+    folder.mkdir(exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        filled = folder / ".filled"
+        yield not filled.exists()
+        filled.touch()

@@ -45,7 +45,7 @@ def variables(store=None, env=None):
 def builder(*arguments, store=None, env=None, check=None, prefix=(), **options):
     """Run `builder`, by a `prefix` if there is one; it may fail, but not crash."""
     done = run(*prefix, *command(*arguments), env=variables(store, env), check=None, **options)
-    assert "Traceback" not in str(done.stderr), done.stderr
+    assert "\nTraceback" not in f"\n{done.stderr}", done.stderr  # that of a script is told with an indent
     assert check is None or done.returncode == check, done.stderr
     return done
 

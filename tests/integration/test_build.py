@@ -177,6 +177,7 @@ def test_a_damaged_entry_of_the_store_is_built_again_and_reported(build, tiny, s
     assert again["sha256"] == first["sha256"]
 
 
+@pytest.mark.slow
 def test_without_isolation_the_torch_of_the_environment_is_used(build, tiny):
     built = build(tiny, "--variant", VARIANT, "--no-isolation")[0]
     assert built["status"] == "built"

@@ -20,6 +20,7 @@ from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
 from tests import needs
 from tests.given.files import edit
+from tests.given.kernels import PLAIN_CELL
 from tests.integration import compiling
 from tests.paths import ROOT
 
@@ -60,7 +61,8 @@ class Machine:
             (self.store / name).symlink_to(environments.with_name(name))
 
     def command(self, kernel, *options):
-        command = [sys.executable, "-m", "builder", "build", kernel, "--variant", VARIANT, "--json", "--rebuild"]
+        cell = PLAIN_CELL if kernel.name == "plain" else VARIANT
+        command = [sys.executable, "-m", "builder", "build", kernel, "--variant", cell, "--json", "--rebuild"]
         return [*map(str, command), "--output", str(self.output), *options]
 
     def run(self, kernel, *options, env=None):
@@ -88,9 +90,9 @@ class Build:
     def __init__(self, result, said):
         self.sha256, self.said, self.notes = result["sha256"], said, result["notes"]
         own = [
-            (re.sub(r"CMakeFiles/_tiny[^/]*\.dir/(.+)\.o", r"\1", file["output"]), file.get("cache"))
+            (re.sub(r"CMakeFiles/_(?:tiny|plain)[^/]*\.dir/(.+)\.o", r"\1", file["output"]), file.get("cache"))
             for file in result["report"]["files"]
-            if re.match(r"CMakeFiles/_tiny.*\.o$", file["output"])
+            if re.match(r"CMakeFiles/_(?:tiny|plain).*\.o$", file["output"])
         ]
         named = [(name, cache) for name, cache in own if name != "ops_name.cpp"]
         self.compiled = {name for name, cache in named if cache is None}
@@ -102,15 +104,16 @@ def machine(tmp_path, environments):
     return Machine(tmp_path / "machine", environments)
 
 
-def test_an_edit_of_python_compiles_nothing_and_gives_the_bytes_of_a_build_without_cache(machine, kernel):
-    assert machine.build(kernel).compiled == {BINDING, SOURCE}
-    with (kernel / "torch-ext/tiny/__init__.py").open("a") as file:
+def test_an_edit_of_python_compiles_nothing_and_gives_the_bytes_of_a_build_without_cache(machine, plain):
+    sources = {"csrc/answer.cpp", "csrc/scale.cpp"}
+    assert machine.build(plain).compiled == sources
+    with (plain / "ctypes-ext/plain/__init__.py").open("a") as file:
         file.write("# changed\n")
-    warm = machine.build(kernel)
-    assert (warm.compiled, warm.cached) == (set(), {BINDING: "store", SOURCE: "store"})
-    assert re.search(r"1 of \d+ files compiled; from caches: \d+ of the store, which saved [\d.]+ s", warm.said)
-    without = machine.build(kernel, "--no-cache")
-    assert without.compiled == {BINDING, SOURCE}
+    warm = machine.build(plain)
+    assert (warm.compiled, warm.cached) == (set(), dict.fromkeys(sources, "store"))
+    assert re.search(r"0 of \d+ files compiled; from caches: \d+ of the store, which saved [\d.]+ s", warm.said)
+    without = machine.build(plain, "--no-cache")
+    assert without.compiled == sources
     assert without.sha256 == warm.sha256
 
 

@@ -29,6 +29,7 @@ def again(build, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_kept_answers_change_no_byte_and_wrong_ones_stop_no_build(again):
     first, _ = again()
     kept_digest, said = again()

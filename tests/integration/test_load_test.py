@@ -83,7 +83,7 @@ def test_what_the_wheel_requires_is_there_with_its_data_when_it_is_loaded(build,
         assert "stranger/tuned.json,sha256=" in wheel.read(record).decode()
 
 
-@pytest.mark.parametrize("backend", ["metal", "cuda"])
+@pytest.mark.parametrize("backend", ["metal", pytest.param("cuda", marks=pytest.mark.slow)])
 def test_a_wheel_without_code_is_built_and_loaded_whatever_it_is_for(build, python_only, backend):
     kernel = python_only("import torch\n")
     config = (kernel / "build.toml").read_text().replace('backends = ["cpu"]', f'backends = ["{backend}"]')
@@ -104,6 +104,7 @@ def test_a_wheel_that_is_kept_in_spite_of_its_test_is_tested_again_where_that_is
     assert records(tmp_path)[0]["load-test"]["module"] == "no_such_module"
 
 
+@pytest.mark.slow
 def test_a_wheel_that_was_not_tested_is_tested_when_that_is_asked_and_stays_the_same(build, python_only):
     kernel = python_only("")
     skipped, said = build(kernel, "--load-test", "skip")
@@ -123,6 +124,7 @@ def test_a_key_of_build_toml_says_what_the_option_says_and_the_option_wins(build
     build(kernel, "--load-test", "require", check=5)
 
 
+@pytest.mark.slow
 def test_the_rule_of_the_load_test_changes_no_byte(build, python_only, tmp_path):
     (tmp_path / "other").mkdir()
     first, _ = build(python_only("", name="same"), "--rebuild")
@@ -158,6 +160,7 @@ def test_a_kernel_at_hand_is_there_for_the_one_that_depends_on_it(build, python_
     assert result["sha256"] == before["sha256"]
 
 
+@pytest.mark.slow
 def test_a_package_that_loads_its_library_at_the_first_call_is_loaded(build, tiny):
     lazy = "def twice(input):\n    from ._ops import ops\n    return ops.twice(input)\n"
     (tiny / "torch-ext/tiny/__init__.py").write_text(lazy)
@@ -186,6 +189,7 @@ def test_a_compiled_kernel_with_a_stranger_is_refused_before_it_is_compiled(buil
     assert result["log"] is None or "[1/" not in Path(result["log"]).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_wheel_says_nothing_of_the_machine_that_tested_it(build, python_only, tmp_path):
     result, _ = build(python_only("import torch\ntorch.cuda.current_device()\n", name="silent"))
     with zipfile.ZipFile(tmp_path / result["wheel"]) as wheel:

@@ -78,6 +78,7 @@ def test_a_kernel_without_a_lock_is_kept_and_told_how_to_lock(builder):
     assert "`builder lock` brings it" in cell["report"]["load-test"]["reason"]
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_lock_fails_the_cell_and_says_what_to_do(builder, user, tmp_path):
     hub = tmp_path / "hub"
     hub_folder.add(hub, "team/base", hub_folder.kernel(variants=("torch-cuda", "torch29-cxx11-cu130-x86_64-linux")))

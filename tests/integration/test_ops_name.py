@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import needs
+from tests.given.files import once, tree
 from tests.integration import rendered
 
 pytestmark = [
@@ -33,30 +34,24 @@ for path in sys.argv[1:]:
 """
 
 
-def build(folder, kernel, *, name):
-    rendered.write_project(kernel, "cpu", folder / "project", unique_id=name)
-    (folder / "work").mkdir(parents=True)
-    done = rendered.configure(folder / "project", folder / "work")
-    assert done.returncode == 0, done.output
-    rendered.compile_and_install(folder / "work", folder / "installed")
-    (library,) = (folder / "installed").glob("*/*.so")
-    objects = {
-        path.relative_to(folder / "work").as_posix(): path.read_bytes() for path in (folder / "work").rglob("*.o")
-    }
-    return library, objects
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
+@pytest.fixture(scope="session")
+def built(shared):
     """Build a kernel twice, in another folder and under another name; one of its sources uses the name itself."""
     needs.program("g++")
-    folder = tmp_path_factory.mktemp("ops-name")
-    found = []
-    for number, name in ((1, "first"), (2, "the_second")):
-        files = {"one.cpp": ONE.replace("ANSWER", "41"), "own.cpp": OWN}
-        kernel = rendered.small_kernel(folder / name / "kernel", COMPONENTS, files)
-        found.append(build(folder / str(number), kernel, name=name))
-    return found
+    folders = [shared / "ops-name" / name for name in ("first", "the_second")]
+    with once(shared / "ops-name") as empty:
+        for folder in folders if empty else ():
+            files = {"one.cpp": ONE.replace("ANSWER", "41"), "own.cpp": OWN}
+            kernel = rendered.small_kernel(folder / "kernel", COMPONENTS, files)
+            rendered.write_project(kernel, "cpu", folder / "project", unique_id=folder.name)
+            done = rendered.configure(folder / "project", folder / "work")
+            assert done.returncode == 0, done.output
+            rendered.compile_and_install(folder / "work", folder / "installed")
+    libraries = [next((folder / "installed").glob("*/*.so")) for folder in folders]
+    objects = [
+        {path: content for path, content in tree(folder / "work").items() if path.endswith(".o")} for folder in folders
+    ]
+    return list(zip(libraries, objects, strict=True))
 
 
 def test_only_the_sources_that_use_the_name_depend_on_it(built):

@@ -12,6 +12,7 @@ from builder.binary.extension import Extension
 from builder.binary.lowest_policy import lowest_policy
 from builder.wheel.archive import Bytes, pack
 from tests.given.audits import by_auditwheel
+from tests.given.files import once
 from tests.given.processes import tool
 
 from . import rendered
@@ -101,9 +102,13 @@ def unversioned(path):
     return [line.split()[1] for line in done.output.splitlines() if "@" not in line and line.split()[0] == "U"]
 
 
-@pytest.fixture(scope="module")
-def everything(tmp_path_factory):
-    return library(tmp_path_factory.mktemp("portable") / "build")
+@pytest.fixture(scope="session")
+def everything(shared):
+    folder = shared / "portable"
+    with once(folder) as empty:
+        if empty:
+            library(folder / "build")
+    return folder / "build/everything.so"
 
 
 def test_all_that_newer_systems_changed_is_linked_as_it_was(everything, tmp_path):
@@ -129,6 +134,7 @@ def test_nothing_that_was_linked_in_is_seen_from_outside(everything):
     assert not names & (hidden | {"_ZNSt10filesystem6statusERKNS_7__cxx114pathE"})
 
 
+@pytest.mark.slow
 def test_what_nothing_calls_is_not_linked(tmp_path):
     source = written(tmp_path, 'extern "C" __attribute__((visibility("default"))) int everything() { return 0; }\n')
     small = library(tmp_path / "build", source=source)
@@ -185,6 +191,7 @@ def test_a_function_that_the_compiler_makes_of_a_loop_is_known_by_its_name(tmp_p
     assert "--manylinux manylinux_2_35" in said
 
 
+@pytest.mark.slow
 def test_a_policy_that_is_none_is_refused(tmp_path):
     configure(tmp_path / "build", "-DKERNEL_MANYLINUX=2.28", source=written(tmp_path, NEWER))
     assert "'2.28' is not a manylinux policy" in compiled(tmp_path / "build").output

@@ -96,6 +96,7 @@ def test_an_honest_kernel_has_the_same_bytes_and_says_where_it_was_built(run, tm
     assert record["sandbox"] is False
 
 
+@pytest.mark.slow
 def test_what_a_kernel_leaves_behind_ends_with_its_load_test(run, plain, tmp_path):
     (tmp_path / "somebody").mkdir()
     package = plain / "ctypes-ext/plain/__init__.py"
@@ -111,7 +112,13 @@ def marked(mark):
     return [words for words in processes.running().values() if mark in " ".join(words)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, id="Ctrl-C"),
+        pytest.param(signal.SIGTERM, id="SIGTERM", marks=pytest.mark.slow),
+    ],
+)
 def test_an_import_that_never_ends_is_over_soon_after_a_signal(store, plain, tmp_path, number):
     mark = f"forever-{os.getpid()}-{time.monotonic_ns()}"
     package = plain / "ctypes-ext/plain/__init__.py"
@@ -151,6 +158,7 @@ def test_a_compiler_behind_a_script_is_found_with_its_parts(run, tmp_path):
     run("--rebuild", env={"CXX": str(wrapper / "g++")}, check=0)
 
 
+@pytest.mark.slow
 def test_what_no_compiler_tells_is_shown_where_the_user_names_it(run, tmp_path):
     (tmp_path / "somebody").mkdir()
     hidden, wrapper = tmp_path / "hidden", tmp_path / "wrappers"

@@ -38,6 +38,7 @@ def test_a_command_has_the_tools_torch_and_the_built_kernel(shell):
     assert "cmake version" in said.stdout
 
 
+@pytest.mark.slow
 def test_a_shell_reads_its_input_and_ends_with_its_code(shell):
     done = shell("--no-isolation", input=f'python -c "{CALL}"\nexit 9\n')
     assert done.returncode == 9, done.stderr

@@ -14,6 +14,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_a_wheel_that_was_too_large_is_announced_before_it_is_built_again(builder, plain):
     edit(plain / "build.toml", "[ctypes]", '[wheel]\nmax-size = "1 kB"\n\n[ctypes]')
     build = functools.partial(builder, "build", plain, "--variant", PLAIN_CELL)

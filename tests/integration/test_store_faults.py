@@ -222,6 +222,7 @@ def test_a_project_that_the_disk_has_no_room_for_is_said(plain, tmp_path):
     assert "help: free the disk" in done.stderr
 
 
+@pytest.mark.slow
 @namespaces
 def test_a_read_only_store_gives_what_it_has_and_keeps_nothing_new(plain, store, tmp_path):
     first = run(plain, store=store, output=tmp_path / "dist")
