@@ -84,11 +84,6 @@ def imports(module):
     return {name for name in found if name in MODULES and name != module} - {"builder"}
 
 
-def place(module):
-    """Return the place in the flow of the package that a module is in."""
-    return FLOW.index(module.split(".")[1])
-
-
 def test_everything_has_its_place_in_the_flow():
     there = {
         path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (any(path.glob("*.py")) and path.name != "nix")
@@ -118,7 +113,10 @@ def test_no_module_imports_itself_through_others():
 def test_a_module_imports_nothing_that_comes_later():
     modules = [module for module in MODULES if module != "builder"]
     found = {
-        f"{module} imports {name}" for module in modules for name in imports(module) if place(name) > place(module)
+        f"{module} imports {name}"
+        for module in modules
+        for name in imports(module)
+        if FLOW.index(name.split(".")[1]) > FLOW.index(module.split(".")[1])
     }
     assert found == set()
 

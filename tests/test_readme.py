@@ -39,14 +39,10 @@ def test_a_figure_of_the_readme_is_where_a_reader_can_check_it(said, file, sourc
     assert source in " ".join((ROOT / file).read_text(encoding="utf-8").split())
 
 
-def plan(name):
-    return make(load(ROOT / "examples" / name), matrix.rows(), Scope())
-
-
 def test_the_readme_counts_the_wheels_of_the_matrix_as_it_is():
-    cells = plan("relu").cells
+    cells = make(load(ROOT / "examples" / "relu"), matrix.rows(), Scope()).cells
     assert f"relu is {len(cells)} wheels on {len({cell.system for cell in cells})} systems" in README
-    found = savings(plan("rmsnorm-stable"), matrix.rows())
+    found = savings(make(load(ROOT / "examples" / "rmsnorm-stable"), matrix.rows(), Scope()), matrix.rows())
     wheels, without = sum(each.wheels for each in found), sum(each.wheels_without for each in found)
     assert f"rmsnorm is {wheels} wheels instead of {without}" in README
 

@@ -118,14 +118,10 @@ every_linker = pytest.mark.parametrize(
 )
 
 
-def judged(path):
-    return audit.run(Wheel.read(path))
-
-
 @every_linker
 @pytest.mark.parametrize("strip", [False, True], ids=["whole", "stripped"])
 def test_a_right_library_has_no_finding(compiler, make_wheel, link, strip):
-    report = judged(make_wheel(library=compiler.library("", *link, strip=strip)))
+    report = audit.run(Wheel.read(make_wheel(library=compiler.library("", *link, strip=strip))))
     assert report.findings == ()
     assert report.ok
 
@@ -134,7 +130,7 @@ def test_a_right_library_has_no_finding(compiler, make_wheel, link, strip):
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
 def test_only_its_rule_finds(compiler, make_wheel, planted, link):
     rule, symbol, code, flags = planted
-    report = judged(make_wheel(library=compiler.library(code, *flags, *link, strip=True)))
+    report = audit.run(Wheel.read(make_wheel(library=compiler.library(code, *flags, *link, strip=True))))
     assert {finding.rule for finding in report.findings} == {rule}
     assert symbol in {finding.symbol for finding in report.findings}
     assert not report.ok
@@ -149,42 +145,44 @@ def test_a_compilation_that_fails_leaves_the_next_one_alone(compiler):
 def test_headers_older_than_the_target_are_found(compiler, make_wheel):
     library = compiler.library(headers="0x020a010000000000")
     path = make_wheel(library=library, label="torch.stable211.cpu", requires="torch>=2.11")
-    assert [finding.symbol for finding in judged(path).findings] == ["TORCH_ABI_VERSION=2.10"]
+    assert [finding.symbol for finding in audit.run(Wheel.read(path)).findings] == ["TORCH_ABI_VERSION=2.10"]
 
 
 def test_a_target_below_the_name_is_found_where_the_headers_differ_by_it(compiler, make_wheel):
     library = compiler.library(headers="0x020e000000000000")
     path = make_wheel(library=library, label="torch.stable213.cpu", requires="torch>=2.13")
-    assert [finding.symbol for finding in judged(path).findings] == ["torch_exception_get_what"]
+    assert [finding.symbol for finding in audit.run(Wheel.read(path)).findings] == ["torch_exception_get_what"]
 
 
 def test_a_shim_function_of_libtorch_xpu_is_refused_and_not_said_to_be_nowhere(compiler, make_wheel):
     library = compiler.library(calls("aoti_torch_get_current_xpu_stream"))
     path = make_wheel(library=library, label="torch.stable210.xpu20253", backend="xpu")
-    finding = next(each for each in judged(path).findings if each.symbol == "aoti_torch_get_current_xpu_stream")
+    finding = next(
+        each for each in audit.run(Wheel.read(path)).findings if each.symbol == "aoti_torch_get_current_xpu_stream"
+    )
     assert finding.rule == "torch-stable-abi"
     assert "no table here says which torch brought the functions of libtorch_xpu" in finding.why
 
 
 def test_a_library_that_does_not_name_libtorch_is_found(compiler, make_wheel):
-    report = judged(make_wheel(library=compiler.library(link=())))
+    report = audit.run(Wheel.read(make_wheel(library=compiler.library(link=()))))
     assert [(finding.rule, finding.symbol) for finding in report.findings] == [("torch-stable-abi", "libtorch_cpu.so")]
 
 
 def test_a_classic_library_that_names_no_library_of_torch_is_found(compiler, make_wheel):
     code = calls("_ZN2at4_ops5empty4callEv", "_ZN3c1014torchCheckFailEPKcS1_jS1_", "_ZN3c104cuda9SomethingEv")
     classic = {"label": "torch213.cxx11.cpu", "requires": "torch==2.13.*"}
-    alone = judged(make_wheel(library=compiler.library(code, link=()), **classic))
+    alone = audit.run(Wheel.read(make_wheel(library=compiler.library(code, link=()), **classic)))
     assert {finding.rule for finding in alone.findings} == {"torch-libraries"}
     assert len(alone.findings) == 3
-    linked = judged(make_wheel(library=compiler.library(code), **classic))
+    linked = audit.run(Wheel.read(make_wheel(library=compiler.library(code), **classic)))
     assert [finding.symbol for finding in linked.findings] == ["_ZN3c104cuda9SomethingEv"]
 
 
 def test_a_tvm_ffi_library_that_uses_torch_is_found(compiler, make_wheel):
     library = compiler.library(calls("_ZN2at4_ops5empty4callEv"), link=())
     path = make_wheel(library=library, label="tvmffi01.cpu", requires="apache-tvm-ffi>=0.1.3,<0.2")
-    assert {finding.rule for finding in judged(path).findings} == {"torch-libraries"}
+    assert {finding.rule for finding in audit.run(Wheel.read(path)).findings} == {"torch-libraries"}
 
 
 @pytest.mark.parametrize(
@@ -203,5 +201,5 @@ def test_a_tvm_ffi_library_that_uses_torch_is_found(compiler, make_wheel):
 )
 def test_the_requirement_must_fit_the_label(compiler, make_wheel, label, requires, right):
     path = make_wheel(library=compiler.library(), label=label, requires=requires)
-    found = {(finding.rule, finding.symbol) for finding in judged(path).findings}
+    found = {(finding.rule, finding.symbol) for finding in audit.run(Wheel.read(path)).findings}
     assert found == (set() if right else {("layout", "Requires-Dist")})

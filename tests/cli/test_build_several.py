@@ -20,29 +20,25 @@ def kernels(tmp_path, monkeypatch):
     return tmp_path / "kernels"
 
 
-def planned(*arguments):
-    return run(["build", *arguments, "--dry-run"])
-
-
 def cells_of(out):
     return [line.split(": ")[0] for line in out.splitlines()]
 
 
 @pytest.mark.usefixtures("kernels")
 def test_one_plan_says_whose_each_cell_is(capsys):
-    assert planned("kernels/*") == 0
+    assert run(["build", "kernels/*", "--dry-run"]) == 0
     assert cells_of(capsys.readouterr().out) == ["one:torch-cpu", "one:torch-cuda", "two:torch-cpu"]
 
 
 @pytest.mark.usefixtures("kernels")
 def test_the_json_has_the_form_for_one_by_the_folder_of_each(capsys):
-    assert planned("kernels/*", "--json", "--backend", "cuda") == 0
+    assert run(["build", "kernels/*", "--json", "--backend", "cuda", "--dry-run"]) == 0
     out, err = capsys.readouterr()
     found = json.loads(out)
     assert found["left-out"] == {"two": "no backend cuda"}
     assert found["errors"] == {}
     assert err == "note: left out, no backend cuda: two\n"
-    assert planned("kernels/one", "--json", "--backend", "cuda") == 0
+    assert run(["build", "kernels/one", "--json", "--backend", "cuda", "--dry-run"]) == 0
     assert found["kernels"] == {"kernels/one": json.loads(capsys.readouterr().out)}
 
 
@@ -73,7 +69,7 @@ def test_a_file_that_is_missing_is_told_before_anything_is_built(kernels, capsys
 
 def test_with_keep_going_the_others_are_built_and_the_end_is_the_same(kernels, capsys):
     (kernels / "two/build.toml").write_text("[general]\nname = 1\n", encoding="utf-8")
-    assert planned("kernels/*", "--keep-going", "--json") == 2
+    assert run(["build", "kernels/*", "--keep-going", "--json", "--dry-run"]) == 2
     found = json.loads(capsys.readouterr().out)
     assert list(found["kernels"]) == ["kernels/one"]
     assert list(found["errors"]) == ["kernels/two"]
@@ -81,26 +77,26 @@ def test_with_keep_going_the_others_are_built_and_the_end_is_the_same(kernels, c
 
 @pytest.mark.usefixtures("kernels")
 def test_a_variant_is_that_of_the_kernels_that_have_it(capsys):
-    assert planned("kernels/*", "--variant", "torch-cuda") == 0
+    assert run(["build", "kernels/*", "--variant", "torch-cuda", "--dry-run"]) == 0
     out, err = capsys.readouterr()
     assert cells_of(out) == ["one:torch-cuda"]
     assert err == "note: left out, no cell that is named: two\n"
-    assert planned("kernels/*", "--variant", "torch-cpu") == 0
+    assert run(["build", "kernels/*", "--variant", "torch-cpu", "--dry-run"]) == 0
     assert cells_of(capsys.readouterr().out) == ["one:torch-cpu", "two:torch-cpu"]
 
 
 @pytest.mark.usefixtures("kernels")
 def test_a_variant_can_name_its_kernel_also_where_there_is_one(capsys):
-    assert planned("kernels/*", "--variant", "two:torch-cpu", "--variant", "one:torch-cuda") == 0
+    assert run(["build", "kernels/*", "--variant", "two:torch-cpu", "--variant", "one:torch-cuda", "--dry-run"]) == 0
     assert cells_of(capsys.readouterr().out) == ["one:torch-cuda", "two:torch-cpu"]
-    assert planned("kernels/one", "--variant", "one:torch-cpu") == 0
+    assert run(["build", "kernels/one", "--variant", "one:torch-cpu", "--dry-run"]) == 0
     assert cells_of(capsys.readouterr().out) == ["torch-cpu"]
 
 
 @pytest.mark.usefixtures("kernels")
 def test_every_variant_that_there_is_not_is_told(capsys):
     words = ["--variant", "twoo:torch-cpu", "--variant", "two:torch-cuda", "--variant", "torch-cpus"]
-    assert planned("kernels/*", *words) == 3
+    assert run(["build", "kernels/*", *words, "--dry-run"]) == 3
     assert capsys.readouterr().err == (
         "error: 'twoo:torch-cpu': no kernel 'twoo' is named\n  help: did you mean 'two'?\n"
         "error: 'two:torch-cuda': no such cell of 'two'\n  help: `builder matrix --format names` shows what there is\n"
@@ -110,7 +106,7 @@ def test_every_variant_that_there_is_not_is_told(capsys):
 
 @pytest.mark.usefixtures("kernels")
 def test_kernels_without_code_for_the_gpus_that_are_named_are_left_out(capsys):
-    assert planned("kernels/*", STABLE, "--archs", "9.0") == 0
+    assert run(["build", "kernels/*", STABLE, "--archs", "9.0", "--dry-run"]) == 0
     out, err = capsys.readouterr()
     assert {name.split(":")[0] for name in cells_of(out)} == {"rmsnorm-stable"}
     assert "note: left out, nothing to build has code for GPUs whose architecture can be named" in err
@@ -118,7 +114,7 @@ def test_kernels_without_code_for_the_gpus_that_are_named_are_left_out(capsys):
 
 @pytest.mark.usefixtures("kernels")
 def test_nothing_at_all_to_build_is_its_own_exit_code(capsys):
-    assert planned("kernels/*", "--archs", "9.0") == 3
+    assert run(["build", "kernels/*", "--archs", "9.0", "--dry-run"]) == 3
     assert capsys.readouterr().err.startswith("error: no cell of any kernel is selected: there is nothing to build\n")
 
 

@@ -15,12 +15,8 @@ RELU = str(EXAMPLES / "relu")
 STABLE = str(EXAMPLES / "rmsnorm-stable")
 
 
-def builder(*arguments):
-    return run(["matrix", *arguments])
-
-
 def test_the_table_is_the_default(capsys):
-    assert builder(RELU) == 0
+    assert run(["matrix", RELU]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("relu: 21 cells on 3 systems\n")
     assert err == ""
@@ -42,34 +38,34 @@ def test_the_table_is_the_default(capsys):
     ],
 )
 def test_options_narrow_and_widen_the_plan(arguments, count, capsys):
-    assert builder(RELU, "--format", "names", *arguments) == 0
+    assert run(["matrix", RELU, "--format", "names", *arguments]) == 0
     assert len(capsys.readouterr().out.splitlines()) == count
 
 
 def test_json_is_one_document_on_stdout(capsys):
-    assert builder(STABLE, "--format", "json") == 0
+    assert run(["matrix", STABLE, "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["kernel"] == "rmsnorm-stable"
     assert {cell["stable_abi"] for cell in document["cells"]} == {"2.10"}
 
 
 def test_github_has_one_job_for_each_backend_system_and_container(capsys):
-    assert builder(RELU, "--format", "github") == 0
+    assert run(["matrix", RELU, "--format", "github"]) == 0
     include = json.loads(capsys.readouterr().out)["include"]
     assert len({(job["backend"], job["system"], job["container"]) for job in include}) == len(include) == 11
 
 
 def test_shards_share_the_cells(capsys):
-    assert builder(RELU, "--format", "json", "--shards", "20") == 0
+    assert run(["matrix", RELU, "--format", "json", "--shards", "20"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert len(document["jobs"]) == 20
     assert sum(len(job["variants"].split()) for job in document["jobs"]) == len(document["cells"])
-    assert builder(RELU, "--shards", "20") == 0
+    assert run(["matrix", RELU, "--shards", "20"]) == 0
     assert "-1of2" in capsys.readouterr().out
 
 
 def test_explain_names_the_rule_the_line_and_the_remedy(capsys):
-    assert builder(STABLE, "--explain", "--backend", "cuda") == 0
+    assert run(["matrix", STABLE, "--explain", "--backend", "cuda"]) == 0
     out = capsys.readouterr().out
     line = (EXAMPLES / "rmsnorm-stable" / "build.toml").read_text(encoding="utf-8").split("\n").index(
         'cuda = "2.10"'
@@ -80,7 +76,7 @@ def test_explain_names_the_rule_the_line_and_the_remedy(capsys):
 
 
 def test_savings_are_printed_for_each_backend(capsys):
-    assert builder(STABLE, "--savings") == 0
+    assert run(["matrix", STABLE, "--savings"]) == 0
     out = capsys.readouterr().out
     assert "rmsnorm-stable: what the stable ABI saves" in out
     assert "cuda     6       10" in out
@@ -106,7 +102,7 @@ def test_savings_are_printed_for_each_backend(capsys):
     ],
 )
 def test_a_mistake_is_said_in_one_message(arguments, code, said, capsys):
-    assert builder(RELU, *arguments) == code
+    assert run(["matrix", RELU, *arguments]) == code
     out, err = capsys.readouterr()
     assert out == ""
     assert said in err
@@ -118,7 +114,7 @@ def test_a_mistake_is_said_in_one_message(arguments, code, said, capsys):
     "option", ["--system", "--backend", "--set", "--format", "--runner", "--changed-since", "--shards"]
 )
 def test_a_value_never_reaches_the_log_as_a_workflow_command(option, value, capsys):
-    assert builder(RELU, option, value) == 2
+    assert run(["matrix", RELU, option, value]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert not [line for line in err.splitlines() if line.lstrip().startswith(("::", "##["))]
@@ -126,14 +122,14 @@ def test_a_value_never_reaches_the_log_as_a_workflow_command(option, value, caps
 
 
 def test_a_missing_kernel_is_said(tmp_path, capsys):
-    assert builder(str(tmp_path / "nothing")) == 2
+    assert run(["matrix", str(tmp_path / "nothing")]) == 2
     assert "cannot read" in capsys.readouterr().err
 
 
 def test_explain_of_an_empty_plan_still_exits_with_nothing_to_do(tmp_path, capsys):
     text = (EXAMPLES / "relu" / "build.toml").read_text(encoding="utf-8")
     (tmp_path / "build.toml").write_text(text.replace("[torch]", '[torch]\nminver = "2.20"'), encoding="utf-8")
-    assert builder(str(tmp_path), "--explain") == 3
+    assert run(["matrix", str(tmp_path), "--explain"]) == 3
     out, err = capsys.readouterr()
     assert out.count("left out [torch]") == 21
     assert "to change it: lower 'torch.minver' to 2.15" in out

@@ -23,13 +23,9 @@ def kernels(tmp_path, monkeypatch):
     return tmp_path / "kernels"
 
 
-def builder(*arguments):
-    return run(["matrix", *arguments])
-
-
 @pytest.mark.usefixtures("kernels")
 def test_several_kernels_are_one_table(capsys):
-    assert builder("kernels/*") == 0
+    assert run(["matrix", "kernels/*"]) == 0
     assert capsys.readouterr().out.splitlines()[:5] == [
         "2 kernels: 8 cells on 3 systems",
         "",
@@ -41,7 +37,7 @@ def test_several_kernels_are_one_table(capsys):
 
 @pytest.mark.usefixtures("kernels")
 def test_kernels_without_a_backend_that_is_asked_for_are_left_out_with_the_reason(capsys):
-    assert builder("kernels/*", "--backend", "cuda") == 0
+    assert run(["matrix", "kernels/*", "--backend", "cuda"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("1 kernel: 2 cells on 2 systems\n")
     assert out.endswith("\nleft out, no backend cuda: two\n")
@@ -49,24 +45,24 @@ def test_kernels_without_a_backend_that_is_asked_for_are_left_out_with_the_reaso
 
 @pytest.mark.usefixtures("kernels")
 def test_a_backend_that_no_kernel_has_is_an_error(capsys):
-    assert builder("kernels/*", "--backend", "xpu") == 2
+    assert run(["matrix", "kernels/*", "--backend", "xpu"]) == 2
     assert capsys.readouterr().err.startswith("error: none of 2 kernels has the backend 'xpu'\n")
 
 
 @pytest.mark.usefixtures("kernels")
 def test_no_cell_of_any_kernel_is_nothing_to_do(capsys):
-    assert builder("kernels/*", "--backend", "cuda", "--system", "aarch64-darwin") == 3
+    assert run(["matrix", "kernels/*", "--backend", "cuda", "--system", "aarch64-darwin"]) == 3
     assert "left out, no cell is selected: one" in capsys.readouterr().err
 
 
 def test_the_json_has_the_form_for_one_by_the_folder_of_each(capsys):
-    assert builder(*TWO, "--format", "json") == 0
+    assert run(["matrix", *TWO, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert list(found) == ["kernels", "left-out", "errors"]
     assert list(found["kernels"]) == [folder.replace("\\", "/") for folder in TWO]
     for folder in TWO:
         jsonschema.validate(found["kernels"][folder], SCHEMA)
-        builder(folder, "--format", "json")
+        run(["matrix", folder, "--format", "json"])
         assert json.loads(capsys.readouterr().out) == found["kernels"][folder]
 
 
@@ -75,7 +71,7 @@ def test_a_broken_kernel_fails_the_plan_and_only_lists_that_cannot_say_so_are_em
     (kernels / "broken").mkdir()
     (kernels / "broken/build.toml").write_text("[general]\nname = 1\n", encoding="utf-8")
     write(kernels, "one", folder="other")
-    assert builder("kernels/*", "nowhere", "--format", form) == 2
+    assert run(["matrix", "kernels/*", "nowhere", "--format", form]) == 2
     out, err = capsys.readouterr()
     assert "kernels/broken/build.toml" in err
     assert "'nowhere' is not there" in err
@@ -88,23 +84,23 @@ def test_a_broken_kernel_fails_the_plan_and_only_lists_that_cannot_say_so_are_em
 
 @pytest.mark.usefixtures("kernels")
 def test_names_say_whose_cell_each_is(capsys):
-    assert builder("kernels/*", "--format", "names") == 0
+    assert run(["matrix", "kernels/*", "--format", "names"]) == 0
     assert capsys.readouterr().out.split() == ["one:torch-cpu", "one:torch-cuda", "two:torch-cpu"]
 
 
 @pytest.mark.usefixtures("kernels")
 def test_explain_and_savings_show_each_kernel(capsys):
-    assert builder("kernels/*", "--explain") == 0
+    assert run(["matrix", "kernels/*", "--explain"]) == 0
     assert [line for line in capsys.readouterr().out.splitlines() if " cells on " in line] == [
         "one: 5 cells on 3 systems",
         "two: 3 cells on 3 systems",
     ]
-    assert builder("kernels/*", "--savings") == 0
+    assert run(["matrix", "kernels/*", "--savings"]) == 0
     assert capsys.readouterr().out.count("what the stable ABI saves") == 2
 
 
 def test_github_has_a_job_for_each_kernel_and_place_that_names_both(capsys):
-    assert builder(*TWO, "--format", "github") == 0
+    assert run(["matrix", *TWO, "--format", "github"]) == 0
     include = json.loads(capsys.readouterr().out)["include"]
     assert len({job["name"] for job in include}) == len(include)
     first = include[0]
@@ -114,11 +110,11 @@ def test_github_has_a_job_for_each_kernel_and_place_that_names_both(capsys):
 
 
 def test_shards_are_shared_by_kernels(capsys):
-    assert builder(*TWO, "--format", "github", "--shards", "14") == 0
+    assert run(["matrix", *TWO, "--format", "github", "--shards", "14"]) == 0
     include = json.loads(capsys.readouterr().out)["include"]
     assert len(include) == 14
     assert any(job["directories"] == " ".join(TWO) for job in include)
-    builder(*TWO, "--format", "names")
+    run(["matrix", *TWO, "--format", "names"])
     everything = capsys.readouterr().out.split()
     assert sorted(name for job in include for name in job["variants"].split()) == sorted(everything)
 
@@ -131,7 +127,7 @@ def test_more_jobs_than_a_matrix_has_are_shared_without_being_asked(tmp_path, mo
         (tmp_path / f"k{number}/build.toml").write_text(
             text.replace('name = "relu"', f'name = "relu-{number}"'), encoding="utf-8"
         )
-    assert builder("k*", "--format", "github") == 0
+    assert run(["matrix", "k*", "--format", "github"]) == 0
     include = json.loads(capsys.readouterr().out)["include"]
     assert len(include) == 256
     assert sum(len(job["variants"].split()) for job in include) == 30 * 21
@@ -139,13 +135,13 @@ def test_more_jobs_than_a_matrix_has_are_shared_without_being_asked(tmp_path, mo
 
 def test_a_folder_that_a_workflow_would_read_as_two_is_refused(kernels, capsys):
     write(kernels, "three", folder="two words")
-    assert builder("kernels/*", "--format", "github") == 2
+    assert run(["matrix", "kernels/*", "--format", "github"]) == 2
     assert 'directory "kernels/two words" cannot stand in a workflow' in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("kernels")
 def test_gitlab_has_the_folders_of_each_job(capsys):
-    assert builder("kernels/*", "--format", "gitlab") == 0
+    assert run(["matrix", "kernels/*", "--format", "gitlab"]) == 0
     pipeline = json.loads(capsys.readouterr().out)
     assert pipeline["one-cpu-x86_64-linux"]["variables"] == {
         "BUILDER_VARIANTS": "one:torch-cpu",

@@ -70,7 +70,7 @@ def test_an_architecture_of_rocm_is_one_that_the_component_compiles():
 
 def test_a_row_in_which_every_component_is_left_out_gives_no_cell_and_says_why(tmp_path):
     write(tmp_path, ("a", 'when = { cuda = ">=13.0" }'), ("b", 'cuda-minver = "13.0"'))
-    said = explained(tmp_path)
+    said = text.explain(make(load(tmp_path), rows(), Scope()))
     assert "cuda 12.6, x86_64-linux: left out [when]" in said
     assert "every component is left out: a: CUDA 12.6 is not >=13.0" in said
     assert "decided by build.toml:13 (kernel.a.when.cuda)" in said
@@ -83,7 +83,7 @@ def test_a_toolkit_below_cuda_minver_alone_leaves_no_row_out():
 
 def test_the_plan_says_which_component_is_left_out_of_a_cell_and_why(tmp_path):
     write(tmp_path, ("a", ""), ("b", 'when = { torch = ">=2.14" }'))
-    assert "component 'b' is left out: torch 2.13 is not >=2.14" in explained(tmp_path)
+    assert "component 'b' is left out: torch 2.13 is not >=2.14" in text.explain(make(load(tmp_path), rows(), Scope()))
 
 
 def test_a_quick_build_that_leaves_nothing_to_compile_is_refused():
@@ -105,7 +105,3 @@ def write(root, *parts):
     general = '[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cuda"]\n[torch]\n'
     body = "".join(CUDA.format(name=name, lines=lines) for name, lines in parts)
     (root / "build.toml").write_text(general + body, encoding="utf-8")
-
-
-def explained(root):
-    return text.explain(make(load(root), rows(), Scope()))

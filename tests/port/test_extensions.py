@@ -33,10 +33,6 @@ def ported(folder, *extensions, among=(CUDA,), files=MORE):
     return port(recorded(folder, text, *among, files=files), folder)
 
 
-def said(found):
-    return "\n".join(each.text for each in found.remaining)
-
-
 def test_a_second_extension_is_a_library_of_its_own(tmp_path):
     config = ported(tmp_path, FIRST, SECOND).config
     (name,) = config.extension
@@ -49,8 +45,8 @@ def test_a_second_extension_is_a_library_of_its_own(tmp_path):
 
 
 def test_what_python_imports_is_named_by_its_own_module(tmp_path):
-    assert "in place of 'scale_it._moe_C', write: from ._ops_moe_c import module" in said(
-        ported(tmp_path, FIRST, SECOND)
+    assert "in place of 'scale_it._moe_C', write: from ._ops_moe_c import module" in "\n".join(
+        each.text for each in ported(tmp_path, FIRST, SECOND).remaining
     )
 
 
@@ -72,7 +68,9 @@ def test_a_first_extension_of_a_binding_alone_has_it_as_its_component(tmp_path):
 
 def test_two_extensions_of_one_name_are_told_to_a_person(tmp_path):
     found = ported(tmp_path, FIRST, FIRST)
-    assert "extension 'scale_it._C' is left out: there is another of that name" in said(found)
+    assert "extension 'scale_it._C' is left out: there is another of that name" in "\n".join(
+        each.text for each in found.remaining
+    )
     assert found.config.extension == {}
 
 
@@ -87,7 +85,7 @@ def test_names_that_become_equal_have_numbers(tmp_path):
 def test_an_extension_whose_sources_are_not_there_is_left_out(tmp_path):
     found = ported(tmp_path, FIRST, 'CUDAExtension("x", ["csrc/none.cu"])')
     assert found.config.extension == {}
-    assert "extension 'x' is left out: none of its sources is there" in said(found)
+    assert "extension 'x' is left out: none of its sources is there" in "\n".join(each.text for each in found.remaining)
 
 
 def test_a_second_extension_for_the_cpu_is_one_for_each_backend(tmp_path):

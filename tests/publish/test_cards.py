@@ -23,15 +23,11 @@ def built(folder, names, **more):
     return index.build(kernel_wheel.read_all([make(folder, name, CPU) for name in names]), **more)
 
 
-def text(site, path):
-    return site[path].content.decode()
-
-
 def test_a_card_says_what_a_kernel_is_and_what_it_runs_on(tmp_path):
     content = '# a comment\n"""Scale `x`\nby a factor.\n\nMore of it.\n"""\n'
     names = ["torch212-cxx11-cpu-x86_64-linux", "torch213-cxx11-cu130-x86_64-linux"]
     wheels = [make(tmp_path, "scale", Variant.parse(name), content=content) for name in names]
-    page = text(index.build(kernel_wheel.read_all(wheels)), "index.html")
+    page = index.build(kernel_wheel.read_all(wheels))["index.html"].content.decode()
     assert '<p class="summary">Scale x by a factor.</p>' in page
     assert "<span>CPU</span> <span>CUDA</span>" in page
     assert re.search(r"1\.0\.0 · torch 2\.12 to 2\.13 · 2 wheels, [0-9.]+ KiB", page)
@@ -60,7 +56,7 @@ def test_the_summary_of_a_kernel_is_its_docstring(tmp_path, content, said):
 def test_a_page_lets_in_no_script_and_asks_nobody_else(tmp_path):
     site = built(tmp_path, ["relu"])
     pages = ("index.html", "kernels/relu/index.html")
-    for page in (text(site, path) for path in pages):
+    for page in (site[path].content.decode() for path in pages):
         policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)[1]
         assert policy.startswith("default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self';")
         assert not re.search(r"<style| style=| on\w+=|<script>|unsafe", page)
@@ -76,10 +72,10 @@ def test_hostile_texts_are_shown_as_they_are(tmp_path):
     wheel.metadata["provenance"] = {"kernel-builder": {"version": HOSTILE}, "kernel": {"commit": [HOSTILE]}}
     site = index.build([wheel], base_url='https://example.org/"><script>alert(2)</script>')
     for path in ("index.html", "kernels/relu/index.html"):
-        tags = Links(text(site, path)).tags
+        tags = Links(site[path].content.decode()).tags
         assert tags.count("script") == 1
         assert "img" not in tags
-        assert "49" not in text(site, path).replace(wheel.sha256, "")
+        assert "49" not in site[path].content.decode().replace(wheel.sha256, "")
 
 
 def test_the_front_page_of_1000_kernels_is_small_and_leads_to_all(tmp_path):
@@ -105,7 +101,7 @@ def test_a_page_leads_to_the_bill_of_materials_and_to_lines_that_verify(tmp_path
     (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", CPU, extra={name: Bytes(bill.encode())})])
     wheel.metadata["source"] = "https://github.com/some/relu.git"
     site = index.build([wheel])
-    page = text(site, "kernels/relu/index.html")
+    page = site["kernels/relu/index.html"].content.decode()
     file = wheel.wheel.path.name
     assert site[f"files/{file}.cdx.json"].content == bill.encode()
     assert f"{file.replace('+', '%2B')}.cdx.json" in page
@@ -116,11 +112,11 @@ def test_a_page_leads_to_the_bill_of_materials_and_to_lines_that_verify(tmp_path
 def test_a_readme_is_shown_as_plain_text(tmp_path):
     (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", CPU)])
     core = wheel.core.rstrip() + f"\n\n# Title\n\n\tcode\n{HOSTILE}\u202e\n".encode()
-    page = text(index.build([dataclasses.replace(wheel, core=core)]), "kernels/relu/index.html")
+    page = index.build([dataclasses.replace(wheel, core=core)])["kernels/relu/index.html"].content.decode()
     assert "# Title\n\n        code\n&lt;/p&gt;" in page
     assert "\\u202e</pre>" in page
     assert Links(page).tags.count("script") == 1
-    assert 'id="readme"' not in text(index.build([wheel]), "kernels/relu/index.html")
+    assert 'id="readme"' not in index.build([wheel])["kernels/relu/index.html"].content.decode()
 
 
 def test_a_long_readme_is_cut(tmp_path):

@@ -63,10 +63,6 @@ class Links(HTMLParser):
             self.found.append(dict(attrs))
 
 
-def links(page):
-    return Links(page.read_text(encoding="utf-8")).found
-
-
 def target(site, page, href):
     """Return the file that a link of a page leads to, as a web server would."""
     address = urlsplit(urljoin(f"http://host/{page.relative_to(site).as_posix()}", href))
@@ -78,7 +74,7 @@ def test_every_link_leads_to_a_file(site):
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 10
     for page in pages:
-        for link in links(page):
+        for link in Links(page.read_text(encoding="utf-8")).found:
             assert target(site, page, link["href"]).is_file() or link["href"].startswith("#"), (page, link)
 
 
@@ -89,7 +85,7 @@ def test_html_and_json_say_the_same_and_the_hashes_are_right(site):
     assert table["name"] == "relu"
     assert len(table["files"]) == len(NAMES)
     assert len(table["versions"]) == len({file["filename"].split("-")[1] for file in table["files"]})
-    for link, file in zip(links(page), table["files"], strict=True):
+    for link, file in zip(Links(page.read_text(encoding="utf-8")).found, table["files"], strict=True):
         wheel = target(site, page, file["url"])
         content = wheel.read_bytes()
         assert link["href"] == f"{file['url']}#sha256={file['hashes']['sha256']}"

@@ -22,14 +22,13 @@ def wheels(tmp_path, monkeypatch):
     return tmp_path
 
 
-def kernels_of(site):
-    return {path.name for path in (site / "simple").iterdir() if path.is_dir()}
-
-
 @pytest.mark.parametrize("names", [("one", "two"), ("*",), ("one", "*", "./one")])
 def test_an_index_has_the_wheels_of_every_folder(wheels, names):
     assert run(["index", *names]) == 0
-    assert kernels_of(wheels / "site") == {"kernel-one", "kernel-two"}
+    assert {path.name for path in (wheels / "site" / "simple").iterdir() if path.is_dir()} == {
+        "kernel-one",
+        "kernel-two",
+    }
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,6 @@ def time_of_a_put(store):
     return (time.monotonic() - began) / len(KEYS)
 
 
-def hidden(store):
-    return [path for path in (store.root / "wheels").iterdir() if path.name.startswith(".")]
-
-
 def start(root, seed):
     child = os.fork()
     if child == 0:
@@ -87,12 +83,12 @@ def test_what_killed_processes_leave_is_complete_or_absent_and_is_cleaned_by_its
                 assert found.record == {"key": key}
             else:
                 assert found is None or "not the one that was stored" in found.why
-        halves += len(hidden(store))
+        halves += len([path for path in (store.root / "wheels").iterdir() if path.name.startswith(".")])
         assert store.last("kernel", "v") is None or store.last("kernel", "v")["key"] in KEYS
     assert whole > ROUNDS // 4, "the processes came to nothing: this test shows nothing"
     assert halves > 0, "no process was hit at work: this test shows nothing"
     store.prepare()
-    assert hidden(store) == []
+    assert [path for path in (store.root / "wheels").iterdir() if path.name.startswith(".")] == []
     assert list((store.root / "scratch").iterdir()) == []
     for key in KEYS:
         with store.lock(key, wait=False) as held:

@@ -64,10 +64,6 @@ def finished(*, package=PACKAGE, change=lambda cell: cell, archs=None, fixed=Tru
     return finish(raw, kernel=kernel, cell=change(found[CPU]), facts=facts)
 
 
-def opened(wheel):
-    return zipfile.ZipFile(BytesIO(wheel.content))
-
-
 @pytest.mark.parametrize(
     ("asked", "version"),
     [
@@ -98,7 +94,7 @@ def test_a_version_that_does_not_fit_the_kernel_is_refused(version, message):
 
 
 def test_a_wheel_has_the_package_and_what_describes_it_and_nothing_else():
-    with opened(finished(archs=("1", "2"))) as archive:
+    with zipfile.ZipFile(BytesIO(finished(archs=("1", "2")).content)) as archive:
         info = f"demo_kernel-1.0.0+{LABEL}.dist-info"
         modes = {each.filename: each.external_attr >> 16 & 0o777 for each in archive.infolist()}
         assert modes.keys() == {
@@ -117,14 +113,14 @@ def test_a_wheel_has_the_package_and_what_describes_it_and_nothing_else():
 
 @pytest.mark.parametrize(("fixed", "same"), [(True, True), (False, False)])
 def test_a_wheel_that_is_delivered_has_the_time_that_is_given(fixed, same):
-    with opened(finished(fixed=fixed)) as archive:
+    with zipfile.ZipFile(BytesIO(finished(fixed=fixed).content)) as archive:
         assert {each.date_time == time.gmtime(STAMP)[:6] for each in archive.infolist()} == {same}
     assert time.gmtime(EPOCH)[:6] == (1980, 1, 1, 0, 0, 0)
 
 
 def test_a_quick_wheel_says_for_what_it_is_and_a_full_one_nothing():
     def build(**asked):
-        with opened(finished(**asked)) as archive:
+        with zipfile.ZipFile(BytesIO(finished(**asked).content)) as archive:
             return json.loads(archive.read("demo_kernel/metadata.json"))["build"]
 
     assert build() == {"a": 1}
@@ -204,7 +200,7 @@ def test_the_architectures_of_a_build_are_those_of_its_plan(plan, archs):
 
 
 def test_the_texts_of_the_license_are_in_the_wheel_and_in_its_metadata():
-    with opened(finished()) as archive:
+    with zipfile.ZipFile(BytesIO(finished().content)) as archive:
         (name,) = [each for each in archive.namelist() if "/licenses/" in each]
         info = name.partition("/")[0]
         assert (name, archive.read(name)) == (f"{info}/licenses/NOTICE", b"Ours.")
