@@ -3,15 +3,21 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Without bytecode, each of a thousand processes compiles its modules again, and torch's with them.
+unexport PYTHONDONTWRITEBYTECODE
 SETUP := $(VENV)/.setup
 
-.PHONY: demo test test-all test-cuda12 test-gpu test-rocm test-xpu torch-day mutants weight lint format docs nix nix-host nix-check nix-template clean
+.PHONY: demo test durations test-all test-cuda12 test-gpu test-rocm test-xpu torch-day mutants weight lint format docs nix nix-host nix-check nix-template clean
 
 demo: $(SETUP)
 	$(BIN)/python examples/demo.py
 
 test: $(SETUP)-test
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations=15 -m "not (cuda or rocm or nix or gpu or network or slow)"
+
+# Writes tests/DURATIONS.md, from the same tests.
+durations: $(SETUP)-test
+	$(BIN)/python -m pytest -n auto --dist worksteal -p tests.durations -m "not (cuda or rocm or nix or gpu or network or slow)"
 
 test-all: $(SETUP)-test
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations=15 -m "not (gpu or nix)"
