@@ -65,7 +65,7 @@ def page(seconds, *, marks, today):
         "# The time that the tests take",
         "",
         f"Written by `make durations` on {today}, on a machine with {os.cpu_count()} cores. {len(seconds)} tests took",
-        f"{sum(seconds.values()):.0f} seconds of a core with the processes that they start, and without collection, for",
+        f"{sum(seconds.values()):.0f} seconds of a core, with their processes and without collection, for",
         f"`-m {marks!r}`. Seconds of a core change less than those of a clock",
         "while a machine does something else.",
         "",

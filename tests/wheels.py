@@ -1,13 +1,16 @@
 """Wheels of made-up kernels, in the layout of real ones, made in memory."""
 
 import json
+import zipfile
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
+from builder.pins import PinnedWheel
 from builder.wheel import metadata
 from builder.wheel.archive import Bytes, pack
 from builder.wheel.digest import METADATA_FILE
+from tests.given.files import sha256
 
 
 def package(name, variant, *, content="answer = 42\n", version=1, archs=None, shared=(), more=None):
@@ -78,4 +81,31 @@ def make(
     members |= extra or {}
     path = folder / f"{distribution}-{full}-{tag}.whl"
     path.write_bytes(pack(members, dist_info=dist_info))
+    return path
+
+
+def simple(folder, name, version="1.0", *, module="{}.py", text="answer = 42\n", requires=(), tag="py3-none-any"):
+    """Write a wheel with one module, `<name>.py`, as an index has it, and return its pin."""
+    info = f"{name}-{version}.dist-info"
+    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    lines += [f"Requires-Dist: {requirement}" for requirement in requires]
+    members = {
+        module.format(name): Bytes(text.encode()),
+        f"{info}/METADATA": Bytes("".join(f"{line}\n" for line in lines).encode()),
+        f"{info}/WHEEL": Bytes(f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n".encode()),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}-{version}-{tag}.whl"
+    path.write_bytes(pack(members, dist_info=info))
+    return PinnedWheel(file=path.name, name=name, version=version, sha256=sha256(path))
+
+
+def rewritten(path, change):
+    """Write a wheel again with its files changed and its RECORD left as it was."""
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    change(members)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
     return path

@@ -8,19 +8,9 @@ from builder import audit
 from builder.wheel.archive import Bytes, Wheel, pack
 from builder.wheel.digest import is_digested
 from tests.given.audits import findings
+from tests.wheels import rewritten
 
 NOARCH = {"label": "torch.cpu", "tag": "py3-none-any", "requires": "torch"}
-
-
-def rewritten(path, change):
-    """Write a wheel again with its files changed and its RECORD left as it was."""
-    with zipfile.ZipFile(path) as archive:
-        members = {info.filename: archive.read(info) for info in archive.infolist()}
-    change(members)
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
 
 
 def dist_info(members, name):

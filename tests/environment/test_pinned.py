@@ -10,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,30 +17,13 @@ import pytest
 
 from builder.environment import indexes, pinned
 from builder.errors import ToolError
-from builder.pins import PinnedWheel, PinSet
+from builder.pins import PinSet
 from tests.paths import ROOT
+from tests.wheels import simple
 
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
 PYTHON = Path(sys.executable)
 NOWHERE = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "5"}
-
-
-def write_wheel(folder, name, *, version="1.0", answer=42, module="{}.py"):
-    """Write a wheel with one module, `<name>.py`, and return its pin."""
-    info = f"{name}-{version}.dist-info"
-    members = {
-        module.format(name): f"answer = {answer}\n",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    record = "".join(f"{member},,{len(text)}\n" for member, text in members.items()) + f"{info}/RECORD,,\n"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for member, text in {**members, f"{info}/RECORD": record}.items():
-            archive.writestr(zipfile.ZipInfo(member), text)
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    return PinnedWheel(file=path.name, name=name, version=version, sha256=sha256)
 
 
 def write_index(root, folder):
@@ -76,7 +58,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def pins(folder):
-    return pinset(write_wheel(folder, "alpha"), write_wheel(folder, "beta", version="2.1"))
+    return pinset(simple(folder, "alpha"), simple(folder, "beta", version="2.1"))
 
 
 @pytest.fixture
@@ -106,7 +88,7 @@ def test_python_is_compiled_at_once_where_it_is_asked_for(tmp_path, folder, pins
 
 
 def test_what_builds_a_wheel_is_compiled_since_a_build_cannot_keep_its_bytecode(tmp_path, folder, store):
-    pins = pinset(write_wheel(folder, "scikit_build_core", module="{}/__init__.py"), write_wheel(folder, "torch"))
+    pins = pinset(simple(folder, "scikit_build_core", module="{}/__init__.py"), simple(folder, "torch"))
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder), **NOWHERE)
     made = pinned.make(pins, store_root=store, python=PYTHON, finders=found)
     assert [path.parent.parent.name for path in made.site_packages.rglob("*.pyc")] == ["scikit_build_core"]
@@ -141,12 +123,12 @@ def test_the_place_in_the_store_depends_on_the_pins_alone(tmp_path, folder, pins
     one = pinned.make(pins, store_root=tmp_path / "one", python=PYTHON, finders=found)
     two = pinned.make(pins, store_root=tmp_path / "two", python=PYTHON, finders=found)
     assert one.path.name == two.path.name == one.digest == two.digest
-    other = pinset(write_wheel(folder, "alpha", answer=43))
+    other = pinset(simple(folder, "alpha", text="answer = 43\n"))
     assert other.digest != pins.digest
 
 
 def test_a_wheel_with_a_wrong_hash_is_refused_and_nothing_installed(tmp_path, folder, pins, store):
-    wrong = write_wheel(folder, "alpha", answer=43)
+    wrong = simple(folder, "alpha", text="answer = 43\n")
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
     with pytest.raises(ToolError) as error:
         pinned.make(pins, store_root=store, python=PYTHON, finders=found)
@@ -159,8 +141,8 @@ def test_a_wheel_with_a_wrong_hash_is_refused_and_nothing_installed(tmp_path, fo
 
 
 def test_every_wrong_wheel_is_named_at_once(tmp_path, folder, pins, store):
-    write_wheel(folder, "alpha", answer=43)
-    write_wheel(folder, "beta", version="2.1", answer=43)
+    simple(folder, "alpha", text="answer = 43\n")
+    simple(folder, "beta", version="2.1", text="answer = 43\n")
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
     with pytest.raises(ToolError, match="2 wheels in a find-links folder"):
         pinned.make(pins, store_root=store, python=PYTHON, finders=found)
@@ -168,7 +150,7 @@ def test_every_wrong_wheel_is_named_at_once(tmp_path, folder, pins, store):
 
 def test_a_good_copy_in_another_folder_is_taken(tmp_path, folder, pins, store):
     bad = tmp_path / "bad"
-    write_wheel(bad, "alpha", answer=43)
+    simple(bad, "alpha", text="answer = 43\n")
     found = settings(tmp_path, PIP_FIND_LINKS=f"{bad} {folder.as_uri()}")
     made = pinned.make(pins, store_root=store, python=PYTHON, finders=found)
     assert "42" in (made.site_packages / "alpha.py").read_text()
@@ -258,7 +240,7 @@ def test_a_wheel_comes_from_the_index_it_is_pinned_to(tmp_path, folder, pins, st
 
 
 def test_an_index_that_serves_another_file_is_refused(tmp_path, folder, pins, store):
-    wrong = write_wheel(folder, "alpha", answer=43)
+    wrong = simple(folder, "alpha", text="answer = 43\n")
     found = settings(tmp_path, PIP_INDEX_URL=write_index(tmp_path / "index", folder))
     with pytest.raises(ToolError) as error:
         pinned.make(pins, store_root=store, python=PYTHON, finders=found)
@@ -308,7 +290,7 @@ def test_a_damaged_environment_is_made_again_and_said(tmp_path, folder, pins, st
 
 
 def test_a_python_of_another_version_is_refused(tmp_path, folder, store):
-    wheel = write_wheel(folder, "alpha")
+    wheel = simple(folder, "alpha")
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
     with pytest.raises(ToolError, match=r"is not the Python 3\.9"):
         pinned.make(PinSet("cp39", "x86_64-linux", (wheel,)), store_root=store, python=PYTHON, finders=found)
@@ -368,7 +350,7 @@ def test_a_killed_run_leaves_nothing_that_stays(tmp_path, folder, pins, store):
     left = list((store / "environments").iterdir())
     assert [path.name.startswith(f".{pins.digest}-") for path in left] == [True]
     found = settings(tmp_path, PIP_FIND_LINKS=str(folder))
-    other = pinset(write_wheel(folder, "gamma"))
+    other = pinset(simple(folder, "gamma"))
     pinned.make(other, store_root=store, python=PYTHON, finders=found)
     assert [path.name for path in (store / "environments").iterdir()] == [other.digest]
     pinned.make(pins, store_root=store, python=PYTHON, finders=found)

@@ -1,6 +1,5 @@
 """The wheels of what [wheel] requires: chosen once, and without what the environment of the build has."""
 
-import hashlib
 import os
 import shutil
 import sys
@@ -12,27 +11,11 @@ from builder.environment import resolve
 from builder.errors import ToolError
 from builder.pins import PinnedWheel, PinSet
 from builder.store import Store
-from builder.wheel.archive import Bytes, pack
+from tests.wheels import simple
 
 BASE = PinSet(
     "cp311", "x86_64-linux", (PinnedWheel(file="torch-2.13.0-x.whl", name="torch", version="2.13.0", sha256=""),)
 )
-
-
-def publish(folder, name, version, *requires, tag="py3-none-any"):
-    """Write a wheel as an index would have it."""
-    info = f"{name}-{version}.dist-info"
-    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
-    lines += [f"Requires-Dist: {requirement}" for requirement in requires]
-    wheel = f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n"
-    members = {
-        f"{name}.py": Bytes(b""),
-        f"{info}/METADATA": Bytes("".join(f"{line}\n" for line in lines).encode()),
-        f"{info}/WHEEL": Bytes(wheel.encode()),
-    }
-    path = folder / f"{name}-{version}-{tag}.whl"
-    path.write_bytes(pack(members, dist_info=info))
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.fixture
@@ -51,22 +34,22 @@ def ask(tmp_path):
 
 
 def test_what_is_required_comes_with_what_it_needs_and_its_hashes(ask):
-    deep = publish(ask.folder, "deep", "1.0")
-    wide = publish(ask.folder, "wide", "2.1", "deep>=1")
-    publish(ask.folder, "wide", "3.0")
+    deep = simple(ask.folder, "deep", "1.0").sha256
+    wide = simple(ask.folder, "wide", "2.1", requires=["deep>=1"]).sha256
+    simple(ask.folder, "wide", "3.0")
     found = {wheel.name: (wheel.version, wheel.sha256) for wheel in ask("wide<3")}
     assert found == {"deep": ("1.0", deep), "wide": ("2.1", wide)}
 
 
 def test_what_the_build_has_is_taken_as_it_is_with_all_that_it_needs(ask):
-    publish(ask.folder, "wide", "2.1", "torch>=99")
+    simple(ask.folder, "wide", "2.1", requires=["torch>=99"])
     assert [wheel.name for wheel in ask("wide")] == ["wide"]
 
 
 def test_it_is_chosen_once_and_the_store_remembers_it(ask):
-    publish(ask.folder, "wide", "2.1")
+    simple(ask.folder, "wide", "2.1")
     first = ask("wide")
-    publish(ask.folder, "wide", "2.2")
+    simple(ask.folder, "wide", "2.2")
     assert ask("wide") == first
     assert ask("wide>2")[0].version == "2.2"
     shutil.rmtree(ask.folder)
@@ -89,6 +72,6 @@ def test_a_package_that_no_index_has_is_said_with_the_key(ask):
 def test_this_machine_decides_which_wheels_fit_it(ask):
     """A load test runs here: a wheel that needs a newer glibc than pinned ones may be installed."""
     newest = next(tag.platform for tag in sys_tags() if tag.platform.startswith("manylinux_2_"))
-    publish(ask.folder, "wide", "2.1", tag=f"py3-none-{newest}")
-    publish(ask.folder, "wide", "2.2", tag="py3-none-manylinux_2_99_x86_64")
+    simple(ask.folder, "wide", "2.1", tag=f"py3-none-{newest}")
+    simple(ask.folder, "wide", "2.2", tag="py3-none-manylinux_2_99_x86_64")
     assert [wheel.version for wheel in ask("wide")] == ["2.1"]

@@ -20,3 +20,14 @@ def browser():
         found = tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield found
         found.close()
+
+
+def opened(browser, address, *, width=1400, scheme="light", alone=False, **more):
+    """Open a page; one that is `alone` fails the test where it asks for another file, or a script says something."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **more)
+    page = context.new_page()
+    if alone:
+        page.on("console", lambda message: pytest.fail(message.text))
+        page.on("request", lambda request: request.url == address or pytest.fail(request.url))
+    page.goto(address)
+    return page

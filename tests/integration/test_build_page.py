@@ -10,6 +10,7 @@ from builder.make.job import CompileError
 from builder.matrix.variant import Variant
 from tests import wheels
 from tests.integration import browsing
+from tests.integration.browsing import opened
 from tests.report.recorded import CELLS, CPU, CUDA, HIT, built, done, file, line, page, step
 
 browser = browsing.browser
@@ -63,18 +64,9 @@ def address(request, monkeypatch, tmp_path):
     return target.as_uri()
 
 
-def opened(browser, address, *, width, scheme="light", **more):
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **more)
-    page = context.new_page()
-    page.on("console", lambda message: pytest.fail(message.text))
-    page.on("request", lambda request: request.url == address or pytest.fail(request.url))
-    page.goto(address)
-    return page
-
-
 @pytest.mark.parametrize(("width", "scheme"), SHOTS)
 def test_the_page_fits_and_has_its_style(browser, address, width, scheme):
-    page = opened(browser, address, width=width, scheme=scheme, java_script_enabled=False)
+    page = opened(browser, address, alone=True, width=width, scheme=scheme, java_script_enabled=False)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert page.locator(".lane").first.bounding_box()["height"] == 18  # its style is allowed by its own policy
     assert page.get_by_role("img", name="memory over time: 3.0 GiB at most").is_visible()
@@ -87,7 +79,7 @@ def test_the_page_fits_and_has_its_style(browser, address, width, scheme):
 
 @pytest.mark.parametrize("width", [360, 1400])
 def test_a_bar_stands_under_its_time_and_says_what_it_is(browser, address, width):
-    page = opened(browser, address, width=width)
+    page = opened(browser, address, alone=True, width=width)
     lane = page.locator(".lane").first.bounding_box()
     at_10 = page.locator(".axis line").nth(1).bounding_box()["x"]
     assert page.locator(".axis text").nth(1).text_content() == "10 s"
@@ -98,7 +90,7 @@ def test_a_bar_stands_under_its_time_and_says_what_it_is(browser, address, width
 
 
 def test_the_first_error_is_above_all_else(browser, address):
-    page = opened(browser, address, width=1400)
+    page = opened(browser, address, alone=True, width=1400)
     error = page.locator("#error")
     assert error.count() == (1 if "failed" in address else 0)
     if error.count():
@@ -109,6 +101,6 @@ def test_the_first_error_is_above_all_else(browser, address):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_violation(browser, address, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    page = opened(browser, address, width=1400, scheme=scheme, bypass_csp=True)
+    page = opened(browser, address, alone=True, width=1400, scheme=scheme, bypass_csp=True)
     found = axe.Axe().run(page).response["violations"]
     assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []

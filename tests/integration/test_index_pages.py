@@ -8,6 +8,7 @@ import pytest
 from builder.cli import run
 from builder.matrix.variant import Variant
 from tests.integration import browsing
+from tests.integration.browsing import opened
 from tests.integration.test_index import served
 from tests.wheels import make
 
@@ -38,13 +39,6 @@ def site(tmp_path_factory):
     make(dist, "rms-norm", stable, content=f'"""Norm. {SCRIPT}"""\n', requires=["torch", SCRIPT])
     assert run(["index", str(dist), "--output", str(folder / "site")]) == 0
     return folder / "site"
-
-
-def opened(browser, address, *, width=1400, **more):
-    context = browser.new_context(viewport={"width": width, "height": 900}, **more)
-    page = context.new_page()
-    page.goto(address)
-    return page
 
 
 def choose(page, name, value):
@@ -171,7 +165,7 @@ def test_axe_finds_no_violation(browser, site, width, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     with served(site) as (address, _):
         for path in ("", "kernels/relu/", "kernels/rms-norm/"):
-            page = opened(browser, f"{address}/{path}", width=width, color_scheme=scheme, bypass_csp=True)
+            page = opened(browser, f"{address}/{path}", width=width, scheme=scheme, bypass_csp=True)
             for summary in page.locator("details > summary").all()[:3]:
                 summary.click()
             found = axe.Axe().run(page).response["violations"]

@@ -21,7 +21,8 @@ from builder.environment import indexes, interpreters
 from builder.environment.indexes import uv_binary
 from builder.make import standin
 from builder.make.framework import torch_identity
-from builder.wheel.archive import Bytes, Wheel, pack, unpack
+from builder.wheel.archive import Wheel, unpack
+from tests.wheels import simple
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = ROOT / "examples/rmsnorm-stable"
@@ -229,21 +230,10 @@ def classic(folder):
     return copied
 
 
-def index(folder, *versions):
-    """Write wheels of torch that have nothing but a name: a resolver reads no more."""
-    folder.mkdir()
-    for version in versions:
-        dist_info = f"torch-{version}.dist-info"
-        members = {
-            f"{dist_info}/METADATA": Bytes(f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n".encode()),
-            f"{dist_info}/WHEEL": Bytes(b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"),
-        }
-        (folder / f"torch-{version}-py3-none-any.whl").write_bytes(pack(members, dist_info=dist_info))
-
-
 def resolve(wheel, *versions, tmp_path):
     folder = tmp_path / "-".join(versions)
-    index(folder, *versions)
+    for version in versions:
+        simple(folder, "torch", version)  # a resolver reads no more than the name
     # Nothing of the environment counts: what is installed there would do as well.
     command = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "--ignore-installed"]
     env = {**os.environ, "PIP_FIND_LINKS": str(folder), "PIP_CONFIG_FILE": os.devnull}

@@ -8,6 +8,7 @@ from builder.ci.plan.page import page as page_of
 from builder.kernel import load
 from builder.matrix.selection import Scope
 from tests.integration import browsing
+from tests.integration.browsing import opened
 from tests.paths import ROOT
 
 browser = browsing.browser
@@ -27,12 +28,8 @@ def plan(tmp_path_factory):
     return file.as_uri()
 
 
-def opened(browser, address, *, width, scheme, **more):
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **more)
-    page = context.new_page()
-    page.on("console", lambda message: pytest.fail(message.text))
-    page.on("request", lambda request: request.url == address or pytest.fail(request.url))
-    page.goto(address)
+def unfolded(browser, address, **more):
+    page = opened(browser, address, alone=True, **more)
     for summary in page.locator("summary").all():
         summary.click()
     return page
@@ -40,7 +37,7 @@ def opened(browser, address, *, width, scheme, **more):
 
 @pytest.mark.parametrize(("width", "scheme"), SHOTS)
 def test_the_page_fits_and_has_its_style(browser, plan, width, scheme):
-    page = opened(browser, plan, width=width, scheme=scheme, java_script_enabled=False)
+    page = unfolded(browser, plan, width=width, scheme=scheme, java_script_enabled=False)
     assert page.locator("main").bounding_box()["width"] <= width
     assert page.locator("body").bounding_box()["width"] <= width  # its style is allowed by its own policy
     assert page.locator("thead").first.is_visible() == (width > 768)
@@ -50,6 +47,6 @@ def test_the_page_fits_and_has_its_style(browser, plan, width, scheme):
 @pytest.mark.parametrize(("width", "scheme"), SHOTS)
 def test_axe_finds_no_violation(browser, plan, width, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    page = opened(browser, plan, width=width, scheme=scheme, bypass_csp=True)
+    page = unfolded(browser, plan, width=width, scheme=scheme, bypass_csp=True)
     found = axe.Axe().run(page).response["violations"]
     assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []

@@ -13,7 +13,7 @@ from builder.publish import bundle, card
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes, pack
 from tests.given.repositories import git
-from tests.wheels import make, package, tag_of
+from tests.wheels import make, package, rewritten, tag_of
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
 CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
@@ -169,17 +169,6 @@ def test_wheels_of_different_kernels_are_refused(tmp_path, capsys, other):
     assert run(["bundle", *map(str, wheels), "--output", str(tmp_path / "build")]) == 2
     assert "different kernels or versions" in capsys.readouterr().err
     assert not (tmp_path / "build").exists()
-
-
-def rewritten(path, change):
-    """Write the wheel again with its members changed, and its RECORD as it was."""
-    with zipfile.ZipFile(path) as archive:
-        members = {info.filename: archive.read(info) for info in archive.infolist()}
-    change(members)
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
 
 
 def truncated(path):

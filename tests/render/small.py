@@ -1,6 +1,8 @@
 """A small kernel for tests of rendering."""
 
+from builder.config import Backend
 from builder.kernel import load
+from builder.render import render
 
 
 def write(root, files):
@@ -37,3 +39,13 @@ src = ["one.cpp"]
 """
     standard = {f"{package}/tiny/__init__.py": "", source: "", "one.cpp": "", "build.toml": config + extra}
     return write(root, {**standard, **(files or {})})
+
+
+def rendered(root, *, backend="cpu", **tables):
+    """Return the project of a small kernel."""
+    return render(kernel(root, backend=backend, **tables), Backend(backend), unique_id="x")
+
+
+def lists(root, **tables):
+    """Return the CMakeLists.txt of a small kernel."""
+    return rendered(root, **tables)["CMakeLists.txt"]

@@ -16,14 +16,10 @@ from builder.config import Backend
 from builder.render import render
 from builder.resources import CMAKE
 from tests.given.repositories import commit, git
-from tests.render.small import kernel
+from tests.render.small import kernel, lists
 
 REV = "0123456789abcdef0123456789abcdef01234567"
 GIT = f'[sources.cut]\ngit = "https://example.org/cut.git"\nrev = "{REV}"\n'
-
-
-def lists(root, **keys):
-    return render(kernel(root, **keys), Backend.CPU, unique_id="x")["CMakeLists.txt"]
 
 
 def test_entries_of_a_foreign_source_are_below_its_variable(tmp_path):

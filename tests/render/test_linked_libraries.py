@@ -10,13 +10,9 @@ from builder.config import Backend
 from builder.errors import ConfigError
 from builder.kernel import load
 from builder.render import render
-from tests.render.small import kernel
+from tests.render.small import kernel, rendered
 
 CALL = "kernel_libraries(\n  _tiny_{backend}\n{arguments}\n)\n"
-
-
-def project(tmp_path, backend, component="", **tables):
-    return render(kernel(tmp_path, backend=backend, component=component, **tables), Backend(backend))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +30,7 @@ def project(tmp_path, backend, component="", **tables):
     ],
 )
 def test_a_component_is_linked_to_its_libraries(tmp_path, backend, names, arguments):
-    files = project(tmp_path, backend, f"libraries = [{names}]")
+    files = rendered(tmp_path, backend=backend, component=f"libraries = [{names}]")
     assert files["CMakeLists.txt"].count(CALL.format(backend=backend, arguments=arguments)) == 1
     assert "include(cmake/libraries.cmake)\n" in files["CMakeLists.txt"]
     assert "cmake/cuda/driver.cmake" in files.files
@@ -47,14 +43,14 @@ def test_a_binding_is_linked_on_each_backend_to_what_that_has(tmp_path):
     lists = render(load(tmp_path), Backend.CPU)["CMakeLists.txt"]
     assert CALL.format(backend="cpu", arguments="  LINK_NAMES\n    dl") in lists
     assert "CUDA::" not in lists
-    everywhere = project(tmp_path / "cuda", "cuda", torch='libraries = ["cublas", "dl"]')["CMakeLists.txt"]
+    everywhere = rendered(tmp_path / "cuda", backend="cuda", torch='libraries = ["cublas", "dl"]')["CMakeLists.txt"]
     arguments = "  TARGETS\n    CUDA::cublas\n  LINK_NAMES\n    dl"
     assert CALL.format(backend="cuda", arguments=arguments) in everywhere
 
 
 def test_a_library_that_the_backend_lacks_is_refused_where_it_is_named(tmp_path):
     with pytest.raises(ConfigError) as caught:
-        project(tmp_path, "cpu", 'libraries = ["dl", "cublas"]')
+        rendered(tmp_path, backend="cpu", component='libraries = ["dl", "cublas"]')
     (problem,) = caught.value.problems
     assert (problem.code, problem.key) == ("B063", ("kernel", "one", "libraries", 1))
     assert problem.message == "there is no library 'cublas' for 'cpu'"
@@ -62,7 +58,7 @@ def test_a_library_that_the_backend_lacks_is_refused_where_it_is_named(tmp_path)
 
 
 def test_a_package_loads_what_torch_does_not(tmp_path):
-    text = project(tmp_path, "cuda", 'libraries = ["nvrtc", "cublas"]')["torch-ext/tiny/_ops.py"]
+    text = rendered(tmp_path, backend="cuda", component='libraries = ["nvrtc", "cublas"]')["torch-ext/tiny/_ops.py"]
     assert '    "libnvrtc.so",\n' in text
     assert "libcublas" not in text
     assert text.index("ctypes.CDLL") < text.index("load_library")
@@ -72,14 +68,14 @@ def test_a_package_loads_what_torch_does_not(tmp_path):
 @pytest.mark.parametrize("framework", ["torch", "tvm-ffi"])
 def test_a_kernel_without_such_libraries_loads_nothing_first(tmp_path, framework):
     package = "tvm-ffi-ext" if framework == "tvm-ffi" else "torch-ext"
-    plain = project(tmp_path / "a", "cuda", framework=framework)
-    with_ = project(tmp_path / "b", "cuda", 'libraries = ["cuda_driver"]', framework=framework)
+    plain = rendered(tmp_path / "a", backend="cuda", framework=framework)
+    with_ = rendered(tmp_path / "b", backend="cuda", component='libraries = ["cuda_driver"]', framework=framework)
     assert "ctypes" not in plain[f"{package}/tiny/_ops.py"]
     assert plain[f"{package}/tiny/_ops.py"].count("\n") == with_[f"{package}/tiny/_ops.py"].count("\n")
 
 
 def test_a_project_without_libraries_has_no_module_for_them(tmp_path):
-    files = project(tmp_path, "cuda")
+    files = rendered(tmp_path, backend="cuda")
     assert "libraries.cmake" not in files["CMakeLists.txt"]
     assert "cmake/libraries.cmake" not in files.files
 
@@ -103,7 +99,7 @@ def requirement(files):
 def test_a_wheel_that_pip_makes_asks_for_the_libraries_of_the_cuda_of_its_torch(
     tmp_path, monkeypatch, torch, cuda, expected
 ):
-    files = project(tmp_path / "kernel", "cuda", 'libraries = ["nvjpeg", "cublas"]', torch=torch)
+    files = rendered(tmp_path / "kernel", backend="cuda", component='libraries = ["nvjpeg", "cublas"]', torch=torch)
     installed = tmp_path / "site/torch"
     installed.mkdir(parents=True)
     (installed / "__init__.py").touch()
@@ -117,7 +113,7 @@ def test_a_wheel_that_pip_makes_asks_for_the_libraries_of_the_cuda_of_its_torch(
 
 @pytest.mark.parametrize("names", ['"cublas", "dl"', '"cuda_driver"'])
 def test_libraries_that_torch_brings_change_nothing_of_the_requirements(tmp_path, names):
-    plain = project(tmp_path / "plain", "cuda")
-    found = project(tmp_path / "linked", "cuda", f"libraries = [{names}]")
+    plain = rendered(tmp_path / "plain", backend="cuda")
+    found = rendered(tmp_path / "linked", backend="cuda", component=f"libraries = [{names}]")
     assert found["requirement.py"] == plain["requirement.py"]
     assert found["pyproject.toml"] == plain["pyproject.toml"]
