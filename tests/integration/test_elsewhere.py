@@ -62,9 +62,17 @@ def test_it_is_fetched_generated_and_built_to_the_same_bytes_and_then_without_a_
     ("script", "said"),
     [
         pytest.param("raise ValueError('no such head size')", "ValueError: no such head size", id="exception"),
-        pytest.param(elsewhere.SCRIPT + "open('other.h', 'w')", "it wrote 'other.h', which is not among", id="more"),
         pytest.param(
-            "import socket\nsocket.create_connection(('127.0.0.1', 9), 5)", "tools/make.py: error:", id="network"
+            elsewhere.SCRIPT + "open('other.h', 'w')",
+            "it wrote 'other.h', which is not among",
+            id="more",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "import socket\nsocket.create_connection(('127.0.0.1', 9), 5)",
+            "tools/make.py: error:",
+            id="network",
+            marks=pytest.mark.slow,
         ),
     ],
 )

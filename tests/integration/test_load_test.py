@@ -170,6 +170,7 @@ def test_a_package_that_loads_its_library_at_the_first_call_is_loaded(build, tin
     assert list(found["ops"].values()) == [["CPU"]]
 
 
+@pytest.mark.slow
 def test_what_the_loader_says_is_not_hidden_by_the_package(build, tiny):
     package = "try:\n    from ._ops import ops\nexcept ImportError:\n    ops = None\n"
     (tiny / "torch-ext/tiny/__init__.py").write_text(package)

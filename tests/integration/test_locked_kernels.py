@@ -53,6 +53,7 @@ def build(builder, *arguments):
     return done, cell
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("user")
 def test_a_kernel_is_loaded_and_tested_with_what_its_lock_names(builder, tmp_path):
     commit = hub_folder.add(tmp_path / "hub", "team/base", hub_folder.kernel(init="import torch\nANSWER = 42\n"))

@@ -11,6 +11,7 @@ from tests.given.files import once, tree
 from tests.integration import rendered
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.cmake,
     pytest.mark.torch,
     pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),

@@ -103,6 +103,7 @@ def test_what_cannot_be_released_is_refused_before_anything_is_built(release, sp
     assert untouched()
 
 
+@pytest.mark.slow
 def test_a_release_goes_on_where_one_ended_and_builds_nothing_twice(release, hub, untouched):
     assert release("--dry-run") == (0, "would be built")
     assert untouched()

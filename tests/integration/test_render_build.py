@@ -87,7 +87,8 @@ def test_a_function_that_moved_to_a_newer_library_does_not_bind_the_kernel_to_it
     assert done.returncode == 0, done.output
 
 
-@pytest.mark.parametrize("stable", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("stable", [True, False])
 def test_a_kernel_is_linked_without_the_libraries_of_torch_and_without_python(tmp_path, stable):
     torch = tmp_path / "torch"
     torch.mkdir()
@@ -278,6 +279,7 @@ def test_a_torch_of_another_backend_is_named(tmp_path):
 OF_PYTHON = "#include <Python.h>\n" + ANSWER
 
 
+@pytest.mark.slow
 @needs.headers_of_python
 def test_a_source_that_includes_python_is_built_against_its_limited_api(tmp_path):
     kernel = rendered.small_kernel(tmp_path / "kernel", ONE, {"one.cpp": OF_PYTHON})

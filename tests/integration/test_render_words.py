@@ -96,6 +96,7 @@ def _target(output):
     return folder.removesuffix(".dir").rpartition(".")[2]
 
 
+@pytest.mark.slow
 def test_a_source_of_two_components_is_compiled_with_the_settings_of_each(tmp_path):
     components = (
         component("one")

@@ -238,6 +238,7 @@ def test_a_read_only_store_gives_what_it_has_and_keeps_nothing_new(plain, store,
     assert sorted(path.name for path in (store / "wheels").iterdir()) == before
 
 
+@pytest.mark.slow
 def test_the_lock_of_a_dead_host_holds_nobody_up(plain, store, environments, tmp_path):
     key = run(plain, store=environments, output=tmp_path / "dist", more=["--dry-run"])["key"]
     locks = store / "locks"
@@ -247,6 +248,7 @@ def test_the_lock_of_a_dead_host_holds_nobody_up(plain, store, environments, tmp
     assert run(plain, store=store, output=tmp_path / "dist")["status"] == "built"
 
 
+@pytest.mark.slow
 def test_a_clock_that_went_backwards_changes_no_answer(plain, store, tmp_path):
     first = run(plain, store=store, output=tmp_path / "dist")
     future = time.time() + 10 * 365 * 86400

@@ -106,6 +106,7 @@ def test_what_cannot_be_tested_is_said(test, arguments, code, message):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_an_interpreter_without_torch_or_pytest_is_told_what_to_install(builder, tiny, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
     bare = tmp_path / "bare/bin/python"

@@ -36,6 +36,7 @@ def kernel(root, name, *backends, tests=""):
         (folder / f"tests/test_{name}.py").write_text(tests, encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_each_kernel_is_tested_and_the_worst_exit_code_is_the_end(test, tmp_path):
     kernel(tmp_path, "good", tests="import good\n\ndef test_it():\n    assert 'builder-test-' in good.__file__\n")
     kernel(tmp_path, "wrong", tests="def test_it():\n    assert False\n")

@@ -64,9 +64,13 @@ CASES = {
     "standard input": (SAYS_STDIN, FINE),
     "a part of the framework that is loaded": ("import torch\nassert torch.add\n", FINE),
 }
+FAST = ("a library that is refused", "a missing module")
+"""Each case imports torch twice."""
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[] if case in FAST else [pytest.mark.slow]) for case in CASES]
+)
 def test_it_tells_what_a_process_tells_that_begins_with_the_wheel(setup, case):
     has = setup()
     with loadtest.begun(has, early=True) as early:
