@@ -24,7 +24,7 @@ from builder.config.source_tables import (
     TorchNoarch,
     TvmFfi,
 )
-from builder.config.sources import ForeignSource, GenerateStep, SourceName
+from builder.config.sources import ForeignSource, GenerateStep, SourceName, foreign_path, is_output
 from builder.config.text import KeyPath
 from builder.config.values import (
     Backend,
@@ -273,6 +273,10 @@ class Config:
         for name, part in self.kernel.items():
             if backend in (None, part.backend):
                 yield ("kernel", name), part
+
+    def is_elsewhere(self, entry: str) -> bool:
+        """Whether a build fetches or makes what an entry of a `src` names."""
+        return foreign_path(entry, self.sources) is not None or is_output(entry, self.generate)
 
     def extensions(self, backend: Backend) -> tuple[ExtensionName, ...]:
         """Return the names of the extensions that have a component of `backend`, in the file's order."""

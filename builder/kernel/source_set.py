@@ -9,7 +9,7 @@ from pathlib import Path
 
 from builder.config import Backend, Config, Framework
 from builder.config.source_tables import SourceTable
-from builder.config.sources import foreign_path, is_output
+from builder.config.sources import foreign_path
 from builder.config.text import KeyPath
 from builder.errors import Problem
 from builder.kernel import Kernel
@@ -105,7 +105,7 @@ def _sources(kernel: Kernel, tree: Tree, path: KeyPath, table: SourceTable, prob
     before = len(problems)
     files = tuple(_expand(kernel, tree, (*path, "src"), table.src, problems))
     if len(problems) == before:
-        elsewhere = tuple(_normal(entry) for entry in table.src if _is_elsewhere(kernel.config, entry))
+        elsewhere = tuple(_normal(entry) for entry in table.src if kernel.config.is_elsewhere(entry))
         problems.extend(_glob_problems(kernel, path, table, (*files, *elsewhere)))
     return files_without(files, table.exclude)
 
@@ -124,11 +124,6 @@ def _of_steps(kernel: Kernel, tree: Tree, problems: list[Problem]) -> Iterator[s
                 message = f"{quoted(entry)} is an output of a step, and there is a file of that name"
                 place, remedy = (*path, "outputs", index), "remove the file, or name another output"
                 problems.append(kernel.source.problem("B058", message, path=place, help=remedy))
-
-
-def _is_elsewhere(config: Config, entry: str) -> bool:
-    """Whether a build fetches or makes what an entry names."""
-    return foreign_path(entry, config.sources) is not None or is_output(entry, config.generate)
 
 
 def _normal(entry: str) -> str:
@@ -152,7 +147,7 @@ def _expand(
     kernel: Kernel, tree: Tree, path: KeyPath, entries: Sequence[str], problems: list[Problem]
 ) -> Iterator[str]:
     for number, entry in enumerate(entries):
-        if not _is_elsewhere(kernel.config, entry):
+        if not kernel.config.is_elsewhere(entry):
             yield from _expand_entry(kernel, tree, (*path, number) if path else (), entry, problems)
 
 

@@ -12,7 +12,7 @@ from builder.kernel import CONFIG, Kernel
 from builder.kernel.source_set import source_set
 from builder.lint.report import Located, locate
 from builder.matrix import is_noarch
-from builder.render import misnamed_modules, needs_python, python_obstacles, source_scan
+from builder.render import python_scan, source_scan
 
 _CUDA_LANGUAGES = frozenset({".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp"})
 _LANGUAGES = _CUDA_LANGUAGES | {".hip"}
@@ -137,10 +137,11 @@ def python_headers(kernel: Kernel) -> Iterator[Located]:
 
 
 def _of_backend(kernel: Kernel, backend: Backend) -> Iterator[Located]:
-    obstacles = python_obstacles(kernel, backend)
+    scan = python_scan(kernel, backend)
+    obstacles = scan.obstacles
     if kernel.config.of_each_python(backend):
         yield from (_obstacle(use, kernel.root) for use in obstacles)
-        for use in misnamed_modules(kernel, backend):
+        for use in scan.misnamed:
             yield _located(
                 use,
                 kernel.root,
@@ -162,7 +163,7 @@ def _of_backend(kernel: Kernel, backend: Backend) -> Iterator[Located]:
             severity="warning",
         )
         return
-    headers = needs_python(kernel, backend)
+    headers = scan.needs_headers
     if headers is not None:
         yield _located(
             headers,

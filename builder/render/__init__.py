@@ -27,7 +27,7 @@ from builder.render.sources import PlacedEntry, placed_folders, placed_sources, 
 from builder.render.template import cmake_modules, environment
 from builder.wording import quoted
 
-__all__ = ["backends", "misnamed_modules", "needs_python", "python_obstacles", "render"]
+__all__ = ["backends", "python_scan", "render"]
 
 Listing = TypeVar("Listing", Torch, TvmFfi, Ctypes, Extension, Component)
 
@@ -66,7 +66,7 @@ def render(
     kernel, copied = _read(kernel, tree, backend)
     found = values.SourceFacts(
         license_files=license_files(copied),
-        python=_python(kernel, copied, backend),
+        python=_python_scan(kernel, copied, backend).needs_headers,
         libraries={
             name: _facts(replace(kernel, config=kernel.config.of_library(name)), copied, backend)
             for name in (None, *kernel.config.extensions(backend))
@@ -78,35 +78,13 @@ def render(
     return _project(kernel, backend, copied, unique_id, found=found, only=only)
 
 
-def needs_python(kernel: Kernel, backend: Backend) -> source_scan.Use | None:
-    """Return the line that makes the build for a backend need Python's headers, or None.
+def python_scan(kernel: Kernel, backend: Backend) -> source_scan.PythonScan:
+    """Return what the library of a backend needs of Python.
 
     Raises:
         ConfigError: a file is missing.
     """
-    return _python(*_read(kernel, Tree.of(kernel.root), backend), backend)
-
-
-def python_obstacles(kernel: Kernel, backend: Backend) -> tuple[source_scan.Use, ...]:
-    """Return the lines that keep the library of a backend from serving every Python.
-
-    Raises:
-        ConfigError: a file is missing.
-    """
-    kernel, copied = _read(kernel, Tree.of(kernel.root), backend)
-    folders = source_scan.directories(kernel.config, backend)
-    return source_scan.obstacles(_sources(kernel, backend), copied, directories=folders)
-
-
-def misnamed_modules(kernel: Kernel, backend: Backend) -> tuple[source_scan.Use, ...]:
-    """Return the modules of Python whose names are not those of the library of a backend.
-
-    Raises:
-        ConfigError: a file is missing.
-    """
-    kernel, copied = _read(kernel, Tree.of(kernel.root), backend)
-    folders = source_scan.directories(kernel.config, backend)
-    return source_scan.misnamed(_sources(kernel, backend), copied, directories=folders)
+    return _python_scan(*_read(kernel, Tree.of(kernel.root), backend), backend)
 
 
 def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping[str, bytes]]:
@@ -117,31 +95,27 @@ def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping
     return kernel, {target: files.read(path) for target, path in _copied(kernel, backend, files, run)}
 
 
-def _python(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> source_scan.Use | None:
-    if kernel.config.framework is not Framework.TORCH or is_noarch(kernel.config, backend):
-        return None
-    return source_scan.find_python(
-        _sources(kernel, backend), copied, directories=source_scan.directories(kernel.config, backend)
-    )
+def _python_scan(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> source_scan.PythonScan:
+    is_judged = kernel.config.framework is Framework.TORCH and not is_noarch(kernel.config, backend)
+    sources = _sources(kernel, backend) if is_judged else ()
+    return source_scan.PythonScan.of(sources, copied, directories=source_scan.directories(kernel.config, backend))
 
 
 def _facts(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> values.LibraryFacts:
     """Return what the sources of a kernel say that has one library alone."""
-    # What a binding outside of the project defines cannot be seen; a library for one Python is a module as a rule.
-    module = bool(_binding_elsewhere(kernel, backend)) or source_scan.defines_module(_sources(kernel, backend), copied)
-    return values.LibraryFacts(module=module, name_in=_name_in(kernel, copied, backend))
-
-
-def _name_in(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> tuple[str, ...] | None:
-    """Return the sources that are compiled with the name of the ops; None for all."""
-    if is_noarch(kernel.config, backend):
-        return ()
-    found = source_scan.uses_ops_name(_sources(kernel, backend), copied, framework=kernel.config.framework)
-    if found is not None:
-        # What a binding that is not in the project does with the name cannot be seen.
-        found = (*found, *_binding_elsewhere(kernel, backend))
-    # What is compiled for ROCm is a translation of the file, under another name.
-    return None if found and backend is Backend.ROCM else found
+    sources = _sources(kernel, backend)
+    binding = next(values.source_lists(kernel, backend), ())
+    # What a binding outside of the project defines, or does with the name of the ops, cannot be seen; a library for one
+    # Python is a module as a rule.
+    elsewhere = tuple(path for path in binding if isinstance(path, PlacedEntry))
+    module = bool(elsewhere) or source_scan.defines_module(sources, copied)
+    name_in: tuple[str, ...] | None = ()
+    if not is_noarch(kernel.config, backend):
+        found = source_scan.uses_ops_name(sources, copied, framework=kernel.config.framework)
+        name_in = None if found is None else (*found, *elsewhere)
+        # What is compiled for ROCm is a translation of the file, under another name.
+        name_in = None if name_in and backend is Backend.ROCM else name_in
+    return values.LibraryFacts(module=module, name_in=name_in)
 
 
 def _sources(kernel: Kernel, backend: Backend) -> tuple[str, ...]:
@@ -149,19 +123,13 @@ def _sources(kernel: Kernel, backend: Backend) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for entries in values.source_lists(kernel, backend) for path in entries))
 
 
-def _binding_elsewhere(kernel: Kernel, backend: Backend) -> tuple[str, ...]:
-    """Return the sources of the binding that are of foreign trees, or generated."""
-    binding = next(values.source_lists(kernel, backend), ())
-    return tuple(path for path in binding if isinstance(path, PlacedEntry))
-
-
 def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
     """Return the kernel with the globs of its sources expanded: once, for all that ask."""
-    config = kernel.config
-    torch = None if config.torch is None else _table(kernel, tree, config.torch)
-    tvm_ffi = None if config.tvm_ffi is None else _table(kernel, tree, config.tvm_ffi)
-    ctypes = None if config.ctypes is None else _table(kernel, tree, config.ctypes)
-    used = config.extensions(backend)
+    config, used = kernel.config, kernel.config.extensions(backend)
+    tables = {name: getattr(config, name) for name in ("torch", "tvm_ffi", "ctypes")}
+    bindings: dict[str, Any] = {
+        name: _table(kernel, tree, table) for name, table in tables.items() if table is not None
+    }
     extension = {
         name: _table(kernel, tree, table) if name in used else table for name, table in config.extension.items()
     }
@@ -169,23 +137,19 @@ def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
         name: _table(kernel, tree, component) if component.backend == backend else component
         for name, component in config.kernel.items()
     }
-    bindings: dict[str, Any] = {"torch": torch, "tvm_ffi": tvm_ffi, "ctypes": ctypes}
     return replace(kernel, config=replace(config, **bindings, kernel=components, extension=extension))
 
 
 def _table(kernel: Kernel, tree: Tree, table: Listing) -> Listing:
-    include = placed_folders(kernel.config, table.include)
-    src = files_without(_files(kernel, tree, table.src), table.exclude)
-    return replace(table, src=cast("tuple[ProjectPath, ...]", src), include=include)
-
-
-def _files(kernel: Kernel, tree: Tree, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
-    found = placed_sources(kernel.config, entries)
-    if not any(isinstance(entry, PlacedEntry) for entry in found):
-        # A file that a glob finds is in the project, whatever characters its name has.
-        return cast("tuple[ProjectPath, ...]", expand(kernel, entries, tree=tree))
-    expanded = ((entry,) if isinstance(entry, PlacedEntry) else expand(kernel, (entry,), tree=tree) for entry in found)
-    return cast("tuple[ProjectPath, ...]", tuple(dict.fromkeys(path for paths in expanded for path in paths)))
+    found = placed_sources(kernel.config, table.src)
+    if any(isinstance(entry, PlacedEntry) for entry in found):
+        files = ((entry,) if isinstance(entry, PlacedEntry) else expand(kernel, (entry,), tree=tree) for entry in found)
+        expanded = tuple(dict.fromkeys(path for paths in files for path in paths))
+    else:
+        expanded = expand(kernel, table.src, tree=tree)
+    # A file that a glob finds is in the project, whatever characters its name has.
+    src = cast("tuple[ProjectPath, ...]", files_without(expanded, table.exclude))
+    return replace(table, src=src, include=placed_folders(kernel.config, table.include))
 
 
 def _project(

@@ -1,6 +1,6 @@
 """The calls of a rendered CMakeLists.txt that compile, and which of them have objects of their own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from builder.config import Backend, Config
@@ -155,9 +155,13 @@ def own_objects(config: Config, backend: Backend, arguments: Mapping[str, Argume
         backend: Whose components they are.
         arguments: Of the call of each.
     """
-    tables = dict(_tables(config, backend))
+    tables = {objects_of(path): table for path, table in config.tables(backend)}
+    sources = {
+        name: frozenset(path for path in table.src if not path.endswith((*HEADERS, ".metal")))
+        for name, table in tables.items()
+    }
     found: set[str] = set()
-    for group in _groups({name: _sources(table) for name, table in tables.items()}):
+    for group in _groups(sources):
         settings = [_settings(tables[name], arguments[name]) for name in group]
         differ = any(_has_own_keys(tables[name]) for name in group) and any(each != settings[0] for each in settings)
         if differ or len({_library(name, tables[name]) for name in group}) > 1:
@@ -165,17 +169,9 @@ def own_objects(config: Config, backend: Backend, arguments: Mapping[str, Argume
     return frozenset(found)
 
 
-def _tables(config: Config, backend: Backend) -> Iterator[tuple[str, SourceTable]]:
-    return ((objects_of(path), table) for path, table in config.tables(backend))
-
-
 def _library(name: str, table: SourceTable) -> str:
     """Return the extension that a table is of; empty for the main library."""
     return str(table.extension or "") if isinstance(table, Component) else name.removeprefix(BINDING).lstrip(".")
-
-
-def _sources(table: SourceTable) -> frozenset[str]:
-    return frozenset(path for path in table.src if not path.endswith((*HEADERS, ".metal")))
 
 
 def _has_own_keys(table: SourceTable) -> bool:

@@ -6,7 +6,7 @@ from functools import cache, partial
 
 from builder.config import Backend, libraries
 from builder.config.source_tables import SourceTable
-from builder.config.sources import SourceName, foreign_path, is_output
+from builder.config.sources import SourceName, foreign_path
 from builder.config.text import KeyPath
 from builder.errors import Problem
 from builder.kernel import Kernel
@@ -136,7 +136,7 @@ def _foreign(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem
                     message = f"{quoted(file)} cannot be compiled for '{backend}'"
                     remedy = f"move it to a component with the backend {' or '.join(repr(str(b)) for b in allowed)}"
                     yield kernel.source.problem("B062", message, path=(*path, "src", number), help=remedy)
-                elif backend is Backend.ROCM and file.endswith(".cu") and _is_elsewhere(kernel, file):
+                elif backend is Backend.ROCM and file.endswith(".cu") and kernel.config.is_elsewhere(file):
                     message = f"{quoted(file)} is foreign or generated, and only the kernel's own files become HIP"
                     remedy = "copy it into the kernel, or leave it out for ROCm"
                     yield kernel.source.problem("B062", message, path=(*path, "src", number), help=remedy)
@@ -164,11 +164,6 @@ def _libraries(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
                 message = f"there is no library '{name}' for {' or '.join(map(repr, map(str, backends)))}"
                 where = (*path, "libraries", number)
                 yield kernel.source.problem("B063", message, path=where, help=f"{backend} has: {', '.join(has)}")
-
-
-def _is_elsewhere(kernel: Kernel, entry: str) -> bool:
-    config = kernel.config
-    return foreign_path(entry, config.sources) is not None or is_output(entry, config.generate)
 
 
 def _unsafe(kernel: Kernel, backend: Backend) -> Iterator[Problem]:

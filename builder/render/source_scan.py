@@ -47,40 +47,80 @@ class Use:
     """Whether the limited API is enough: pybind11 and torch's own headers for Python need more."""
 
 
-def find_python(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Iterable[str]) -> Use | None:
-    """Return the first line that needs Python's headers, one that needs more than the limited API before the others.
+@dataclass(frozen=True, slots=True)
+class PythonScan:
+    """The sources of a library and the headers of the kernel that they include, and what they need of Python."""
 
-    Args:
-        sources: What is compiled, relative to the project.
-        files: Content of the sources and headers of the kernel.
-        directories: Where `#include` looks besides the folder of the file itself, relative to the project.
-    """
-    uses = list(_python_uses(sources, files, tuple(directories)))
-    return min(uses, key=lambda use: use.limited, default=None)
+    reached: tuple[tuple[str, bytes], ...]
 
+    @classmethod
+    def of(cls, sources: Iterable[str], files: Mapping[str, bytes], *, directories: Iterable[str] = ()) -> "PythonScan":
+        """Follow the `#include` lines of sources.
 
-def obstacles(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Iterable[str]) -> tuple[Use, ...]:
-    """Return the lines that keep a library from serving every Python: modules, and headers with all of the C API."""
-    found = [use for path, content in _reached(sources, files, tuple(directories)) for use in _of_module(path, content)]
-    found += [use for use in _python_uses(sources, files, tuple(directories)) if not use.limited]
-    return tuple(sorted(found, key=lambda use: (use.file, use.line)))
+        Args:
+            sources: What is compiled, relative to the project.
+            files: Content of the sources and headers of the kernel.
+            directories: Where `#include` looks besides the folder of the file itself, relative to the project.
+        """
+        folders = tuple(directories)
+        pending = [path for path in dict.fromkeys(sources) if path in files]
+        known = set(pending)
+        reached = []
+        while pending:
+            path = pending.pop(0)
+            if path == _REGISTRATION:
+                continue
+            reached.append((path, files[path]))
+            for quote, name in _INCLUDE.findall(files[path]):
+                near = (posixpath.dirname(path),) if quote == b'"' else ()
+                header = name.decode("utf-8", "replace")
+                places = (posixpath.normpath(posixpath.join(folder, header)) for folder in (*near, *folders))
+                found = next((place for place in places if place in files), None)
+                if found is not None and found not in known:
+                    known.add(found)
+                    pending.append(found)
+        return cls(tuple(reached))
 
+    @property
+    def needs_headers(self) -> Use | None:
+        """The first line that needs Python's headers, one that needs more than the limited API before the others."""
+        return min(self._uses(), key=lambda use: use.limited, default=None)
 
-def misnamed(sources: Iterable[str], files: Mapping[str, bytes], *, directories: Iterable[str]) -> tuple[Use, ...]:
-    """Return the modules whose names are written out: the library has the name that the build gives it."""
-    return tuple(
-        _use(path, code, match.start(1), match[1].decode(), limited=False)
-        for path, content in _reached(sources, files, tuple(directories))
-        for code in (_code(content),)
-        for match in _NAMED_MODULE.finditer(code)
-        if match[1] != b"TORCH_EXTENSION_NAME"
-    )
+    @property
+    def obstacles(self) -> tuple[Use, ...]:
+        """The lines that keep a library from serving every Python: modules, and headers with all of the C API."""
+        found = []
+        for path, content in self.reached:
+            code = _code(content)
+            for match in _DEFINES_MODULE.finditer(code):
+                limited = match[0].startswith(b"PyInit_")
+                found.append(_use(path, code, match.start(), match[0].decode(), limited=limited))
+        found += [use for use in self._uses() if not use.limited]
+        return tuple(sorted(found, key=lambda use: (use.file, use.line)))
 
+    @property
+    def misnamed(self) -> tuple[Use, ...]:
+        """The modules whose names are written out: the library has the name that the build gives it."""
+        return tuple(
+            _use(path, code, match.start(1), match[1].decode(), limited=False)
+            for path, content in self.reached
+            for code in (_code(content),)
+            for match in _NAMED_MODULE.finditer(code)
+            if match[1] != b"TORCH_EXTENSION_NAME"
+        )
 
-def _of_module(path: str, content: bytes) -> Iterator[Use]:
-    code = _code(content)
-    for match in _DEFINES_MODULE.finditer(code):
-        yield _use(path, code, match.start(), match[0].decode(), limited=match[0].startswith(b"PyInit_"))
+    def _uses(self) -> Iterator[Use]:
+        for path, content in self.reached:
+            if b"Py" not in content and b"pybind11" not in content and b"torch/" not in content:
+                continue
+            code = _code(content)
+            for match in _INCLUDE.finditer(code):
+                header = match[2].decode("utf-8", "replace")
+                if header in _LIMITED or header in _unlimited() or header.startswith("pybind11/"):
+                    yield _use(path, code, match.start(), f"<{header}>", limited=header in _LIMITED)
+            word = _WORD.search(code)
+            if word is not None:
+                yield _use(path, code, word.start(), word[0].decode(), limited=True)
 
 
 def defines_module(sources: Iterable[str], files: Mapping[str, bytes]) -> bool:
@@ -100,59 +140,17 @@ def needed_by(project: Project) -> bool:
     return any(path in project.files for path in _CMAKE)
 
 
-def _python_uses(sources: Iterable[str], files: Mapping[str, bytes], directories: tuple[str, ...]) -> Iterator[Use]:
-    for path, content in _reached(sources, files, directories):
-        yield from _of_file(path, content)
-
-
-def _reached(
-    sources: Iterable[str], files: Mapping[str, bytes], directories: tuple[str, ...]
-) -> Iterator[tuple[str, bytes]]:
-    """Yield the sources and the headers of the kernel that they include, with their content."""
-    pending = [path for path in dict.fromkeys(sources) if path in files]
-    reached = set(pending)
-    while pending:
-        path = pending.pop(0)
-        if path == _REGISTRATION:
-            continue
-        content = files[path]
-        yield path, content
-        for quote, name in _INCLUDE.findall(content):
-            near = (posixpath.dirname(path),) if quote == b'"' else ()
-            header = name.decode("utf-8", "replace")
-            for directory in (*near, *directories):
-                found = posixpath.normpath(posixpath.join(directory, header))
-                if found in files:
-                    if found not in reached:
-                        reached.add(found)
-                        pending.append(found)
-                    break
-
-
-def _of_file(path: str, content: bytes) -> Iterator[Use]:
-    if b"Py" not in content and b"pybind11" not in content and b"torch/" not in content:
-        return
-    code = _code(content)
-    for match in _INCLUDE.finditer(code):
-        header = match[2].decode("utf-8", "replace")
-        if header in _LIMITED or header in _unlimited() or header.startswith("pybind11/"):
-            yield _use(path, code, match.start(), f"<{header}>", limited=header in _LIMITED)
-    word = _WORD.search(code)
-    if word is not None:
-        yield _use(path, code, word.start(), word[0].decode(), limited=True)
-
-
 def _code(content: bytes) -> bytes:
     """Return a source with its comments blanked."""
-    return content if b"/*" not in content and b"//" not in content else _COMMENT.sub(_blank, content)
+    return (
+        content
+        if b"/*" not in content and b"//" not in content
+        else _COMMENT.sub(lambda comment: b"\n" * comment[0].count(b"\n"), content)
+    )
 
 
 def _use(path: str, code: bytes, offset: int, name: str, *, limited: bool) -> Use:
     return Use(file=path, line=code.count(b"\n", 0, offset) + 1, name=name, limited=limited)
-
-
-def _blank(comment: re.Match[bytes]) -> bytes:
-    return b"\n" * comment[0].count(b"\n")
 
 
 @cache

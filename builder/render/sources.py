@@ -7,7 +7,14 @@ from typing import Any
 
 from builder import toml
 from builder.config import Backend, Config, dependencies
-from builder.config.sources import ForeignSource, GenerateStep, foreign_path, is_output, step_outputs, writes_below
+from builder.config.sources import (
+    GenerateStep,
+    SourceName,
+    foreign_path,
+    is_output,
+    step_outputs,
+    writes_below,
+)
 from builder.config.values import ProjectPath
 from builder.kernel import Kernel
 from builder.kernel.source_set import expand
@@ -43,34 +50,24 @@ def source_variable(name: str) -> str:
 
 def used_sources(config: Config, backend: Backend) -> tuple[str, ...]:
     """Return the names of the foreign sources that the build for a backend reads, in the config's order."""
-    named = {_source_of(config, entry) for entry in _source_entries(config, backend)}
+    entries = (entry for _, table in config.tables(backend) for entry in (*table.src, *table.include))
+    placed = (_placed(config, entry) for entry in entries)
+    named = {entry.source for entry in placed if isinstance(entry, PlacedEntry)}
     return tuple(str(name) for name in config.sources if name in named)
-
-
-def _source_of(config: Config, entry: str) -> str | None:
-    if isinstance(entry, PlacedEntry):
-        return entry.source
-    found = foreign_path(entry, config.sources)
-    return None if found is None else found.source
 
 
 def source_calls(config: Config, backend: Backend) -> tuple[tuple[str, Arguments], ...]:
     """Return the name and the arguments of each call of `kernel_foreign_source`."""
-    names = used_sources(config, backend)
-    return tuple((str(name), _source_arguments(source)) for name, source in config.sources.items() if name in names)
-
-
-def _source_arguments(source: ForeignSource) -> Arguments:
-    if source.git is None:
-        return {"URL": str(source.url), "SHA256": str(source.sha256)}
-    submodules = source.submodules
-    given = "ALL" if submodules is True else tuple((path,) for path in submodules or ())
-    return {"GIT": source.git, "REV": str(source.rev), "SUBMODULES": given}
-
-
-def _source_entries(config: Config, backend: Backend) -> Iterator[str]:
-    for _, table in config.tables(backend):
-        yield from (*table.src, *table.include)
+    found: list[tuple[str, Arguments]] = []
+    for name in used_sources(config, backend):
+        source = config.sources[SourceName(name)]
+        if source.git is None:
+            found.append((name, {"URL": str(source.url), "SHA256": str(source.sha256)}))
+            continue
+        submodules = source.submodules
+        given = "ALL" if submodules is True else tuple((path,) for path in submodules or ())
+        found.append((name, {"GIT": source.git, "REV": str(source.rev), "SUBMODULES": given}))
+    return tuple(found)
 
 
 def placed_sources(config: Config, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
@@ -79,7 +76,7 @@ def placed_sources(config: Config, entries: tuple[ProjectPath, ...]) -> tuple[Pr
 
 
 def _placed(config: Config, entry: ProjectPath) -> ProjectPath:
-    found = foreign_path(entry, config.sources)
+    found = None if isinstance(entry, PlacedEntry) else foreign_path(entry, config.sources)
     placed = entry
     if found is not None:
         placed = PlacedEntry(posixpath.normpath(found.path), source=found.source)
@@ -123,20 +120,20 @@ def _paths_read(config: Config, backend: Backend) -> Iterator[str]:
 
 def step_calls(kernel: Kernel, backend: Backend) -> tuple[Arguments, ...]:
     """Return the arguments of each call of `kernel_generate_step`."""
-    tree = Tree.of(kernel.root)
-    return tuple(_step_arguments(kernel, tree, step) for step in used_steps(kernel.config, backend))
-
-
-def _step_arguments(kernel: Kernel, tree: Tree, step: GenerateStep) -> Arguments:
-    steps = kernel.config.generate
-    made = [posixpath.normpath(entry) for entry in step.inputs if is_output(entry, steps)]
-    return {
-        "SCRIPT": posixpath.normpath(step.script),
-        "ARGS": tuple((argument,) for argument in step.args),
-        "INPUTS": tuple((path,) for path in expand(kernel, step.inputs, tree=tree)),
-        "GENERATED_INPUTS": tuple((path,) for path in dict.fromkeys(made)),
-        "OUTPUTS": tuple((posixpath.normpath(path),) for path in step.outputs),
-    }
+    tree, steps = Tree.of(kernel.root), kernel.config.generate
+    found: list[Arguments] = []
+    for step in used_steps(kernel.config, backend):
+        made = [posixpath.normpath(entry) for entry in step.inputs if is_output(entry, steps)]
+        found.append(
+            {
+                "SCRIPT": posixpath.normpath(step.script),
+                "ARGS": tuple((argument,) for argument in step.args),
+                "INPUTS": tuple((path,) for path in expand(kernel, step.inputs, tree=tree)),
+                "GENERATED_INPUTS": tuple((path,) for path in dict.fromkeys(made)),
+                "OUTPUTS": tuple((posixpath.normpath(path),) for path in step.outputs),
+            }
+        )
+    return tuple(found)
 
 
 def step_files(kernel: Kernel, tree: Tree, backend: Backend) -> frozenset[str]:
@@ -156,6 +153,12 @@ def _header_arguments(name: str) -> Arguments:
     version = dependencies.table()["component"][name].get("cutlass")
     library = "cutlass" if version else name
     facts = _header_facts()[library]
+    pin: dict[str, str] = {}  # where the version is fetched from, and its hash
+    if version in facts.get("wheels", {}):
+        wheel = facts["wheels"][version]
+        pin = {"WHEEL": wheel["requirement"], "SHA256": wheel["sha256"], "WHEEL_ROOT": facts["wheel-root"]}
+    elif version in facts.get("commits", {}):
+        pin = {"COMMIT": facts["commits"][version]}
     single = {
         "NAME": library,
         **({"VERSION": version} if version else {}),
@@ -163,18 +166,9 @@ def _header_arguments(name: str) -> Arguments:
         "VARIABLE": facts["variable"],
         "SOURCE": facts["source"],
         "CONTAINS": facts["contains"],
-        **_header_pin(facts, version),
+        **pin,
     }
     return {**single, "INCLUDE": (tuple(facts["include"]),)}
-
-
-def _header_pin(facts: dict[str, Any], version: str | None) -> dict[str, str]:
-    """Return where a version is fetched from, and its hash."""
-    wheel = facts.get("wheels", {}).get(version)
-    if wheel is not None:
-        return {"WHEEL": wheel["requirement"], "SHA256": wheel["sha256"], "WHEEL_ROOT": facts["wheel-root"]}
-    commit = facts.get("commits", {}).get(version)
-    return {} if commit is None else {"COMMIT": commit}
 
 
 def header_variables(config: Config, backend: Backend) -> tuple[str, ...]:

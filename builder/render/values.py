@@ -115,13 +115,15 @@ def _libraries(
 ) -> Iterator[dict[str, Any]]:
     """Yield the values of each library: of the main one, then of the extensions."""
     name_in = {name: facts.name_in or () for name, facts in found.libraries.items()}
+    alone = len(found.libraries) == 1
     for name, own in calls.of(config, backend, name_in=name_in, only=only).items():
         values = _library(config, backend, name, unique_id=unique_id, found=found)
         linked = config.of_library(name).libraries(backend)
         yield {
             **values,
             "calls": own,
-            "conditional": _conditional(own, alone=len(found.libraries) == 1),
+            # With one library alone, `kernel_when_any` is about every component.
+            "conditional": {} if alone else {"AMONG": tuple((call.name,) for call in own.components)},
             "to_load": libraries.to_load(linked, config.framework),
         }
 
@@ -143,11 +145,6 @@ def _library(
         "target": target,
         "to_load": (),
     }
-
-
-def _conditional(own: calls.Calls, *, alone: bool) -> arguments.Arguments:
-    """Return the arguments of `kernel_when_any`: with one library alone, it is about every component."""
-    return {} if alone else {"AMONG": tuple((call.name,) for call in own.components)}
 
 
 def _features(built: tuple[Mapping[str, Any], ...]) -> Mapping[str, bool]:

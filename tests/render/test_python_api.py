@@ -8,7 +8,7 @@ import pytest
 from builder import kernel, lint, render, resources, toml
 from builder.config import Backend
 from builder.render import source_scan
-from builder.render.source_scan import find_python
+from builder.render.source_scan import PythonScan
 
 CONFIG = """
 [general]
@@ -93,7 +93,7 @@ def test_only_the_backend_whose_sources_ask_for_python_gets_it(scale):
 )
 def test_a_header_of_the_kernel_is_read_as_the_compiler_reads_it(scale, source, header):
     loaded = scale(**{"cpu/scale.cpp": source, header: "#pragma once\n#include <pybind11/pybind11.h>\n", "cpu/b.h": ""})
-    use = render.needs_python(loaded, Backend.CPU)
+    use = render.python_scan(loaded, Backend.CPU).needs_headers
     if header == "cpu/a.h":
         assert use is None  # 'cpu' is no include folder of this kernel: its headers do not travel
     else:
@@ -102,7 +102,7 @@ def test_a_header_of_the_kernel_is_read_as_the_compiler_reads_it(scale, source, 
 
 def test_a_header_that_nothing_includes_does_not_count(scale):
     loaded = scale(**{"include/unused.h": "#include <Python.h>\n"})
-    assert render.needs_python(loaded, Backend.CPU) is None
+    assert render.python_scan(loaded, Backend.CPU).needs_headers is None
 
 
 @pytest.mark.parametrize(
@@ -116,28 +116,30 @@ def test_a_header_that_nothing_includes_does_not_count(scale):
     ids=["a line comment", "a block comment", "a word in a comment", "another name"],
 )
 def test_what_only_looks_like_python_does_not_count(text):
-    assert find_python(["a.cpp"], {"a.cpp": text.encode()}, directories=()) is None
+    assert PythonScan.of(["a.cpp"], {"a.cpp": text.encode()}, directories=()).needs_headers is None
 
 
 def test_names_of_the_c_api_count_without_an_include():
-    use = find_python(["a.cpp"], {"a.cpp": b'#include "registration.h"\nstatic PyObject* f();\n'}, directories=())
+    use = PythonScan.of(
+        ["a.cpp"], {"a.cpp": b'#include "registration.h"\nstatic PyObject* f();\n'}, directories=()
+    ).needs_headers
     assert (use.line, use.name, use.limited) == (2, "PyObject", True)
 
 
 def test_a_need_of_the_full_api_is_told_before_one_of_the_limited():
     files = {"a.cpp": b"#include <Python.h>\n", "b.cpp": b"\n#include <torch/extension.h>\n"}
-    use = find_python(["a.cpp", "b.cpp"], files, directories=())
+    use = PythonScan.of(["a.cpp", "b.cpp"], files, directories=()).needs_headers
     assert (use.file, use.line, use.limited) == ("b.cpp", 2, False)
 
 
 def test_headers_that_include_each_other_end():
     files = {"a.cpp": b'#include "b.h"', "b.h": b'#include "c.h"', "c.h": b'#include "b.h"'}
-    assert find_python(["a.cpp"], files, directories=()) is None
+    assert PythonScan.of(["a.cpp"], files, directories=()).needs_headers is None
 
 
 def test_a_registration_header_in_the_place_of_the_generated_one_does_not_count(scale):
     loaded = scale(**{"torch-ext/registration.h": "#include <Python.h>\n"})
-    assert render.needs_python(loaded, Backend.CPU) is None
+    assert render.python_scan(loaded, Backend.CPU).needs_headers is None
 
 
 def test_check_names_file_line_and_package_to_install(scale):
