@@ -45,7 +45,8 @@ def command(
     setup.py runs in a sandbox without a network, among stand-ins for torch and the toolkits: nothing is compiled, and
     nothing in DIR changes but what this command writes.
     """
-    from builder.port import from_commands, record, write  # noqa: PLC0415  `--help` needs none of it
+    from builder.port import lines as compile_lines  # noqa: PLC0415  `--help` needs none of it
+    from builder.port import record, write  # noqa: PLC0415
 
     given = _variables(variables)
     if verifying:
@@ -56,7 +57,7 @@ def command(
         _verify(directory, given, sandboxed=not no_sandbox, seconds=time_limit)
         return
     if lines is not None:
-        recording = from_commands.recording(lines, directory)
+        recording = compile_lines.recording(lines, directory)
     else:
         recording = record.record(
             directory, home=_home(), variables=given, sandboxed=not no_sandbox, seconds=time_limit

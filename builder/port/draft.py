@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from builder.config.values import Backend, Version
-from builder.port import conditions, flag_keys
+from builder.port import flag_keys
 from builder.port.flag_keys import FlagKeys
-from builder.port.flags import Flags
-from builder.port.lines import CXX, GPU, Line, of_extension, of_run
+from builder.port.flags import Flags, Line
+from builder.port.lines import CXX, GPU, of_extension, of_run
 from builder.port.part import Part
 from builder.port.recording import Extension, Recording, Run
 from builder.wording import listed
@@ -232,8 +232,8 @@ def _of_bundle(part: Part, backend: Backend, of_toolkit: Mapping[str, Lines], *,
         part.say(f"'{name}' is left out: other code is made for that GPU, too, and a config has one of the two")
     if follows:
         wanted = {toolkit: _archs(lines) if backend is Backend.ROCM else () for toolkit, lines in of_toolkit.items()}
-    shared = conditions.union(wanted) if backend is Backend.CUDA else next(iter(wanted.values()), ())
-    wanted = conditions.by_range(wanted) if shared is None else wanted
+    shared = flag_keys.union(wanted) if backend is Backend.CUDA else next(iter(wanted.values()), ())
+    wanted = flag_keys.by_range(wanted) if shared is None else wanted
     ways = {
         toolkit: _way(part, backend, lines, wanted[toolkit] if shared is None else None)
         for toolkit, lines in of_toolkit.items()
@@ -269,7 +269,7 @@ def _grouped(of_toolkit: Mapping[str, Lines], ways: Mapping[str, _Way]) -> Itera
             holds = tuple(toolkit for toolkit in toolkits if source in of_toolkit[toolkit])
             groups.setdefault(holds, []).append(source)
         for holds, sources in groups.items():
-            for condition in conditions.when(holds, among) or ("",):
+            for condition in flag_keys.when(holds, among) or ("",):
                 yield condition, tuple(sources), way
 
 
@@ -295,7 +295,7 @@ def _unread(lines: Lines) -> tuple[str, ...]:
 
 def _wanted(lines: Lines, toolkit: str) -> tuple[str, ...]:
     """Return the capabilities that a toolkit compiles, of those that are asked for."""
-    return conditions.known(_capabilities(lines), toolkit) if toolkit else ()
+    return flag_keys.known(_capabilities(lines), toolkit) if toolkit else ()
 
 
 def _follow_machine(part: Part, recording: Recording) -> bool:

@@ -1,14 +1,20 @@
-"""The compile line of each source that an extension asks for, as torch's `BuildExtension` would make it."""
+"""The compile line of each source: as torch's BuildExtension would make it, or as a compile_commands.json has it."""
 
-from collections.abc import Mapping
-from pathlib import PurePosixPath
+import itertools
+import os.path
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 
+from builder import json_text
+from builder.errors import BuilderError, NothingToDoError
 from builder.port import flags
 from builder.port.flags import Flags, Line
-from builder.port.recording import Extension, Run
-from builder.port.settings import facts
-
-__all__ = ["CXX", "GPU", "Line", "language", "normal", "of_extension", "of_run"]
+from builder.port.recording import Extension, Recording, Run
+from builder.port.settings import Setting, facts, toolkits
+from builder.port.source_facts import absent
 
 CXX, GPU = "cxx", "gpu"
 _SUFFIXES = {".cu": GPU, ".hip": GPU, ".cpp": CXX, ".cc": CXX, ".cxx": CXX, ".c": CXX, ".c++": CXX, ".C": CXX}
@@ -38,11 +44,11 @@ def of_extension(extension: Extension, *, hip: bool = False) -> Mapping[str, Lin
     for source in sorted({normal(path) for path in extension.sources}):
         kind = language(source)
         if kind is not None:
-            found[source] = _line(kind, read[kind], extension.include_dirs)
+            found[source] = _line_of_extension(kind, read[kind], extension.include_dirs)
     return found
 
 
-def _line(kind: str, found: Flags, folders: tuple[str, ...]) -> Line:
+def _line_of_extension(kind: str, found: Flags, folders: tuple[str, ...]) -> Line:
     named = [flag[0].removeprefix("-I") for flag in found.rest if flag[0].startswith("-I")]
     include = dict.fromkeys(normal(folder) for folder in (*folders, *named) if not folder.startswith(_TOOLKITS))
     rest = tuple(flag for flag in found.rest if not flag[0].startswith("-I"))
@@ -66,3 +72,182 @@ def normal(path: str) -> str:
         elif part not in {"", "."}:
             parts.append(part)
     return ("/" if path.startswith("/") else "") + "/".join(parts) or "."
+
+
+_LARGEST = 256 << 20
+_INCLUDES = ("-isystem", "-iquote", "-idirafter")
+_NOT_FLAGS = frozenset({"-c", "-o"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One source and the words of its compiler, the compiler itself not among them."""
+
+    directory: str
+    source: str
+    """Absolute path."""
+    words: tuple[str, ...]
+    output: str | None = None
+    """Its object."""
+
+    @property
+    def language(self) -> str | None:
+        """What compiles it: `-x cu` says so as well as a name."""
+        pairs = itertools.pairwise(self.words)
+        return GPU if any(pair in {("-x", "cu"), ("-x", "hip")} for pair in pairs) else language(self.source)
+
+
+def read_commands(path: Path) -> tuple[Command, ...]:
+    """Return the lines of a file.
+
+    Raises:
+        BuilderError: it is no such file.
+    """
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise BuilderError(f"'{path}' is larger than {_LARGEST >> 20} MiB", help="pass that of one project")
+        entries = json_text.read(path)
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise _unreadable(path, str(error).splitlines()[0]) from None
+    if not isinstance(entries, list):
+        raise _unreadable(path, "it is not a list")
+    return tuple(found for entry in entries if (found := _command(entry, path)) is not None)
+
+
+def _unreadable(path: Path, why: str) -> BuilderError:
+    return BuilderError(
+        f"'{path}' cannot be read as compile commands: {why}",
+        help="CMake writes one with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+    )
+
+
+def _command(entry: object, path: Path) -> Command | None:
+    match entry:
+        case {"directory": str(directory), "file": str(file), "arguments": list(words)}:
+            arguments = [word for word in words if isinstance(word, str)]
+        case {"directory": str(directory), "file": str(file), "command": str(text)}:
+            try:
+                arguments = shlex.split(text)
+            except ValueError as error:
+                raise _unreadable(path, f"{error} in the command of '{file}'") from None
+        case _:
+            raise _unreadable(path, "an entry has no 'directory', 'file' and 'command'")
+    source = os.path.normpath(os.path.join(directory, file))  # noqa: PTH118  text, of a machine that may be another
+    named = entry.get("output") if isinstance(entry, dict) else None
+    output = named or next((after for word, after in itertools.pairwise(arguments) if word == "-o"), None)
+    return Command(
+        directory=directory,
+        source=source,
+        words=tuple(_without_files(arguments[1:], file)),
+        output=output if isinstance(output, str) else None,
+    )
+
+
+def _without_files(words: list[str], file: str) -> Iterator[str]:
+    """Yield the words but the source and the object."""
+    source = iter(words)
+    for word in source:
+        if word == "-o":
+            next(source, None)
+        elif word not in _NOT_FLAGS and word != file:
+            yield word
+
+
+def lines_of(commands: tuple[Command, ...], roots: dict[str, str]) -> dict[str, list[Line]]:
+    """Return the lines of each source of a project; one that is compiled several times has several.
+
+    `roots` has the name of each absolute folder, an empty one for that of the project: `/p/csrc` becomes `csrc`.
+    """
+    found: dict[str, list[Line]] = {}
+    for command in commands:
+        source = relative(command.source, roots)
+        kind = command.language
+        if kind is not None and not source.startswith(("/", "<", "..")):
+            found.setdefault(source, []).append(_line_of_command(command, kind, roots))
+    return found
+
+
+def _line_of_command(command: Command, kind: str, roots: dict[str, str]) -> Line:
+    include: dict[str, None] = {}
+    rest: list[str] = []
+    for flag in flags.group(command.words):
+        folder = _folder(flag)
+        if folder is None:
+            rest += flag
+        else:
+            absolute = os.path.normpath(os.path.join(command.directory, folder))  # noqa: PTH118
+            include[relative(absolute, roots)] = None
+    return Line(language=kind if kind == GPU else CXX, flags=flags.read(rest), include=tuple(include))
+
+
+def _folder(flag: flags.Flag) -> str | None:
+    if flag[0] in {"-I", *_INCLUDES}:
+        return flag[-1]
+    return flag[0].removeprefix("-I") if flag[0].startswith("-I") else None
+
+
+def relative(path: str, roots: dict[str, str]) -> str:
+    """Return a path by the name of the longest folder that it is in."""
+    for root in sorted(roots, key=len, reverse=True):
+        if path == root or path.startswith(f"{root}/"):
+            rest = normal(path.removeprefix(root).lstrip("/"))
+            name = roots[root]
+            return rest if not name else f"{name}:{rest}" if not name.startswith("<") else f"{name}/{rest}"
+    return path
+
+
+_TARGET = re.compile(r"CMakeFiles/([^/]+)\.dir/")
+_GIVEN = re.compile(r"/.*/(torch/include|include/python3[^/]*|(cuda|nvidia)[^/]*(/.*)?/include)(/.*)?")
+"""Include folders of torch, Python and a toolkit, which every project has."""
+
+
+def recording(path: Path, directory: Path) -> Recording:
+    """Return what the compile lines of a project ask for, as a recording of one run.
+
+    Raises:
+        BuilderError: the file cannot be read.
+        NothingToDoError: it compiles no source of the directory.
+    """
+    if not directory.is_dir():
+        raise BuilderError(f"'{directory}' is not a folder", help="name the folder of the project")
+    targets: dict[str, list[Command]] = {}
+    for command in read_commands(path):
+        targets.setdefault(_target(command), []).append(command)
+    roots = {str(directory.resolve()): ""}
+    found = {name: lines_of(tuple(each), roots) for name, each in targets.items()}
+    known = {name: {source: _plain(lines[0]) for source, lines in each.items()} for name, each in found.items() if each}
+    if not known:
+        raise NothingToDoError(
+            f"'{path}' compiles no source of '{directory}'", help="name the folder that CMake was given with -S"
+        )
+    ordered = sorted(known.items(), key=lambda item: (-len(item[1]), item[0]))
+    extensions = tuple(
+        Extension(kind="CMake", name=name, at=path.name, sources=tuple(lines), lines=lines) for name, lines in ordered
+    )
+    on_gpu = any(line.language == GPU for lines in known.values() for line in lines.values())
+    setting = Setting(name=path.name, cuda=toolkits()[-1], gpu=(9, 0)) if on_gpu else Setting(name=path.name)
+    return Recording(runs=(Run(setting=setting, extensions=extensions),), absent=absent(directory))
+
+
+def _target(command: Command) -> str:
+    found = _TARGET.search(command.output or "")
+    return "kernel" if found is None else found[1]
+
+
+def _plain(line: Line) -> Line:
+    """Return a line without what every rendered project has."""
+    own = facts()["rendered"]
+    ours = re.compile("|".join(f"(?:{each})" for each in own["flags"]))
+    macros = {
+        name: value
+        for name, value in line.flags.macros.items()
+        if name not in own["macros"] and not name.endswith("_EXPORTS")
+    }
+    rest = tuple(flag for flag in line.flags.rest if not ours.fullmatch(" ".join(flag)))
+    return replace(line, flags=replace(line.flags, macros=macros, rest=rest), include=tuple(_folders(line.include)))
+
+
+def _folders(folders: Iterable[str]) -> Iterable[str]:
+    for folder in folders:
+        if _GIVEN.fullmatch(folder) is None:
+            yield folder

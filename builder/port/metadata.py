@@ -1,5 +1,6 @@
-"""The name, version and license of a project, each with where it was found."""
+"""Find the name, version, license, readme and requirements of a project, each with where it was found."""
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from builder import toml
@@ -15,10 +17,66 @@ from builder.config.dependencies import PythonDependency
 from builder.config.giturl import GitUrl
 from builder.config.values import InvalidValueError, KernelName, ProjectPath
 from builder.config.wheel_values import PackageRequirement, WheelVersion, license_problem
-from builder.port import description, source_facts
+from builder.matrix import rows
+from builder.matrix.variant import dotted
+from builder.port import source_facts
 from builder.port.recording import SetupCall
-from builder.port.todo import Todo
+from builder.port.source_facts import Todo
 from builder.wording import listed
+
+_NO_KEY = ("entry-points", "gui-scripts", "optional-dependencies", "scripts", "urls")
+_READMES = ("README.md", "README.rst", "README.txt", "README")
+
+
+def readme(call: SetupCall, project: Mapping[str, Any], root: Path, todo: Todo) -> str | None:
+    """Return the file that is the long description; tell a person of one that is no file."""
+    named = project.get("readme")
+    path = named.get("file") if isinstance(named, dict) else named
+    if isinstance(path, str) and _is_readable(root, path):
+        return posixpath.normpath(path)
+    text = call.texts.get("long_description", "").strip()
+    if not text:
+        return None
+    found = next((name for name in _READMES if source_facts.read(root, name).strip() == text), None)
+    if found is None:
+        todo.add("the long description is the text of no README: write one, and name it in wheel.readme", at=call.at)
+    return found
+
+
+def _is_readable(root: Path, path: str) -> bool:
+    try:
+        ProjectPath(path)
+        (root / path).read_bytes().decode("utf-8")
+    except (InvalidValueError, OSError, ValueError):
+        return False
+    return True
+
+
+def say_pythons(call: SetupCall, project: Mapping[str, Any], todo: Todo) -> None:
+    """Tell a person of Pythons that a torch has and the project refuses: wheels are for all of them."""
+    declared = project.get("requires-python")
+    text = call.texts.get("python_requires") or (declared if isinstance(declared, str) else "")
+    try:
+        wanted = SpecifierSet(text)
+    except InvalidSpecifier:
+        todo.add(f"'{text}' is no range of Pythons", at=call.at)
+        return
+    known = dict.fromkeys(dotted(tag) for row in rows() for tag in row.pythons)
+    # A late patch release, so that a bound such as '>3.10.2' refuses nothing as a whole.
+    refused = [python for python in known if f"{python}.99" not in wanted]
+    if refused:
+        todo.add(
+            f"the package is for Python '{text}', which no key says: wheels are for {listed(refused)}, too", at=call.at
+        )
+
+
+def say_what_has_no_key(call: SetupCall, project: Mapping[str, Any], todo: Todo) -> None:
+    """Tell a person of commands, extras and the like, which wheels of kernels do not have."""
+    declared = [f"project.{name}" for name in _NO_KEY if project.get(name)]
+    for names, at in ((call.lists.get("no_key", ()), call.at), (declared, "pyproject.toml")):
+        if names:
+            todo.add(f"the wheel has nothing of {listed(names)}, of which no key says anything", at=at)
+
 
 _BUILT_WITH = frozenset({"torch", "ninja", "setuptools", "wheel", "packaging", "pybind11", "cmake"})
 """Requirements of a build, and torch, which every kernel requires by itself."""
@@ -65,14 +123,14 @@ def of(setup: SetupCall | None, root: Path, extensions: Mapping[str, tuple[str, 
     depends, requires = _requirements(call, project, todo)
     data = tuple(_data(call, root, package, todo))
     _say_more_data(root, package, data, todo)
-    description.say_pythons(call, project, todo)
-    description.say_what_has_no_key(call, project, todo)
+    say_pythons(call, project, todo)
+    say_what_has_no_key(call, project, todo)
     return Metadata(
         name=name,
         version=_version(call, project, todo),
         wheel_version=_wheel_version(call, project),
         license=_license(call, project, root, todo),
-        readme=description.readme(call, project, root, todo),
+        readme=readme(call, project, root, todo),
         upstream=_upstream(call, project),
         python_depends=depends,
         package=package,

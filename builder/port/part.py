@@ -8,11 +8,11 @@ from pathlib import Path
 from builder.config import libraries
 from builder.config.libraries import LibraryName
 from builder.config.values import InvalidValueError, ProjectPath
-from builder.port import source_facts, submodules
+from builder.port import source_facts
 from builder.port.flag_keys import Place, extension_name
 from builder.port.lines import CXX, language, normal
 from builder.port.recording import Extension, Recording
-from builder.port.todo import Todo
+from builder.port.source_facts import Todo
 
 _LINKED = "-l"
 _CMAKE = "CMake"
@@ -91,7 +91,7 @@ class Part:
             yield folder
 
     def _foreign(self, module: str, folder: str) -> Iterator[str]:
-        yield f"{submodules.source_name(module)}:{normal(folder.removeprefix(module).lstrip('/') or '.')}"
+        yield f"{source_facts.source_name(module)}:{normal(folder.removeprefix(module).lstrip('/') or '.')}"
 
 
 def parts(recording: Recording, root: Path, todo: Todo) -> Iterator[Part]:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from builder import sandbox, untrusted
 from builder.errors import BuilderError, NothingToDoError, ToolError
-from builder.port import machine, submodules
+from builder.port import source_facts
 from builder.port.recording import Recording, Run, decode
-from builder.port.settings import Setting, settings
+from builder.port.settings import RESULT, SPEC, Setting, files_of, make_machine, settings
 from builder.run import Limits, ends_within, started
 from builder.sandbox import CANONICAL, SandboxPaths
 from builder.sandbox.paths import prefixes_of
@@ -120,7 +120,7 @@ class _Recorder:
         self._directory, self._scratch, self._home, self._seconds = directory, scratch, home, seconds
         self._sandboxed, self._variables = sandboxed, variables
         self._pretended: list[str] = []
-        self._absent = submodules.absent(directory)
+        self._absent = source_facts.absent(directory)
         lib = scratch / "lib"
         shutil.copytree(_RECORDER, lib / "_recorder", ignore=_OUTPUTS)
         shutil.copytree(_packaging(), lib / "packaging", ignore=_OUTPUTS)
@@ -149,11 +149,11 @@ class _Recorder:
         if not self._fresh:
             shutil.rmtree(tree, ignore_errors=True)
             copy(self._directory, tree)
-            self._before = machine.state(tree)
+            self._before = files_of(tree)
         inside = CANONICAL if self._sandboxed else self._scratch
-        environment = machine.make(setting, self._scratch, inside, pretended=self._pretended, believed=self._absent)
+        environment = make_machine(setting, self._scratch, inside, pretended=self._pretended, believed=self._absent)
         said, late = self._start(inside, {**environment, **self._variables})
-        after = machine.state(tree)
+        after = files_of(tree)
         written = tuple(sorted(path for path in after if after[path] != self._before.get(path)))
         self._fresh = after == self._before
         if late:
@@ -161,7 +161,7 @@ class _Recorder:
         return self._result(setting, said, written)
 
     def _result(self, setting: Setting, said: str, written: tuple[str, ...]) -> Run:
-        path = self._scratch / machine.RESULT
+        path = self._scratch / RESULT
         try:
             found = untrusted.json_object(self._relative(path.read_bytes())) if path.is_file() else None
         except untrusted.UntrustedError as error:
@@ -181,9 +181,9 @@ class _Recorder:
 
     def _start(self, inside: Path, environment: Mapping[str, str]) -> tuple[str, bool]:
         """Start the recorder, and return the end of what it wrote and whether it was ended for its time."""
-        (self._scratch / machine.RESULT).unlink(missing_ok=True)
+        (self._scratch / RESULT).unlink(missing_ok=True)
         python = Path(sys.executable).resolve()
-        argv = [str(python), "-I", "-S", "-B", "-c", _START, str(inside / "lib"), str(inside / machine.SPEC)]
+        argv = [str(python), "-I", "-S", "-B", "-c", _START, str(inside / "lib"), str(inside / SPEC)]
         if self._sandboxed:
             shown = SandboxPaths(
                 readable=prefixes_of(python, home=self._home), mounts=((self._scratch, inside, True),), cwd=inside

@@ -1,10 +1,44 @@
-"""What the files of a project say: which source binds, which headers are included, which glob names a list of files."""
+"""Read what the files of a project say, and list what a person has to do about it."""
 
+import configparser
 import itertools
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+
+from builder.config.sources import SourceName, SourceUrl
+from builder.config.values import InvalidValueError
+from builder.kernel import git
+from builder.kernel.git import Checkout
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """One thing to do by hand."""
+
+    at: str
+    """`file:line`; empty where no line asks for it."""
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.at}: {self.text}" if self.at else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """A list that grows while a config is drafted; what is in it already is not added again."""
+
+    items: dict[Remaining, None] = field(default_factory=dict)
+
+    def add(self, text: str, *, at: str = "") -> None:
+        """Add one thing to do."""
+        self.items[Remaining(at, text)] = None
+
+    def __iter__(self) -> Iterator[Remaining]:
+        return iter(self.items)
+
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -218,3 +252,66 @@ _LICENSES: Mapping[str, tuple[str, ...]] = {
     "BSD-2-Clause": ("redistribution and use in source and binary forms",),
     "MIT": ("permission is hereby granted, free of charge", 'the software is provided "as is"'),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submodule:
+    """One `[sources.<name>]`."""
+
+    name: str
+    path: str
+    url: str
+    commit: str
+
+
+def declared(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield the folder and the address of each submodule that `.gitmodules` names, sorted."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string((root / ".gitmodules").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, configparser.Error):
+        return
+    found = {parser.get(name, "path", fallback=""): parser.get(name, "url", fallback="") for name in parser.sections()}
+    yield from sorted((path, url) for path, url in found.items() if path)
+
+
+def absent(root: Path) -> tuple[str, ...]:
+    """Return the folders of submodules that have no files."""
+    return tuple(path for path, _ in declared(root) if not _has_files(root / path))
+
+
+def _has_files(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())
+
+
+def sources(root: Path, included: frozenset[str], todo: Todo) -> Iterator[Submodule]:
+    """Yield the foreign sources that include folders name."""
+    for path, url in declared(root):
+        name = source_name(path)
+        if name not in included:
+            continue
+        commit = _commit(root, path)
+        try:
+            address = str(SourceUrl(url))
+        except InvalidValueError:
+            todo.add(f"the submodule '{path}' has the address '{url}': write a whole URL", at=".gitmodules:1")
+            address = f"https://example.com/{name}"
+        if commit is None:
+            todo.add(f"write the commit of the submodule '{path}' into sources.{name}.rev", at=".gitmodules:1")
+        yield Submodule(name=name, path=path, url=address, commit=commit or "0" * 40)
+
+
+def source_name(path: str) -> str:
+    """Return the name of the source tree that a submodule becomes."""
+    guess = re.sub(r"[^a-z0-9_-]+", "-", path.rpartition("/")[2].lower()).strip("-_")
+    return guess if SourceName.matches(guess) else "foreign"
+
+
+def _commit(root: Path, path: str) -> str | None:
+    """Return the commit of a submodule that the repository records."""
+    checkout = Checkout.around(root) if git.is_here() else None
+    if checkout is None:
+        return None
+    listed = checkout.ask("ls-tree", "HEAD", "--", f"{checkout.inside}/{path}".lstrip("/"))
+    found = re.match(r"160000 commit ([0-9a-f]{40})\t", listed.output)
+    return found[1] if found else None

@@ -1,6 +1,9 @@
-"""Compare the compile lines of a config with those of its `setup.py`, file by file."""
+"""Compare the compile lines of a config with those of its setup.py, file by file."""
 
 import re
+import shutil
+import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,15 +11,156 @@ from functools import cache
 from pathlib import Path
 
 from builder.config.values import Backend
-from builder.errors import BuilderError
+from builder.errors import BuilderError, ToolError
 from builder.kernel import Kernel, load
 from builder.kernel.source_set import package_directory
 from builder.matrix import rows
-from builder.port import commands, conditions, configure, submodules, write
-from builder.port.lines import GPU, Line, normal, of_run
+from builder.port import flag_keys, source_facts, write
+from builder.port.flags import Line
+from builder.port.lines import GPU, Command, lines_of, normal, of_run, read_commands, relative
 from builder.port.record import copy, record
 from builder.port.recording import Recording, Run
-from builder.port.settings import Setting, facts, settings, standard
+from builder.port.settings import Setting, facts, make_machine, settings, standard, torch_version, write_text
+from builder.render import render
+from builder.render.sources import header_calls as header_libraries
+from builder.run import run
+
+_COMPILER = """set(CMAKE_CUDA_COMPILER_FORCED TRUE)
+set(CMAKE_CUDA_COMPILER_ID_RUN TRUE)
+set(CMAKE_CUDA_COMPILER_ID NVIDIA)
+set(CMAKE_CUDA_COMPILER_VERSION {version}.0)
+set(CMAKE_CUDA_COMPILER_TOOLKIT_ROOT "{root}")
+set(CMAKE_CUDA_COMPILER_LIBRARY_ROOT "{root}")
+set(CMAKE_CUDA_COMPILER_PRODUCED_OUTPUT [==[#$ PATH=/usr/bin
+#$ LIBRARIES=  "-L{root}/lib64"
+#$ INCLUDES="-I{root}/include"
+#$ g++ -o "a.out" "a.o" "-L{root}/lib64" -lcudart
+]==])
+"""
+"""What CMake would learn of nvcc by compiling with it."""
+_TORCH_LIBRARIES = ("torch", "torch_cpu", "torch_cuda", "torch_python", "c10", "c10_cuda")
+_CUDA_LIBRARIES = (
+    *("cudart", "cudart_static", "cudadevrt", "cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse"),
+    *(
+        "nvrtc",
+        "nvrtc_builtins",
+        "nvJitLink",
+        "nvjitlink",
+        "nvml",
+        "cupti",
+        "nppc",
+        "nvjpeg",
+        "cufile",
+        "nccl",
+        "cudnn",
+    ),
+)
+
+
+def compile_commands(
+    kernel: Kernel, backend: Backend, setting: Setting, scratch: Path, *, environ: Mapping[str, str]
+) -> tuple[tuple[Command, ...], dict[str, str]]:
+    """Return the compile lines of a kernel's project, and the names of the folders in them.
+
+    Raises:
+        ToolError: CMake cannot configure it.
+    """
+    project, build, toolkit, torch = (scratch / name for name in ("project", "build", "cuda", "torch"))
+    for folder in (project, build):
+        shutil.rmtree(folder, ignore_errors=True)
+    make_machine(setting, scratch, scratch, pretended=(), believed=())
+    render(kernel, backend, allow_unsafe_flags=True).write(project)
+    _torch(torch, setting)
+    settings = {
+        "CMAKE_EXPORT_COMPILE_COMMANDS": "ON",
+        "CMAKE_MAKE_PROGRAM": str(_tool("ninja", environ)),
+        "KERNEL_TORCH_DIR": str(torch),
+        "Python_EXECUTABLE": sys.executable,
+        **_python(scratch),
+        **_headers(kernel, backend, scratch),
+        **(_toolkit(toolkit, setting.cuda) if setting.cuda is not None and backend is Backend.CUDA else {}),
+    }
+    options = [f"-D{name}={value}" for name, value in settings.items()]
+    done = run([_tool("cmake", environ), "-G", "Ninja", "-S", project, "-B", build, *options], env=dict(environ))
+    if done.returncode != 0:
+        raise ToolError(
+            f"CMake cannot configure the project of '{kernel.config.general.name}'\n{done.output[-2000:]}",
+            help=f"look at the project: builder render --backend {backend} --output PROJECT",
+        )
+    roots = {
+        str(project): "",
+        str(project / "cmake"): "<cmake>",
+        str(build): "<build>",
+        str(toolkit): "<cuda>",
+        str(torch): "<torch>",
+    }
+    roots |= {str(scratch / "headers"): "<headers>", sysconfig.get_path("include"): "<python>"}
+    roots |= {str(scratch / "python"): "<python>"}
+    roots |= {str(scratch / "foreign" / name): name for name in kernel.config.sources}
+    return read_commands(build / "compile_commands.json"), roots
+
+
+def _tool(name: str, environ: Mapping[str, str]) -> Path:
+    beside = Path(sys.executable).parent / name
+    found = str(beside) if beside.is_file() else shutil.which(name, path=environ.get("PATH"))
+    if found is None:
+        raise ToolError(f"there is no {name}", help=f"install it beside builder: pip install {name}")
+    return Path(found)
+
+
+def _torch(folder: Path, setting: Setting) -> None:
+    local = "+cpu" if setting.cuda is None else f"+cu{setting.cuda.replace('.', '')}"
+    cuda = "None" if setting.cuda is None else f"'{setting.cuda}'"
+    text = f"__version__ = '{torch_version()}{local}'\ncuda: Optional[str] = {cuda}\n"
+    write_text(folder / "version.py", text)
+    for name in _TORCH_LIBRARIES:
+        (folder / "lib" / f"lib{name}.so").touch()
+
+
+def _toolkit(folder: Path, version: str) -> dict[str, str]:
+    write_text(folder / "include/cuda_runtime.h", "")
+    for name in _CUDA_LIBRARIES:
+        write_text(folder / f"lib64/lib{name}.so", "")
+    write_text(folder / "lib64/stubs/libcuda.so", "")
+    write_text(folder / "compiler.cmake", _COMPILER.format(version=version, root=folder))
+    return {
+        "CMAKE_CUDA_COMPILER": str(folder / "bin/nvcc"),
+        "CMAKE_PROJECT_INCLUDE_BEFORE": str(folder / "compiler.cmake"),
+        "CUDAToolkit_ROOT": str(folder),
+    }
+
+
+def _python(scratch: Path) -> dict[str, str]:
+    """Return where headers of Python are; stand-ins where this Python has none."""
+    if (Path(sysconfig.get_path("include")) / "Python.h").is_file():
+        return {}
+    version = ".".join(map(str, sys.version_info[:3]))
+    write_text(scratch / "python/patchlevel.h", f'#define PY_VERSION "{version}"\n')
+    for name in ("Python.h", "pyconfig.h"):
+        write_text(scratch / "python" / name, "")
+    return {"Python_INCLUDE_DIR": str(scratch / "python")}
+
+
+def _headers(kernel: Kernel, backend: Backend, scratch: Path) -> dict[str, str]:
+    """Return empty folders in place of header-only libraries and foreign sources, so that nothing is fetched."""
+    found = {}
+    for library in header_libraries(kernel.config, backend):
+        folder = scratch / "headers" / str(library["NAME"])
+        write_text(folder / str(library["CONTAINS"]), "")
+        found[str(library["VARIABLE"])] = str(folder)
+    for name in kernel.config.sources:
+        folder = scratch / "foreign" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in _named(kernel, name):
+            write_text(folder / path, "")
+        found[f"FETCHCONTENT_SOURCE_DIR_{name.upper()}"] = str(folder)
+    return found
+
+
+def _named(kernel: Kernel, source: str) -> Iterator[str]:
+    """Yield the files of a foreign source that `src` lists."""
+    for _, table in kernel.config.tables():
+        yield from (entry.partition(":")[2] for entry in table.src if entry.startswith(f"{source}:"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +228,8 @@ def verify(
             if run.failure is not None:
                 at = f"{run.at}: " if run.at else ""
                 raise BuilderError(f"setup.py cannot be recorded with {setting.name}\n  {at}{run.failure}")
-            found, roots = configure.compile_commands(
-                kernel, backend, setting, Path(scratch).resolve(), environ=environ
-            )
-            yield _compared(run, recording, commands.lines(found, roots), directory)
+            found, roots = compile_commands(kernel, backend, setting, Path(scratch).resolve(), environ=environ)
+            yield _compared(run, recording, lines_of(found, roots), directory)
 
 
 def machines(backends: Iterable[Backend]) -> Iterator[tuple[Backend, Setting]]:
@@ -130,9 +272,9 @@ def _compared(run: Run, recording: Recording, found: Mapping[str, list[Line]], d
 
 def _renamed(line: Line, recording: Recording, directory: Path) -> Line:
     """Return a line with folders of submodules named as foreign sources, which they are in the config."""
-    modules = {path: submodules.source_name(path) for path, _ in submodules.declared(directory)}
+    modules = {path: source_facts.source_name(path) for path, _ in source_facts.declared(directory)}
     absent = {path: name for path, name in modules.items() if path in recording.absent}
-    include = tuple(commands.relative(folder, absent) for folder in line.include)
+    include = tuple(relative(folder, absent) for folder in line.include)
     return Line(language=line.language, flags=line.flags, include=include)
 
 
@@ -204,8 +346,8 @@ def architectures_of_one(wanted: Line, found: Line, setting: Setting) -> tuple[l
     compiled = found.flags.capabilities
     missing = [
         name
-        for name in conditions.known(wanted.flags.capabilities, setting.cuda)
-        if name not in compiled and f"{name}+PTX" not in compiled and not conditions.covered(name, compiled)
+        for name in flag_keys.known(wanted.flags.capabilities, setting.cuda)
+        if name not in compiled and f"{name}+PTX" not in compiled and not flag_keys.covered(name, compiled)
     ]
     plain = {name.removesuffix("+PTX") for name in wanted.flags.capabilities}
     extra = [name for name in compiled if name.removesuffix("+PTX") not in plain]

@@ -1,17 +1,118 @@
-"""From a recording to files: the config, and where it is needed a start for the binding."""
+"""Write the files of a recording: the config, and where it is needed a start for the binding."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder import toml
 from builder.config import Backend, Config, parse
 from builder.config.text import Source
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import write_atomic
 from builder.kernel import CONFIG
-from builder.port import document, draft, metadata, part, submodules
+from builder.port import draft, metadata, part, source_facts
+from builder.port.draft import Binding, Compiled, ComponentDraft
+from builder.port.flag_keys import FlagKeys
+from builder.port.metadata import Found, Metadata
 from builder.port.recording import Recording, Run
-from builder.port.todo import Remaining, Todo
+from builder.port.source_facts import Remaining, Submodule, Todo
+
+_WIDTH = 110
+_ARCHS = {Backend.CUDA: "cuda-capabilities", Backend.ROCM: "rocm-archs"}
+_GPU_FLAGS = {Backend.CUDA: "cuda-flags", Backend.ROCM: "hip-flags"}
+
+
+def config_text(metadata: Metadata, compiled: Compiled, modules: Sequence[Submodule] = ()) -> str:
+    """Return a config with a comment for each value that was guessed."""
+    tables = [_general(metadata, compiled), *_wheel(metadata)]
+    tables += [_submodule(each) for each in modules]
+    tables.append(_binding("torch", compiled.torch, own=True))
+    tables += [_binding(f"extension.{name}", each, own=False) for name, each in compiled.extensions.items()]
+    tables += [_component(each) for each in compiled.components]
+    return "\n".join(tables)
+
+
+def _general(metadata: Metadata, compiled: Compiled) -> str:
+    lines = [
+        "[general]",
+        _guessed("name", toml.spelled(metadata.name.value), metadata.name),
+        _guessed("version", metadata.version.value, metadata.version),
+        "edition = 5",
+        _guessed("license", toml.spelled(metadata.license.value), metadata.license),
+        *(() if metadata.upstream is None else [f"upstream = {toml.spelled(metadata.upstream)}"]),
+        f"backends = {toml.spelled([str(backend) for backend in compiled.backends])}",
+        *_list("python-depends", metadata.python_depends),
+    ]
+    return _table(lines)
+
+
+def _guessed(key: str, value: str, found: Found) -> str:
+    origin = "".join(letter if letter.isprintable() else "?" for letter in found.origin)
+    return f"{key} = {value} # from {origin}" if origin != "nowhere" else f"{key} = {value} # not found: write it"
+
+
+def _wheel(metadata: Metadata) -> Iterator[str]:
+    whole = metadata.wheel_version
+    lines = [] if whole is None else [_guessed("version", toml.spelled(whole.value), whole)]
+    lines += [] if metadata.readme is None else [f"readme = {toml.spelled(metadata.readme)}"]
+    lines += [] if metadata.package is None else [f"package = {toml.spelled(metadata.package)}"]
+    lines += [*_list("requires", metadata.requires), *_list("data", metadata.data)]
+    if lines:
+        yield _table(["[wheel]", *lines])
+
+
+def _submodule(source: Submodule) -> str:
+    lines = [f"[sources.{source.name}]", f"git = {toml.spelled(source.url)}", f"rev = {toml.spelled(source.commit)}"]
+    return _table(lines)
+
+
+def _binding(table: str, binding: Binding, *, own: bool) -> str:
+    lines = [
+        f"[{table}]",
+        *_list("src", binding.src),
+        *_list("exclude", binding.exclude),
+        *_list("include", binding.include),
+        *_flags(binding.keys, None),
+        *_list("libraries", binding.libraries),
+    ]
+    if own and binding.stable_abi is not None:
+        lines.append(f'stable-abi = "{binding.stable_abi}"')
+    if own and binding.python_abi:
+        lines.append('python-abi = "cpython"')
+    return _table(lines)
+
+
+def _component(draft: ComponentDraft) -> str:
+    lines = [f"[kernel.{draft.name}]", f'backend = "{draft.backend}"', 'depends = ["torch"]']
+    if draft.extension is not None:
+        lines.append(f"extension = {toml.spelled(draft.extension)}")
+    if draft.when is not None:
+        lines.append(f"when = {{ cuda = {toml.spelled(draft.when)} }}")
+    lines += [*_list("src", draft.src), *_list("exclude", draft.exclude), *_list("include", draft.include)]
+    if draft.backend in _ARCHS:
+        lines += _list(_ARCHS[draft.backend], draft.capabilities or ())
+    lines += [*_flags(draft.keys, _GPU_FLAGS.get(draft.backend))]
+    lines += _list("libraries", draft.libraries)
+    return _table(lines)
+
+
+def _flags(keys: FlagKeys, gpu: str | None) -> Iterator[str]:
+    if keys.defines:
+        yield f"defines = {{ {', '.join(f'{name} = {toml.spelled(value)}' for name, value in keys.defines)} }}"
+    yield from _list("cxx-flags", keys.cxx_flags)
+    if gpu is not None:
+        yield from _list(gpu, keys.gpu_flags)
+
+
+def _list(key: str, values: Sequence[str]) -> Iterator[str]:
+    """Yield an array, on one line where it fits."""
+    if values:
+        yield from toml.array(key, values, width=_WIDTH)
+
+
+def _table(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
 
 _SKELETON = """#include <torch/library.h>
 
@@ -56,13 +157,13 @@ def port(recording: Recording, root: Path) -> Ported:
     said = metadata.of(best.setup, root, {each.extension.name: each.reached for each in parts}, todo)
     entries = (entry for include in compiled.include for entry in include)
     included = frozenset(entry.partition(":")[0] for entry in entries if ":" in entry)
-    sources = tuple(submodules.sources(root, included, todo))
+    sources = tuple(source_facts.sources(root, included, todo))
     _say_runs(recording, todo)
     if Backend.ROCM in compiled.backends:
         todo.add(
             "flags of components for ROCm are those that setup.py gives there: no compile line of ROCm was compared"
         )
-    files = {CONFIG: document.text(said, compiled, sources)}
+    files = {CONFIG: config_text(said, compiled, sources)}
     if not compiled.torch.src and not any(each.needs_python for each in parts) and not (root / _BINDING).exists():
         files[_BINDING] = _SKELETON
     config = parse(Source(name=CONFIG, text=files[CONFIG]))

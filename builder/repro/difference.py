@@ -150,7 +150,7 @@ def check_reader() -> None:
 
 
 def of_libraries(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
-    """Yield each part in which two libraries of_libraries, and how."""
+    """Yield each part in which two libraries differ, and how."""
     from elftools.common.exceptions import ELFError  # noqa: PLC0415  an optional dependency
 
     try:
@@ -216,7 +216,7 @@ def _symbol_at(image: _Image, one: _Section, other: _Section) -> str:
 
 
 def _entries(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the fatbin entries that of_libraries."""
+    """Yield the fatbin entries that differ."""
     try:
         first, second = device_code.entries("the first", before), device_code.entries("the second", after)
     except DeviceCodeError:

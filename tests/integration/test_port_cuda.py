@@ -11,7 +11,8 @@ import pytest
 
 from builder.config import Backend
 from builder.kernel import load
-from builder.port import commands, configure
+from builder.port import verify
+from builder.port.lines import lines_of, read_commands
 from builder.port.settings import Setting
 from builder.port.verify import canonical
 from builder.port.write import port, write
@@ -41,7 +42,7 @@ def test_the_real_nvcc_makes_no_difference(tmp_path):
     kernel.mkdir()
     write(port(recorded(kernel, SIMPLE.replace('"--use_fast_math"', flags), setting), kernel), kernel, force=False)
     scratch = tmp_path / "scratch"
-    stood_in, roots = configure.compile_commands(load(kernel), Backend.CUDA, setting, scratch, environ=os.environ)
+    stood_in, roots = verify.compile_commands(load(kernel), Backend.CUDA, setting, scratch, environ=os.environ)
     definitions = {
         "CMAKE_EXPORT_COMPILE_COMMANDS": "ON",
         "KERNEL_TORCH_DIR": scratch / "torch",
@@ -61,7 +62,7 @@ def test_the_real_nvcc_makes_no_difference(tmp_path):
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(cmake, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
-    real = commands.read(scratch / "real/compile_commands.json")
+    real = read_commands(scratch / "real/compile_commands.json")
     roots |= {str(scratch / "real"): "<build>"}
     for command in real:
         roots |= {
@@ -69,5 +70,5 @@ def test_the_real_nvcc_makes_no_difference(tmp_path):
             for word in command.words
             if "cuda" in word and word.endswith("/include")
         }
-    assert compared(commands.lines(real, roots)) == compared(commands.lines(stood_in, roots))
-    assert compared(commands.lines(stood_in, roots))["csrc/scale.cu"][0][1] == ("8.0", "9.0a")
+    assert compared(lines_of(real, roots)) == compared(lines_of(stood_in, roots))
+    assert compared(lines_of(stood_in, roots))["csrc/scale.cu"][0][1] == ("8.0", "9.0a")

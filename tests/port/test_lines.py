@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from builder.port import conditions, flags
+from builder.port import flag_keys, flags
 from builder.port.flag_keys import GIVEN
 from builder.port.lines import CXX, GPU, normal, of_extension
 from builder.port.recording import Extension
@@ -96,26 +96,26 @@ def test_paths_are_compared_in_one_spelling(path, same):
     ],
 )
 def test_toolkits_become_ranges_of_versions(holds, said):
-    assert conditions.when(holds, ["1", "2", "3"]) == said
+    assert flag_keys.when(holds, ["1", "2", "3"]) == said
 
 
 def test_one_list_serves_toolkits_that_each_know_a_part_of_it():
-    assert conditions.union({"12.6": ("8.0", "9.0"), "13.0": ("8.0", "9.0", "12.0")}) == ("8.0", "9.0", "12.0")
+    assert flag_keys.union({"12.6": ("8.0", "9.0"), "13.0": ("8.0", "9.0", "12.0")}) == ("8.0", "9.0", "12.0")
 
 
 def test_no_list_serves_toolkits_of_which_only_the_newer_one_wants_a_family():
-    assert conditions.union({"12.9": ("8.0", "10.0"), "13.0": ("8.0", "10.0f")}) is None
+    assert flag_keys.union({"12.9": ("8.0", "10.0"), "13.0": ("8.0", "10.0f")}) is None
 
 
 def test_a_toolkit_is_asked_only_for_what_it_can_compile():
-    assert conditions.known(("8.0", "10.0f", "10.3", "12.0+PTX"), "12.6") == ("8.0",)
-    assert conditions.known(("8.0", "10.0f", "10.3", "12.0+PTX"), "13.0") == ("8.0", "10.0f", "10.3", "12.0+PTX")
+    assert flag_keys.known(("8.0", "10.0f", "10.3", "12.0+PTX"), "12.6") == ("8.0",)
+    assert flag_keys.known(("8.0", "10.0f", "10.3", "12.0+PTX"), "13.0") == ("8.0", "10.0f", "10.3", "12.0+PTX")
 
 
 def test_neighbouring_toolkits_share_a_list_where_one_serves_them():
     wanted = {"12.9": ("9.0", "10.0"), "13.0": ("9.0", "10.0f"), "13.2": ("9.0", "10.0f", "11.0")}
     newer = ("9.0", "10.0f", "11.0")
-    assert conditions.by_range(wanted) == {"12.9": ("9.0", "10.0"), "13.0": newer, "13.2": newer}
+    assert flag_keys.by_range(wanted) == {"12.9": ("9.0", "10.0"), "13.0": newer, "13.2": newer}
 
 
 def test_toolkits_before_and_after_a_change_of_architectures_are_among_the_machines():

@@ -6,8 +6,8 @@ import pytest
 
 from builder.cli import run
 from builder.port import verify
-from builder.port.flags import read
-from builder.port.lines import CXX, GPU, Line
+from builder.port.flags import Line, read
+from builder.port.lines import CXX, GPU
 from builder.port.settings import Setting
 from builder.port.verify import Difference, canonical, in_groups
 from tests.port.projects import SIMPLE, write

@@ -176,7 +176,7 @@ def footnotes(plan: CiPlan) -> tuple[str, ...]:
 
 
 def footnotes_of_rules(skipped: Iterable[Decision]) -> Iterator[str]:
-    """Yield how many explained_rows were left out for what an option of the plan decides."""
+    """Yield how many rows were left out for what an option of the plan decides."""
     counts: dict[str, int] = {}
     for decision in skipped:
         counts[decision.rule] = counts.get(decision.rule, 0) + 1

@@ -9,9 +9,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from . import setuptools_module, torch_module
-from .notes import Notes
-from .pretended import Finder
+from . import stand_ins
+from .notes import Finder, Notes
 
 _LISTED = ("include_dirs", "define_macros", "undef_macros", "libraries", "library_dirs", "extra_objects")
 _LONGEST = 600
@@ -23,9 +22,9 @@ def main(spec_path: str) -> None:
         spec = json.load(file)
     tree, result, dump, leave = spec["tree"], spec["result"], json.dumps, os._exit
     notes = Notes(tree)
-    known = {**torch_module.modules(spec["facts"], notes), **setuptools_module.modules(notes)}
-    Finder(known, [*setuptools_module.PRETENDED, *spec["pretended"]]).install()
-    for name in [name for name in sys.modules if name.partition(".")[0] in setuptools_module.PRETENDED]:
+    known = {**stand_ins.torch_modules(spec["facts"], notes), **stand_ins.setuptools_modules(notes)}
+    Finder(known, [*stand_ins.PRETENDED, *spec["pretended"]]).install()
+    for name in [name for name in sys.modules if name.partition(".")[0] in stand_ins.PRETENDED]:
         del sys.modules[name]
     _believe(tuple(os.path.join(tree, folder) + os.sep for folder in spec["believed"]))
     ended = _run(tree, notes)
@@ -83,7 +82,7 @@ def _extensions(notes: Notes) -> list[dict[str, Any]]:
     return [_described(each) for each in made]
 
 
-def _described(made: torch_module.Noted) -> dict[str, Any]:
+def _described(made: stand_ins.Noted) -> dict[str, Any]:
     flags = made.extra_compile_args
     if not isinstance(flags, dict):
         flags = {"cxx": flags, "nvcc": flags}
