@@ -1,6 +1,6 @@
 /**
-  Which GPU architectures a component is compiled for. The rules are those of `builder/matrix/architectures.py`, which a
-  condition of `when` asks for; builds themselves leave it to CMake.
+  The GPU architectures that a component is compiled for, by the rules of `builder/matrix/architectures.py`. Only
+  conditions of `when` need them here; in a build, CMake applies the same rules.
 */
 { util }:
 let
@@ -53,7 +53,7 @@ let
     in
     "${(generation.renamed or { }).${own} or own}${suffix name}${mark}";
 
-  # What is compiled for the first half of a pair is code for the second; for one capability both are the same.
+  # A pair is compiled for its first half, as code for its second; a single capability is both.
   codeOf =
     generation: name:
     let
@@ -75,10 +75,10 @@ let
         ptx = false;
       };
 
-  # The number of a GPU with the newest toolkits, which tells families apart: 10.1 is 11.0.
+  # The family of a GPU, by its number in the newest toolkits: 10.1 is 11.0 there.
   family = name: major ((head facts.cuda.toolkit).renamed.${plain name} or name);
 
-  # Whether a generation makes the code of a pair.
+  # Whether toolkits of a generation can compile the code of a pair.
   makes =
     generation: code:
     let
@@ -91,7 +91,8 @@ let
     in
     known code.virtual && known code.real && (code.virtual == code.real || possible);
 
-  # The machine code that a generation of toolkits makes of a request, so that every supported GPU that the code would run on has code.
+  # The machine code that a generation of toolkits compiles for a request: enough for every supported GPU that the
+  # requested code would run on.
   intersect =
     generation: requested:
     let
@@ -140,7 +141,7 @@ let
 in
 {
   /**
-    The architectures whose machine code a component has with a toolkit, in no order.
+    The architectures for which a component has machine code, compiled with a toolkit, in no order.
 
     # Type
     compiled :: Component -> String | null -> [ String ]
@@ -148,7 +149,7 @@ in
   compiled = compiledFor;
 
   /**
-    Whether one of some components is compiled for one of some architectures, which have no `+PTX`.
+    Whether any of the components is compiled for any of the architectures, which are named without `+PTX`.
 
     # Type
     anyCompiled :: [ Component ] -> String | null -> [ String ] -> Bool

@@ -1,5 +1,6 @@
 /**
-  Which cells a package set can build, and why not the others; `builder/plan/buildable.py` says it of a machine.
+  The cells that a package set can build, and the reason why it cannot build the others. `builder/plan/buildable.py`
+  does the same for a machine.
 */
 {
   util,
@@ -17,7 +18,7 @@ let
 
   dotted = tag: "3.${builtins.substring 3 (builtins.stringLength tag) tag}";
 
-  # What a cell is, in words.
+  # A cell in words.
   described =
     cell:
     let
@@ -34,7 +35,7 @@ let
 
   toolkitName = cell: "${cell.backend}-${util.minor cell.toolkit}";
 
-  # Whether the pinned wheels have the compiler of the cell's toolkit, or it needs none.
+  # Whether the cell needs no compiler of a toolkit, or the pinned wheels have it.
   pinnedToolkit =
     cell: wheels:
     cell.framework == "torch-noarch"
@@ -65,7 +66,7 @@ let
     else
       null;
 
-  # Whether a rule of a package set is about a cell: each of its keys says so.
+  # Whether each key of a rule of a package set matches a cell.
   concerns =
     cell: rule:
     (!(rule ? backend) || rule.backend == cell.backend)
@@ -83,7 +84,7 @@ in
   inherit toolkitName;
 
   /**
-    Why a package set cannot build a cell; null when it can.
+    The reason why a package set cannot build a cell; null when it can.
 
     # Type
     missing :: PackageSet -> Cell -> String | null
@@ -91,7 +92,7 @@ in
   inherit missing;
 
   /**
-    Why a cell is not among the released ones of a package set; null when it is.
+    The reason why a package set does not release a cell; null when it does.
 
     # Type
     skipped :: PackageSet -> Cell -> String | null

@@ -1,5 +1,5 @@
 /**
-  A cell as one derivation: render, build, audit and load test, by the code of the local engine.
+  A cell as one derivation, which renders, builds, audits and load-tests it by the code of the local engine.
 */
 {
   util,
@@ -24,7 +24,6 @@ let
     elem
     filter
     head
-    listToAttrs
     map
     sort
     toJSON
@@ -35,7 +34,7 @@ let
     path = ./start.py;
   };
 
-  # The options on which objects depend.
+  # The options that objects depend on.
   ofObjects = [
     "allow-unsafe-flags"
     "archs"
@@ -43,12 +42,12 @@ let
     "policy"
   ];
 
-  # A name as Nix's store takes it.
+  # A name with the characters that Nix's store accepts.
   storeName =
     name: concatStringsSep "-" (filter builtins.isString (builtins.split "[^a-zA-Z0-9+._?=-]+" name));
 
-  # What is asked of the build of a cell besides the defaults of `BuildOptions` in builder/make/spec.py: whoever asks for the
-  # same gets the same derivation.
+  # The options that differ from the defaults of `BuildOptions` in builder/make/spec.py, so that equal requests give
+  # equal derivations.
   optional = util.filterAttrs (_: value: value != null);
 
   toolWheels =
@@ -89,13 +88,13 @@ let
     {
       inherit tag wheels;
       drv = environment.make set tag {
-        # Nothing of the cell: cells that have the same pins share the environment.
+        # Without the name of the cell: cells with the same pins share the environment.
         name = "environment";
         inherit wheels;
       };
     };
 
-  # Whether the load test of a kernel is done, as `load_test_rule` of builder/make/prepare.py says.
+  # Whether a kernel is load-tested, by the rule of `load_test_rule` in builder/make/prepare.py.
   isTested =
     kernel: options:
     util.findFirst (rule: rule != null) "require" [
@@ -104,7 +103,7 @@ let
     ] != "skip";
 
   /**
-    The second environment of the load test of a cell; null where that would have nothing.
+    The environment that a cell has for its load test alone; null where that would be empty.
 
     # Type
     testEnvironmentOf :: PackageSet -> { root, kernel, options } -> Cell -> { drv :: Derivation, wheels :: [ Wheel ] } | null
@@ -145,7 +144,7 @@ in
   inherit toolWheels;
 
   /**
-    A package set with what its cells share; the functions below take one of these.
+    A package set with the derivations that its cells share; the functions below take one of these.
 
     # Type
     prepare :: PackageSet -> PreparedSet
@@ -161,7 +160,7 @@ in
     };
 
   /**
-    What `builder` runs on, for a Python of the package set.
+    The environment that `builder` runs in, for a Python of the package set.
 
     # Type
     tools :: PreparedSet -> String -> String -> Derivation
@@ -169,8 +168,8 @@ in
   inherit tools;
 
   /**
-    The derivation of a cell; evaluates nothing of the others. With `perFile` each of its sources is compiled by a
-    derivation of its own, which `objects` are. `locked = false` leaves out the kernels of `kernels.lock`.
+    The derivation of a cell; no other cell is evaluated. With `perFile` each source is compiled by a derivation of its
+    own; these are `objects`. `locked = false` leaves out the kernels of `kernels.lock`.
 
     # Type
     build :: PackageSet -> { root :: Path, kernel :: Config, options ? AttrSet, perFile ? Bool, locked ? Bool } -> Cell -> Derivation
@@ -186,7 +185,7 @@ in
     }:
     cell:
     let
-      # The compilers that the kernel asks for, where the package set does not say which.
+      # The compilers that the kernel asks for, unless the package set decides.
       set = {
         pinnedCompilers = (kernel.build.toolchain or "system") == "pinned";
       } // packageSet;
@@ -197,7 +196,7 @@ in
           null;
       found = environmentOf set kernel cell;
       tested = testEnvironmentOf set { inherit root kernel options; } cell;
-      # As `PinnedPackages` of builder/make/spec.py.
+      # The JSON of `PinnedPackages` in builder/make/spec.py.
       packages = made: {
         path = made.drv;
         pins = {
@@ -283,7 +282,7 @@ in
     else
       drv
       // {
-        # The same wheel from files that are compiled each by itself, and these.
+        # The same wheel from files that are compiled one by one, and the derivations of these files.
         perFile = fromFiles;
         objects = files;
         inherit kernels;
@@ -302,8 +301,8 @@ in
       };
 
   /**
-    The cells of a kernel on a system, by variant. Each set is a matrix of its own; where two have a cell of one
-    name, that of the first counts.
+    The cells of a kernel on a system, by variant. Each set is a matrix of its own; where two have a cell of the same
+    name, the cell of the first set counts.
 
     # Type
     select :: Config -> { system :: String, sets ? [ String ], unbundled ? Bool, rows ? (Row -> Bool) } -> { String = Cell; }
@@ -319,13 +318,7 @@ in
     let
       among = set: filter (row: row.system == system && rows row) (matrix.rows set);
       ofSet =
-        set:
-        listToAttrs (
-          map (cell: {
-            name = cell.variant;
-            value = cell;
-          }) (matrix.select { inherit unbundled; } kernel (among set))
-        );
+        set: util.keyed "variant" (matrix.select { inherit unbundled; } kernel (among set));
     in
     builtins.foldl' (found: set: ofSet set // found) { } sets;
 }

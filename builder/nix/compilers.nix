@@ -1,6 +1,6 @@
 /**
-  The compilers of `--toolchain pinned`, as they are in the store of `builder`, which fetches and unpacks them; here they
-  are a fixed-output derivation of the same files, under the same name.
+  The compilers of `--toolchain pinned`: a fixed-output derivation of the files that `builder` fetches and unpacks into
+  its own store, under the same name.
 */
 _:
 let
@@ -45,8 +45,8 @@ let
 in
 {
   /**
-    What a cell is compiled with: the tree, the variables that name it, and folders of programs; no tree for the compilers
-    of the package set, which a wheel without code and the compiler of oneAPI need not be told.
+    The pinned compilers of a cell: their tree, the variables that name them, and their folders for PATH. All are empty
+    for a cell that takes the compilers of the package set, that has no code, or that oneAPI compiles.
 
     # Type
     of :: PackageSet -> Cell -> { tree :: Derivation | null, variables :: AttrSet, path :: [ String ] }
@@ -71,7 +71,7 @@ in
       {
         tree = root;
         path = [ "${root}/usr/bin" ];
-        # Those for another system are found by their names.
+        # Compilers for another system are found by their names on PATH.
         variables =
           if target != set.system then
             { }

@@ -1,5 +1,5 @@
 /**
-  Read a `build.toml`. Python checks it; here it only has to be one of the schemas that Nix knows.
+  Read a `build.toml` of one of the schemas that Nix knows. Python checks the rest.
 */
 _:
 let
@@ -18,7 +18,7 @@ let
     ;
 
   /**
-    The config in the current schema, from the table of an edition 5 or 6, or a schema 4 file.
+    The config in the current schema, from the table of a file of edition 5 or 6, or of schema 4.
 
     # Type
     upgrade :: String -> Table -> Config
@@ -72,7 +72,7 @@ in
       throw "${toString root} has no build.toml: name the folder of a kernel, or make one with 'builder init'";
 
   /**
-    The framework whose table the config has.
+    The framework of a kernel: the name of its table in the config.
 
     # Type
     framework :: Config -> String
@@ -89,7 +89,7 @@ in
       "ctypes";
 
   /**
-    The tables of the extensions that some components belong to.
+    The tables of the extensions that any of the components belongs to.
 
     # Type
     extensionsOf :: Config -> [ Component ] -> [ Extension ]

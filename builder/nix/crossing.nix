@@ -1,5 +1,5 @@
 /**
-  Cells of another system than that of the package set, which the pinned compilers compile here. The rules are those of
+  Cells for another system than that of the package set, compiled by the pinned compilers, by the rules of
   `builder/plan/crossing.py`.
 */
 { util, pins }:
@@ -8,11 +8,10 @@ let
     concatStringsSep
     elem
     filter
-    listToAttrs
     map
     ;
 
-  # Wheels with programs that a build runs: the others have headers and libraries of the system that it is for.
+  # Wheels with programs that run during a build; all other wheels are for the system that the cell is for.
   programs = [
     "cmake"
     "ninja"
@@ -32,8 +31,8 @@ in
   inherit crosses;
 
   /**
-    The wheels of a cell, with programs of the system that it is compiled on; those that pip would not install there are
-    `foreign`.
+    The wheels of a cell; programs are of the system that it is compiled on. A wheel that pip would not install there is
+    marked `foreign`.
 
     # Type
     runHere :: PackageSet -> Cell -> String -> [ Wheel ] -> [ Wheel ]
@@ -50,19 +49,14 @@ in
           "toolkit"
         ] [ ]
       );
-      byName = listToAttrs (
-        map (wheel: {
-          inherit (wheel) name;
-          value = wheel;
-        }) own
-      );
+      byName = util.keyed "name" own;
       taken =
         wheel: byName.${wheel.name} or (wheel // { foreign = !(util.hasSuffix "-any.whl" wheel.file); });
     in
     if crosses set cell then map taken wheels else wheels;
 
   /**
-    Why a cell cannot be compiled on the system of a package set with the wheels of `runHere`; null when it can.
+    The reason why a package set cannot compile a cell with the wheels of `runHere`; null when it can.
 
     # Type
     refused :: PackageSet -> Cell -> [ Wheel ] -> String | null
@@ -73,7 +67,7 @@ in
       named = map (wheel: wheel.name);
       foreign = named (filter (wheel: wheel.foreign or false) wheels);
       nvcc = "nvidia-cuda-nvcc";
-      # The toolkit of a package set is for its own system.
+      # The toolkit of a package set compiles for its own system alone.
       absent = if cell.backend == "cuda" && !(elem nvcc (named wheels)) then [ nvcc ] else [ ];
       lacking = filter (name: elem name programs) foreign ++ absent;
     in

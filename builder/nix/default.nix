@@ -1,9 +1,9 @@
 /**
-  The pure library: builtins alone, so that it evaluates with no nixpkgs and no network.
+  The pure library: it uses builtins alone, and evaluates without nixpkgs and without a network.
 
-  Each file is a function of the parts of the library that it uses, and this one alone knows where they are. Facts come
-  from `builder/data`, which Python reads too; a derivation takes its tools from a package set (see `docs/nix.md`), which
-  is the last argument of what makes one.
+  Each file is a function of the parts that it uses, and this file passes them. Facts come from `builder/data`, which
+  Python reads too. A derivation takes its tools from a package set (see `docs/nix.md`), an argument of each function
+  that makes one.
 */
 let
   util = import ./util.nix;

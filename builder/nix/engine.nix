@@ -1,12 +1,11 @@
 /**
-  What `builder build --engine nix` evaluates: the cells of one kernel, by the functions of the flake, so that a cell
-  has the same derivation here and there. `request` is JSON, made by `builder/engine/nix.py`.
+  The expression that `builder build --engine nix` evaluates: the cells of one kernel. It calls the functions of the
+  flake, so that a cell has the same derivation in both. `builder/engine/nix.py` writes `request`, which is JSON.
 */
 { request }:
 let
   inherit (builtins)
     fromJSON
-    listToAttrs
     map
     readFile
     ;
@@ -38,7 +37,7 @@ let
     else
       import (/. + asked.set) { inherit (asked) system; };
 
-  # The cells of this system, and of those that are compiled for here.
+  # The cells of this system, and of the systems that are compiled for here.
   known = builtins.foldl' (
     found: system:
     cells.select kernel {
@@ -93,14 +92,7 @@ let
           ++ (if asked.per-file or false then cells.toolWheels set found.tag "compiled-files" else [ ])
         );
       };
-  each =
-    make:
-    listToAttrs (
-      map (name: {
-        inherit name;
-        value = make name;
-      }) asked.variants
-    );
+  each = library.util.genAttrs asked.variants;
 in
 {
   plan = each planned;

@@ -12,7 +12,7 @@ let
     toJSON
     ;
 
-  # pip's own settings and those of the network: where files come from, never what they are.
+  # Settings of pip and of the network: they decide where a file comes from, and a hash decides its content.
   settings = [
     "PIP_CERT"
     "PIP_CLIENT_CERT"
@@ -42,7 +42,7 @@ let
     };
 
   /**
-    One wheel. The same file is the same store path wherever it came from, `nix-store --add-fixed sha256` included.
+    A wheel. A file has the same store path from every index, and when `nix-store --add-fixed sha256` added it.
 
     # Type
     wheel :: PackageSet -> String -> Wheel -> Derivation
@@ -74,7 +74,7 @@ in
   inherit settings script;
 
   /**
-    A package set with what its cells share, each made at most once.
+    A package set with the wheels that its cells share, each a derivation that is evaluated at most once.
 
     # Type
     prepare :: { String = Wheel; } -> PackageSet -> PreparedSet
@@ -123,7 +123,7 @@ in
     };
 
   /**
-    The Pythons of a package set that have pins for a need, the newest first; of a cell that is for one, only that.
+    The Pythons of a package set with pins for a need, the newest first; only its own for a cell that is for one Python.
 
     # Type
     pythons :: PackageSet -> Pins -> Need -> [ String ]

@@ -1,5 +1,5 @@
 /**
-  The foreign sources of a kernel: a commit as its tree, an archive as it is published. The rules are those of
+  The foreign sources of a kernel: the tree of a commit, or an archive as it is published. The rules are those of
   `builder/render/sources.py`; a build unpacks archives.
 */
 { util, config }:
@@ -26,7 +26,7 @@ let
     in
     concatMap (table: (table.src or [ ]) ++ (table.include or [ ])) tables;
 
-  # The commit is the hash, so this is pure, and needs no other.
+  # A commit is a hash of its content, so this is pure.
   commit =
     source:
     (builtins.fetchGit {
@@ -40,7 +40,7 @@ let
         ]);
     }).outPath;
 
-  # Named as `nix-store --add-fixed sha256 FILE` names it, so that a file may be brought by hand.
+  # The name that `nix-store --add-fixed sha256 FILE` gives, so that a file may be added by hand.
   archive =
     name: source:
     let
@@ -67,7 +67,7 @@ let
 in
 {
   /**
-    The trees, or archives, that the build of a kernel for a backend reads, by name.
+    The trees and archives that the build of a kernel for a backend reads, by name.
 
     # Type
     of :: Config -> String -> { String = Path; }
@@ -79,10 +79,7 @@ in
       isUsed = name: any (util.hasPrefix "${name}:") (entries kernel backend);
       used = filter isUsed (attrNames sources);
     in
-    builtins.listToAttrs (
-      map (name: {
-        inherit name;
-        value = if sources.${name} ? git then commit sources.${name} else archive name sources.${name};
-      }) used
+    util.genAttrs used (
+      name: if sources.${name} ? git then commit sources.${name} else archive name sources.${name}
     );
 }

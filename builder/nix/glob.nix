@@ -1,5 +1,5 @@
 /**
-  Globs of a `src`: `*`, `?` and `[…]` stay within a folder, `**` stands for any number of folders.
+  Globs of a `src`: `*`, `?` and `[…]` match within a folder, `**` matches any number of folders.
 */
 { util }:
 let
@@ -92,7 +92,7 @@ in
   inherit isGlob;
 
   /**
-    The folders before the first wildcard; a pattern and a path are lists of segments.
+    The folders of a pattern before its first wildcard. Patterns and paths are lists of segments.
 
     # Type
     literal :: [ String ] -> [ String ]
@@ -100,7 +100,7 @@ in
   inherit literal;
 
   /**
-    Whether a path has the form of a pattern.
+    Whether a path matches a pattern.
 
     # Type
     matches :: [ String ] -> [ String ] -> Bool

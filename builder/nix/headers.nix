@@ -1,5 +1,5 @@
 /**
-  Header-only libraries of a kernel: the pinned wheel of a version or the commit of its tag. The rules are those of
+  The header-only libraries of a kernel, each as a pinned wheel or as the commit of a tag. The rules are those of
   `builder/render/sources.py` and `builder/make/header_folders.py`.
 */
 { util }:
@@ -64,15 +64,10 @@ in
     # Type
     wheels :: { String = Wheel; }
   */
-  wheels = listToAttrs (
-    map (pinned: {
-      name = pinned.file;
-      value = pinned;
-    }) known
-  );
+  wheels = util.keyed "file" known;
 
   /**
-    The wheels that a kernel's components of a backend need.
+    The wheels of the libraries that a kernel's components of a backend depend on.
 
     # Type
     wheelsOf :: Config -> String -> [ Wheel ]
@@ -82,8 +77,8 @@ in
     map (library: wheel library.wheel) (filter (library: library.wheel != null) (of kernel backend));
 
   /**
-    The folders that they need and no wheel has, by the CMake variable that names each. Nix fetches a commit while it
-    evaluates; the commit is the hash.
+    The folders of those libraries that have no wheel, by the CMake variable that names each. Nix fetches their commits
+    during evaluation; a commit is a hash of its content.
 
     # Type
     foldersOf :: Config -> String -> { String = Path; }

@@ -1,6 +1,6 @@
 /**
-  Libraries of the CUDA toolkit that a kernel is linked to, and the parts of the pin file that bring them. The rules are
-  those of `builder/config/libraries.py`.
+  The libraries of the CUDA toolkit that a kernel is linked to, and the parts of the pin file with their wheels, by the
+  rules of `builder/config/libraries.py`.
 */
 {
   util,
@@ -20,14 +20,14 @@ let
 
   facts = fromTOML (readFile ../data/libraries.toml);
 
-  # A library that Nix does not know is for Python to refuse.
+  # Nix ignores a library that it does not know; Python refuses it.
   isFor =
     backend: name:
     facts ? ${name} && (!(facts.${name} ? backends) || elem backend facts.${name}.backends);
 in
 {
   /**
-    The parts of the pin file that the libraries of a cell are in, without those of tables that it has for no GPU.
+    The parts of the pin file with the libraries of a cell. A table whose `when` holds for no GPU counts for nothing.
 
     # Type
     partsOf :: Config -> Cell -> [ String ]

@@ -1,6 +1,6 @@
 /**
-  What a load test has after the environment of the build: what torch brings and what `python-depends` names, as far
-  as it is pinned. The rule is that of `builder/loadtest/packages.py`.
+  The packages that a load test has besides the environment of the build: the imported ones that come with torch, and
+  those of `python-depends`, if they are pinned. The rule is that of `builder/loadtest/packages.py`.
 */
 { util, sources }:
 let
@@ -27,7 +27,8 @@ let
     kernel: backend:
     (kernel.general.python-depends or [ ]) ++ (kernel.general.${backend}.python-depends or [ ]);
 
-  # Python reads the same text: what nobody imports is not installed.
+  # Whether a file of the kernel imports a module; one that nothing imports is not installed. Python searches the same
+  # text.
   mentions =
     root: kernel: module:
     any (
@@ -44,7 +45,7 @@ let
 in
 {
   /**
-    The parts of the pin file that the load test of a cell has.
+    The parts of the pin file with the packages of a cell's load test.
 
     # Type
     parts :: Path -> Config -> Cell -> [ String ]

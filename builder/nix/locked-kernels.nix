@@ -1,6 +1,6 @@
 /**
-  The kernels of `kernels.lock`, each as a fixed-output derivation of all files of its commit. The rules are those of
-  `builder/make/kernel_lock.py`, by which the build of a cell reads the same entries again.
+  The kernels of `kernels.lock`, each a fixed-output derivation of all files of its commit. The rules are those of
+  `builder/make/kernel_lock.py`, with which the build of a cell reads the same entries.
 */
 { util, environment }:
 let
@@ -65,7 +65,7 @@ let
     "=" = 0;
   };
 
-  # Two digits of base64 are three of hexadecimal ones; the padding is cut off.
+  # Two digits of base64 are three hexadecimal ones; the padding is cut off.
   hexadecimal =
     text:
     let
@@ -83,7 +83,7 @@ let
 
   digestOf = entry: hexadecimal (elemAt (match "sha256-(.*)" entry.lock.hash) 0);
 
-  # Named as in the store of `builder`, so that `nix-store --add-fixed --recursive sha256` of the folder there is this.
+  # The name in the store of `builder`: `nix-store --add-fixed --recursive sha256` of the folder there gives this path.
   tree =
     set: entry:
     let
@@ -119,8 +119,8 @@ in
   inherit digestOf;
 
   /**
-    The entries of the lock of a kernel, each with its tree, where a cell depends on other kernels; null without a lock.
-    Which of them a variant needs, its own metadata tells, which is not read before it is there.
+    The entries of a kernel's lock, each with its tree, for a cell that depends on other kernels; null for other cells,
+    and without a lock. All entries are given: only the metadata of a fetched kernel says which others its variant needs.
 
     # Type
     of :: PackageSet -> Path -> Config -> Cell -> [ { dependency, lock, tree :: Derivation } ] | null

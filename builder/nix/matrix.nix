@@ -1,5 +1,5 @@
 /**
-  The build matrix: which cells a kernel gets. The rules are those of `builder/matrix/`, by the same cases.
+  The build matrix: the cells of a kernel. The rules are those of `builder/matrix/`; both pass the same test cases.
 */
 {
   util,
@@ -52,7 +52,7 @@ let
     ) (table.${set}.cell or [ ]);
 
   /**
-    What a config asks of the rows of one backend.
+    The properties of a config that select the rows of a backend.
   */
   request =
     kernel: backend:
@@ -110,7 +110,7 @@ let
     && (!(when ? system) || elem row.system (listed when.system))
     && (!(when ? arch) || architectures.anyCompiled parts row.toolkit (listed when.arch));
 
-  # Whether conditions leave no component of a library in a row; `cuda-minver` alone never does so.
+  # Whether conditions leave a library of a row without any component; `cuda-minver` alone never does so.
   isEmpty =
     extensions: row: parts:
     let
@@ -118,13 +118,13 @@ let
       isMet = part: holds row (part.when or { }) [ part ];
       isLeftOut = own: any (part: !(isMet part)) own && all (part: tooOld part || !(isMet part)) own;
       libraries = groupBy (part: part.extension or "") parts;
-      # A library that the cell leaves out as a whole is not missed.
+      # A library that the cell leaves out as a whole does not count.
       isPresent = name: holds row (extensions.${name}.when or { }) libraries.${name};
     in
     any (name: isPresent name && isLeftOut libraries.${name}) (attrNames libraries);
 
   /**
-    Whether a row can give the kernel a cell at all.
+    Whether a row can give the kernel a cell.
   */
   matches =
     kernel: unbundled: row:
@@ -147,7 +147,7 @@ let
     && (unbundled || row.bundle);
 
   /**
-    Whether two rows give one cell together.
+    Whether two rows give the same cell.
   */
   together =
     wanted: left: right:
@@ -204,7 +204,7 @@ in
   inherit rows;
 
   /**
-    Whether a `when` holds in a cell for some choice of GPUs.
+    Whether a `when` holds in a cell for any choice of GPUs.
 
     # Type
     mayHold :: Cell -> When -> Bool
@@ -212,7 +212,7 @@ in
   mayHold = cell: when: holds cell (removeAttrs when [ "arch" ]) [ ];
 
   /**
-    The names of the sets, the released one first.
+    The names of the sets; the released set is the first.
   */
   sets = [
     "release"
@@ -221,7 +221,7 @@ in
   ];
 
   /**
-    The cells a kernel gets of some rows, in their order.
+    The cells that a kernel gets from these rows, in their order.
 
     # Type
     select :: { unbundled ? Bool } -> Config -> [ Row ] -> [ Cell ]
@@ -233,7 +233,7 @@ in
     kernel: among:
     let
       candidates = filter (matches kernel unbundled) among;
-      # Of rows that give one cell together the one with the newest torch stays, the first of equals.
+      # Of rows that give the same cell, the first with the newest torch stays.
       beaten =
         row:
         let

@@ -1,5 +1,5 @@
 /**
-  nixpkgs as a package set of builder; the interface is documented in `docs/nix.md`.
+  The package set of nixpkgs; `docs/nix.md` documents the interface.
 */
 _:
 { pkgs }:
@@ -20,7 +20,7 @@ let
 
   bin = package: "${package}/bin";
 
-  # Toolkits that no wheels are pinned for, where this nixpkgs has them.
+  # Toolkits without pinned wheels, if this nixpkgs has them.
   cuda =
     version:
     let
@@ -30,7 +30,7 @@ let
       [
         {
           name = "cuda-${version}";
-          # The compiler that this nvcc takes beside itself: that of nixpkgs is newer than CUDA 12 accepts.
+          # The host compiler of this nvcc: the default one of nixpkgs is newer than CUDA 12 accepts.
           value = {
             CUDA_HOME = "${pkgs.${name}.cudatoolkit}";
           } // (if pkgs.${name} ? backendStdenv then compilers pkgs.${name}.backendStdenv.cc else { });
@@ -43,7 +43,7 @@ let
     CXX = "${cc}/bin/g++";
   };
 
-  # One prefix, as ROCm's own packages have it: nixpkgs has hipcc, clang and the device libraries in one each.
+  # ROCm's own packages share one prefix; nixpkgs has one for hipcc, one for clang and one for the device libraries.
   rocmRoot =
     packages:
     pkgs.symlinkJoin {
@@ -130,7 +130,7 @@ in
     ++ rocm
   );
 
-  # Programs of pinned wheels (cmake, ninja, nvcc) ask for a loader that this machine need not have.
+  # Programs of pinned wheels (cmake, ninja, nvcc) name a loader that a machine of nixpkgs may lack.
   fixup =
     if linux then
       ''

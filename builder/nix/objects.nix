@@ -1,9 +1,10 @@
 /**
-  The sources of a cell that Nix can compile each by itself. A derivation of one has the content of that source and of
-  the files that it may include, so an edit of another source leaves it as it is. Of other files it has the names, on
-  which objects depend: a new header may hide one that was found before.
+  The sources of a cell that Nix can compile one by one. The derivation of a source has the content of that source and
+  of the files that it may include, so an edit of another source does not change it. It has the names of all other
+  files, because an object depends on them: a new header may hide one that was found before.
 
-  Nothing here has to be right for the wheel to be: what was compiled from too little is compiled again in the cell.
+  A mistake here cannot make a wrong wheel: an object that was compiled without all of its files is compiled again in
+  the cell.
 */
 { util, sources }:
 let
@@ -30,7 +31,7 @@ let
     ;
   inherit (util) genAttrs hasPrefix hasSuffix;
 
-  # Files of a kernel that no `#include` finds, as `builder/make/ccache.py` has them, and that are not compiled.
+  # Files of a kernel that are neither included nor compiled, as in `builder/make/ccache.py`.
   neverIncluded = [
     ".cmake"
     ".md"
@@ -39,7 +40,7 @@ let
     ".toml"
   ];
 
-  # What a file has that is compiled against Python's headers: one such file decides the command of all.
+  # Words in a file that is compiled against Python's headers; one such file decides the compile command of all.
   ofPython = [
     "Py"
     "pybind11"
@@ -48,7 +49,7 @@ let
     "torch/python.h"
   ];
 
-  # Folders of torch's headers that have none of Python's.
+  # Folders of torch's headers that include none of Python's.
   withoutPython = [
     "torch/csrc/stable/"
     "torch/csrc/inductor/aoti_torch/"
@@ -58,8 +59,8 @@ let
   mentions =
     words: text: replaceStrings (withoutPython ++ words) (withoutPython ++ map (_: "") words) text != text;
 
-  # Where a source reads files that are no headers, the whole project is in the key of every object; where a header has the
-  # name of the ops, that name is: then no object can be compiled before the cell.
+  # If a source reads files that are not headers, the key of every object has the whole project. If a header has the
+  # name of the ops, every key has that name. In both cases no object can be compiled before the cell.
   needsProject = mentions [
     "incbin"
     "#embed"
@@ -70,11 +71,11 @@ let
   lines = text: filter (line: !(isList line)) (split "\n" text);
 
   /**
-    A file without what only matters where it is compiled.
+    The lines of a file that matter to files which do not include it.
   */
   outline = text: concatStringsSep "" (map (line: "${line}\n") (filter (mentions (ofPython ++ [ "include" ])) (lines text)));
 
-  # What the `#include` lines of a text name; a macro's name stands for any file.
+  # The names in the `#include` lines of a text; the name of a macro stands for any file.
   included = text: map (found: elemAt found 1) (
     filter isList (split "#[ \t]*include(_next)?[ \t]*([<\"][^>\"\n]*|[A-Za-z_])" text)
   );
@@ -91,7 +92,7 @@ let
     else
       toJSON value;
 
-  # The config without the version of the kernel and what a wheel has besides its library, which no object has.
+  # The config without the keys that no object depends on: the version of the kernel, and the other files of its wheel.
   configText =
     root:
     let
@@ -122,8 +123,8 @@ in
   inherit ofPython withoutPython neverIncluded;
 
   /**
-    The sources of a cell, each with what its derivation is given: files by their paths in the kernel, and texts.
-    None where links make the source set the whole folder, where sources are generated or of other projects, or where
+    The sources of a cell, each with the input of its derivation: files by their paths in the kernel, and texts. The
+    list is empty if links make the source set the whole folder, if sources are generated or from other projects, or if
     every object depends on the whole project.
 
     # Type

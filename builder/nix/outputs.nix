@@ -1,5 +1,5 @@
 /**
-  The outputs of a flake: of builder's own, and of a kernel's.
+  The outputs of builder's own flake, and of a kernel's flake.
 */
 {
   util,
@@ -20,7 +20,6 @@ let
     filter
     fromTOML
     isFunction
-    listToAttrs
     map
     mapAttrs
     readDir
@@ -38,7 +37,7 @@ let
   systems = attrNames (fromTOML (readFile ../data/systems.toml));
 
   /**
-    The package set of a system that the input `nixpkgs` stands for; null where it has none.
+    The package set that the input `nixpkgs` has for a system; null where it has none.
   */
   packageSet =
     input: system:
@@ -50,7 +49,7 @@ let
       null;
 
   /**
-    What a kernel gives on a system.
+    The derivations of a kernel on a system.
 
     # Type
     ofKernel :: { root, set, options ?, rows ?, perFile ? } -> { cells, released, skipped }
@@ -89,7 +88,7 @@ let
       };
       reason = cells.skipped set;
       possible = util.filterAttrs (_: cell: reason cell == null) release;
-      # The newest torch first, and of one torch the oldest toolkit, which most machines have a driver for.
+      # The newest torch first; for one torch the oldest toolkit first, because most machines have a driver for it.
       before =
         left: right:
         if left.torch != right.torch then
@@ -109,7 +108,7 @@ let
     };
 
   /**
-    Whether the shared cases of the matrix give what they should; those that do not are named.
+    A check of the shared cases of the matrix; it names the cases that fail.
   */
   selectCheck =
     set: cases:
@@ -123,11 +122,8 @@ let
 
   forSystems =
     input: make:
-    listToAttrs (
-      map (system: {
-        name = system;
-        value = make system (cells.prepare (packageSet input system));
-      }) (filter (system: packageSet input system != null) systems)
+    util.genAttrs (filter (system: packageSet input system != null) systems) (
+      system: make system (cells.prepare (packageSet input system))
     );
 
   /**
@@ -199,7 +195,7 @@ let
   /**
     The function of public kernel flakes, with the arguments they pass.
 
-    `pythonCheckInputs` and `pythonNativeCheckInputs` are taken and not used: what a wheel is tested with is pinned.
+    `pythonCheckInputs` and `pythonNativeCheckInputs` are accepted and ignored: a wheel is tested with pinned packages.
     `torchVersions` names the torch versions to keep, as a list of `"2.13"` or of rows with `torchVersion`, or as a
     function of the whole list.
   */
@@ -225,7 +221,7 @@ let
       rows = row: torchVersions == null || builtins.elem row.torch wanted;
     });
 
-  # Public flakes build the layout where nothing is named.
+  # Public flakes build the layout by default.
   withLayout =
     outputs:
     outputs
@@ -277,10 +273,10 @@ in
           default = kernels;
         }
       );
-      # Nix looks here for `.#cells.<system>.…`, and calls an output of a flake that has another name unknown.
+      # Nix looks here for `.#cells.<system>.…`, and warns about outputs with unknown names.
       legacyPackages = each (_: {
         cells = each (found: mapAttrs (_: kernel: kernel.cells) found.kernels);
-        # What `kernels` has, by name: nix build --rebuild takes these one by one.
+        # The contents of `kernels`, by name: nix build --rebuild takes them one by one.
         released = each (found: mapAttrs (_: kernel: map (drv: drv.variant) kernel.released) found.kernels);
         skipped = each (found: mapAttrs (_: kernel: kernel.skipped) found.kernels);
       });

@@ -1,5 +1,5 @@
 /**
-  The pin file: which wheels the environment of a cell is made of. The rules are those of `builder/pins/__init__.py`.
+  The pin file: the wheels of each environment. The rules are those of `builder/pins/__init__.py`.
 */
 { util }:
 let
@@ -55,7 +55,7 @@ let
 
   byName = groupBy (part: part.name) table.part;
 
-  # A reference is the name of a part, and after a slash the toolkit it is wanted for when that is not the cell's.
+  # A reference is the name of a part; a slash and a toolkit follow where the toolkit is not that of the cell.
   split' = reference: filter (piece: !(isList piece)) (split "/" reference);
 
   serves =
@@ -105,7 +105,7 @@ let
     unique (map (part: part.version) (filter (part: part ? version) table.part))
   );
 
-  # What loads a wheel without code, as `Pins.of_plain_torch` has it.
+  # The environment that loads a wheel without code, as in `Pins.of_plain_torch`.
   ofPlainTorch =
     need:
     let
@@ -153,7 +153,7 @@ in
   inherit wheels;
 
   /**
-    What the environment of a cell is for, but the Python.
+    The properties of a cell that select its environment, except the Python.
 
     # Type
     need :: Cell -> Need
@@ -163,7 +163,7 @@ in
     if cell.framework == "torch-noarch" then ofPlainTorch (ofCell cell) else ofCell cell;
 
   /**
-    The wheels of parts that an environment lacks, as far as they are pinned, sorted by name.
+    The wheels of some parts that an environment lacks, sorted by name; a part without pins has none.
 
     # Type
     additional :: Need -> String -> [ String ] -> [ Wheel ] -> [ Wheel ]
@@ -173,14 +173,8 @@ in
     let
       have = map (wheel: wheel.name) base;
       found = concatMap (ofPart (need // { inherit python; })) parts;
-      named = listToAttrs (
-        map (wheel: {
-          inherit (wheel) name;
-          value = wheel;
-        }) (reverse found)
-      );
     in
-    filter (wheel: !(elem wheel.name have)) (attrValues named);
+    filter (wheel: !(elem wheel.name have)) (attrValues (util.keyed "name" (reverse found)));
 
   /**
     The wheels of an environment, sorted by name; null where a part is not pinned.

@@ -1,5 +1,5 @@
 /**
-  What outputs of a flake are made of: scripts, folders of wheels, and the command `builder`.
+  The building blocks of a flake's outputs: scripts, folders of wheels, and the command `builder`.
 */
 {
   util,
@@ -13,7 +13,7 @@ let
   newest = set: util.findFirst (tag: set.pythons ? ${tag}) null (util.reverse pins.pythons);
 
   /**
-    Run a script of the package set's shell as a derivation.
+    A derivation that runs a script in the shell of the package set.
   */
   script =
     set: name: variables: text:
@@ -23,8 +23,8 @@ let
         inherit name;
         inherit (set) system;
         builder = set.shell;
-        # The last command is the shell's own: one that closes its output before it ends, as those of coreutils do, would
-        # be taken for ended and killed.
+        # A builtin ends the script: programs of coreutils close their output before they end, and Nix would kill the
+        # last of them at that moment.
         args = [
           "-euc"
           "${text}\n:"
@@ -65,7 +65,7 @@ in
   inherit script command;
 
   /**
-    Wheels and records of cells in one folder; copies, so that it stands alone.
+    A folder with copies of the wheels and records of cells.
   */
   folder =
     set: name: built:
@@ -80,7 +80,7 @@ in
     '';
 
   /**
-    The wheels of cells as the hub has them: a folder for each variant, and the card.
+    The wheels of cells in the layout of the hub: a folder for each variant, and the card.
   */
   bundle =
     set: name: given: built:
@@ -107,7 +107,7 @@ in
       '';
 
   /**
-    A program of the package set's shell.
+    A program that runs a script in the shell of the package set.
   */
   program =
     set: name: variables: text:
@@ -122,7 +122,7 @@ in
       )
       ''
         mkdir -p "$out/bin"
-        # What is named as @…@ is a path of the store.
+        # A name between two @ stands for a path of the store.
         for place in program bundle wheels tests; do text=''${text//@$place@/''${!place:-}}; done
         printf '#!%s\nset -euo pipefail\nPATH="$PATH:%s"\n%s' "$shell" "$mainPath" "$text" > "$out/bin/$name"
         chmod +x "$out/bin/$name"
@@ -141,7 +141,7 @@ in
   };
 
   /**
-    What `nix fmt` runs.
+    The program that `nix fmt` runs.
   */
   formatter =
     set:

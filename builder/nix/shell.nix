@@ -1,5 +1,5 @@
 /**
-  Shells for development: a cell's toolchain, its torch, and `builder`.
+  Shells for development, with the toolchain of a cell, its torch, and `builder`.
 */
 {
   util,
@@ -12,7 +12,6 @@ let
     concatMap
     concatStringsSep
     filter
-    listToAttrs
     map
     sort
     ;
@@ -29,7 +28,7 @@ let
       // {
         name = "shell-${cell.backend}";
         inherit (set) system;
-        # nix develop reads the variables of a derivation that bash builds, and looks for its outputs among them.
+        # nix develop takes the variables of a derivation whose builder is bash, and looks for `outputs` among them.
         outputs = [ "out" ];
         builder = set.shell;
         args = [
@@ -44,7 +43,7 @@ let
           ++ set.path
         );
         VIRTUAL_ENV = environment;
-        # Where the store can be written, Python would keep what it compiles in it.
+        # Python would write bytecode into a store that is writable.
         PYTHONDONTWRITEBYTECODE = "1";
         inherit (cell) variant;
         shellHook = "echo ${cell.variant}: python has ${
@@ -58,7 +57,7 @@ let
       }
     );
 
-  # The first cell that can be built of each backend, of the newest torch.
+  # For each backend the first cell that can be built, with the newest torch.
   byBackend =
     set: known:
     let
@@ -66,12 +65,7 @@ let
         sort (left: right: util.older right.torch left.torch) (attrValues known)
       );
     in
-    listToAttrs (
-      map (cell: {
-        name = cell.backend;
-        value = cell;
-      }) (util.reverse usable)
-    );
+    util.keyed "backend" (util.reverse usable);
 
   named = set: tools: found: builtins.mapAttrs (_: shell set tools) found;
 
@@ -106,19 +100,8 @@ in
           stable-abi = stable;
           tvm-ffi = null;
         };
-      # The stable ABI needs no torch of the toolkit: a shell for CUDA without it is a tenth of the size.
+      # A cell of the stable ABI needs no torch for its toolkit, which makes a shell for CUDA ten times smaller.
       known = map (row: plain (if row.backend == "cuda" then row.torch else null) row) rows;
     in
-    withDefault (
-      named set tools (
-        byBackend set (
-          listToAttrs (
-            map (cell: {
-              name = cell.variant;
-              value = cell;
-            }) known
-          )
-        )
-      )
-    );
+    withDefault (named set tools (byBackend set (util.keyed "variant" known)));
 }

@@ -1,6 +1,6 @@
 /**
-  The source set of a kernel: the files its build reads, as `builder/kernel/source_set.py` says. A file that is not of
-  the set changes no derivation. Files that are missing are left to the build, which reports them all.
+  The source set of a kernel: the files that its build reads, by the rules of `builder/kernel/source_set.py`. Other
+  files change no derivation. The build reports missing files, all at once.
 */
 {
   util,
@@ -19,9 +19,7 @@ let
     filter
     foldl'
     genList
-    isList
     length
-    listToAttrs
     map
     match
     pathExists
@@ -34,7 +32,7 @@ let
 
   inherit (glob) isGlob literal matches;
 
-  # Of HEADERS in builder/kernel/tree.py; a test compares the two.
+  # The same as HEADERS in builder/kernel/tree.py; a test compares the two.
   headers = [
     ".h"
     ".hh"
@@ -75,7 +73,7 @@ let
     else
       { };
 
-  # Every file under a folder as { path, link }; what a link leads to cannot be seen from here.
+  # Every file under a folder as { path, link }; Nix cannot see the target of a link.
   walk =
     root: folder:
     concatLists (
@@ -102,7 +100,7 @@ let
     in
     filter (file: matches pattern (segments file.path)) (walk root (concatStringsSep "/" (literal pattern)));
 
-  # A file that is named, with a note of any link on the way to it.
+  # A named file, and whether any part of its path is a link.
   named =
     root: path:
     let
@@ -115,7 +113,7 @@ let
       link = any isLink (genList (index: index) (length parts));
     };
 
-  # The tables of components of one kind, and those of the bindings.
+  # The tables of the wanted components, of their extensions and of the bindings.
   tables =
     kernel: wanted:
     let
@@ -129,7 +127,7 @@ let
     ++ config.extensionsOf kernel parts
     ++ parts;
 
-  # The sources of a table, without what its `exclude` names.
+  # The sources of a table, without those that its `exclude` matches.
   sourcesOf =
     root: table:
     let
@@ -178,7 +176,7 @@ let
       "pyi"
     ];
 
-  # As builder/kernel/source_set.py.
+  # By the rule of builder/kernel/source_set.py.
   licenses =
     root:
     filter (
@@ -252,14 +250,7 @@ in
     if any (file: file.link) all then
       null
     else
-      attrNames (
-        listToAttrs (
-          map (file: {
-            name = file.path;
-            value = null;
-          }) all
-        )
-      );
+      attrNames (util.keyed "path" all);
 
   /**
     The Python files of the package, relative to the root.
@@ -284,12 +275,7 @@ in
       wanted = foldl' (
         set: file:
         set
-        // listToAttrs (
-          map (name: {
-            inherit name;
-            value = null;
-          }) (parents file.path)
-        )
+        // util.genAttrs (parents file.path) (_: null)
       ) { } all;
       base = stringLength (toString root) + 1;
       relative = path: substring base (stringLength path) path;

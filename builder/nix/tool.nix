@@ -1,5 +1,5 @@
 /**
-  `builder` itself in the store: the part that builds a cell, and the whole.
+  The program `builder` in the store: the part that builds a cell, and all of it.
 */
 { util }:
 let
@@ -27,10 +27,10 @@ let
     "cmake"
     "docs"
   ];
-  # The one list of what decides the bytes of a wheel, which the build key reads, too.
+  # The list of the files that decide the bytes of a wheel; build keys are made of the same list.
   decides = fromTOML (readFile ../data/decides-bytes.toml);
 
-  # What compiles one file for a cell needs besides.
+  # The modules that compile a single file of a cell.
   caching = [
     "builder/files.py"
     "builder/compile_cache/__init__.py"
@@ -42,7 +42,7 @@ let
 
   inside = path: substring (stringLength base + 1) (stringLength path) path;
 
-  # The path in the repository of what lies in the package, or beside it.
+  # The path that a file of an installed package has in the repository.
   ofRepository =
     path:
     let
@@ -83,7 +83,7 @@ let
 in
 {
   /**
-    What builds a cell.
+    The files that build a cell.
   */
   core = builtins.path {
     name = "builder-core";
@@ -92,7 +92,7 @@ in
   };
 
   /**
-    What compiles one file of a cell, and builds a cell of such files.
+    The files that compile a single file of a cell, and build a cell from such files.
   */
   caching = builtins.path {
     name = "builder-core";
@@ -101,7 +101,7 @@ in
   };
 
   /**
-    All of it.
+    All files of `builder`.
   */
   whole = builtins.path {
     name = "builder-source";

@@ -1,5 +1,5 @@
 /**
-  What several files of the library need, and builtins lack.
+  Functions that several files of the library use, and builtins lack.
 */
 let
   inherit (builtins)
@@ -50,7 +50,7 @@ in
   segments = path: filter (part: part != [ ] && part != "" && part != ".") (split "/" path);
 
   /**
-    Two lists as pairs' attribute set: each name with what a function makes of it.
+    An attribute set of these names, each with the value that a function makes of it.
 
     # Type
     genAttrs :: [ String ] -> (String -> a) -> { String = a; }
@@ -62,6 +62,21 @@ in
         inherit name;
         value = make name;
       }) names
+    );
+
+  /**
+    An attribute set of these sets, each by the value of one of its attributes.
+
+    # Type
+    keyed :: String -> [ AttrSet ] -> { String = AttrSet; }
+  */
+  keyed =
+    key: sets:
+    listToAttrs (
+      map (value: {
+        name = value.${key};
+        inherit value;
+      }) sets
     );
 
   /**
@@ -134,7 +149,7 @@ in
     if parts == null then version else concatStringsSep "." parts;
 
   /**
-    The digits of `MAJOR.MINOR` as variant names have them: `2.10` is `210`.
+    The digits of `MAJOR.MINOR`, as in variant names: `2.10` is `210`.
 
     # Type
     digits :: String -> String
@@ -163,7 +178,7 @@ in
   last = list: elemAt list (length list - 1);
 
   /**
-    A list from its end.
+    A list in reverse order.
 
     # Type
     reverse :: [ a ] -> [ a ]
@@ -171,8 +186,8 @@ in
   reverse = list: builtins.genList (index: elemAt list (length list - 1 - index)) (length list);
 
   /**
-    Arguments of a shell that runs the Python `interpreter` on the file `script`. Nix would run a builder by its
-    bare name, from which Python cannot tell where it is.
+    The arguments of a shell that runs the Python `interpreter` on the file `script`. Nix runs a builder by its bare
+    name, with which Python would not find its own folder.
   */
   runPython = [
     "-c"

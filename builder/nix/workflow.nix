@@ -1,5 +1,6 @@
 /**
-  What workflows of public kernel repositories evaluate of a flake; a package is no set there, as a flake wants it.
+  The outputs of a flake that workflows of public kernel repositories use. In `packages` every value is a derivation, as
+  flakes require; sets are in `legacyPackages`.
 
   # Type
   { self, path, found } -> { packages, legacyPackages }
@@ -11,10 +12,10 @@
   found,
 }:
 let
-  inherit (builtins) listToAttrs map mapAttrs;
+  inherit (builtins) map mapAttrs;
   inherit (found) set kernel;
   inherit (kernel.general) name;
-  # They become words of a shell.
+  # These values become words of a shell command.
   plain =
     key: value:
     if value == null || builtins.match "[A-Za-z0-9][A-Za-z0-9._/-]*" value != null then
@@ -61,12 +62,7 @@ let
   hasTests = builtins.pathExists (path + "/tests");
   ciTests =
     if hasTests then
-      listToAttrs (
-        map (drv: {
-          name = drv.variant;
-          value = ciTest drv;
-        }) found.released
-      )
+      mapAttrs (_: ciTest) (util.keyed "variant" found.released)
     else
       { };
   preferred = [

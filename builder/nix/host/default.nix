@@ -1,7 +1,7 @@
 /**
-  The package set of the machine's own tools; the interface is documented in `docs/nix.md`.
+  The package set of the machine's own tools; `docs/nix.md` documents the interface.
 
-  Nix hashes none of these tools: a wheel's record says which they were. The sandbox has to show them
+  Nix hashes none of these tools; the record of a wheel names them. The sandbox has to show them
   (`extra-sandbox-paths`, see `host.toml`).
 
   # Type

@@ -21,7 +21,7 @@
     {
       builderPackageSet = forSystems (set: set);
 
-      # What nix develop looks for in nixpkgs.
+      # nix develop looks for this in nixpkgs.
       legacyPackages = forSystems (set: {
         bashInteractive = derivation {
           name = "bash";
