@@ -93,6 +93,11 @@ def _encode_record(value: object) -> dict[str, Any]:
     return found
 
 
+def defaults(cls: type) -> dict[str, Any]:
+    """Return the JSON of the defaults of a dataclass, by their keys."""
+    return {each.key: encode(each.default) for each in _fields(cls) if each.default is not dataclasses.MISSING}
+
+
 def decode(cls: type[T], value: object) -> T:
     """Return the value that `encode` made this JSON of; a key that is not known is left alone.
 

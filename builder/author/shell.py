@@ -12,10 +12,10 @@ from builder.author import tests as kernel_tests
 from builder.errors import ToolError
 from builder.kernel import Kernel
 from builder.make import load, tool_variables
-from builder.make.job import BuildJob
+from builder.make.job import Job
 from builder.matrix import Cell
-from builder.plan.options import Options
-from builder.plan.prepare import Preparer
+from builder.plan.ask import Ask
+from builder.plan.planner import Planner
 from builder.run import NotStartedError, foreground
 
 VARIANT = "BUILDER_SHELL"
@@ -33,19 +33,16 @@ class KernelShell:
 
 
 @contextlib.contextmanager
-def opened(
-    kernel: Kernel, cell: Cell, wheel: Path, options: Options, step: Callable[[str], None]
-) -> Iterator[KernelShell]:
+def opened(kernel: Kernel, cell: Cell, wheel: Path, ask: Ask, step: Callable[[str], None]) -> Iterator[KernelShell]:
     """Make the environment of a cell, and keep it and the unpacked wheel until the shell has ended.
 
     Raises:
         NotHereError: this machine lacks a tool of the cell.
         ToolError: something that is installed would be imported in place of the wheel.
     """
-    preparer = Preparer(kernel=kernel, options=options, step=lambda _, text: step(text))
-    request = preparer.request(cell)
-    with preparer.held(request) as prepared, tempfile.TemporaryDirectory(prefix="builder-shell-") as name:
-        job, folder = prepared.job, Path(name)
+    planner = Planner(kernel=kernel, ask=ask, step=lambda _, text: step(text))
+    with planner.held(planner.spec(cell)) as job, tempfile.TemporaryDirectory(prefix="builder-shell-") as name:
+        folder = Path(name)
         site = folder / "site"
         kernels = job.test_packages.locked
         found = kernel_tests.installed(wheel, site, python=job.test_python, environ=_tools(job), kernels=kernels)
@@ -54,11 +51,11 @@ def opened(
         libraries = () if job.environment is None else load.libraries(job, site, folder)
         if libraries:  # an installed framework finds its own
             environ["LD_LIBRARY_PATH"] = _joined(libraries, environ.get("LD_LIBRARY_PATH"))
-        framework = prepared.record.framework
-        yield KernelShell(environ=environ, framework=f"{framework['name']} {framework['version']}".strip())
+        framework = job.framework
+        yield KernelShell(environ=environ, framework=f"{framework.name} {framework.version}".strip())
 
 
-def _tools(job: BuildJob) -> dict[str, str]:
+def _tools(job: Job) -> dict[str, str]:
     """Return the user's variables and those that name the tools; the tools' folders come first on PATH."""
     toolchain = job.toolchain
     root = None if toolchain is None or toolchain.cuda is None else toolchain.cuda.path.parent.parent

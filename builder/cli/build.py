@@ -1,15 +1,16 @@
 """`builder build`: build the wheels of a kernel."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import click
 
-from builder import kernel as kernels
-from builder import terminal
+from builder import json_text, terminal
 from builder.binary.manylinux import MANYLINUX
-from builder.cli import building, several
+from builder.cli import building, view
 from builder.cli.arguments import (
     Age,
     PartType,
@@ -21,7 +22,6 @@ from builder.cli.arguments import (
     store_option,
     toolchain_option,
 )
-from builder.cli.builds import CellRequest
 from builder.cli.selecting import (
     backends_option,
     sets_option,
@@ -34,15 +34,17 @@ from builder.cli.several import NamedKernels, kernels_argument
 from builder.compile_cache import CacheOptions
 from builder.config import Backend, LoadTestRule, ToolchainChoice
 from builder.config.values import Version
-from builder.errors import BuilderError
+from builder.engine.outcome import labelled
 from builder.make.part import Part
 from builder.make.reproducible import Rules
 from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
-from builder.plan import limits
-from builder.plan.options import NixOptions, Options
+from builder.plan import choosing, kernels, limits, size_estimate
+from builder.plan import dry_run as dry_runs
+from builder.plan.ask import Ask, KernelBuild
+from builder.plan.choosing import Chosen
 from builder.store import Store
-from builder.wheel.options import WheelOptions
+from builder.wheel.options import BuildOptions
 
 
 @click.command()
@@ -104,7 +106,7 @@ def command(
     jobs: int | None,
     memory: int | None,
     store: Path,
-    engine: str,
+    engine: Literal["local", "nix"],
     package_set: str,
     allow_unsandboxed: bool,
     per_file: bool,
@@ -134,70 +136,83 @@ def command(
     Without --variant: every cell that this machine can build, and the reason for each that it cannot.
     """
     machine = limits.of_machine()
-    options = Options(
+    ask = Ask(
+        kernels=named.folders,
+        several=named.several,
+        scope=Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled, torches=torches),
+        variants=variants,
+        archs=archs,
         store=Store(store),
         output=output,
         limits=replace(machine, cores=jobs or machine.cores, memory=memory or machine.memory),
         environ=dict(os.environ),
         isolation=not no_isolation,
         python=python,
-        wheel=WheelOptions(version=wheel_version, label=label, policy=policy),
-        unique_id=unique_id,
-        allow_unsafe_flags=allow_unsafe_flags,
-        load_test=load_test,
+        options=BuildOptions(
+            version=wheel_version,
+            label=label,
+            policy=policy,
+            unique_id=unique_id,
+            allow_unsafe_flags=allow_unsafe_flags,
+            load_test=load_test,
+        ),
+        toolchain=toolchain,
         only_possible=not variants,
         crosses=bool(systems or variants),
         again=rebuild,
-        cache=cache,
-        part=part,
-        time_limit=time_limit,
         rules=Rules.from_json(experiment),
+        part=part,
+        cache=cache,
+        time_limit=time_limit,
+        engine=engine,
+        package_set=package_set,
+        allow_unsandboxed=allow_unsandboxed,
+        per_file=per_file,
     )
-    if part is not None:
-        _check_for_part(engine, cache)
-    asked = building.Asked(
-        nix=NixOptions(package_set=package_set, allow_unsandboxed=allow_unsandboxed, per_file=per_file)
-        if engine == "nix"
-        else None,
-        dry_run=dry_run,
-        as_json=as_json,
-        report=report,
-        quiet=quiet,
-        toolchain=toolchain,
-    )
-    if per_file and engine != "nix":
-        raise BuilderError("--per-file is for derivations of Nix", help="pass --engine nix, or leave it out")
-    if engine == "nix":
-        _check_for_nix(no_isolation=no_isolation, dry_run=dry_run)
-        if cache is not None and cache.url is not None:
-            terminal.err("note: builds by Nix keep compiled files in Nix's store (--per-file): the cache is not used")
-    scope = Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled, torches=torches)
-    request = CellRequest(scope=scope, archs=archs, variants=variants, environ=os.environ)
-    if named.several:
-        return building.several(several.load(named), request, options, asked, keep_going=keep_going)
-    return building.one(kernels.load(named.folders[0]), request, options, asked)
-
-
-def _check_for_part(engine: str, cache: CacheOptions | None) -> None:
-    """Refuse a part that nobody would get.
-
-    Raises:
-        BuilderError: what it compiles is not kept, or not where others find it.
-    """
-    if engine == "nix":
-        raise BuilderError("builds by Nix have no parts", help="leave out --part, or --engine nix")
-    if cache is None:
-        raise BuilderError("--part compiles for others, and --no-cache keeps nothing", help="leave one of them out")
-    if cache.url is not None and not cache.access.writes:
-        raise BuilderError(
-            f"--part compiles for others, and --cache-access {cache.access.value} gives them nothing",
-            help="say --cache-access read-write",
-        )
-
-
-def _check_for_nix(*, no_isolation: bool, dry_run: bool) -> None:
-    if no_isolation:
-        raise BuilderError("Nix builds only against pinned wheels", help="leave out --no-isolation or --engine nix")
+    ask.require_possible(dry_run=dry_run)
+    if engine == "nix" and cache is not None and cache.url is not None:
+        terminal.err("note: builds by Nix keep compiled files in Nix's store (--per-file): the cache is not used")
+    chosen = choosing.choose(ask)
+    code = building.say_who_is_left_out(chosen)
+    if code and not (keep_going and chosen.builds):
+        if as_json:
+            _write_document([], chosen, several=True)
+        terminal.err("error: nothing was built" + ("; --keep-going builds the others" if chosen.builds else ""))
+        return code
+    builds = building.ready(chosen.builds, quiet=quiet)
     if dry_run:
-        remedy = "leave out --engine nix, or ask Nix: nix build --dry-run"
-        raise BuilderError("--dry-run asks the store of the local engine", help=remedy)
+        _preview(builds, chosen, as_json=as_json)
+        return code
+    for line in size_estimate.warnings(builds):
+        terminal.err(line)
+    outcomes = building.run(builds, quiet=quiet, report=report)
+    terminal.err((view.summary_of_several if named.several else view.summary)(outcomes))
+    if as_json:
+        left = iter(outcomes)
+        results = [(build, [next(left).to_json() for _ in build.cells]) for build in builds]
+        _write_document(results, chosen, several=named.several)
+    return max(code, building.end(outcomes, as_json=as_json))
+
+
+def _preview(builds: Sequence[KernelBuild], chosen: Chosen, *, as_json: bool) -> None:
+    plans = [(build, dry_runs.preview(build)) for build in builds]
+    several = builds[0].ask.several
+    if as_json:
+        _write_document([(build, [plan.to_json() for plan in them]) for build, them in plans], chosen, several=several)
+        return
+    for build, them in plans:
+        for plan in them:
+            label = labelled(plan.cell.variant, kernel=build.name if several else "")
+            terminal.out(f"{label}: {plan.text}")
+
+
+def _write_document(results: Sequence[tuple[KernelBuild, Sequence[object]]], chosen: Chosen, *, several: bool) -> None:
+    """Write the results of the cells as JSON: of one kernel a list, of several a list for each folder."""
+    document: object = [result for _, found in results for result in found]
+    if several:
+        document = {
+            "kernels": {build.folder: found for build, found in results},
+            "left-out": dict(chosen.left_out),
+            "errors": kernels.texts(chosen.refusals),
+        }
+    terminal.document(json_text.document(document))

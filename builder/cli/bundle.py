@@ -10,6 +10,7 @@ from builder import terminal
 from builder.cli import completing, several
 from builder.cli.arguments import allow_quick_option
 from builder.errors import BuilderError
+from builder.plan import kernels
 from builder.publish import bundle, card, signature
 from builder.wheel import kernel_wheel, release
 from builder.wheel.kernel_wheel import KernelWheel
@@ -80,9 +81,9 @@ def _by_kernel(read: Sequence[KernelWheel], pattern: Path) -> dict[Path, list[Ke
     Raises:
         BuilderError: a kernel cannot be read, or a wheel is of none of them.
     """
-    loaded = several.load(several.find((pattern,)))
+    loaded = kernels.load(several.find((pattern,)).folders)
     if loaded.refusals:
-        raise several.joined([refusal.error for refusal in loaded.refusals])
+        raise kernels.joined([refusal.error for refusal in loaded.refusals])
     folders = {str(kernel.config.general.name): kernel.root for kernel in loaded.kernels}
     found: dict[Path, list[KernelWheel]] = {}
     for wheel in read:

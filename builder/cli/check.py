@@ -9,8 +9,10 @@ import click
 
 from builder import terminal
 from builder.cli import completing, several
-from builder.cli.several import NamedKernels, Refusal, kernels_argument
+from builder.cli.several import NamedKernels, kernels_argument
 from builder.lint.report import CheckReport
+from builder.plan import kernels
+from builder.plan.kernels import Refusal
 
 FORMATS = ("text", "json", "sarif", "github")
 
@@ -45,7 +47,7 @@ def command(*, named: NamedKernels, strict: bool, every: bool, format_: str) -> 
     """
     reports = {folder: _inspected(folder, strict=strict) for folder in named.folders}
     color = _wants_color()
-    clashes = several.load(named).clashes if named.several else ()
+    clashes = kernels.load(named.folders).clashes if named.several else ()
     if named.several:
         shown = _render_all(reports, format_, clashes, color=color, every=every)
     else:
@@ -91,7 +93,7 @@ def _render_all(
     match format_:
         case "json":
             named = {folder.as_posix(): report for folder, report in reports.items()}
-            return documents.all_to_json(named, errors=several.texts(clashes))
+            return documents.all_to_json(named, errors=kernels.texts(clashes))
         case "sarif":
             return documents.to_sarif(*reports.values())
         case "github":

@@ -13,11 +13,11 @@ from builder.cli.arguments import allow_quick_option
 from builder.cli.several import is_pattern, picked
 from builder.errors import BuilderError, NothingToDoError
 from builder.hashes import sha256_of
-from builder.make import reproducible
 from builder.publish import index
 from builder.publish.index import choice, uploads
 from builder.publish.index.part import Part
 from builder.wheel import release
+from builder.wheel.options import epoch_of
 
 _PORT = 8000
 
@@ -68,7 +68,7 @@ def _time(text: str) -> str:
     if text != "now":
         return uploads.parse(text)
     is_set = "SOURCE_DATE_EPOCH" in os.environ
-    return uploads.of_seconds(reproducible.epoch_of(os.environ) if is_set else time.time())
+    return uploads.of_seconds(epoch_of(os.environ) if is_set else time.time())
 
 
 def _next(output: Path, parts: Sequence[Part], base_url: str | None) -> str:

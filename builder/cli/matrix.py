@@ -1,23 +1,53 @@
-"""`builder matrix`: show the cells of a kernel, and why the others are left out."""
+"""`builder matrix`: show the cells of kernels, and why the others are left out."""
 
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from builder import kernel as kernels
 from builder import matrix, terminal
-from builder.ci.plan import CiJob, CiPlan, make, text
+from builder.ci.plan import CiJob, CiPlan, make, text, without_stored
 from builder.ci.plan.jobs import Runners, jobs, parse_runners, work_of
 from builder.cli import several
 from builder.cli.arguments import Name, store_option
-from builder.cli.narrowing import Narrowing
 from builder.cli.selecting import backends_option, sets_option, systems_option, torches_option, unbundled_option
 from builder.cli.several import NamedKernels, kernels_argument
 from builder.config.values import Backend, Version
+from builder.errors import BuilderError, NothingToDoError
 from builder.matrix.selection import Scope, require_cells
+from builder.plan import kernels
+from builder.plan.kernels import Refusal
+from builder.wording import reasons_left_out
 
 FORMATS = ("table", "names", "json", "html", "github", "gitlab")
+_LISTS = ("names", "github", "gitlab")
+"""Formats that cannot say what is wrong with a kernel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """The plan of each kernel, and the kernels that have none."""
+
+    selected: tuple[CiPlan, ...]
+    """The cells in scope."""
+    plans: tuple[CiPlan, ...]
+    """Those of them that are left by --changed-since and --skip-stored."""
+    left_out: Mapping[str, str]
+    """Why a kernel has no cell, by its name."""
+    refusals: tuple[Refusal, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """The form in which plans are shown."""
+
+    name: str
+    explain: bool
+    savings: bool
+    shards: int | None
+    places: Runners
 
 
 @click.command()
@@ -56,61 +86,147 @@ def command(
     if (explain or show_savings) and form != "table":
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
     places = parse_runners(runners, gitlab=form == "gitlab")
+    shown = _Form(name=form, explain=explain, savings=show_savings, shards=shards, places=places)
     scope = Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled, torches=torches)
-    narrowing = Narrowing.by(changed_since=changed_since, store=store if skip_stored else None)
+    found = _plan(named, scope, since=changed_since, stored=store if skip_stored else None)
     if named.several:
-        from builder.cli import plans  # noqa: PLC0415  start-up time
-
-        asked = plans.Asked(form=form, explain=explain, savings=show_savings, shards=shards, places=places)
-        return plans.show(several.load(named), scope, narrowing, asked)
-    selected = make(kernels.load(named.folders[0]), matrix.rows(), scope)
-    plan = narrowing.of(selected)
-    if explain:
-        terminal.out(text.explain(plan) + text.of_one_library(plan, matrix.rows()), end="")
-        _say_what_is_possible(plan, store)
-    elif form == "html":  # which also says why there is no cell
-        terminal.document(_shown(plan, form, places, shards))
-    require_cells(selected)
-    if show_savings:
-        terminal.out(text.table_of_savings(plan, matrix.rows()), end="")
-    elif not explain and form != "html":
-        terminal.document(_shown(plan, form, places, shards))
+        terminal.document(_of_several(found, shown))
+        return several.say(found.refusals)
+    _show_one(found.selected[0], found.plans[0], shown, store)
     return 0
 
 
-def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
-    from builder.plan import (  # noqa: PLC0415  start-up time
-        buildable,
-        limits,
-        size_estimate,
-    )
-    from builder.plan.options import Options  # noqa: PLC0415
+def _plan(named: NamedKernels, scope: Scope, *, since: str | None, stored: Path | None) -> _Found:
+    """Return the plan of each kernel, without cells that did not change or whose wheel is in a store.
+
+    Raises:
+        BuilderError: the one kernel cannot be read, there is no cell of any of several, or git has no such revision.
+    """
+    loaded = kernels.load(named.folders, several=named.several)
+    scoped = kernels.among(loaded.kernels, scope, several=named.several)
+    selected: list[CiPlan] = []
+    plans: list[CiPlan] = []
+    left_out, refusals = dict(scoped.left_out), list(loaded.refusals)
+    for kernel, own in scoped.scopes:
+        plan = make(kernel, matrix.rows(), own)
+        if named.several and not plan.cells:
+            left_out[kernel.config.general.name] = "no cell is selected"
+            continue
+        try:
+            plans.append(_narrowed(plan, since=since, stored=stored))
+            selected.append(plan)
+        except BuilderError as error:
+            if not named.several:
+                raise
+            refusals.append(Refusal(folder=kernel.root, error=error))
+    if not plans and not refusals:
+        reasons = [f"  {reason}" for reason in reasons_left_out(left_out)]
+        raise NothingToDoError(
+            "\n".join(("no cell of any kernel is selected: there is nothing to build", *reasons)),
+            help="`builder matrix --explain` of one kernel says what would change each row",
+        )
+    return _Found(selected=tuple(selected), plans=tuple(plans), left_out=left_out, refusals=tuple(refusals))
+
+
+def _narrowed(plan: CiPlan, *, since: str | None, stored: Path | None) -> CiPlan:
+    if since is not None:
+        from builder.ci.plan.changes import Since  # noqa: PLC0415  start-up time
+
+        plan = Since(revision=since).left_of(plan, matrix.rows())
+    if stored is None:
+        return plan
+    from builder import toolchain  # noqa: PLC0415  start-up time
+    from builder.plan import dry_run, limits  # noqa: PLC0415
+    from builder.plan.ask import Ask, KernelBuild  # noqa: PLC0415
     from builder.store import Store  # noqa: PLC0415
 
-    options = Options(store=Store(store), output=Path(), limits=limits.of_machine(), environ=dict(os.environ))
-    here = buildable.cells_here(plan.kernel, plan.cells, options)
+    # Only cells of this machine's system can have a key here.
+    cells = tuple(cell for cell in plan.cells if cell.system == toolchain.system())
+    ask = Ask(store=Store(stored), limits=limits.of_machine(), environ=dict(os.environ))
+    found = dry_run.preview(KernelBuild(kernel=plan.kernel, cells=cells, ask=ask))
+    # By name: a noarch wheel is the same for every system.
+    hits = {one.cell.variant for one in found if one.action == "hit"}
+    return without_stored(plan, lambda cell: cell.variant in hits)
+
+
+def _show_one(selected: CiPlan, plan: CiPlan, form: _Form, store: Path) -> None:
+    """Show the plan of one kernel.
+
+    Raises:
+        NothingToDoError: no cell is selected; the table of every row and the page say so, too.
+    """
+    if form.explain:
+        terminal.out(text.explain(plan) + text.of_one_library(plan, matrix.rows()), end="")
+        _say_what_is_possible(plan, store)
+    elif form.name == "html":
+        terminal.document(_formatted((plan,), form))
+    require_cells(selected)
+    if form.savings:
+        terminal.out(text.table_of_savings(plan, matrix.rows()), end="")
+    elif not form.explain and form.name != "html":
+        terminal.document(_formatted((plan,), form))
+
+
+def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
+    from builder.plan import buildable, limits, size_estimate  # noqa: PLC0415  start-up time
+    from builder.plan.ask import Ask, KernelBuild  # noqa: PLC0415
+    from builder.store import Store  # noqa: PLC0415
+
+    ask = Ask(store=Store(store), limits=limits.of_machine(), environ=dict(os.environ))
+    support = tuple(buildable.cell_support(KernelBuild(kernel=plan.kernel, cells=plan.cells, ask=ask)))
     for cell in plan.cells:
-        found = size_estimate.of(options.store, plan.kernel, cell)
+        found = size_estimate.of(ask.store, plan.kernel, cell)
         if found is not None:
             terminal.err(f"{cell.variant}: its wheel: {found.text}")
+    here = sum(each.missing is None for each in support)
     say = "`builder doctor DIR` says what others lack, and what asks for those of another system"
-    terminal.err(f"\n{len(here)} of {len(plan.cells)} cells can be built here: {say}")
+    terminal.err(f"\n{here} of {len(plan.cells)} cells can be built here: {say}")
 
 
-def _shown(plan: CiPlan, form: str, places: Runners, shards: int | None) -> str:
+def _of_several(found: _Found, form: _Form) -> str:
+    if form.explain:
+        return "\n".join(map(text.explain, found.plans))
+    if form.savings:
+        return "\n".join(text.table_of_savings(plan, matrix.rows()) for plan in found.plans)
+    if found.refusals and form.name in _LISTS:
+        return ""  # a list without some kernels would be taken for the whole
+    return _formatted(found.plans, form, several=found)
+
+
+def _formatted(plans: tuple[CiPlan, ...], form: _Form, *, several: _Found | None = None) -> str:
+    """Return plans as their format has them: that of one kernel, or those of `several`, with what has no part in it."""
     split: tuple[CiJob, ...] | None = None
-    if shards is not None or form in {"github", "gitlab"}:
-        split = jobs(tuple(work_of(plan)), place=places.place, shards=shards)
-    if form == "names":
-        return text.names((plan,), split)
-    if form == "table":
-        return text.table(plan, split)
-    if form == "html":
-        from builder.ci.plan.page import page  # noqa: PLC0415  start-up time
+    if form.shards is not None or form.name in {"github", "gitlab"}:
+        work = tuple(each for plan in plans for each in work_of(plan, of_several=several is not None))
+        split = jobs(work, place=form.places.place, shards=form.shards)
+    match form.name:
+        case "names":
+            return text.names(plans, split, of_several=several is not None)
+        case "table" if several is not None:
+            return text.table_of_several(plans, split, several.left_out)
+        case "table":
+            return text.table(plans[0], split)
+        case "html":
+            from builder.ci.plan.page import page  # noqa: PLC0415  start-up time
 
-        return page((plan,), split)
+            return page(plans, split, None if several is None else several.left_out)
+        case _:
+            return _document(plans, split, form, several)
+
+
+def _document(plans: tuple[CiPlan, ...], split: tuple[CiJob, ...] | None, form: _Form, several: _Found | None) -> str:
     from builder.ci.plan import documents  # noqa: PLC0415  start-up time
 
-    if form == "json":
-        return documents.document(plan, places, split)
-    return documents.github(split or ()) if form == "github" else documents.gitlab(split or ())
+    if form.name == "github":
+        return documents.github(split or ())
+    if form.name == "gitlab":
+        return documents.gitlab(split or ())
+    if several is None:
+        return documents.document(plans[0], form.places, split)
+    return documents.several(
+        {plan.kernel.root.as_posix(): plan for plan in plans},
+        form.places,
+        split,
+        left_out=several.left_out,
+        errors=kernels.texts(several.refusals),
+    )

@@ -11,7 +11,7 @@ import click
 from builder import kernel as kernels
 from builder import lint, terminal
 from builder.audit.limited import run_limited
-from builder.cli import building, selecting, view
+from builder.cli import building, view
 from builder.cli.arguments import (
     Age,
     cache_options,
@@ -30,15 +30,14 @@ from builder.kernel import Kernel
 from builder.lint.report import text
 from builder.make import sandbox_contents as contents
 from builder.make.reproducible import Rules
-from builder.matrix import Cell
 from builder.matrix.selection import Scope
-from builder.plan import dry_run, limits
+from builder.plan import choosing, dry_run, limits
+from builder.plan.ask import Ask, KernelBuild
 from builder.plan.dry_run import DryRun
-from builder.plan.options import Options
 from builder.publish import bundle, card, hub
 from builder.store import Store
 from builder.wheel import kernel_wheel
-from builder.wheel.options import WheelOptions
+from builder.wheel.options import BuildOptions
 
 
 @click.command()
@@ -108,31 +107,33 @@ def command(
     repository = HubTarget(
         repo_id=target.removeprefix(HUB), endpoint=endpoint_url, branch=branch, replace=replaces, access=access
     )
-    options = Options(
+    ask = Ask(
+        scope=Scope(sets=sets, backends=backends),
+        variants=variants,
         store=Store(store),
         output=output,
         limits=limits.of_machine(),
         environ=dict(os.environ),
         isolation=not no_isolation,
         python=python,
-        wheel=WheelOptions(version=wheel_version),
+        options=BuildOptions(version=wheel_version),
+        toolchain=toolchain,
         only_possible=not variants,
         cache=cache,
         time_limit=time_limit,
     )
     loaded = _checked(kernel, strict=strict)
     commit = _commit(loaded, allow_dirty=allow_dirty)
-    scope = Scope(sets=sets, backends=backends)
-    cells = selecting.cells(loaded, scope, variants=variants)
+    build = choosing.build_of(loaded, ask)
     _require_sandbox(permissions)
-    options = building.with_compilers(options, cells, pinned=building.takes_pinned(loaded, toolchain), quiet=quiet)
-    planned = _planned(loaded, cells, options)
+    (build,) = building.ready((build,), quiet=quiet)
+    planned = _planned(build)
     repository.require(f"v{loaded.config.general.version}")
     shown = Shown(dry_run=dry_run, as_json=as_json)
     if dry_run:
         _preview(planned, repository, shown)
         return 0
-    release = _Release(kernel=loaded, commit=commit, options=options, target=repository, permissions=permissions)
+    release = _Release(build=build, commit=commit, target=repository, permissions=permissions)
     outcomes = release.built(planned, quiet=quiet)
     terminal.err(view.summary(outcomes))
     code = _failed(outcomes)
@@ -178,17 +179,17 @@ def _require_sandbox(permissions: Permissions) -> None:
         permissions.require(("what this machine builds",), {})
 
 
-def _planned(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[DryRun, ...]:
+def _planned(build: KernelBuild) -> tuple[DryRun, ...]:
     """Return what would be done with each cell.
 
     Raises:
         NothingToDoError: this machine can build none.
         BuilderError: a cell would be refused.
     """
-    plans = dry_run.preview(kernel, cells, options)
+    plans = dry_run.preview(build)
     reasons = "\n".join(f"  {plan.cell.variant}: {plan.reason.splitlines()[0]}" for plan in plans)
     refused = [
-        plan for plan in plans if plan.action == "refuse" or (plan.action == "skip" and not options.only_possible)
+        plan for plan in plans if plan.action == "refuse" or (plan.action == "skip" and not build.ask.only_possible)
     ]
     if refused:
         raise BuilderError("\n".join(f"{plan.cell.variant}: {plan.reason}" for plan in refused))
@@ -222,9 +223,8 @@ def _failed(outcomes: Sequence[CellOutcome]) -> int:
 class _Release:
     """A release that nothing speaks against."""
 
-    kernel: Kernel
+    build: KernelBuild
     commit: bundle.Commit | None
-    options: Options
     target: HubTarget
     permissions: Permissions
 
@@ -234,9 +234,8 @@ class _Release:
         for plan in planned:
             if plan.action == "skip":
                 terminal.err(f"note: {plan.cell.variant} is left out: {plan.reason.splitlines()[0]}")
-        asked = building.Asked(nix=None, dry_run=False, as_json=True, report=None, quiet=quiet)
-        title = str(self.kernel.config.general.name)
-        return building.run_local(self.kernel, cells, replace(self.options, only_possible=False), asked, title=title)
+        ask = replace(self.build.ask, only_possible=False)
+        return building.run((replace(self.build, cells=cells, ask=ask),), quiet=quiet)
 
     def published(self, outcomes: Sequence[CellOutcome], shown: Shown) -> None:
         """Audit the wheels, lay them out and send what the hub lacks.
@@ -251,9 +250,9 @@ class _Release:
         tree = bundle.lay_out(read, commit=self.commit)
         with tempfile.TemporaryDirectory(prefix="builder-release-") as name:
             layout = Path(name) / "build"
-            branch = self.target.repository(f"v{self.kernel.config.general.version}")
+            branch = self.target.repository(f"v{self.build.kernel.config.general.version}")
             known = tuple(sorted({*tree, *branch.variants()}))
-            filled = card.fill(card.read(self.kernel.root), read[0], variants=known, repo_id=self.target.repo_id)
+            filled = card.fill(card.read(self.build.kernel.root), read[0], variants=known, repo_id=self.target.repo_id)
             bundle.write(tree, layout, card=filled)
             found = hub.read(layout)
             self.permissions.require(found.unsandboxed, found.obstacles)

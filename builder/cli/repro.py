@@ -9,12 +9,13 @@ import click
 
 from builder import json_text, terminal
 from builder import kernel as kernels
-from builder.cli import completing, selecting
+from builder.cli import completing
 from builder.cli.arguments import kernel_argument, load_test_option, python_option, store_option
 from builder.config import LoadTestRule
 from builder.errors import BuilderError, DifferenceError
 from builder.make import reproducible
 from builder.matrix.selection import Scope
+from builder.plan import choosing
 from builder.repro import Result, difference, inputs, repeat
 from builder.repro.setting import SHARED, Builder, Setting, Workspace, make_preload
 from builder.repro.variations import NAMES, VARIATIONS, Variation
@@ -107,7 +108,7 @@ def _cell(kernel: Path, variant: str | None) -> str:
     loaded = kernels.load(kernel)
     if variant is None:
         raise BuilderError("no cell is named", help="name one with --variant; builder matrix --format names lists them")
-    (cell,) = selecting.cells(loaded, Scope(), variants=(variant,))
+    (cell,) = choosing.cells(loaded, Scope(), variants=(variant,))
     return cell.variant
 
 

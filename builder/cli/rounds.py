@@ -74,17 +74,16 @@ def _failed(error: BuilderError, log: Path | None = None) -> Round:
 
 def _play(root: Path, request: TestRequest, listen: Listen, *, tests: bool) -> Round:
     kernel = kernels.load(root)
-    build = request.prepare(kernel)
+    test = request.prepare(kernel)
     with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
-        options = replace(build.options, output=Path(dist))
-        outcomes = local.build_cells(kernel, build.cells, options, listen)
+        outcomes = local.build((test.into(Path(dist)),), listen)
         for outcome in outcomes:
             if outcome.error is not None:
                 return _failed(outcome.error, outcome.log)
         built = _built(outcomes)
         if not tests:
             return Round(ok=True, result=built)
-        return _tested(build, outcomes, listen, built=built)
+        return _tested(test, outcomes, listen, built=built)
 
 
 def _built(outcomes: Sequence[CellOutcome]) -> str:
@@ -97,9 +96,9 @@ def _built(outcomes: Sequence[CellOutcome]) -> str:
     return f"built ({compiled} of {objects} files compiled)" if objects else "built"
 
 
-def _tested(build: TestBuild, outcomes: Sequence[CellOutcome], listen: Listen, *, built: str) -> Round:
+def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], listen: Listen, *, built: str) -> Round:
     try:
-        asked = build.run
+        asked = test.run()
     except NoTestsError:
         return Round(ok=True, result=f"{built}, no tests")
     found = Round(ok=True, result=built)

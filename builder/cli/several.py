@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from builder import kernel as kernels
 from builder import terminal
 from builder.cli import completing
 from builder.errors import BuilderError, NothingToDoError
-from builder.kernel import CONFIG, Kernel
+from builder.kernel import CONFIG
+from builder.plan.kernels import Refusal, joined
 from builder.wording import quoted
 
 _MOST_SHOWN = 8
@@ -26,29 +26,6 @@ class NamedKernels:
     folders: tuple[Path, ...]
     several: bool = False
     """Whether results are shown as those of several kernels: a pattern may pick only one today."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """A kernel that cannot be used, and why."""
-
-    folder: Path
-    error: BuilderError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedKernels:
-    """The kernels that can be read, and what is wrong with the others."""
-
-    kernels: tuple[Kernel, ...]
-    unreadable: tuple[Refusal, ...] = ()
-    clashes: tuple[Refusal, ...] = ()
-    """Those with the name of an earlier one: their wheels would have the same names, too."""
-
-    @property
-    def refusals(self) -> tuple[Refusal, ...]:
-        """All that is wrong."""
-        return (*self.unreadable, *self.clashes)
 
 
 def _given(_ctx: click.Context, _param: click.Parameter, value: tuple[Path, ...]) -> NamedKernels:
@@ -88,15 +65,6 @@ def find(names: Sequence[Path]) -> NamedKernels:
     if problems:
         raise joined(problems)
     return NamedKernels(folders=tuple(folders.values()), several=len(names) > 1 or any(map(is_pattern, names)))
-
-
-def joined(errors: Sequence[BuilderError]) -> BuilderError:
-    """Return one error that says all of several, with the worst exit code."""
-    if len(errors) == 1:
-        return errors[0]
-    worst = max(errors, key=lambda error: error.exit_code)
-    kind = NothingToDoError if worst.exit_code == NothingToDoError.exit_code else BuilderError
-    return kind("\nerror: ".join(map(str, errors)))
 
 
 def is_pattern(name: Path) -> bool:
@@ -165,41 +133,6 @@ def _fixed(pattern: Path) -> Path:
     return Path(*parts[: next(index for index, part in enumerate(parts) if glob.has_magic(part))])
 
 
-def load(named: NamedKernels) -> LoadedKernels:
-    """Read every kernel that is named."""
-    found: dict[str, Kernel] = {}
-    unreadable: list[Refusal] = []
-    clashes: list[Refusal] = []
-    for folder in named.folders:
-        try:
-            kernel = kernels.load(folder)
-        except BuilderError as error:
-            unreadable.append(Refusal(folder=folder, error=_no_kernel(folder) or error))
-            continue
-        first = found.setdefault(kernel.config.general.name, kernel)
-        if first is not kernel:
-            clashes.append(Refusal(folder=folder, error=_of_one_name(first, kernel)))
-    return LoadedKernels(kernels=tuple(found.values()), unreadable=tuple(unreadable), clashes=tuple(clashes))
-
-
-def _no_kernel(folder: Path) -> BuilderError | None:
-    """Return what is wrong with a name that is that of no kernel: mostly, a shell has expanded a pattern."""
-    if os.path.lexists(folder / CONFIG):
-        return None
-    why = f"has no {CONFIG}" if folder.is_dir() else "is not a folder" if os.path.lexists(folder) else "is not there"
-    return BuilderError(
-        f"{quoted(str(folder))} {why}",
-        help="name folders of kernels, or a pattern in quotes, as 'kernels/*', which picks only these",
-    )
-
-
-def _of_one_name(first: Kernel, second: Kernel) -> BuilderError:
-    return BuilderError(
-        f"{quoted(str(first.root))} and {quoted(str(second.root))} are both kernel '{first.config.general.name}'",
-        help="give one another 'general.name', or name only one of them",
-    )
-
-
 def say(refusals: Iterable[Refusal]) -> int:
     """Show what is wrong with kernels, what several have in common once; return the worst exit code, 0 for nothing."""
     whose: dict[str, list[Refusal]] = {}
@@ -209,12 +142,3 @@ def say(refusals: Iterable[Refusal]) -> int:
         of = f"\n  of {len(those)} kernels: {', '.join(str(each.folder) for each in those)}" if len(those) > 1 else ""
         terminal.err((text if text.startswith(("error", "warning")) else f"error: {text}") + of)
     return max((each.error.exit_code for those in whose.values() for each in those), default=0)
-
-
-def texts(refusals: Iterable[Refusal]) -> dict[str, str]:
-    """Return what is wrong with each kernel by its folder, for programs."""
-    found: dict[str, str] = {}
-    for refusal in refusals:
-        key = refusal.folder.as_posix()
-        found[key] = f"{found[key]}\n{refusal.error}" if key in found else str(refusal.error)
-    return found

@@ -12,7 +12,7 @@ from builder import kernel as kernels
 from builder import terminal
 from builder.author import shell as kernel_shell
 from builder.author import tests as kernel_tests
-from builder.cli import building, selecting, testing, view
+from builder.cli import building, testing, view
 from builder.cli.arguments import (
     archs_option,
     cache_options,
@@ -31,10 +31,11 @@ from builder.kernel import Kernel
 from builder.matrix import SETS, Cell, quick
 from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
-from builder.plan import dry_run, limits
-from builder.plan.options import Options
+from builder.plan import choosing, dry_run, limits
+from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 from builder.toolchain import this_machine
+from builder.wheel.options import BuildOptions
 
 
 class _Shell(testing.PytestCommand):
@@ -76,38 +77,32 @@ def command(
     if len(variants) > 1:
         raise BuilderError("a shell is of one cell", help="name one with --variant")
     loaded = kernels.load(kernel)
-    scope = Scope(sets=SETS if no_isolation else Scope().sets, unbundled=True)
-    cells, only = selecting.for_gpus(loaded, scope, archs, variants=variants, environ=os.environ)
-    options = _options(store, isolation=not no_isolation, python=python, load_test=load_test, cache=cache)
-    options = replace(options, wheel=replace(options.wheel, only=only))
-    options = building.with_compilers(options, cells, pinned=building.takes_pinned(loaded, toolchain), quiet=quiet)
+    ask = Ask(
+        scope=Scope(sets=SETS if no_isolation else Scope().sets, unbundled=True),
+        variants=variants,
+        archs=archs,
+        store=Store(store),
+        limits=limits.of_machine(),
+        environ=dict(os.environ),
+        isolation=not no_isolation,
+        python=python,
+        options=BuildOptions(load_test=load_test),
+        toolchain=toolchain,
+        cache=cache,
+    )
+    (build,) = choosing.with_compilers((choosing.build_of(loaded, ask),), (lambda _: None) if quiet else terminal.err)
     if not variants:
-        plans = dry_run.preview(loaded, cells, options)
-        cells = (kernel_tests.choose(plans, tuple(_order(loaded, cells, os.environ))).cell,)
-    selecting.say_what_is_built(loaded, cells, only)
+        order = tuple(_order(loaded, build.cells, os.environ))
+        build = replace(build, cells=(kernel_tests.choose(dry_run.preview(build), order).cell,))
+    building.say_if_quick(build)
     with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
-        (cell,) = cells
-        wheel = _built(loaded, cell, replace(options, output=Path(dist)), quiet=quiet)
-        with kernel_shell.opened(loaded, cell, wheel, options, terminal.err) as opened:
+        (cell,) = build.cells
+        wheel = _built(replace(build, ask=replace(build.ask, output=Path(dist))), quiet=quiet)
+        with kernel_shell.opened(loaded, cell, wheel, build.ask, terminal.err) as opened:
             asked = testing.rest(ctx)
             if not asked and not quiet:
                 _greet(loaded, cell, opened)
             return kernel_shell.run(asked, opened)
-
-
-def _options(
-    store: Path, *, isolation: bool, python: Path | None, load_test: LoadTestRule | None, cache: CacheOptions | None
-) -> Options:
-    return Options(
-        store=Store(store),
-        output=Path(),
-        limits=limits.of_machine(),
-        environ=dict(os.environ),
-        isolation=isolation,
-        python=python,
-        load_test=load_test,
-        cache=cache,
-    )
 
 
 def _order(kernel: Kernel, cells: Sequence[Cell], environ: Mapping[str, str]) -> Iterator[Backend]:
@@ -123,14 +118,14 @@ def _order(kernel: Kernel, cells: Sequence[Cell], environ: Mapping[str, str]) ->
     yield from dict.fromkeys((*here, *(backend for backend in own if backend is Backend.CPU), *own))
 
 
-def _built(kernel: Kernel, cell: Cell, options: Options, *, quiet: bool) -> Path:
+def _built(build: KernelBuild, *, quiet: bool) -> Path:
     """Build a cell, or take it from the store.
 
     Raises:
         BuilderError: it cannot be built.
     """
-    with view.showing(environ=os.environ, quiet=quiet) as show:
-        (outcome,) = local.build_cells(kernel, (cell,), options, show)
+    with view.showing(environ=os.environ, quiet=quiet) as listen:
+        (outcome,) = local.build((build,), listen)
     if outcome.error is not None:
         raise outcome.error
     if outcome.wheel is None:

@@ -9,7 +9,6 @@ import click
 
 from builder import terminal
 from builder.author import tests as kernel_tests
-from builder.cli import selecting
 from builder.cli.arguments import archs_option, cache_options, load_test_option, python_option, store_option
 from builder.cli.selecting import variants_option
 from builder.compile_cache import CacheOptions
@@ -18,14 +17,15 @@ from builder.environment import locked_kernels
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.loadtest.packages import KernelFolder, depended
-from builder.matrix import SETS, Cell, coverage, quick
+from builder.matrix import SETS, coverage, quick
 from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
-from builder.plan import dry_run, limits
-from builder.plan.options import Options
+from builder.plan import choosing, dry_run, limits
+from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 from builder.toolchain import this_machine
 from builder.toolchain.this_machine import CurrentPython
+from builder.wheel.options import BuildOptions
 
 _REST = "rest"
 
@@ -99,54 +99,51 @@ class TestRequest:
         Raises:
             BuilderError: there is none, or something is missing.
         """
-        scope = Scope(sets=SETS, unbundled=True)
-        cells, only = selecting.for_gpus(kernel, scope, self.archs, variants=self.variants, environ=self.environ)
+        ask = Ask(
+            scope=Scope(sets=SETS, unbundled=True),
+            variants=self.variants,
+            archs=self.archs,
+            store=Store(self.store),
+            limits=limits.of_machine(),
+            environ=dict(self.environ),
+            isolation=False,
+            options=BuildOptions(load_test=self.load_test),
+            cache=self.cache,
+        )
+        build = choosing.build_of(kernel, ask)
         if self.needs_tests:
             kernel_tests.tests_of(kernel.root)
         found = self._found()
-        kernel_tests.require(cells, found)
-        options = self._options(found, only)
+        kernel_tests.require(build.cells, found)
+        build = replace(build, ask=replace(build.ask, python=found.python))
         if not self.variants:
-            order = kernel_tests.backends(cells[0].framework, found)
-            cells = (kernel_tests.choose(dry_run.preview(kernel, cells, options), order).cell,)
+            order = kernel_tests.backends(build.cells[0].framework, found)
+            build = replace(build, cells=(kernel_tests.choose(dry_run.preview(build), order).cell,))
         if self.archs is None:
-            options = self._options(found, self._here(kernel, cells, options))
-        return TestBuild(kernel=kernel, cells=cells, options=options, found=found, request=self)
+            build = replace(build, ask=build.ask.for_gpus(self._here(build)))
+        return TestBuild(build=build, found=found, request=self)
 
     def _found(self) -> CurrentPython:
         if not self._looked:
             self._looked.append(this_machine.installed_frameworks(self.python))
         return self._looked[0]
 
-    def _options(self, found: CurrentPython, only: tuple[str, ...]) -> Options:
-        blank = Options(
-            store=Store(self.store),
-            output=Path(),
-            limits=limits.of_machine(),
-            environ=dict(self.environ),
-            isolation=False,
-            python=found.python,
-            load_test=self.load_test,
-            cache=self.cache,
-        )
-        return replace(blank, wheel=replace(blank.wheel, only=only))
-
-    def _here(self, kernel: Kernel, cells: tuple[Cell, ...], options: Options) -> tuple[str, ...]:
+    def _here(self, build: KernelBuild) -> tuple[str, ...]:
         """Return the GPUs of this machine, for which alone cells are built; none for a full build.
 
         What the store has is used as it is. A machine without a GPU, or with one that the kernel has no code for, says
         nothing about what to build.
         """
-        if {(cell.backend in quick.BACKENDS, cell.noarch) for cell in cells} != {(True, False)}:
+        if {(cell.backend in quick.BACKENDS, cell.noarch) for cell in build.cells} != {(True, False)}:
             return ()
-        if len({cell.backend for cell in cells}) > 1:
+        if len({cell.backend for cell in build.cells}) > 1:
             return ()
-        if all(plan.action == "hit" for plan in dry_run.preview(kernel, cells, options)):
+        if all(plan.action == "hit" for plan in dry_run.preview(build)):
             return ()
-        only = self._gpus(cells[0].backend)
+        only = self._gpus(build.cells[0].backend)
         try:
-            for cell in cells:
-                coverage.require(kernel.config, cell, only)
+            for cell in build.cells:
+                coverage.require(build.kernel.config, cell, only)
         except BuilderError:
             return ()
         return only
@@ -166,22 +163,23 @@ class TestBuild:
 
     __test__ = False
 
-    kernel: Kernel
-    cells: tuple[Cell, ...]
-    options: Options
+    build: KernelBuild
     found: CurrentPython
     request: TestRequest
 
-    @property
+    def into(self, output: Path) -> KernelBuild:
+        """Return the build, whose wheels are written to a folder."""
+        return replace(self.build, ask=replace(self.build.ask, output=output))
+
     def run(self) -> kernel_tests.TestRun:
-        """The tests, for the wheels of the cells.
+        """Return the tests, for the wheels of the cells.
 
         Raises:
             NoTestsError: the kernel has none.
         """
         return kernel_tests.TestRun(
-            root=self.kernel.root,
-            tests=kernel_tests.tests_of(self.kernel.root),
+            root=self.build.kernel.root,
+            tests=kernel_tests.tests_of(self.build.kernel.root),
             python=self.found.python,
             arguments=self.request.arguments,
             environ=self.request.environ,
@@ -191,10 +189,9 @@ class TestBuild:
     @property
     def _kernels(self) -> tuple[KernelFolder, ...]:
         """The locked kernels that the tested one depends on."""
-        cell = self.cells[0]
-        if not depended(self.kernel, cell.backend):
+        kernel, cell, ask = self.build.kernel, self.build.cells[0], self.build.ask
+        if not depended(kernel, cell.backend):
             return ()
-        options = self.options
-        options.store.prepare()
-        keeper = locked_kernels.keeper(options.store, options.environ, terminal.err)
-        return locked_kernels.folders(self.kernel, cell, keeper)
+        ask.store.prepare()
+        keeper = locked_kernels.keeper(ask.store, ask.environ, terminal.err)
+        return locked_kernels.folders(kernel, cell, keeper)

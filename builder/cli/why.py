@@ -1,23 +1,20 @@
 """`builder why`: say why a cell would be built again."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from builder import json_text, terminal
 from builder import kernel as kernels
-from builder.cli import selecting
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.selecting import unbundled_option, variants_option
 from builder.engine import why_object
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import CONFIG
-from builder.matrix import Cell
 from builder.matrix.selection import Scope
-from builder.plan import dry_run, limits
-from builder.plan.options import Options
+from builder.plan import choosing, dry_run, limits
+from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 
 
@@ -38,18 +35,19 @@ def command(
     """
     root, path = _parted(kernel)
     loaded = kernels.load(root)
-    cells = selecting.cells(loaded, Scope(unbundled=unbundled), variants=variants)
-    options = Options(
+    ask = Ask(
+        scope=Scope(unbundled=unbundled),
+        variants=variants,
         store=Store(store),
-        output=Path(),
         limits=limits.of_machine(),
         environ=dict(os.environ),
         isolation=not no_isolation,
     )
+    build = choosing.build_of(loaded, ask)
     if path is not None:
-        _explain(loaded, cells, options, path, as_json=as_json)
+        _explain(build, path, as_json=as_json)
         return
-    plans = dry_run.preview(loaded, cells, options)
+    plans = dry_run.preview(build)
     if as_json:
         terminal.document(json_text.document([plan.to_json() for plan in plans]))
         return
@@ -74,8 +72,8 @@ def _parted(path: Path) -> tuple[Path, str | None]:
     return root, whole.relative_to(root).as_posix()
 
 
-def _explain(kernel: kernels.Kernel, cells: Sequence[Cell], options: Options, path: str, *, as_json: bool) -> None:
-    found = [(cell, history) for cell in cells for history in why_object.histories(kernel, cell, options, path)]
+def _explain(build: KernelBuild, path: str, *, as_json: bool) -> None:
+    found = [(cell, each) for cell in build.cells for each in why_object.histories(build.kernel, cell, build.ask, path)]
     if not found:
         raise NothingToDoError(
             f"no object of '{path}' is known",

@@ -18,9 +18,9 @@ from builder.errors import BuilderError
 from builder.make import derivation
 from builder.make.cell import build, compile_part
 from builder.make.derivation import Enclosed
-from builder.make.job import BuildJob, OutOfMemoryError
+from builder.make.job import Job, OutOfMemoryError
 from builder.make.part import SourceFile
-from builder.make.spec import BuildSpec
+from builder.make.spec import Spec
 
 
 def main(environ: Mapping[str, str]) -> int:
@@ -38,7 +38,7 @@ def _compile(environ: Mapping[str, str]) -> None:
     out.mkdir()
     try:
         root = written(json_text.read(Path(environ["kernelPath"])))
-        place = derivation.enclosed(replace(BuildSpec.from_json(environ["spec"]), kernel=root), environ)
+        place = derivation.enclosed(replace(Spec.from_json(environ["spec"]), kernel=root), environ)
         with _served(place, Caches(local=Folder(root=out)), environ) as (job, _):
             wanted, log = SourceFile(source=environ["source"]), Path.cwd() / "log"
             compile_part(job, wanted, scratch=place.scratch, log=log, listen=terminal.out)
@@ -62,7 +62,7 @@ def written(table: Mapping[str, Mapping[str, str]]) -> Path:
 
 def _link(environ: Mapping[str, str]) -> None:
     """Build a cell; what its files' derivations left is not compiled again."""
-    place = derivation.enclosed(BuildSpec.from_json(environ["spec"]), environ)
+    place = derivation.enclosed(Spec.from_json(environ["spec"]), environ)
     folders = json_text.read(Path(environ["objectsPath"]))
     caches = Caches(local=Folder(root=joined(map(Path, folders))), writable=False)
     with _served(place, caches, environ) as (job, session):
@@ -85,7 +85,7 @@ def joined(folders: Iterator[Path]) -> Path:
 
 
 @contextlib.contextmanager
-def _served(place: Enclosed, caches: Caches, environ: Mapping[str, str]) -> Iterator[tuple[BuildJob, Session | None]]:
+def _served(place: Enclosed, caches: Caches, environ: Mapping[str, str]) -> Iterator[tuple[Job, Session | None]]:
     """Yield the job with ccache, where it can be answered."""
     with serve(caches, scratch=place.scratch) as session:
         yield place.job if session is None else replace(place.job, ccache=Path(environ["ccache"])), session

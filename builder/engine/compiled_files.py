@@ -10,9 +10,9 @@ from builder.compile_cache.session import Session, serve
 from builder.compile_cache.shared import caches_of
 from builder.engine.outcome import CellOutcome
 from builder.errors import BuilderError
-from builder.make.job import BuildJob, CompileError
+from builder.make.job import CompileError, Job
 from builder.make.report import BuildReport
-from builder.plan.options import Options
+from builder.plan.ask import Ask
 from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
 
@@ -31,22 +31,22 @@ class CompiledFiles:
     """The ccache that asks it."""
 
     @classmethod
-    def of(cls, options: Options, *, writable: bool) -> "CompiledFiles":
+    def of(cls, ask: Ask, *, writable: bool) -> "CompiledFiles":
         """Return the cache of a run; `writable` is whether its store is.
 
         Raises:
             BuilderError: the URL of the shared cache is not one of a cache.
         """
-        if options.cache is None:
+        if ask.cache is None:
             return cls()
-        caches = caches_of(options.cache, options.store, writable=writable, environ=options.environ)
-        program = this_machine.find_ccache(Search(environ=options.environ, digest=options.store.digest))
-        if program is None and options.cache.url is not None:
+        caches = caches_of(ask.cache, ask.store, writable=writable, environ=ask.environ)
+        program = this_machine.find_ccache(Search(environ=ask.environ, digest=ask.store.digest))
+        if program is None and ask.cache.url is not None:
             caches.warn("compiled files are not kept: no ccache that can be asked, or CCACHE_DISABLE is set")
         return cls(caches=caches, program=program)
 
     @contextlib.contextmanager
-    def serve(self, job: BuildJob, *, scratch: Path) -> Iterator["ServedJob"]:
+    def serve(self, job: Job, *, scratch: Path) -> Iterator["ServedJob"]:
         """Answer the compilers of a job that is built in `scratch`, if there is something to compile."""
         if self.caches is None or self.program is None or job.toolchain is None:
             yield ServedJob(job=job)
@@ -70,7 +70,7 @@ class CompiledFiles:
 class ServedJob:
     """A job whose compilers may ask the cache."""
 
-    job: BuildJob
+    job: Job
     session: Session | None = None
 
     def explained(self, report: BuildReport) -> BuildReport:

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from builder.engine.outcome import CellOutcome, Listen, for_kernel
 from builder.engine.worker import Shared, Worker
-from builder.kernel import Kernel
 from builder.matrix import Cell
-from builder.plan.options import KernelBuild, Options
+from builder.plan.ask import KernelBuild
 from builder.run import Processes
 
 _GRACE = 30.0
@@ -20,51 +19,38 @@ _MOST_CELLS = 16
 """Cells that are prepared at the same time; the budget decides how many compile."""
 
 
-def build_cells(kernel: Kernel, cells: Sequence[Cell], options: Options, listen: Listen) -> tuple[CellOutcome, ...]:
-    """Build cells in parallel and return the outcome of each, in their order.
+def build(builds: Sequence[KernelBuild], listen: Listen, *, several: bool = False) -> tuple[CellOutcome, ...]:
+    """Build cells of kernels under one budget, side by side, and return the outcome of each, in their order.
 
-    Ctrl-C ends every compiler, leaves nothing half-written, and is raised again. So does the time limit, but what the
-    compilers have finished stays for the next build.
-
-    Raises:
-        StoppedError: the time limit has passed.
-        BuilderError: something that all cells share cannot be had, such as the store.
-    """
-    build = KernelBuild(kernel=kernel, cells=tuple(cells), options=options)
-    return _build(((build, listen),))
-
-
-def build_several(builds: Sequence[KernelBuild], listen: Listen) -> tuple[CellOutcome, ...]:
-    """Build cells of several kernels under one budget, as `build_cells` does; events and outcomes say whose they are.
-
-    The kernels share what their options say of the machine: the store, its limits, the cache and the time limit.
+    The kernels share what is asked of the machine: the store, its limits, the cache and the time limit. Of `several`,
+    events and outcomes say whose they are. Ctrl-C ends every compiler, leaves nothing half-written, and is raised
+    again. So does the time limit, but what the compilers have finished stays for the next build.
 
     Raises:
         StoppedError: the time limit has passed.
         BuilderError: something that all cells share cannot be had, such as the store.
     """
-    outcomes = _build([(build, for_kernel(listen, build.name)) for build in builds])
-    whose = [build.name for build in builds for _ in build.cells]
-    return tuple(replace(outcome, kernel=name) for outcome, name in zip(outcomes, whose, strict=True))
-
-
-def _build(builds: Sequence[tuple[KernelBuild, Listen]]) -> tuple[CellOutcome, ...]:
     began = time.monotonic()
-    options = builds[0][0].options
+    ask = builds[0].ask
     with contextlib.ExitStack() as stack:
-        shared = stack.enter_context(Shared.of(options))
-        workers = [(Worker.of(build, shared, listen), build.cells) for build, listen in builds]
+        shared = stack.enter_context(Shared.of(ask))
+        workers = [
+            (Worker.of(build, shared, for_kernel(listen, build.name) if several else listen), build.cells)
+            for build in builds
+        ]
         count = sum(len(cells) for _, cells in workers)
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=min(_MOST_CELLS, max(1, count))))
         futures = _submit(pool, workers)
         try:
-            _wait(futures, shared.processes, deadline=_deadline(began, options.time_limit))
+            _wait(futures, shared.processes, deadline=_deadline(began, ask.time_limit))
         except BaseException:
             shared.processes.cancel()
             for future in futures:
                 future.cancel()
             raise
-    return shared.cache.noted(future.result() for future in futures)
+    outcomes = shared.cache.noted(future.result() for future in futures)
+    whose = [build.name if several else "" for build in builds for _ in build.cells]
+    return tuple(replace(outcome, kernel=name) for outcome, name in zip(outcomes, whose, strict=True))
 
 
 def _submit(pool: ThreadPoolExecutor, workers: Sequence[tuple[Worker, Sequence[Cell]]]) -> list["Future[CellOutcome]"]:

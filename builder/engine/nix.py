@@ -23,7 +23,7 @@ from builder.make.derivation import RECORD
 from builder.make.report import BuildReport
 from builder.matrix import Cell, coverage
 from builder.plan import crossing
-from builder.plan.options import KernelBuild, NixOptions, Options
+from builder.plan.ask import Ask, KernelBuild
 from builder.run import Completed, Processes
 from builder.store import COMPILERS
 
@@ -40,35 +40,28 @@ class RuleError(AuditError):
     """A wheel that Nix built breaks a rule, or does not load."""
 
 
-def build_cells(
-    kernel: Kernel, cells: Sequence[Cell], options: Options, listen: Listen, *, nix: NixOptions | None = None
-) -> tuple[CellOutcome, ...]:
-    """Build cells with Nix and return the outcome of each, in their order."""
-    options.store.prepare()
-    asked = nix or NixOptions()
-    processes = Processes()
-    try:
-        found = Nix.find(
-            options.environ,
-            processes=processes,
-            package_set=asked.package_set,
-            sandboxed=not asked.allow_unsandboxed,
-        )
-        return _Run(kernel=kernel, options=options, listen=listen, nix=found, per_file=asked.per_file).build(cells)
-    except BaseException:
-        processes.cancel()
-        raise
+def build(builds: Sequence[KernelBuild], listen: Listen, *, several: bool = False) -> tuple[CellOutcome, ...]:
+    """Build cells of kernels with Nix, one kernel after the other, and return the outcome of each, in their order.
 
-
-def build_several(
-    builds: Sequence[KernelBuild], listen: Listen, *, nix: NixOptions | None = None
-) -> tuple[CellOutcome, ...]:
-    """Build cells of several kernels, one kernel after the other; events and outcomes say whose they are."""
+    Of `several`, events and outcomes say whose they are.
+    """
     outcomes: list[CellOutcome] = []
-    for build in builds:
-        tell = for_kernel(listen, build.name)
-        found = build_cells(build.kernel, build.cells, build.options, tell, nix=nix)
-        outcomes += (replace(outcome, kernel=build.name) for outcome in found)
+    for each in builds:
+        ask, processes = each.ask, Processes()
+        ask.store.prepare()
+        try:
+            found = Nix.find(
+                ask.environ,
+                processes=processes,
+                package_set=ask.package_set,
+                sandboxed=not ask.allow_unsandboxed,
+            )
+            tell = for_kernel(listen, each.name) if several else listen
+            made = _Run(kernel=each.kernel, ask=ask, listen=tell, nix=found).build(each.cells)
+        except BaseException:
+            processes.cancel()
+            raise
+        outcomes += (replace(outcome, kernel=each.name if several else "") for outcome in made)
     return tuple(outcomes)
 
 
@@ -92,10 +85,9 @@ class _Run:
     """One call of the engine."""
 
     kernel: Kernel
-    options: Options
+    ask: Ask
     listen: Listen
     nix: Nix
-    per_file: bool = False
     locked: bool = True
     """Whether load tests have the kernels of the lock."""
     began: float = field(default_factory=time.monotonic)
@@ -125,7 +117,7 @@ class _Run:
         self, cells: Sequence[Cell]
     ) -> tuple[tuple[_CellDerivation, ...], Mapping[Cell, CellOutcome]]:
         """Plan cells with the kernels of their lock; where these are not to be had, the cells that load them fail."""
-        rule = self.options.load_test or self.kernel.config.load_test
+        rule = self.ask.load_test_of(self.kernel)
         loading = [cell for cell in cells if depended(self.kernel, cell.backend) and rule is not LoadTestRule.SKIP]
         refusal = self._refusal(lambda: kernel_lock.read(self.kernel.root)) if loading else None
         plans = self._plan(cells, locked=refusal is None)
@@ -154,7 +146,7 @@ class _Run:
         users = [plan.cell for plan in plans if plan.kernels]
         wanted = {each["digest"]: Path(each["out"]) for plan in plans for each in plan.kernels}
         if wanted:
-            options = self.options
+            options = self.ask
             keeper = locked_kernels.keeper(
                 options.store, options.environ, lambda text: self._tell(users, text), processes=self.nix.processes
             )
@@ -166,7 +158,6 @@ class _Run:
 
     def _request(self, cells: Sequence[Cell]) -> str:
         """Return the argument of `engine.nix`."""
-        options = self.options
         table = {
             "kernel": str(self.kernel.root.resolve()),
             "lock": str(resources.TEMPLATES.parent / "flake.lock"),
@@ -175,11 +166,11 @@ class _Run:
             "system": toolchain.system(),
             "others": sorted({cell.system for cell in cells if toolchain.crosses(cell)}),
             # Defaults are left out, so that the derivation is that of the flake.
-            "options": options.of_build.to_json(),
+            "options": self.ask.of_build.to_json(),
             "variants": [cell.variant for cell in cells],
-            "per-file": self.per_file,
+            "per-file": self.ask.per_file,
             "locked": self.locked,
-            "pinned-compilers": bool(self.options.compilers),
+            "pinned-compilers": bool(self.ask.compilers),
         }
         return json_text.canonical(table)
 
@@ -192,7 +183,7 @@ class _Run:
 
     def _add_files(self, plans: Sequence[_CellDerivation]) -> None:
         """Put pinned wheels from find-links folders into Nix's store; a file with another hash is skipped."""
-        folders = indexes.read(self.options.environ).folders
+        folders = indexes.read(self.ask.environ).folders
         wanted = {wheel["file"]: wheel for plan in plans for wheel in plan.wheels}
         for file, wheel in sorted(wanted.items()):
             paths = [folder / file for folder in folders if (folder / file).is_file()]
@@ -212,10 +203,10 @@ class _Run:
     def _add_compilers(self, plans: Sequence[_CellDerivation]) -> None:
         """Put the pinned compilers into Nix's store, where they are not."""
         for place in {plan.compilers for plan in plans if plan.compilers is not None}:
-            for folder in self.options.compilers:
+            for folder in self.ask.compilers:
                 if not place.exists() and place.name.endswith(f"-{folder.name}"):
                     self._tell([plan.cell for plan in plans], "adding the pinned compilers")
-                    with self.options.store.use(f"{COMPILERS}-{folder.name}"):
+                    with self.ask.store.use(f"{COMPILERS}-{folder.name}"):
                         self.nix.add_folder(folder)
 
     def _build(self, plans: Sequence[_CellDerivation]) -> NixLog:
@@ -275,7 +266,7 @@ class _Run:
     def _judge(self, plan: _CellDerivation, log: NixLog) -> CellOutcome:
         if plan.missing is not None:
             error = NixError(f"{plan.cell.variant}: {plan.missing}")
-            status: Status = "skipped" if self.options.only_possible else "failed"
+            status: Status = "skipped" if self.ask.only_possible else "failed"
             return CellOutcome(cell=plan.cell, status=status, reason=plan.missing, error=error)
         try:
             if not (plan.out / RECORD).is_file():
@@ -317,7 +308,7 @@ class _Run:
         source = plan.out / record["wheel"]
         content = source.read_bytes()
         digest = sha256(content)
-        target = self.options.output / source.name
+        target = self.ask.output / source.name
         report = BuildReport.from_json({**record["report"], "sandbox": record["sandbox"]})
         report = replace(report, derivation=plan.drv, output=str(plan.out))
         try:
@@ -342,16 +333,16 @@ class _Run:
         status: Status
         try:
             if toolchain.crosses(cell):
-                crossing.require_by_nix(cell, self.kernel, self.options)
-            coverage.require(self.kernel.config, cell, self.options.wheel.only)
+                crossing.require_by_nix(cell, self.kernel, self.ask)
+            coverage.require(self.kernel.config, cell, self.ask.options.only)
         except BuilderError as refusal:
-            absent = self.options.only_possible and isinstance(refusal, NotHereError)
+            absent = self.ask.only_possible and isinstance(refusal, NotHereError)
             status = "skipped" if absent else "failed"
             return CellOutcome(cell=cell, status=status, reason=refusal.message, error=refusal)
         return None
 
     def _log(self, cell: Cell) -> Path:
-        return self.options.store.log(self.kernel.config.general.name, cell.variant)
+        return self.ask.store.log(self.kernel.config.general.name, cell.variant)
 
     def _step(self, cell: Cell, text: str) -> None:
         self.listen(Event(variant=cell.variant, kind="step", text=text))

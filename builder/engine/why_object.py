@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builder import render
+from builder import codec, render
 from builder.kernel import Kernel
 from builder.make.ninja_log import File
 from builder.make.objects import ObjectInputs
 from builder.make.record import file_digests
 from builder.make.report import Built, read_file
 from builder.matrix import Cell
-from builder.plan.options import Options
+from builder.plan.ask import Ask
 from builder.store import Store
 
 
@@ -35,7 +35,9 @@ def remember(store: Store, kernel: str, variant: str, built: Built) -> None:
     name = _note(kernel, variant)
     last = store.note(name) or {}
     origins = {file["output"]: dict(file) for file in built.report.objects}
-    now = {output: {"inputs": each.to_json(), "file": origins.get(output)} for output, each in built.objects.items()}
+    now = {
+        output: {"inputs": codec.encode(each), "file": origins.get(output)} for output, each in built.objects.items()
+    }
     store.set_note(name, {"now": now, "before": last.get("now", {})})
 
 
@@ -63,17 +65,17 @@ def _objects(table: Any) -> dict[str, File]:
     return {file["output"]: file for file in files}
 
 
-def histories(kernel: Kernel, cell: Cell, options: Options, path: str) -> tuple[ObjectHistory, ...]:
+def histories(kernel: Kernel, cell: Cell, ask: Ask, path: str) -> tuple[ObjectHistory, ...]:
     """Return the objects of a cell that were made of a file of the kernel; nothing where no build of it is known.
 
     Raises:
         BuilderError: the kernel cannot be rendered for the cell.
     """
-    note = options.store.note(_note(kernel.config.general.name, cell.variant))
+    note = ask.store.note(_note(kernel.config.general.name, cell.variant))
     if note is None:
         return ()
     project = render.render(
-        kernel, cell.backend, unique_id=options.unique_id, allow_unsafe_flags=options.allow_unsafe_flags
+        kernel, cell.backend, unique_id=ask.options.unique_id, allow_unsafe_flags=ask.options.allow_unsafe_flags
     )
     return tuple(compared(note["now"], note["before"], path, file_digests(project.files)))
 
@@ -83,10 +85,10 @@ def compared(
 ) -> Iterator[ObjectHistory]:
     """Yield the objects of the last build, `now`, that were made of `path`, compared with those of the one `before`."""
     for output, each in sorted(now.items()):
-        inputs = ObjectInputs.from_json(each["inputs"])
+        inputs = codec.decode(ObjectInputs, each["inputs"])
         if path not in inputs.files:
             continue
-        earlier = ObjectInputs.from_json(before[output]["inputs"]) if output in before else None
+        earlier = codec.decode(ObjectInputs, before[output]["inputs"]) if output in before else None
         pending = tuple(name for name, digest in sorted(inputs.files.items()) if project.get(name) != digest)
         yield ObjectHistory(source=inputs.source, text=_text(each["file"], inputs, earlier), pending=pending)
 

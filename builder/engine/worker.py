@@ -3,10 +3,11 @@
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
+from builder import codec
 from builder.engine import why_object
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.compiled_files import CachedObjectError, CompiledFiles, ServedJob
@@ -17,16 +18,15 @@ from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, 
 from builder.hashes import sha256
 from builder.kernel import Kernel
 from builder.loadtest.outcome import LoadError
-from builder.make.job import CompileError, OutOfMemoryError
+from builder.make.job import CompileError, Job, OutOfMemoryError
 from builder.make.ninja_log import File
 from builder.make.part import Part
-from builder.make.prepare import Prepared
-from builder.make.record import BuildRecord
+from builder.make.record import BuildRecord, record_of
 from builder.make.report import BuildReport, Built
 from builder.matrix import Cell
 from builder.plan import dry_run, size_estimate
-from builder.plan.options import KernelBuild, Options
-from builder.plan.prepare import Preparer
+from builder.plan.ask import Ask, KernelBuild
+from builder.plan.planner import Planner
 from builder.run import Processes
 from builder.store import Damaged, StoredWheel
 from builder.store.locks import StoppedError
@@ -58,16 +58,16 @@ class Shared:
 
     @classmethod
     @contextlib.contextmanager
-    def of(cls, options: Options) -> Iterator["Shared"]:
+    def of(cls, ask: Ask) -> Iterator["Shared"]:
         """Give them, with a jobserver in a folder of the store."""
-        writable = options.store.prepare()
-        with options.store.scratch() as folder, contextlib.ExitStack() as stack:
+        writable = ask.store.prepare()
+        with ask.store.scratch() as folder, contextlib.ExitStack() as stack:
             shared = cls(
-                budget=Budget(options.limits),
-                jobserver=Jobserver(folder, cores=options.limits.cores),
+                budget=Budget(ask.limits),
+                jobserver=Jobserver(folder, cores=ask.limits.cores),
                 processes=Processes(),
                 writable=writable,
-                cache=CompiledFiles.of(options, writable=writable),
+                cache=CompiledFiles.of(ask, writable=writable),
                 reach=Reach(),
             )
             stack.callback(shared.jobserver.close)
@@ -80,14 +80,10 @@ class Worker:
     """What builds the cells of one kernel."""
 
     kernel: Kernel
-    options: Options
+    ask: Ask
     listen: Listen
-    budget: Budget
-    jobserver: Jobserver
-    processes: Processes
-    preparer: Preparer
-    writable: bool
-    cache: CompiledFiles
+    shared: Shared
+    planner: Planner
 
     @classmethod
     def of(cls, build: KernelBuild, shared: Shared, listen: Listen) -> "Worker":
@@ -96,25 +92,14 @@ class Worker:
         def step(cell: Cell, text: str) -> None:
             listen(Event(variant=cell.variant, kind="step", text=text))
 
-        kernel, options = build.kernel, build.options
-        return cls(
-            kernel=kernel,
-            options=options,
-            listen=listen,
-            budget=shared.budget,
-            jobserver=shared.jobserver,
-            processes=shared.processes,
-            preparer=Preparer(
-                kernel=kernel, options=options, step=step, processes=shared.processes, reach=shared.reach
-            ),
-            writable=shared.writable,
-            cache=shared.cache,
-        )
+        kernel, ask = build.kernel, build.ask
+        planner = Planner(kernel=kernel, ask=ask, step=step, processes=shared.processes, reach=shared.reach)
+        return cls(kernel=kernel, ask=ask, listen=listen, shared=shared, planner=planner)
 
     def run(self, cell: Cell) -> CellOutcome:
         """Build one cell, or take it from the store; an error becomes its outcome."""
         began = time.monotonic()
-        log = self.options.store.log(self.kernel.config.general.name, cell.variant)
+        log = self.ask.store.log(self.kernel.config.general.name, cell.variant)
         try:
             outcome = self._run(cell)
         except ConfigError:
@@ -131,57 +116,59 @@ class Worker:
     def _refused(self, cell: Cell, error: BuilderError) -> CellOutcome:
         """Return the outcome for an error: stopped, skipped because this machine lacks something, or failed."""
         # What a tool says that was just ended is not its own failure; a wrong file is one all the same.
-        ended = self.processes.cancelled and isinstance(error, ToolError) and not isinstance(error, WrongHashError)
+        ended = (
+            self.shared.processes.cancelled and isinstance(error, ToolError) and not isinstance(error, WrongHashError)
+        )
         if isinstance(error, StoppedError) or ended:
-            stopped = error if isinstance(error, StoppedError) else _stopped(cell, self.options)
+            stopped = error if isinstance(error, StoppedError) else _stopped(cell, self.ask)
             return CellOutcome(cell=cell, status="stopped", reason=stopped.message, error=stopped)
-        skipped = self.options.only_possible and isinstance(error, NotHereError)
+        skipped = self.ask.only_possible and isinstance(error, NotHereError)
         return CellOutcome(cell=cell, status="skipped" if skipped else "failed", reason=error.message, error=error)
 
     def _run(self, cell: Cell) -> CellOutcome:
-        if self.processes.cancelled:
-            raise _stopped(cell, self.options)
-        request = self.preparer.request(cell)
+        if self.shared.processes.cancelled:
+            raise _stopped(cell, self.ask)
+        spec = self.planner.spec(cell)
         self.listen(Event(variant=cell.variant, kind="step", text="preparing"))
-        record = self.preparer.record(request)
-        if record is not None and not self.options.again:
+        record = self.planner.record(spec)
+        if record is not None and not self.ask.again:
             hit = self._hit(cell, record)
             if hit is not None:
                 return hit
-        with self.preparer.held(request) as prepared:
-            part = self.options.part
-            return self._finish(cell, prepared) if part is None else self._compile_part(cell, prepared, part)
+        with self.planner.held(spec) as job:
+            part = self.ask.part
+            return self._finish(job, record_of(job)) if part is None else self._compile_part(job, part)
 
     def _hit(self, cell: Cell, record: BuildRecord) -> CellOutcome | None:
         with self._lock(record.key):
-            found = dry_run.find(self.options.store, record.key)
+            found = dry_run.find(self.ask.store, record.key)
             return self._deliver_hit(cell, record, found) if self._serves(found) else None
 
     def _serves(self, found: StoredWheel | Damaged | None) -> TypeGuard[StoredWheel]:
         """Whether the store has an entry that passed the load test which is asked for."""
         return isinstance(found, StoredWheel) and BuildReport.from_json(found.report).load_test.answers(
-            self.preparer.rule
+            self.planner.rule
         )
 
     def _deliver_hit(self, cell: Cell, record: BuildRecord, found: StoredWheel) -> CellOutcome:
         self._remember(cell, record)
-        self.options.store.touch(record.key)
+        self.ask.store.touch(record.key)
         content = found.wheel.read_bytes()
         return self._deliver(cell, found, content, status="hit", reason="nothing changed")
 
-    def _finish(self, cell: Cell, prepared: Prepared) -> CellOutcome:
-        store, record = self.options.store, prepared.record
+    def _finish(self, job: Job, record: BuildRecord) -> CellOutcome:
+        cell, store = job.cell, self.ask.store
         with self._lock(record.key):
             found = dry_run.find(store, record.key)
-            if isinstance(found, StoredWheel) and not self.options.again:
-                tested = found if self._serves(found) else self._test_again(cell, prepared, found)
+            if isinstance(found, StoredWheel) and not self.ask.again:
+                tested = found if self._serves(found) else self._test_again(job, found)
                 return self._deliver_hit(cell, record, tested)
-            reason = dry_run.why(options=self.options, kernel=self.kernel, cell=cell, record=record, found=found)
+            reason = dry_run.why(self.kernel, self.ask, cell, record=record, found=found)
             self.listen(Event(variant=cell.variant, kind="note", text=reason))
-            entry, content = self._build(cell, prepared)
+            entry, content = self._build(job, record)
             return self._deliver(cell, entry, content, status="built", reason=reason)
 
-    def _test_again(self, cell: Cell, prepared: Prepared, entry: StoredWheel) -> StoredWheel:
+    def _test_again(self, job: Job, entry: StoredWheel) -> StoredWheel:
         """Load-test a wheel that was stored without a passed load test.
 
         Raises:
@@ -189,102 +176,103 @@ class Worker:
         """
         from builder.make import load  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
-        with self.options.store.scratch() as scratch:
+        cell = job.cell
+        with self.ask.store.scratch() as scratch:
 
             def listen(text: str) -> None:
                 self.listen(Event(variant=cell.variant, kind="step", text=text))
 
             wheel = Wheel.read(entry.wheel)
-            job, processes = prepared.job, self.processes
+            processes = self.shared.processes
             tested = load.test(job, wheel, scratch=scratch, listen=listen, processes=processes, early=None)
-        if self.processes.cancelled:
-            raise _stopped(cell, self.options)
-        tested.require(self.preparer.rule)
+        if self.shared.processes.cancelled:
+            raise _stopped(cell, self.ask)
+        tested.require(self.planner.rule)
         report = replace(BuildReport.from_json(entry.report), load_test=tested).to_json()
-        if not self.writable:
+        if not self.shared.writable:
             return replace(entry, report=report)
         content = (entry.wheel.name, entry.wheel.read_bytes())
-        return self.options.store.put(entry.key, content, record=entry.record, report=report)
+        return self.ask.store.put(entry.key, content, record=entry.record, report=report)
 
     @contextlib.contextmanager
     def _lock(self, key: str) -> Iterator[None]:
         with contextlib.ExitStack() as held:
-            if self.writable:  # else nothing in the store changes
-                held.enter_context(self.options.store.lock(key, give_up=lambda: self.processes.cancelled))
+            if self.shared.writable:  # else nothing in the store changes
+                held.enter_context(self.ask.store.lock(key, give_up=lambda: self.shared.processes.cancelled))
             yield
 
-    def _build(self, cell: Cell, prepared: Prepared) -> tuple[StoredWheel, bytes]:
-        options = self.options
-        log = options.store.log(self.kernel.config.general.name, cell.variant)
+    def _build(self, job: Job, record: BuildRecord) -> tuple[StoredWheel, bytes]:
+        cell, store, key = job.cell, self.ask.store, record.key
+        log = store.log(self.kernel.config.general.name, cell.variant)
         try:
-            built = self._attempt(cell, prepared, log)
+            built = self._attempt(job, key, log)
         except OutOfMemoryError as error:
             self.listen(
                 Event(variant=cell.variant, kind="note", text=f"{error.message.splitlines()[-1]}: built again, alone")
             )
-            built = self._attempt(cell, prepared, log, alone=True)
+            built = self._attempt(job, key, log, alone=True)
         except CachedObjectError:
             text = "what the cache had cannot be linked: built again, without it"
             self.listen(Event(variant=cell.variant, kind="note", text=text))
-            built = self._attempt(cell, prepared, log, cache=CompiledFiles())
-        record, report = asdict(prepared.record), replace(built.report, log=str(log)).to_json()
-        key = prepared.record.key
-        digest = sha256(built.content)
-        entry = StoredWheel(key=key, wheel=Path(built.name), sha256=digest, record=record, report=report)
-        if self.writable:
+            built = self._attempt(job, key, log, cache=CompiledFiles())
+        table, report = codec.encode(record), replace(built.report, log=str(log)).to_json()
+        entry = StoredWheel(key=key, wheel=Path(built.name), sha256=sha256(built.content), record=table, report=report)
+        if self.shared.writable:
             with contextlib.suppress(PermissionError):  # another user's entry is in its place: delivered, and not kept
-                entry = options.store.put(key, (built.name, built.content), record=record, report=report)
-            self._remember(cell, prepared.record)
-            why_object.remember(options.store, self.kernel.config.general.name, cell.variant, built)
+                entry = store.put(key, (built.name, built.content), record=table, report=report)
+            self._remember(cell, record)
+            why_object.remember(store, self.kernel.config.general.name, cell.variant, built)
         return entry, built.content
 
     def _attempt(
-        self, cell: Cell, prepared: Prepared, log: Path, *, alone: bool = False, cache: CompiledFiles | None = None
+        self, job: Job, key: str, log: Path, *, alone: bool = False, cache: CompiledFiles | None = None
     ) -> Built:
         """Build once; with `alone`, after memory ran out, with one compiler and no other cell."""
         from builder.make import cell as building  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
-        scratch = self._scratch(prepared.record.key)
-        with self._place(cell, prepared, scratch, log, alone=alone, cache=cache or self.cache) as place:
+        cell = job.cell
+        scratch = self._scratch(key)
+        with self._place(job, scratch, log, alone=alone, cache=cache or self.shared.cache) as place:
             try:
                 built = building.build(
                     place.served.job,
                     scratch=place.scratch,
                     log=place.log,
                     listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
-                    processes=self.processes,
-                    core=lambda: self.jobserver.spare_core(allowed=place.shares),
-                    notes=self.options.store,
+                    processes=self.shared.processes,
+                    core=lambda: self.shared.jobserver.spare_core(allowed=place.shares),
+                    notes=self.ask.store,
                 )
             finally:
-                if not self.options.wheel.only:
-                    size_estimate.remember(self.options.store, self.kernel, cell, place.scratch / building.OUT)
+                if not self.ask.options.only:
+                    size_estimate.remember(self.ask.store, self.kernel, cell, place.scratch / building.OUT)
             built = replace(built, report=place.served.explained(built.report))
-        if prepared.job.toolchain is not None:
+        if job.toolchain is not None:
             self._remember_measures(cell, built.report)
         return built
 
     def _remember_measures(self, cell: Cell, report: BuildReport) -> None:
-        store, name = self.options.store, self.kernel.config.general.name
+        store, name = self.ask.store, self.kernel.config.general.name
         store.set_measured(name, cell.variant, "seconds", (report.compile_seconds or 0) + (report.finish_seconds or 0))
         if not report.cached:  # else its largest file was not compiled
             store.set_measured(name, cell.variant, "peak", report.peak_memory or 0)
 
-    def _compile_part(self, cell: Cell, prepared: Prepared, part: Part) -> CellOutcome:
+    def _compile_part(self, job: Job, part: Part) -> CellOutcome:
         """Compile a part of the objects, which other parts need not wait for."""
         from builder.make import cell as building  # noqa: PLC0415
 
-        log = self.options.store.log(self.kernel.config.general.name, f"{cell.variant}-part{part.number}")
-        scratch = self.options.store.scratch()
-        with self._place(cell, prepared, scratch, log, alone=False, cache=self.cache) as place:
+        cell = job.cell
+        log = self.ask.store.log(self.kernel.config.general.name, f"{cell.variant}-part{part.number}")
+        scratch = self.ask.store.scratch()
+        with self._place(job, scratch, log, alone=False, cache=self.shared.cache) as place:
             report, mine, of = building.compile_part(
                 place.served.job,
                 part,
                 scratch=place.scratch,
                 log=place.log,
                 listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
-                processes=self.processes,
-                notes=self.options.store,
+                processes=self.shared.processes,
+                notes=self.ask.store,
             )
             report = place.served.explained(report)
         reason = f"part {part}: {mine} of {of} files"
@@ -293,8 +281,7 @@ class Worker:
     @contextlib.contextmanager
     def _place(
         self,
-        cell: Cell,
-        prepared: Prepared,
+        job: Job,
         scratch: contextlib.AbstractContextManager[Path],
         log: Path,
         *,
@@ -302,51 +289,53 @@ class Worker:
         cache: CompiledFiles,
     ) -> Iterator[_BuildPlace]:
         """Wait for memory and cores, and give what a build has; an error of it is looked at in view of the cache."""
-        options, name = self.options, self.kernel.config.general.name
-        admitted = self.budget.admit(cell, alone=alone, learned=options.store.measured(name, cell.variant, "peak"))
+        cell, ask, name = job.cell, self.ask, self.kernel.config.general.name
+        admitted = self.shared.budget.admit(cell, alone=alone, learned=ask.store.measured(name, cell.variant, "peak"))
         self.listen(Event(variant=cell.variant, kind="step", text="waiting for memory and cores"))
         with contextlib.ExitStack() as held:
             jobs = held.enter_context(admitted)
             folder = held.enter_context(scratch)
-            if self.writable:
+            if self.shared.writable:
                 log.unlink(missing_ok=True)
             else:
                 log = folder / "log"
             # Memory that limits a cell is a limit of its own, which a jobserver of all cells does not know.
-            shares = not alone and jobs == options.limits.cores
-            held.enter_context(self.jobserver.hold(1 if shares else jobs, give_up=lambda: self.processes.cancelled))
-            if self.processes.cancelled:
-                raise _stopped(cell, options)
-            expected = options.store.measured(name, cell.variant, "seconds")
+            shares = not alone and jobs == ask.limits.cores
+            held.enter_context(
+                self.shared.jobserver.hold(1 if shares else jobs, give_up=lambda: self.shared.processes.cancelled)
+            )
+            if self.shared.processes.cancelled:
+                raise _stopped(cell, ask)
+            expected = ask.store.measured(name, cell.variant, "seconds")
             self.listen(Event(variant=cell.variant, kind="step", text="compiling", expected=expected))
-            job = replace(prepared.job, cores=jobs, jobserver=self.jobserver.variables if shares else {})
-            served = held.enter_context(cache.serve(job, scratch=folder))
+            given = replace(job, cores=jobs, jobserver=self.shared.jobserver.variables if shares else {})
+            served = held.enter_context(cache.serve(given, scratch=folder))
             try:
                 yield _BuildPlace(served=served, scratch=folder, log=log, shares=shares)
             except (CompileError, AuditError, LoadError) as error:
-                if self.processes.cancelled:
+                if self.shared.processes.cancelled:
                     made = error.files if isinstance(error, CompileError) else ()
-                    raise _stopped(cell, options, made) from None
+                    raise _stopped(cell, ask, made) from None
                 raise served.judged(error) from None
 
     def _scratch(self, key: str) -> contextlib.AbstractContextManager[Path]:
         """Return a directory to build in; with a time limit, one that outlives this process."""
-        store = self.options.store
-        resumable = self.writable and (self.options.time_limit is not None or store.has_partial(key))
+        store = self.ask.store
+        resumable = self.shared.writable and (self.ask.time_limit is not None or store.has_partial(key))
         return store.partial(key) if resumable else store.scratch()
 
     def _remember(self, cell: Cell, record: BuildRecord) -> None:
         with contextlib.suppress(OSError):  # a read-only store remembers nothing
             name = self.kernel.config.general.name
-            self.options.store.set_last(name, cell.variant, key=record.key, record=asdict(record))
+            self.ask.store.set_last(name, cell.variant, key=record.key, record=codec.encode(record))
 
     def _deliver(self, cell: Cell, entry: StoredWheel, content: bytes, *, status: Status, reason: str) -> CellOutcome:
-        return deliver(cell, entry, content, output=self.options.output, status=status, reason=reason)
+        return deliver(cell, entry, content, output=self.ask.output, status=status, reason=reason)
 
 
-def _stopped(cell: Cell, options: Options, made: tuple[File, ...] = ()) -> StoppedError:
+def _stopped(cell: Cell, ask: Ask, made: tuple[File, ...] = ()) -> StoppedError:
     """Return the outcome of a cell that was stopped; its compiled files are kept only under a time limit."""
-    kept = "what was compiled is kept; the same command goes on from it" if options.time_limit is not None else None
+    kept = "what was compiled is kept; the same command goes on from it" if ask.time_limit is not None else None
     error = StoppedError(f"{cell.variant}: stopped before it was finished", help=kept)
     error.files = made
     return error

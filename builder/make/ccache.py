@@ -10,7 +10,7 @@ from pathlib import Path
 from builder import json_text
 from builder.config.sources import step_outputs
 from builder.hashes import sha256
-from builder.make.job import BuildJob
+from builder.make.job import Job
 
 SOCKET = "ccache.sock"
 """Where entries are asked for, in the scratch directory; without an answer there, ccache compiles."""
@@ -38,7 +38,7 @@ def defines(program: Path) -> dict[str, str]:
     return {f"CMAKE_{language}_COMPILER_LAUNCHER": str(program) for language in _LANGUAGES}
 
 
-def write(job: BuildJob, *, scratch: Path, base: Path, include: Iterable[Path]) -> None:
+def write(job: Job, *, scratch: Path, base: Path, include: Iterable[Path]) -> None:
     """Write ccache's settings into the scratch directory; `include` are the folders of headers outside the project."""
     inputs = json_text.document(dict(_inputs(job, include)), indent=1, ordered=True)
     settings = {
@@ -58,7 +58,7 @@ def write(job: BuildJob, *, scratch: Path, base: Path, include: Iterable[Path]) 
     (scratch / _SETTINGS).write_text(lines, encoding="utf-8")
 
 
-def _inputs(job: BuildJob, include: Iterable[Path]) -> Iterator[tuple[str, object]]:
+def _inputs(job: Job, include: Iterable[Path]) -> Iterator[tuple[str, object]]:
     """Yield what an object depends on beside its command, its source and the headers that it includes."""
     files = job.project.files
     if job.toolchain is not None:

@@ -16,7 +16,6 @@ from builder.kernel import source_set
 from builder.make import (
     ccache,
     cores,
-    crossing,
     failure,
     header_folders,
     load,
@@ -31,11 +30,12 @@ from builder.make import (
 )
 from builder.make import sandbox_contents as contents
 from builder.make.compiler_answers import CompilerAnswers, Notes
-from builder.make.job import BuildJob
+from builder.make.job import Job
 from builder.make.part import Part, SourceFile
 from builder.make.report import BuildReport, Built
 from builder.matrix import extensions_of
 from builder.render.sources import source_variable
+from builder.toolchain import crosses
 from builder.wheel import finish
 from builder.wheel.archive import Wheel
 
@@ -57,7 +57,7 @@ Listener = Callable[[str], None]
 
 
 def build(
-    job: BuildJob,
+    job: Job,
     *,
     scratch: Path,
     log: Path,
@@ -102,7 +102,7 @@ def build(
 
 
 def _finish(
-    job: BuildJob, raw: Wheel, *, plan: Mapping[str, Any] | None, scratch: Path, listen: Listener
+    job: Job, raw: Wheel, *, plan: Mapping[str, Any] | None, scratch: Path, listen: Listener
 ) -> tuple[str, bytes]:
     """Return the name and the content of the finished wheel, which the audit has read from where it lies.
 
@@ -120,14 +120,14 @@ def _finish(
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(finished.content)
     listen("auditing")
-    extensions = frozenset(extensions_of(job.kernel.config, job.cell, job.wheel.only))
+    extensions = frozenset(extensions_of(job.kernel.config, job.cell, job.options.only))
     promise = audit.AuditPromise(variant=job.cell.name, archs=finish.archs_of(plan), extensions=extensions)
     _audit(Wheel.read(path), promise)
     return finished.name, finished.content
 
 
 def compile_part(
-    job: BuildJob,
+    job: Job,
     wanted: Part | SourceFile,
     *,
     scratch: Path,
@@ -163,7 +163,7 @@ def compile_part(
 
 
 def _compile(
-    job: BuildJob,
+    job: Job,
     *,
     scratch: Path,
     log: Path,
@@ -187,13 +187,13 @@ def _compile(
     return Wheel.read(wheels[0]), peak
 
 
-def _base(job: BuildJob, scratch: Path) -> Path:
+def _base(job: Job, scratch: Path) -> Path:
     """Return the scratch directory as the build sees it."""
     return sandbox.CANONICAL if contents.canonical(job) else scratch
 
 
 def _run(
-    job: BuildJob,
+    job: Job,
     command: list[str],
     *,
     scratch: Path,
@@ -235,7 +235,7 @@ def _run(
     return done.peak
 
 
-def _facts(job: BuildJob, plan: Mapping[str, Any] | None) -> finish.BuildFacts:
+def _facts(job: Job, plan: Mapping[str, Any] | None) -> finish.BuildFacts:
     toolchain = {} if job.toolchain is None else job.toolchain.identity
     readme = source_set.readme(job.kernel.config)
     return finish.BuildFacts(
@@ -248,14 +248,13 @@ def _facts(job: BuildJob, plan: Mapping[str, Any] | None) -> finish.BuildFacts:
             not_reproducible=_why_not_reproducible(job),
         ),
         archs=finish.archs_of(plan),
-        wheel=job.wheel,
-        epoch=job.epoch,
+        options=job.options,
         description="" if readme is None else job.project[readme],
         fixed=job.rules.fixed_zip,
     )
 
 
-def _why_not_reproducible(job: BuildJob) -> str | None:
+def _why_not_reproducible(job: Job) -> str | None:
     cuda = None if job.toolchain is None or job.toolchain.cuda is None else job.toolchain.cuda.version
     # Nix's sandbox has the path itself where it can mount nothing.
     return reproducible.why_not_reproducible(
@@ -265,7 +264,7 @@ def _why_not_reproducible(job: BuildJob) -> str | None:
     )
 
 
-def _lay_out(job: BuildJob, scratch: Path) -> None:
+def _lay_out(job: Job, scratch: Path) -> None:
     """Make the directories of a build; in one that was stopped, sources and compiled files stay as they are."""
     for name in ("raw", "home", "tmp", OUT, "installed", "src.new"):
         shutil.rmtree(scratch / name, ignore_errors=True)
@@ -281,7 +280,7 @@ def _lay_out(job: BuildJob, scratch: Path) -> None:
 class _BuildPaths:
     """Paths as the build sees them: the scratch directory at `base`, the environment at its `env`."""
 
-    job: BuildJob
+    job: Job
     base: Path
 
     def path(self, path: Path) -> Path:
@@ -300,12 +299,12 @@ def _settings(paths: _BuildPaths) -> dict[str, Any]:
         "CMAKE_PREFIX_PATH": str(site_packages),
         "KERNEL_TORCH_DIR": str(site_packages / "torch"),
         **reproducible.cmake_defines(paths.job.rules),
-        **crossing.cmake_defines(paths.job, roots=(paths.base, site_packages)),
+        **cross_defines(paths.job, roots=(paths.base, site_packages)),
     }
     job, toolchain = paths.job, paths.job.toolchain
     found = _header_folders(job)
-    if job.wheel.policy != MANYLINUX:
-        defines["KERNEL_MANYLINUX"] = job.wheel.policy
+    if job.options.policy != MANYLINUX:
+        defines["KERNEL_MANYLINUX"] = job.options.policy
     defines.update((name, str(paths.path(folder))) for name, folder in found.items())
     defines |= {source_variable(name): str(source_trees.place(paths.base, name)) for name in job.sources}
     if toolchain is not None and toolchain.cuda is not None:
@@ -319,14 +318,28 @@ def _settings(paths: _BuildPaths) -> dict[str, Any]:
     }
 
 
-def _header_folders(job: BuildJob) -> dict[str, Path]:
+def cross_defines(job: Job, *, roots: tuple[Path, ...]) -> dict[str, str]:
+    """Return CMake's variables of a cross build, which no rendered project has; `roots` are of the other system."""
+    if not crosses(job.cell):
+        return {}
+    return {
+        "CMAKE_SYSTEM_NAME": "Linux",
+        "CMAKE_SYSTEM_PROCESSOR": job.cell.system.partition("-")[0],
+        # Libraries of this machine's own folders are for another processor; programs in the roots do not run.
+        "CMAKE_FIND_ROOT_PATH": ";".join(map(str, (*roots, *job.headers.values()))),
+        "CMAKE_FIND_ROOT_PATH_MODE_LIBRARY": "ONLY",
+        "CMAKE_FIND_ROOT_PATH_MODE_PROGRAM": "NEVER",
+    }
+
+
+def _header_folders(job: Job) -> dict[str, Path]:
     found = header_folders.folders(
         job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages
     )
     return found | dict(job.headers)
 
 
-def _include(job: BuildJob) -> list[Path]:
+def _include(job: Job) -> list[Path]:
     """Return the folders of headers outside the project, as this machine has them."""
     return [job.site_packages / "torch" / "include", *_header_folders(job).values()]
 
@@ -338,7 +351,7 @@ def _variables(paths: _BuildPaths) -> dict[str, str]:
         paths.base,
         environ=job.environ,
         path=(paths.path(job.frontend.parent), *job.path, *([] if ocloc is None else [ocloc.parent])),
-        epoch=job.epoch,
+        epoch=job.options.epoch,
         rules=job.rules,
     )
     result |= cores.variables(job)

@@ -17,7 +17,7 @@ from builder.errors import ToolError
 from builder.hashes import sha256
 from builder.make import own_code
 from builder.make import sandbox_contents as contents
-from builder.make.job import BuildJob
+from builder.make.job import Job
 from builder.make.record import of_build_tools
 from builder.run import Completed, ask
 from builder.toolchain.tool import REACHES_BUILD
@@ -64,7 +64,7 @@ class CompilerAnswers:
 
     @classmethod
     def of(
-        cls, job: BuildJob, notes: Notes, *, build: Path, variables: Mapping[str, str], arguments: Sequence[str]
+        cls, job: Job, notes: Notes, *, build: Path, variables: Mapping[str, str], arguments: Sequence[str]
     ) -> "CompilerAnswers | None":
         """Return those of a build; None where its paths or rules are not those of every build.
 

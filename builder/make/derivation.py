@@ -3,21 +3,20 @@
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from builder import json_text, kernel, render, sandbox, terminal, toolchain
+from builder import codec, json_text, kernel, render, sandbox, terminal, toolchain
 from builder.config import Backend, LoadTestRule
 from builder.errors import BuilderError
-from builder.kernel import Kernel
 from builder.loadtest.packages import KernelFolder
 from builder.make import kernel_lock
 from builder.make.cell import build
 from builder.make.framework import identity_of
-from builder.make.job import BuildJob
-from builder.make.prepare import BuildInputs, Prepared, RunOptions, load_test_rule, prepare
+from builder.make.job import Job, with_load_test
+from builder.make.record import record_of
 from builder.make.report import Built
-from builder.make.spec import BuildSpec, PinnedPackages
+from builder.make.spec import PinnedPackages, Spec
 from builder.toolchain import cuda_wheels
 
 RECORD = "record.json"
@@ -33,22 +32,15 @@ _VARIABLES = ("CC", "CXX", "CUDA_HOME", "ROCM_PATH", "ONEAPI_ROOT")
 class Enclosed:
     """A build inside Nix's sandbox, or where that would be."""
 
-    prepared: Prepared
+    job: Job
     scratch: Path
-    sandboxed: bool
-    """Whether Nix's sandbox is around it."""
-
-    @property
-    def job(self) -> BuildJob:
-        """What is built."""
-        return self.prepared.job
 
     def write(self, built: Built, out: Path) -> None:
         """Write a wheel and its record into the output of the derivation."""
         out.mkdir()
         (out / built.name).write_bytes(built.content)
-        record, report = asdict(self.prepared.record), built.report.lasting()
-        table = {"wheel": built.name, "record": record, "report": report, "sandbox": self.sandboxed}
+        record, report = codec.encode(record_of(self.job)), built.report.lasting()
+        table = {"wheel": built.name, "record": record, "report": report, "sandbox": self.job.in_nix_sandbox}
         (out / RECORD).write_text(json_text.document(table, ordered=True), encoding="utf-8")
 
 
@@ -68,12 +60,12 @@ def reported(action: Callable[[], None]) -> int:
 
 
 def _build(environ: Mapping[str, str]) -> None:
-    place = enclosed(BuildSpec.from_json(environ["spec"]), environ)
+    place = enclosed(Spec.from_json(environ["spec"]), environ)
     built = build(place.job, scratch=place.scratch, log=Path.cwd() / "log", listen=terminal.out)
     place.write(built, Path(environ["out"]))
 
 
-def enclosed(spec: BuildSpec, environ: Mapping[str, str]) -> Enclosed:
+def enclosed(spec: Spec, environ: Mapping[str, str]) -> Enclosed:
     """Return the build of a spec, prepared with what is found in this sandbox.
 
     Raises:
@@ -82,13 +74,17 @@ def enclosed(spec: BuildSpec, environ: Mapping[str, str]) -> Enclosed:
     if not isinstance(spec.environment, PinnedPackages):
         raise BuilderError("Nix builds only against pinned wheels")
     scratch = _scratch(spec.environment.path)
-    sandboxed = Path.cwd().is_relative_to(_SANDBOX)
-    prepared = prepared_here(spec, environ, sandboxed=sandboxed, at_canonical_path=scratch == sandbox.CANONICAL)
-    return Enclosed(prepared=prepared, scratch=scratch, sandboxed=sandboxed)
+    job = job_of(
+        spec,
+        environ,
+        sandboxed=Path.cwd().is_relative_to(_SANDBOX),
+        at_canonical_path=scratch == sandbox.CANONICAL,
+    )
+    return Enclosed(job=job, scratch=scratch)
 
 
-def prepared_here(spec: BuildSpec, environ: Mapping[str, str], *, sandboxed: bool, at_canonical_path: bool) -> Prepared:
-    """Return the job and the record of a spec, with the tools that the derivation names.
+def job_of(spec: Spec, environ: Mapping[str, str], *, sandboxed: bool, at_canonical_path: bool) -> Job:
+    """Return the job of a spec, with the tools that the derivation names.
 
     Args:
         spec: What is built.
@@ -96,14 +92,14 @@ def prepared_here(spec: BuildSpec, environ: Mapping[str, str], *, sandboxed: boo
         sandboxed: Whether Nix's sandbox is around it.
         at_canonical_path: Whether it is built at the canonical path itself, because nothing can be mounted there.
     """
-    cell = spec.cell
+    cell, options = spec.cell, spec.options
     loaded = kernel.load(spec.kernel)
     site_packages = spec.environment.site_packages
     variables = {"PATH": environ["PATH"]}
     variables |= {name: environ[name] for name in _VARIABLES if name in environ}
     root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
-    options = spec.options
-    given = BuildInputs(
+    path = (Path(folder) for folder in environ["PATH"].split(os.pathsep) if folder not in _SYSTEM)
+    job = Job(
         spec=spec,
         kernel=loaded,
         project=render.render(
@@ -111,32 +107,27 @@ def prepared_here(spec: BuildSpec, environ: Mapping[str, str], *, sandboxed: boo
             cell.backend,
             unique_id=options.unique_id,
             allow_unsafe_flags=options.allow_unsafe_flags,
-            only=options.wheel.only,
+            only=options.only,
         ),
         framework=identity_of(cell.framework, site_packages),
         toolchain=toolchain.of_cell(cell, environ=variables, root=root),
         environ=variables,
-        canonical=at_canonical_path or sandbox.can_mount(),
-        sandboxed=sandboxed,
-    )
-    path = (Path(folder) for folder in environ["PATH"].split(os.pathsep) if folder not in _SYSTEM)
-    run_options = RunOptions(
-        cores=int(environ.get("NIX_BUILD_CORES", "0")) or None,
-        locked=_locked(spec, loaded),
-        path=tuple(path),
         enclosed=True,
+        in_nix_sandbox=sandboxed,
         at_canonical_path=at_canonical_path,
+        cores=int(environ.get("NIX_BUILD_CORES", "0")) or None,
+        path=tuple(path),
     )
-    return prepare(given, run_options)
+    return with_load_test(job, locked=_locked(job))
 
 
-def _locked(spec: BuildSpec, loaded: Kernel) -> tuple[KernelFolder, ...]:
+def _locked(job: Job) -> tuple[KernelFolder, ...]:
     """Return the locked kernels for the load test; one that may fail goes on without."""
-    rule, trees = load_test_rule(spec, loaded), spec.kernels
+    rule, trees = job.load_test, job.spec.kernels
     if trees is None or rule is LoadTestRule.SKIP:
         return ()
     try:
-        return kernel_lock.folders(loaded, spec.cell, lambda wanted: kernel_lock.of(wanted, trees))
+        return kernel_lock.folders(job.kernel, job.cell, lambda wanted: kernel_lock.of(wanted, trees))
     except BuilderError as error:
         if rule is not LoadTestRule.TRY:
             raise

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from builder import run
-from builder.make.job import BuildJob, CompileError, OutOfMemoryError
+from builder.make.job import CompileError, Job, OutOfMemoryError
 
 _COMPILER = r"\S*(?:g\+\+|gcc|c\+\+|cc|clang|clang\+\+|icpx?|icx|hipcc)(?:-[0-9.]+)?"
 _OUT_OF_MEMORY = re.compile(
@@ -32,7 +32,7 @@ def oom_kills() -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
-def of_compile(job: BuildJob, done: run.Completed, log: Path, *, kills: int) -> CompileError:
+def of_compile(job: Job, done: run.Completed, log: Path, *, kills: int) -> CompileError:
     """Return the error with the compiler's own first error on top; `kills` counts `oom_kills` during the build."""
     lines = done.output.splitlines()
     memory = starved(lines, killed=done.returncode in _KILLED or kills > 0)

@@ -1,20 +1,28 @@
-"""What one build is made of: the value between an engine and `build`, light to import."""
+"""One build on one machine: its spec, and what that machine found for it."""
 
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from builder import toolchain as tools
 from builder.config import LoadTestRule
-from builder.errors import ToolError
+from builder.errors import NotHereError, ToolError
 from builder.kernel import Kernel
-from builder.loadtest.packages import LoadTestPackages
+from builder.loadtest import packages
+from builder.loadtest.packages import KernelFolder, LoadTestPackages
+from builder.make.framework import FrameworkIdentity
 from builder.make.ninja_log import File
 from builder.make.reproducible import Rules
+from builder.make.spec import InstalledPackages, Spec
 from builder.matrix import Cell
+from builder.matrix.variant import dotted
+from builder.pins import PinnedWheel
 from builder.render.project import Project
-from builder.toolchain import Toolchain
+from builder.toolchain import Toolchain, emulator
 from builder.toolchain.emulator import Emulator
-from builder.wheel.options import WheelOptions
+from builder.toolchain.tool import Search
+from builder.wheel.options import BuildOptions
 
 
 class CompileError(ToolError):
@@ -39,54 +47,155 @@ class NotLoadable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildJob:
-    """All that one build is made of."""
+class Job:
+    """One build on one machine; its build key can be made before anything is installed."""
 
+    spec: Spec
     kernel: Kernel
-    cell: Cell
     project: Project
-    environment: Path | None
-    """Prefix of a pinned environment; None builds against what is installed at `site_packages`."""
-    site_packages: Path
-    """Where the framework is."""
-    frontend: Path
-    """Interpreter that has scikit-build-core, cmake and ninja."""
-    framework_version: str
+    framework: FrameworkIdentity
     toolchain: Toolchain | None
     """None where nothing is compiled."""
-    headers: Mapping[str, Path] = field(default_factory=dict)
-    """Folders of headers that were fetched before, by the CMake variable that names each."""
-    sources: Mapping[str, Path] = field(default_factory=dict)
-    """The trees of foreign sources, or their archives, by name."""
-    test_python: Path
-    """Interpreter that loads the wheel."""
-    load_test: LoadTestRule = LoadTestRule.REQUIRE
-    """What becomes of a wheel that cannot be imported."""
-    not_loadable: NotLoadable | None = None
-    """Why the wheel is not loaded, where this machine cannot."""
-    emulator: Emulator | None = None
-    """What runs `test_python`, where that is for another processor."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The user's variables, of which few reach a build."""
+    rules: Rules = field(default_factory=Rules)
+    """The rules of reproducible builds that hold: all of them, in what is delivered."""
+    enclosed: bool = False
+    """Whether Nix runs it, whose sandbox takes the place of ours."""
+    in_nix_sandbox: bool = False
+    """Whether Nix's sandbox is around it."""
+    at_canonical_path: bool = False
+    """Whether the scratch directory itself is at the canonical path."""
+    loader: Emulator | NotLoadable | None = None
+    """What loads the wheel where this Python cannot, or why nothing here can."""
     test_packages: LoadTestPackages = field(default_factory=LoadTestPackages)
     """What the load test finds besides the framework; nothing of it reaches the wheel."""
     keeps_bytecode: bool = False
     """Whether the load test may keep the framework's bytecode: only in an environment of the store."""
-    wheel: WheelOptions = field(default_factory=WheelOptions)
-    epoch: int
     cores: int | None = None
     """Most compilers at once; None leaves it to ninja."""
     jobserver: Mapping[str, str] = field(default_factory=dict)
     """Variables that name a jobserver, where compilers of several builds share the cores."""
-    environ: Mapping[str, str] = field(default_factory=dict)
-    """The user's variables, of which few reach a build."""
     path: tuple[Path, ...] = ()
     """Folders of tools before those of the system, for machines that have them elsewhere."""
-    pins: str = ""
-    """Digest of the pinned wheels; empty without isolation."""
-    enclosed: bool = False
-    """Whether it runs in Nix's sandbox, which takes the place of ours."""
-    at_canonical_path: bool = False
-    """Whether the scratch directory itself is at the canonical path."""
     ccache: Path | None = None
     """What keeps compiled files, where something answers it in the scratch directory."""
-    rules: Rules = field(default_factory=Rules)
-    """The rules of reproducible builds that hold: all of them, in what is delivered."""
+
+    @property
+    def cell(self) -> Cell:
+        """What is built."""
+        return self.spec.cell
+
+    @property
+    def options(self) -> BuildOptions:
+        """The options of the wheel and of its load test."""
+        return self.spec.options
+
+    @property
+    def headers(self) -> Mapping[str, Path]:
+        """Folders of headers that were fetched before, by the CMake variable that names each."""
+        return self.spec.headers
+
+    @property
+    def sources(self) -> Mapping[str, Path]:
+        """The trees of foreign sources, or their archives, by name."""
+        return self.spec.sources
+
+    @property
+    def pins(self) -> str:
+        """The digest of the pinned wheels; empty without isolation."""
+        return self.spec.pins
+
+    @property
+    def environment(self) -> Path | None:
+        """The prefix of the pinned environment; None builds against what is installed at `site_packages`."""
+        found = self.spec.environment
+        return None if isinstance(found, InstalledPackages) else found.path
+
+    @property
+    def site_packages(self) -> Path:
+        """The folder of the framework."""
+        return self.spec.environment.site_packages
+
+    @property
+    def frontend(self) -> Path:
+        """The interpreter that has scikit-build-core, cmake and ninja."""
+        return Path(sys.executable) if self.environment is None else self.spec.environment.python
+
+    @property
+    def framework_version(self) -> str:
+        """The whole version of the framework."""
+        return self.framework.version
+
+    @property
+    def load_test(self) -> LoadTestRule:
+        """What becomes of a wheel that cannot be imported: as asked for, or else as build.toml says."""
+        return self.options.load_test or self.kernel.config.load_test
+
+    @property
+    def emulator(self) -> Emulator | None:
+        """What runs `test_python`, where that is for another processor."""
+        return self.loader if isinstance(self.loader, Emulator) else None
+
+    @property
+    def not_loadable(self) -> NotLoadable | None:
+        """Why the wheel is not loaded, where this machine cannot."""
+        return self.loader if isinstance(self.loader, NotLoadable) else None
+
+    @property
+    def test_python(self) -> Path:
+        """The interpreter that loads the wheel."""
+        return self.spec.environment.python if self.emulator is None else self.emulator.python
+
+
+def loader_of(spec: Spec, environ: Mapping[str, str]) -> Emulator | NotLoadable | None:
+    """Return what loads a wheel for another system, or why nothing can; None where it is loaded as any other."""
+    cell, environment = spec.cell, spec.environment
+    if isinstance(environment, InstalledPackages):
+        return None
+    others = environment.pins.other_pythons
+    if tools.crosses(cell):
+        search = Search(environ=environ, digest=lambda path: path.name)
+        try:
+            return emulator.find(search, cell.system, python=(*others, environment.pins.python)[0])
+        except NotHereError as error:
+            return NotLoadable(
+                reason=f"it was compiled on {tools.system()}, where {error.message}",
+                help=f"load it on a machine of {cell.system}; or {error.help}",
+            )
+    if others:
+        return NotLoadable(
+            reason=f"its {cell.framework.value} is pinned for Python {' and '.join(map(dotted, others))} alone",
+            help=f"uv python install {dotted(others[-1])}, and build it again",
+        )
+    return None
+
+
+def with_load_test(
+    job: Job, *, kernels: Mapping[str, Path] | None = None, locked: tuple[KernelFolder, ...] = ()
+) -> Job:
+    """Return a job with what loads its wheel, and with what the load test has besides the framework.
+
+    Args:
+        job: What is built, with its environments in place.
+        kernels: Wheels of the kernels that this one depends on, by their repository.
+        locked: Those of them that `kernels.lock` names.
+    """
+    spec, environment, tested = job.spec, job.spec.environment, job.spec.test_environment
+    found, wheels = LoadTestPackages(), tuple[PinnedWheel, ...]()
+    if job.load_test is not LoadTestRule.SKIP:
+        if isinstance(environment, InstalledPackages):
+            why = "is missing in the current environment: install it there"
+        else:
+            wheels = (*environment.pins.wheels, *(() if tested is None else tested.pins.wheels))
+            why = f"is not pinned for Python {dotted(environment.pins.python)} on {spec.cell.system}"
+        found = packages.found(
+            job.kernel,
+            spec.cell,
+            wheels=wheels,
+            folders=() if tested is None else (tested.site_packages,),
+            kernels=kernels,
+            locked=locked,
+            why=why,
+        )
+    return replace(job, loader=loader_of(spec, job.environ), test_packages=found)

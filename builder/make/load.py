@@ -16,7 +16,7 @@ from builder.kernel.source_set import rendered_package
 from builder.loadtest.packages import imported_modules
 from builder.make import sandbox_contents as contents
 from builder.make import standin
-from builder.make.job import BuildJob
+from builder.make.job import Job
 from builder.matrix import extensions_of
 from builder.wheel.archive import Wheel, unpack
 
@@ -27,7 +27,7 @@ Core = Callable[[], AbstractContextManager[object]]
 
 @contextlib.contextmanager
 def early(
-    job: BuildJob, *, scratch: Path, core: Core, processes: run.Processes | None
+    job: Job, *, scratch: Path, core: Core, processes: run.Processes | None
 ) -> Iterator["Future[loadtest.LoadProcess | None] | None"]:
     """Begin the load test of a wheel while it is compiled, where a core is free for that.
 
@@ -48,7 +48,7 @@ def early(
 
 
 def _begin(
-    job: BuildJob, scratch: Path, held: contextlib.ExitStack, processes: run.Processes | None
+    job: Job, scratch: Path, held: contextlib.ExitStack, processes: run.Processes | None
 ) -> loadtest.LoadProcess | None:
     """Start the process; what goes wrong here goes wrong again, and is told, when the wheel is there."""
     try:
@@ -60,7 +60,7 @@ def _begin(
 
 
 def test(
-    job: BuildJob,
+    job: Job,
     wheel: Wheel,
     *,
     scratch: Path,
@@ -87,14 +87,12 @@ def test(
     return loadtest.load(setup, ops=ops, extensions=extensions, early=begun)
 
 
-def _installed(job: BuildJob, scratch: Path) -> Path:
+def _installed(job: Job, scratch: Path) -> Path:
     """Return where the package of the wheel is unpacked."""
     return scratch / "installed" / job.kernel.config.general.name.module
 
 
-def _setup(
-    job: BuildJob, scratch: Path, processes: run.Processes | None, package: Path | None = None
-) -> loadtest.Setup:
+def _setup(job: Job, scratch: Path, processes: run.Processes | None, package: Path | None = None) -> loadtest.Setup:
     """Return what the process has; the package is that of the wheel, where no other is named."""
     return loadtest.Setup(
         package=package or _installed(job, scratch),
@@ -109,7 +107,7 @@ def _setup(
     )
 
 
-def _visible(job: BuildJob, processes: run.Processes | None) -> sandbox.SandboxPaths | None:
+def _visible(job: Job, processes: run.Processes | None) -> sandbox.SandboxPaths | None:
     """Return what a load test sees in its sandbox; None if there is none.
 
     In a sandbox it cannot write into the environment, so the framework's bytecode is made before, without the kernel.
@@ -124,7 +122,7 @@ def _visible(job: BuildJob, processes: run.Processes | None) -> sandbox.SandboxP
     return contents.of_load_test(job)
 
 
-def check_imports(job: BuildJob, scratch: Path, listen: Listener, processes: run.Processes | None) -> None:
+def check_imports(job: Job, scratch: Path, listen: Listener, processes: run.Processes | None) -> None:
     """Refuse a kernel before it is compiled, where its package imports what its users will not have.
 
     Raises:
@@ -142,7 +140,7 @@ def check_imports(job: BuildJob, scratch: Path, listen: Listener, processes: run
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
     _stand_ins(job, package, scratch)
-    names = extensions_of(job.kernel.config, job.cell, job.wheel.only)
+    names = extensions_of(job.kernel.config, job.cell, job.options.only)
     judged = loadtest.check_imports(
         _setup(job, scratch, processes, package),
         ops=f"_{package.name}",
@@ -152,15 +150,15 @@ def check_imports(job: BuildJob, scratch: Path, listen: Listener, processes: run
         judged.require(job.load_test)
 
 
-def _present(job: BuildJob) -> Iterator[tuple[str, bytes]]:
+def _present(job: Job) -> Iterator[tuple[str, bytes]]:
     """Yield the files of the project without the modules of extensions that the cell leaves out."""
     config = job.kernel.config
-    absent = set(config.extension) - set(extensions_of(config, job.cell, job.wheel.only))
+    absent = set(config.extension) - set(extensions_of(config, job.cell, job.options.only))
     modules = {f"{rendered_package(config)}/_ops_{name}.py" for name in absent}
     yield from ((path, content) for path, content in job.project.files.items() if path not in modules)
 
 
-def _strangers(job: BuildJob) -> tuple[str, ...]:
+def _strangers(job: Job) -> tuple[str, ...]:
     """Return the modules that the package imports and no folder of its load test seems to have."""
     package = job.kernel.config.general.name.module
     known = {package, *sys.stdlib_module_names, *job.test_packages.absent}
@@ -172,7 +170,7 @@ def _strangers(job: BuildJob) -> tuple[str, ...]:
     return tuple(sorted({name for text in own for name in imported_modules(text)} - known))
 
 
-def _packages(job: BuildJob, folder: Path) -> loadtest.LoadTestPackages:
+def _packages(job: Job, folder: Path) -> loadtest.LoadTestPackages:
     """Unpack the kernels that this one depends on, and return all packages of the load test."""
     # The interpreter of an environment finds its packages by itself; another one is told.
     packages = job.test_packages
@@ -187,7 +185,7 @@ def _packages(job: BuildJob, folder: Path) -> loadtest.LoadTestPackages:
     return replace(packages, folders=(*packages.folders, folder))
 
 
-def _search(job: BuildJob, scratch: Path) -> tuple[Path, ...]:
+def _search(job: Job, scratch: Path) -> tuple[Path, ...]:
     """Return where the loader finds GPU libraries that the system lacks: stand-ins, and those of wheels."""
     if job.toolchain is None or job.cell.backend is Backend.CPU:
         return ()
@@ -197,13 +195,13 @@ def _search(job: BuildJob, scratch: Path) -> tuple[Path, ...]:
     return (scratch / "stand-ins", *search)
 
 
-def libraries(job: BuildJob, package: Path, scratch: Path) -> tuple[Path, ...]:
+def libraries(job: Job, package: Path, scratch: Path) -> tuple[Path, ...]:
     """Return where the loader finds what a wheel needs of a GPU's libraries; stand-ins for those that are missing."""
     _stand_ins(job, package, scratch)
     return _search(job, scratch)
 
 
-def _stand_ins(job: BuildJob, package: Path | None, scratch: Path) -> None:
+def _stand_ins(job: Job, package: Path | None, scratch: Path) -> None:
     """Make stand-ins for GPU libraries that this machine lacks; they are never called."""
     folder, *search = _search(job, scratch) or (scratch,)
     if job.toolchain is None or not search:

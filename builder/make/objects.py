@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from builder import json_text, run
 from builder.errors import ToolError
 from builder.hashes import sha256
-from builder.make.job import BuildJob
+from builder.make.job import Job
 
 _DEPENDENCIES = ": #deps "
 """What ninja writes behind the name of an object, before the files that it was made of, each on a line."""
@@ -33,19 +32,6 @@ class ObjectInputs:
     files: Mapping[str, str] = field(default_factory=dict)
     """sha256 of each file of the project that was read."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, table: Mapping[str, Any]) -> "ObjectInputs":
-        """Read what `to_json` wrote.
-
-        Raises:
-            TypeError: it is something else.
-        """
-        return cls(**table)
-
     def changed_since(self, before: "ObjectInputs") -> tuple[str, ...]:
         """Say what differs from an earlier object: files by their names, and what else there is."""
         words = {
@@ -61,7 +47,7 @@ class ObjectInputs:
         )
 
 
-def read(job: BuildJob, *, scratch: Path, base: Path) -> dict[str, ObjectInputs]:
+def read(job: Job, *, scratch: Path, base: Path) -> dict[str, ObjectInputs]:
     """Return the inputs of each object, by its path as ninja has it; nothing where ninja does not tell.
 
     Args:
@@ -82,7 +68,7 @@ def read(job: BuildJob, *, scratch: Path, base: Path) -> dict[str, ObjectInputs]
     }
 
 
-def _ask(job: BuildJob, build: Path, what: str) -> str:
+def _ask(job: Job, build: Path, what: str) -> str:
     done = run.run([job.frontend.parent / "ninja", "-C", build, "-t", what], limits=_LIMITS)
     # ninja says first which folder it works in.
     return done.output if what == "deps" else done.output[done.output.find("[\n") :]
@@ -104,7 +90,7 @@ def dependencies(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    job: BuildJob
+    job: Job
     scratch: Path
     base: Path
 

@@ -2,11 +2,19 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from builder import json_text
+from builder import codec, json_text
 from builder.hashes import sha256
+from builder.make import header_folders, own_code, reproducible
+from builder.make import sandbox_contents as contents
+from builder.make.framework import python_of_torch
+from builder.make.job import Job
+from builder.render import source_scan
+from builder.sandbox import CANONICAL
+from builder.toolchain.tool import REACHES_BUILD
+from builder.wheel import metadata
 
 _NAMED = re.compile(r"CMakeLists\.txt|_ops(?:_[a-z0-9_]+)?\.py|_library\.py|metadata\.json(?:\.in)?", re.ASCII)
 """Rendered files that name the ops, and so change with any file of the project."""
@@ -31,12 +39,55 @@ class BuildRecord:
 
     def to_json(self) -> str:
         """Return the record as canonical JSON."""
-        return json_text.document(asdict(self), indent=1, ordered=True, escaped=False)
+        return json_text.document(codec.encode(self), indent=1, ordered=True, escaped=False)
 
     @property
     def key(self) -> str:
         """The build key: 64 hexadecimal digits."""
         return sha256(self.to_json())
+
+
+def record_of(job: Job) -> BuildRecord:
+    """Return the record of a build, for which nothing has to be installed yet."""
+    spec, options = job.spec, job.options
+    requirements = metadata.requirements(job.kernel.config, spec.cell, job.framework_version)
+    return BuildRecord(
+        builder=own_code.identity(),
+        variant=spec.cell.variant,
+        wheel={
+            "version": options.version or "",
+            "label": str(options.label),
+            "policy": options.policy,
+            "requires": ", ".join(requirements),
+            # A quick build is never taken for a full one, also where both compile the same.
+            **({"archs": " ".join(options.only)} if options.only else {}),
+        },
+        project=file_digests(job.project.files),
+        framework=codec.encode(job.framework),
+        pins=spec.pins,
+        toolchain={} if job.toolchain is None else job.toolchain.identity,
+        environment=_environment(job),
+    )
+
+
+def _environment(job: Job) -> dict[str, str]:
+    environ, without = job.environ, job.rules.off
+    canonical = contents.canonical(job) or job.at_canonical_path
+    hidden = contents.sandboxed(job) or job.in_nix_sandbox
+    result = {
+        "SOURCE_DATE_EPOCH": str(job.options.epoch),
+        "place": str(CANONICAL) if canonical and job.toolchain is not None else "",
+        **({"without": " ".join(without)} if without else {}),
+        # A wheel built without one may depend on what no key covers: it never stands in for one built in a sandbox.
+        **({} if hidden else {"sandbox": "none"}),
+    }
+    reached = (*REACHES_BUILD, reproducible.SANDBOX_PATHS)
+    result |= {name: environ[name] for name in reached if environ.get(name)}
+    if job.environment is None:
+        result |= of_build_tools()
+        if source_scan.needed_by(job.project):
+            result["python"] = python_of_torch(job.site_packages)
+    return result | header_folders.digests(job.kernel.config, job.cell.backend, environ=environ)
 
 
 def of_build_tools() -> dict[str, str]:
@@ -69,7 +120,7 @@ class Change:
 
 def changes(before: Mapping[str, Any], after: BuildRecord) -> tuple[Change, ...]:
     """Return what differs between a stored record and one to be built, field by field, causes first, then sorted."""
-    old, new = dict(_flat(before)), dict(_flat(asdict(after)))
+    old, new = dict(_flat(before)), dict(_flat(codec.encode(after)))
     return tuple(
         Change(field=name, before=old.get(name), after=new.get(name))
         for name in sorted({*old, *new}, key=lambda name: (_follows(name), name))

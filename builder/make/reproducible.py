@@ -12,7 +12,6 @@ from pathlib import Path
 from builder import json_text
 from builder.errors import BuilderError
 from builder.toolchain.tool import REACHES_BUILD
-from builder.wheel.archive import EPOCH, LATEST
 from builder.wording import nearest
 
 
@@ -181,33 +180,6 @@ def variables(
         del result["SOURCE_DATE_EPOCH"]
     result.update((name, environ[name]) for name in REACHES_BUILD if environ.get(name))
     return result | dict(rules.variables)
-
-
-def epoch_of(environ: Mapping[str, str]) -> int:
-    """Return the time stamp of a build: SOURCE_DATE_EPOCH, or the first that a zip can name.
-
-    Raises:
-        BuilderError: the variable is not a number of seconds that a wheel can have.
-    """
-    text = environ.get("SOURCE_DATE_EPOCH")
-    return EPOCH if text is None else checked_epoch(text, name="SOURCE_DATE_EPOCH")
-
-
-def checked_epoch(text: str, *, name: str) -> int:
-    """Return a time in seconds since 1970; `name` is what the user calls it.
-
-    Raises:
-        BuilderError: it is not a number, or past the last time that a zip can name.
-    """
-    if not text.isascii() or not text.isdigit():
-        raise BuilderError(f"{name} is '{text}', not a number of seconds", help="unset it, or set it to a whole number")
-    # Its length first: Python refuses to read very long numbers.
-    if len(text.lstrip("0")) > len(str(LATEST)) or int(text) > LATEST:
-        raise BuilderError(
-            f"{name} is '{text}', later than the end of 2107, which is the last time that a wheel can name",
-            help=f"it is in seconds, not milliseconds: set it to at most {LATEST}, or unset it",
-        )
-    return int(text)
 
 
 def cmake_defines(rules: Rules) -> dict[str, str]:

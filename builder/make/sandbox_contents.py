@@ -7,7 +7,7 @@ from pathlib import Path
 from builder import sandbox
 from builder.errors import ToolError
 from builder.make import header_folders, source_trees
-from builder.make.job import BuildJob
+from builder.make.job import Job
 from builder.make.reproducible import SANDBOX_PATHS, Rules
 from builder.run import ask
 from builder.sandbox import CANONICAL
@@ -23,7 +23,7 @@ _FOLDERS = re.compile(r"(?<![\w.-])/[^\s:=()]+")
 """Paths in the output of a compiler or the loader."""
 
 
-def of_build(job: BuildJob, *, scratch: Path, canonical: bool, variables: Mapping[str, str]) -> SandboxPaths:
+def of_build(job: Job, *, scratch: Path, canonical: bool, variables: Mapping[str, str]) -> SandboxPaths:
     """Return what a build sees whose scratch directory is shown at the canonical path, or where it is.
 
     Args:
@@ -52,7 +52,7 @@ def of_build(job: BuildJob, *, scratch: Path, canonical: bool, variables: Mappin
     )
 
 
-def of_load_test(job: BuildJob, *, written: bool = False) -> SandboxPaths:
+def of_load_test(job: Job, *, written: bool = False) -> SandboxPaths:
     """Return what a load test sees, without its package: the framework's environment, where it is.
 
     `written` leaves the environment open for the bytecode of what no kernel has touched.
@@ -65,7 +65,7 @@ def of_load_test(job: BuildJob, *, written: bool = False) -> SandboxPaths:
     return SandboxPaths(readable=seen, mounts=mounts)
 
 
-def _python(job: BuildJob, python: Path) -> Iterator[Path]:
+def _python(job: Job, python: Path) -> Iterator[Path]:
     """Yield the folders of an interpreter; for a virtual environment, also those of the Python that made it."""
     home = _home(job)
     if job.environment is None:
@@ -82,7 +82,7 @@ def _python(job: BuildJob, python: Path) -> Iterator[Path]:
     yield from prefixes_of(python, home=home)
 
 
-def _of_toolchain(job: BuildJob) -> Iterator[Path]:
+def _of_toolchain(job: Job) -> Iterator[Path]:
     tools, home = job.toolchain, _home(job)
     yield from _loader_folders()
     if tools is None:
@@ -99,7 +99,7 @@ def _of_toolchain(job: BuildJob) -> Iterator[Path]:
         yield from link_targets(toolkit)
 
 
-def _toolkits(job: BuildJob, tools: Toolchain) -> Iterator[Path]:
+def _toolkits(job: Job, tools: Toolchain) -> Iterator[Path]:
     """Yield the folders of toolkits that are installed on this machine, not pinned as wheels."""
     found = [tool.path.parent.parent for tool in (tools.cuda, tools.hip) if tool is not None]
     found += [_ONEAPI] if tools.ocloc is not None else []
@@ -146,13 +146,13 @@ def _lines(path: Path) -> list[str]:
         return []
 
 
-def _of_variables(job: BuildJob) -> Iterator[Path]:
+def _of_variables(job: Job) -> Iterator[Path]:
     """Yield the paths in added variables, such as a library to load before others, and those that the user names."""
     yield from (Path(value) for value in job.rules.variables.values() if value.startswith("/"))
     yield from _named(job)
 
 
-def _named(job: BuildJob) -> Iterator[Path]:
+def _named(job: Job) -> Iterator[Path]:
     yield from (Path(each) for each in job.environ.get(SANDBOX_PATHS, "").split(":") if each.startswith("/"))
 
 
@@ -163,12 +163,12 @@ def _written(variables: Mapping[str, str]) -> Iterator[Path]:
         yield Path(match[1])
 
 
-def _home(job: BuildJob) -> Path | None:
+def _home(job: Job) -> Path | None:
     home = job.environ.get("HOME")
     return None if not home else Path(home)
 
 
-def canonical(job: BuildJob) -> bool:
+def canonical(job: Job) -> bool:
     """Whether the build happens at the path where every build does."""
     return uses_canonical_path(job.rules, sandboxed=sandboxed(job))
 
@@ -178,7 +178,7 @@ def uses_canonical_path(rules: Rules, *, sandboxed: bool) -> bool:
     return rules.canonical_path and (sandboxed or sandbox.can_mount())
 
 
-def sandboxed(job: BuildJob) -> bool:
+def sandboxed(job: Job) -> bool:
     """Whether the build and the load test are in a sandbox of this engine."""
     return not job.enclosed and uses_sandbox(job.rules)
 

@@ -9,6 +9,8 @@ from builder.errors import BuilderError
 from builder.matrix import architectures
 from builder.wording import quoted
 
+ALL = "all"
+"""Stands for all GPUs that a kernel names: a full build."""
 NATIVE = "native"
 """What stands for the GPUs of this machine."""
 _NAMES: Mapping[Backend, type[CudaCapability | RocmArch]] = {Backend.CUDA: CudaCapability, Backend.ROCM: RocmArch}

@@ -9,14 +9,12 @@ from builder import pins, toolchain
 from builder.config import Backend, Framework
 from builder.environment import indexes, interpreters
 from builder.errors import BuilderError, ConfigError, NotHereError
-from builder.kernel import Kernel
-from builder.make import crossing as building
-from builder.make.job import NotLoadable
+from builder.make.job import NotLoadable, loader_of
 from builder.matrix import Cell, Row
 from builder.matrix.variant import dotted
 from builder.plan import crossing
-from builder.plan.options import Options
-from builder.plan.prepare import Preparer
+from builder.plan.ask import KernelBuild
+from builder.plan.planner import Planner
 from builder.toolchain import emulator, this_machine
 from builder.toolchain.tool import Search
 
@@ -156,27 +154,19 @@ def row_support(rows: Sequence[Row], environ: Mapping[str, str]) -> Iterator[Row
     yield from map(machine.support, rows)
 
 
-def cell_support(kernel: Kernel, cells: Sequence[Cell], options: Options) -> Iterator[CellSupport]:
+def cell_support(build: KernelBuild) -> Iterator[CellSupport]:
     """Yield for each cell of a kernel whether it can be built here, as far as is known before anything is fetched.
 
     Raises:
         ConfigError: the kernel cannot be rendered.
     """
-    machine = _Machine(environ=options.environ, finders=indexes.read(options.environ))
-    preparer = Preparer(kernel=kernel, options=replace(options, crosses=True), step=lambda _cell, _text: None)
-    yield from (_cell_support(cell, preparer, machine) for cell in cells)
+    ask = replace(build.ask, crosses=True)
+    machine = _Machine(environ=ask.environ, finders=indexes.read(ask.environ))
+    planner = Planner(kernel=build.kernel, ask=ask, step=lambda _cell, _text: None)
+    yield from (_cell_support(cell, planner, machine) for cell in build.cells)
 
 
-def cells_here(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[Cell, ...]:
-    """Return the cells that this machine can build, as far as is known before anything is fetched.
-
-    Raises:
-        ConfigError: the kernel cannot be rendered.
-    """
-    return tuple(found.cell for found in cell_support(kernel, cells, options) if found.missing is None)
-
-
-def _cell_support(cell: Cell, preparer: Preparer, machine: _Machine) -> CellSupport:
+def _cell_support(cell: Cell, planner: Planner, machine: _Machine) -> CellSupport:
     crosses = toolchain.crosses(cell)
     if crosses and not crossing.possible(cell.backend, cell.system):
         return CellSupport(cell=cell, missing=_no_machine(cell.system), help=_elsewhere(cell.system))
@@ -185,12 +175,12 @@ def _cell_support(cell: Cell, preparer: Preparer, machine: _Machine) -> CellSupp
         remedy = f"{problem.help}; or {_elsewhere(cell.system)}" if crosses else problem.help
         return CellSupport(cell=cell, missing=problem.message, help=remedy)
     try:
-        request = preparer.request(cell)
+        spec = planner.spec(cell)
     except ConfigError:
         raise
     except BuilderError as error:
         return CellSupport(cell=cell, missing=error.message.removeprefix(f"{cell.variant}: "), help=error.help)
     ways = [f"with --system {cell.system}"] if crosses else []
-    if isinstance(building.loading(request.spec, machine.environ), NotLoadable):
+    if isinstance(loader_of(spec, machine.environ), NotLoadable):
         ways.append("and are not loaded")
     return CellSupport(cell=cell, missing=None, how=", ".join(ways))

@@ -9,7 +9,7 @@ from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.matrix.variant import built_systems
 from builder.pins import Pins, PinSet, Requirement
-from builder.plan.options import Options
+from builder.plan.ask import Ask
 from builder.render import source_scan
 from builder.render.project import Project
 from builder.toolchain import cxx
@@ -23,7 +23,7 @@ _PROGRAMS = frozenset({"cmake", "ninja", NVCC, "nvidia-nvvm"})
 """Wheels with programs that a build runs: the others have headers and libraries of the system that it is for."""
 
 
-def require(cell: Cell, options: Options) -> None:
+def require(cell: Cell, ask: Ask) -> None:
     """Refuse a cell of another system that cannot be compiled here, or was not asked for.
 
     Raises:
@@ -33,36 +33,36 @@ def require(cell: Cell, options: Options) -> None:
     message = f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}"
     if not possible(cell.backend, cell.system):
         raise NotHereError(message, help=remedy)
-    why = _missing(cell, options)
-    if why is not None and options.crosses:
+    why = _missing(cell, ask)
+    if why is not None and ask.crosses:
         raise NotHereError(f"{cell.variant} cannot be compiled here: {why}", help=remedy)
-    if not options.crosses:
+    if not ask.crosses:
         here = "" if why else f", where --system {cell.system} compiles it"
         raise NotHereError(f"{message}{here}", help=f"{remedy}; or here{f': {why}' if why else ''}")
 
 
-def require_by_nix(cell: Cell, kernel: Kernel, options: Options) -> None:
+def require_by_nix(cell: Cell, kernel: Kernel, ask: Ask) -> None:
     """Refuse a cell of another system that Nix cannot compile here: there, only the pinned compilers do.
 
     Raises:
         NotHereError: with what is lacking.
     """
-    if not options.compilers:
+    if not ask.compilers:
         here = ", where --toolchain pinned compiles it" if possible(cell.backend, cell.system) else ""
         raise NotHereError(
             f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}{here}",
             help=f"build it on {cell.system}, or with the flake and --builders{here and '; or here with that'}",
         )
-    require(cell, options)
-    require_no_python(cell, render.render(kernel, cell.backend, only=options.wheel.only))
+    require(cell, ask)
+    require_no_python(cell, render.render(kernel, cell.backend, only=ask.options.only))
 
 
-def _missing(cell: Cell, options: Options) -> str | None:
+def _missing(cell: Cell, ask: Ask) -> str | None:
     """Say what keeps a cell from being compiled here, and what helps; None where nothing does."""
-    if not options.isolation:
+    if not ask.isolation:
         return "--no-isolation builds for what is installed here; leave it out"
     try:
-        cxx.find_cross(Search(environ=options.environ, digest=lambda path: path.name), cell.system)
+        cxx.find_cross(Search(environ=ask.environ, digest=lambda path: path.name), cell.system)
     except NotHereError as error:
         return f"{error.message}; {error.help}"
     return None

@@ -1,6 +1,6 @@
 """Dry run: what a build would do with each cell, and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -9,10 +9,11 @@ from builder.kernel import Kernel
 from builder.make import reproducible
 from builder.make.record import BuildRecord, Change, changes, summary
 from builder.make.report import BuildReport
+from builder.make.spec import Spec
 from builder.matrix import Cell
 from builder.plan import size_estimate
-from builder.plan.options import Options
-from builder.plan.prepare import BuildRequest, Preparer
+from builder.plan.ask import Ask, KernelBuild
+from builder.plan.planner import Planner
 from builder.plan.size_estimate import SizeEstimate
 from builder.store import Damaged, Store, StoredWheel
 
@@ -58,18 +59,18 @@ class DryRun:
         }
 
 
-def preview(kernel: Kernel, cells: Sequence[Cell], options: Options) -> tuple[DryRun, ...]:
+def preview(build: KernelBuild) -> tuple[DryRun, ...]:
     """Say for each cell whether the store has it, or which field changed since its last build."""
-    options.store.prepare()
-    preparer = Preparer(kernel=kernel, options=options, step=lambda _cell, _text: None)
-    return tuple(_with_size(_plan(preparer, cell), preparer) for cell in cells)
+    build.ask.store.prepare()
+    planner = Planner(kernel=build.kernel, ask=build.ask, step=lambda _cell, _text: None)
+    return tuple(_with_size(_plan(planner, cell), planner) for cell in build.cells)
 
 
-def _with_size(plan: DryRun, preparer: Preparer) -> DryRun:
+def _with_size(plan: DryRun, planner: Planner) -> DryRun:
     """Return a plan with the size of what would be built in full."""
-    if plan.action != "build" or preparer.options.wheel.only:
+    if plan.action != "build" or planner.ask.options.only:
         return plan
-    return replace(plan, size=size_estimate.of(preparer.options.store, preparer.kernel, plan.cell))
+    return replace(plan, size=size_estimate.of(planner.ask.store, planner.kernel, plan.cell))
 
 
 def find(store: Store, key: str) -> StoredWheel | Damaged | None:
@@ -83,37 +84,35 @@ def find(store: Store, key: str) -> StoredWheel | Damaged | None:
     return found
 
 
-def why(
-    *, options: Options, kernel: Kernel, cell: Cell, record: BuildRecord, found: StoredWheel | Damaged | None
-) -> str:
+def why(kernel: Kernel, ask: Ask, cell: Cell, *, record: BuildRecord, found: StoredWheel | Damaged | None) -> str:
     """Say in a line why a cell is a hit, or why it is built."""
     if isinstance(found, Damaged):
         return f"the entry in the store is damaged and is built again: {found.why}"
     if isinstance(found, StoredWheel):
-        return "built again, as asked" if options.again else "nothing changed"
-    last = options.store.last(kernel.config.general.name, cell.variant)
+        return "built again, as asked" if ask.again else "nothing changed"
+    last = ask.store.last(kernel.config.general.name, cell.variant)
     return "first build of this cell" if last is None else summary(last, record)
 
 
-def _plan(preparer: Preparer, cell: Cell) -> DryRun:
-    options, kernel = preparer.options, preparer.kernel
+def _plan(planner: Planner, cell: Cell) -> DryRun:
+    ask, kernel = planner.ask, planner.kernel
     try:
-        request = preparer.request(cell)
-        record = preparer.record(request)
+        spec = planner.spec(cell)
+        record = planner.record(spec)
     except NotHereError as error:
         return DryRun(cell=cell, action="skip", reason=str(error))
     except ConfigError:  # of no cell alone
         raise
     except BuilderError as error:
         return DryRun(cell=cell, action="refuse", reason=str(error))
-    last = options.store.last(kernel.config.general.name, cell.variant)
+    last = ask.store.last(kernel.config.general.name, cell.variant)
     if record is None:
-        return _without_record(cell, request, last)
-    found = find(options.store, record.key)
+        return _without_record(cell, spec, last)
+    found = find(ask.store, record.key)
     return DryRun(
         cell=cell,
         action="hit" if isinstance(found, StoredWheel) else "build",
-        reason=why(options=options, kernel=kernel, cell=cell, record=record, found=found),
+        reason=why(kernel, ask, cell, record=record, found=found),
         key=record.key,
         changes=() if last is None else changes(last, record),
         not_reproducible=reproducible.why_not_reproducible(
@@ -122,9 +121,9 @@ def _plan(preparer: Preparer, cell: Cell) -> DryRun:
     )
 
 
-def _without_record(cell: Cell, request: BuildRequest, last: Mapping[str, Any] | None) -> DryRun:
+def _without_record(cell: Cell, spec: Spec, last: Mapping[str, Any] | None) -> DryRun:
     """Return what is known of a cell whose environment was never made: only the pins name its torch."""
-    pinned = request.spec.pins
+    pinned = spec.pins
     changed = last is not None and last.get("pins") != pinned
     return DryRun(
         cell=cell,

@@ -10,11 +10,10 @@ from builder.environment import indexes
 from builder.errors import BuilderError, NotHereError, ToolError
 from builder.kernel import Kernel
 from builder.loadtest.packages import KernelFolder, depended, parts, wanted
-from builder.make import crossing
-from builder.make.job import NotLoadable
-from builder.make.spec import BuildSpec
+from builder.make.job import NotLoadable, loader_of
+from builder.make.spec import Spec
 from builder.matrix import Cell
-from builder.plan.options import Options
+from builder.plan.ask import Ask
 from builder.run import Processes
 
 
@@ -23,13 +22,13 @@ class LoadTestNeeds:
     """What the load tests of a kernel need; a test that may fail goes on without what cannot be had."""
 
     kernel: Kernel
-    options: Options
+    ask: Ask
     rule: LoadTestRule
     known: pins.Pins
     step: Callable[[Cell, str], None]
     processes: Processes
 
-    def packages(self, spec: BuildSpec, base: pins.PinSet, requirement: pins.Requirement) -> pins.PinSet | None:
+    def packages(self, spec: Spec, base: pins.PinSet, requirement: pins.Requirement) -> pins.PinSet | None:
         """Return the wheels that are needed beside those of the build; None where there are none.
 
         Args:
@@ -40,7 +39,7 @@ class LoadTestNeeds:
         Raises:
             ToolError: what the wheel will require cannot be resolved.
         """
-        if self.rule is LoadTestRule.SKIP or isinstance(crossing.loading(spec, self.options.environ), NotLoadable):
+        if self.rule is LoadTestRule.SKIP or isinstance(loader_of(spec, self.ask.environ), NotLoadable):
             return None
         names = wanted(self.kernel, spec.cell)
         declared = self.known.additional(parts(names), requirement, base=base)
@@ -65,7 +64,7 @@ class LoadTestNeeds:
             return {}, ()
         from builder.plan import kernel_depends  # noqa: PLC0415  reads wheels, which few kernels need
 
-        wheels = kernel_depends.kernels(self.kernel, cell, store=self.options.store, output=self.options.output)
+        wheels = kernel_depends.kernels(self.kernel, cell, store=self.ask.store, output=self.ask.output)
         return wheels, self._locked(cell)
 
     def _with_required(self, cell: Cell, base: pins.PinSet, declared: pins.PinSet) -> pins.PinSet:
@@ -76,9 +75,7 @@ class LoadTestNeeds:
         from builder.environment import resolve  # noqa: PLC0415  few kernels need it
 
         try:
-            found = resolve.wheels_of(
-                requires, base=base, store=self.options.store, env=indexes.read(self.options.environ).env
-            )
+            found = resolve.wheels_of(requires, base=base, store=self.ask.store, env=indexes.read(self.ask.environ).env)
         except ToolError as error:
             self._go_on_after(error, cell)
             return declared
@@ -89,9 +86,9 @@ class LoadTestNeeds:
         """Fetch the kernels of the lock that are not there, and verify all."""
         from builder.environment import locked_kernels  # noqa: PLC0415  few kernels need it
 
-        options = self.options
+        ask = self.ask
         keeper = locked_kernels.keeper(
-            options.store, options.environ, lambda text: self.step(cell, text), processes=self.processes
+            ask.store, ask.environ, lambda text: self.step(cell, text), processes=self.processes
         )
         try:
             return locked_kernels.folders(self.kernel, cell, keeper)

@@ -7,7 +7,7 @@ does that. A build that it refused is remembered, too.
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +18,7 @@ from builder.kernel import Kernel
 from builder.matrix import Cell, absent_components
 from builder.matrix.architectures import compiled_with_ptx
 from builder.matrix.rules import minor
+from builder.plan.ask import KernelBuild
 from builder.store import Store
 from builder.wheel.archive import Wheel
 from builder.wording import size as shown
@@ -80,12 +81,13 @@ def of(store: Store, kernel: Kernel, cell: Cell) -> SizeEstimate | None:
     return SizeEstimate(variant=cell.variant, limit=limit, bytes=bytes_now, ways=ways_out(then))
 
 
-def warnings(store: Store, kernel: Kernel, cells: Sequence[Cell]) -> Iterator[str]:
-    """Yield a line for each cell whose wheel will be too large."""
-    for cell in cells:
-        found = of(store, kernel, cell)
-        if found is not None and found.exceeds:
-            yield f"warning: {cell.variant}: its wheel will have {found.text}"
+def warnings(builds: Iterable[KernelBuild]) -> Iterator[str]:
+    """Yield a line for each cell whose wheel will be too large; nothing of quick builds."""
+    for build in builds:
+        for cell in () if build.ask.options.only else build.cells:
+            found = of(build.ask.store, build.kernel, cell)
+            if found is not None and found.exceeds:
+                yield f"warning: {cell.variant}: its wheel will have {found.text}"
 
 
 def remember(store: Store, kernel: Kernel, cell: Cell, folder: Path) -> None:

@@ -19,7 +19,7 @@ from builder.matrix import Cell
 from builder.wheel import metadata, provenance, release
 from builder.wheel.archive import Bytes, Wheel, pack
 from builder.wheel.digest import METADATA_FILE
-from builder.wheel.options import WheelOptions
+from builder.wheel.options import BuildOptions
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
 _OF_PYTHON = ".abi3.so"
@@ -45,8 +45,7 @@ class BuildFacts:
     archs: tuple[str, ...] | None = None
     shared_code: tuple[str, ...] = ()
     """Those of `archs` that run the machine code of others, since the compiler wrote the same for them."""
-    wheel: WheelOptions = field(default_factory=WheelOptions)
-    epoch: int
+    options: BuildOptions = field(default_factory=BuildOptions)
     description: str = ""
     """The text of the file that `wheel.readme` names."""
     fixed: bool = True
@@ -62,15 +61,15 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
     config = kernel.config
     module = config.general.name.module
     package = _package(raw, module)
-    version = wheel_version(config, cell, facts.wheel)
-    tag = _tag(cell, package, accepted=facts.wheel.policy)
+    version = wheel_version(config, cell, facts.options)
+    tag = _tag(cell, package, accepted=facts.options.policy)
     rendered = package.pop(METADATA_FILE)
     package[METADATA_FILE] = Bytes(
         metadata.client_metadata(
             rendered.content,
             package=package,
             archs=facts.archs,
-            build=metadata.with_shared_code({**facts.build, **release.of_build(facts.wheel)}, facts.shared_code),
+            build=metadata.with_shared_code({**facts.build, **release.of_build(facts.options)}, facts.shared_code),
         )
     )
     distribution = canonicalize_name(config.general.name).replace("-", "_")
@@ -100,7 +99,7 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
             toolchain=toolchain,
         )
     )
-    content = pack(members, dist_info=dist_info, epoch=facts.epoch if facts.fixed else None)
+    content = pack(members, dist_info=dist_info, epoch=facts.options.epoch if facts.fixed else None)
     return FinishedWheel(name=f"{distribution}-{version}-{tag}.whl", content=content)
 
 
@@ -111,7 +110,7 @@ def _licenses(raw: Wheel) -> dict[str, Bytes]:
     return {name: Bytes(member.read()) for name, member in found.items()}
 
 
-def wheel_version(config: Config, cell: Cell, wanted: WheelOptions) -> str:
+def wheel_version(config: Config, cell: Cell, wanted: BuildOptions) -> str:
     """Return the version of a wheel, with the cell's label; that of a quick build is a developmental release.
 
     Raises:

@@ -1,19 +1,107 @@
-"""The options of a wheel: its version, its label, the oldest systems and the GPUs that it runs on."""
+"""The options of a build: the version, label and GPUs of its wheel, its time stamp, and what its load test decides."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
+from builder import codec, json_text
 from builder.binary.manylinux import MANYLINUX
+from builder.config import LoadTestRule
+from builder.errors import BuilderError
+from builder.matrix import quick
+from builder.wheel.archive import EPOCH, LATEST
+from builder.wording import listed, nearest, quoted
+
+
+def epoch_of(environ: Mapping[str, str]) -> int:
+    """Return the time stamp of a build: SOURCE_DATE_EPOCH, or the first that a zip can name.
+
+    Raises:
+        BuilderError: the variable is not a number of seconds that a wheel can have.
+    """
+    text = environ.get("SOURCE_DATE_EPOCH")
+    return EPOCH if text is None else _checked_epoch(text, name="SOURCE_DATE_EPOCH")
+
+
+def _checked_epoch(text: str, *, name: str) -> int:
+    """Return a time in seconds since 1970; `name` is what the user calls it."""
+    if not text.isascii() or not text.isdigit():
+        raise BuilderError(f"{name} is '{text}', not a number of seconds", help="unset it, or set it to a whole number")
+    # Its length first: Python refuses to read very long numbers.
+    if len(text.lstrip("0")) > len(str(LATEST)) or int(text) > LATEST:
+        raise BuilderError(
+            f"{name} is '{text}', later than the end of 2107, which is the last time that a wheel can name",
+            help=f"it is in seconds, not milliseconds: set it to at most {LATEST}, or unset it",
+        )
+    return int(text)
+
+
+def _read_epoch(value: object) -> int:
+    return _checked_epoch(str(value), name="the option 'epoch'")
+
+
+def _read_archs(archs: Sequence[str]) -> tuple[str, ...]:
+    return quick.parse(",".join(archs)).archs if archs else ()
+
+
+_SPARSE = codec.spelled(sparse=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WheelOptions:
-    """The options that decide the name and the tag of a wheel."""
+class BuildOptions:
+    """The options of a build; JSON has only those that are not the default, so that equal options have equal JSON."""
 
-    version: str | None = None
-    """Its version; None is `<general.version>.0.0`."""
-    label: bool = True
+    version: str | None = field(default=None, metadata=codec.spelled(key="wheel-version", sparse=True))
+    """The version of the wheel; None is `<general.version>.0.0`."""
+    label: bool = field(default=True, metadata=_SPARSE)
     """Whether the version names the cell, as in `1.0.0+torch213.cxx11.cpu`."""
-    policy: str = MANYLINUX
+    policy: str = field(default=MANYLINUX, metadata=_SPARSE)
     """The newest manylinux policy that the wheel's tag may have; a lower one is taken if the symbols allow it."""
-    only: tuple[str, ...] = ()
+    only: tuple[str, ...] = field(default=(), metadata=codec.spelled(key="archs", sparse=True, read=_read_archs))
     """The GPUs that a quick build is for, by their architectures; empty for a full build."""
+    unique_id: str | None = field(default=None, metadata=_SPARSE)
+    """The name of the ops in place of one made of their content."""
+    allow_unsafe_flags: bool = field(default=False, metadata=_SPARSE)
+    epoch: int = field(default=EPOCH, metadata=codec.spelled(sparse=True, read=_read_epoch))
+    """The time stamp of the build, in seconds since 1970."""
+    load_test: LoadTestRule | None = field(default=None, metadata=_SPARSE)
+    """What becomes of a wheel that cannot be imported; None leaves it to build.toml."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options that are not the default."""
+        found: dict[str, Any] = codec.encode(self)
+        return found
+
+    @classmethod
+    def from_json(cls, table: Mapping[str, Any]) -> "BuildOptions":
+        """Read what `to_json` wrote, or what a flake asks for.
+
+        Raises:
+            BuilderError: an option is not known, or not one that a build can have.
+        """
+        known = codec.defaults(cls)
+        for name, value in table.items():
+            _check(name, value, known)
+        return codec.decode(cls, table)
+
+
+def _check(name: str, value: object, known: Mapping[str, object]) -> None:
+    if name not in known:
+        guess = nearest(name, known)
+        remedy = f"did you mean '{guess}'?" if guess else f"there are {listed(known)}"
+        raise BuilderError(f"{quoted(name)} is not an option of a build", help=remedy)
+    usual = known[name]
+    if isinstance(usual, bool):
+        fits, kind = isinstance(value, bool), "true or false"
+    elif isinstance(usual, list):
+        fits = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        kind = "a list of texts"
+    elif name == "load-test":
+        rules = [rule.value for rule in LoadTestRule]
+        fits, kind = value is None or value in rules, f"one of {listed(rules)}"
+    else:
+        fits, kind = name == "epoch" or value is None or isinstance(value, str), "a text"
+    if not fits:
+        raise BuilderError(
+            f"the option '{name}' is {json_text.line(value)}, not {kind}", help="correct it in the options of the flake"
+        )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from builder.errors import PublishError
-from builder.wheel.options import WheelOptions
+from builder.wheel.options import BuildOptions
 
 ARCHS = "archs"
 """Where `build` of metadata.json has the GPUs of a quick build."""
@@ -12,11 +12,11 @@ NOT_FOR_RELEASE = "not-for-release"
 """Where it has the reason."""
 
 
-def of_build(wheel: WheelOptions) -> dict[str, object]:
+def of_build(options: BuildOptions) -> dict[str, object]:
     """Return what metadata.json says of a quick build; nothing for a full one."""
-    if not wheel.only:
+    if not options.only:
         return {}
-    return {ARCHS: list(wheel.only), NOT_FOR_RELEASE: f"built for {', '.join(wheel.only)} alone"}
+    return {ARCHS: list(options.only), NOT_FOR_RELEASE: f"built for {', '.join(options.only)} alone"}
 
 
 def obstacle(table: Mapping[str, Any]) -> str | None:

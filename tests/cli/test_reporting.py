@@ -2,16 +2,19 @@
 
 import json
 import signal
-from types import SimpleNamespace
 
 import pytest
 
+from builder import kernel
 from builder.cli import building
 from builder.engine import local
 from builder.engine.outcome import CellOutcome, Event
 from builder.make.report import BuildReport
+from builder.plan import limits
+from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 from builder.store.locks import StoppedError
+from tests.paths import ROOT
 from tests.report.recorded import CELLS, CPU, CUDA, HIT, file
 
 STOPPED = "This build was stopped before its end."
@@ -23,11 +26,12 @@ def build(tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
 
     def build_(engine, report="report.html"):
-        monkeypatch.setattr(local, "build_cells", lambda _kernel, _cells, _options, listen: engine(listen))
+        monkeypatch.setattr(local, "build", lambda _builds, listen, **_: engine(listen))
         target = None if report is None else tmp_path / report
-        asked = building.Asked(nix=None, dry_run=False, as_json=False, report=target, quiet=True)
-        cells = [CELLS[name] for name in (CPU, HIT, CUDA)]
-        return building.run_local(None, cells, SimpleNamespace(store=Store(tmp_path / "store")), asked, title="relu")
+        cells = tuple(CELLS[name] for name in (CPU, HIT, CUDA))
+        ask = Ask(store=Store(tmp_path / "store"), limits=limits.of_machine(), environ={})
+        relu = KernelBuild(kernel=kernel.load(ROOT / "examples/relu"), cells=cells, ask=ask)
+        return building.run((relu,), quiet=True, report=target)
 
     yield build_
     signal.signal(signal.SIGTERM, before)

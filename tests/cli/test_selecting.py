@@ -6,8 +6,9 @@ import pytest
 
 from builder import kernel as kernels
 from builder import toolchain
-from builder.cli import run, selecting
+from builder.cli import run
 from builder.matrix.selection import Scope
+from builder.plan import choosing
 from tests.paths import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -103,22 +104,22 @@ def test_a_backend_whose_cells_are_not_of_a_release_is_built_with_all(tmp_path, 
 
 
 def test_a_noarch_wheel_is_built_once_and_not_for_each_system():
-    cells = selecting.cells(kernels.load(EXAMPLES / "silu-and-mul"), Scope())
+    cells = choosing.cells(kernels.load(EXAMPLES / "silu-and-mul"), Scope())
     assert len({cell.variant for cell in cells}) == len(cells) == 4
     assert next(cell for cell in cells if cell.variant == "torch-cpu").system == toolchain.system()
 
 
 def test_a_cell_of_another_set_may_be_named():
     kernel = kernels.load(EXAMPLES / "relu")
-    (preview,) = selecting.cells(kernel, Scope(sets=("preview",)))[:1]
-    assert selecting.cells(kernel, Scope(), variants=(preview.variant,)) == (preview,)
+    (preview,) = choosing.cells(kernel, Scope(sets=("preview",)))[:1]
+    assert choosing.cells(kernel, Scope(), variants=(preview.variant,)) == (preview,)
 
 
 def test_a_stable_cell_that_is_named_is_the_one_of_the_release():
     loaded = kernels.load(EXAMPLES / "rmsnorm-stable")
-    released = selecting.cells(loaded, Scope())
+    released = choosing.cells(loaded, Scope())
     for cell in released:
-        assert selecting.cells(loaded, Scope(), variants=(cell.variant,)) == (cell,)
+        assert choosing.cells(loaded, Scope(), variants=(cell.variant,)) == (cell,)
 
 
 @pytest.mark.parametrize(

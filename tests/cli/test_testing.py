@@ -44,10 +44,11 @@ def only(python, tmp_path, monkeypatch):
                 raise NotHereError("no GPU")
             return quick.of(Backend.CUDA, here)
 
-        def plan(_kernel, cells, _options):
+        def plan(build):
             action = "hit" if stored else "build"
             return tuple(
-                DryRun(cell=cell, action=action if cell.variant == variant else "skip", reason="-") for cell in cells
+                DryRun(cell=cell, action=action if cell.variant == variant else "skip", reason="-")
+                for cell in build.cells
             )
 
         monkeypatch.setattr(this_machine, "native_gpus", native)
@@ -62,10 +63,10 @@ def only(python, tmp_path, monkeypatch):
             environ={"PATH": "/usr/bin:/bin"},
             arguments=(),
         )
-        builds = [request.prepare(RELU) for _ in range(2)]
-        assert [cell.variant for cell in builds[0].cells] == [variant]
-        assert builds[0].options.wheel.only == builds[1].options.wheel.only
-        return builds[0].options.wheel.only, len(asked)
+        first, second = (request.prepare(RELU).build for _ in range(2))
+        assert [cell.variant for cell in first.cells] == [variant]
+        assert first.ask.options.only == second.ask.options.only
+        return first.ask.options.only, len(asked)
 
     return chosen
 

@@ -8,7 +8,7 @@ from builder import kernel, matrix
 from builder.compile_cache import derivation
 from builder.compile_cache.folder import Entry, Folder
 from builder.make.job import CompileError, OutOfMemoryError
-from builder.make.spec import BuildSpec, PinnedPackages
+from builder.make.spec import PinnedPackages, Spec
 from builder.pins import PinSet
 from tests.paths import ROOT
 
@@ -46,7 +46,7 @@ def test_only_want_of_memory_fails_the_derivation_of_a_file(place, monkeypatch, 
 
     monkeypatch.setattr(derivation.derivation, "enclosed", refuse)
     pins = PinSet("cp311", "x86_64-linux", ())
-    spec = BuildSpec(kernel=place, cell=CELL, environment=PinnedPackages(path=place, pins=pins))
+    spec = Spec(kernel=place, cell=CELL, environment=PinnedPackages(path=place, pins=pins))
     (place / "given").write_text(json.dumps({"files": {}, "texts": {}}))
     environ = {
         "out": str(place / "out"),

@@ -12,7 +12,7 @@ from builder.config.values import InvalidValueError
 from builder.config.wheel_values import PackageRequirement, WheelVersion
 from builder.matrix import rows, select
 from builder.wheel.finish import wheel_version
-from builder.wheel.options import WheelOptions
+from builder.wheel.options import BuildOptions
 from tests.config.texts import GENERAL, five, problems_of, source
 
 WHEEL = """[torch]
@@ -128,6 +128,6 @@ def test_a_wheel_has_the_version_of_its_table_unless_another_is_asked_for():
     assert parse(source(dump(config))) == config
     assert (config.wheel_version, five("[torch]\n").wheel_version) == ("1.8.4", "1.0.0")
     cell = select(config, rows())[0]
-    assert wheel_version(config, cell, WheelOptions()).startswith("1.8.4+")
-    assert wheel_version(config, cell, WheelOptions(version="1.9.0", label=False)) == "1.9.0"
-    assert wheel_version(config, cell, WheelOptions(label=False, only=("9.0",))) == "1.8.4.dev0"
+    assert wheel_version(config, cell, BuildOptions()).startswith("1.8.4+")
+    assert wheel_version(config, cell, BuildOptions(version="1.9.0", label=False)) == "1.9.0"
+    assert wheel_version(config, cell, BuildOptions(label=False, only=("9.0",))) == "1.8.4.dev0"

@@ -2,13 +2,14 @@
 
 import pytest
 
+from builder import codec
 from builder.engine import why_object
 from builder.make.objects import ObjectInputs
 
 
 def made(**files):
     inputs = ObjectInputs(source="one.cpp", command="c", compilers="k", framework="", system="s", files=files)
-    return {"inputs": inputs.to_json(), "file": {"output": "one.o", "start": 1.0, "end": 3.5}}
+    return {"inputs": codec.encode(inputs), "file": {"output": "one.o", "start": 1.0, "end": 3.5}}
 
 
 def cached(where, **files):

@@ -16,7 +16,7 @@ from builder import cli, pins, toolchain
 from builder.environment import fetch, indexes, pinned
 from builder.errors import NotHereError, ToolError, WrongHashError
 from builder.pins import PinnedWheel, PinSet
-from builder.plan.prepare import Preparer
+from builder.plan.planner import Planner
 from builder.run import run
 from tests.given import servers
 from tests.paths import ROOT
@@ -214,7 +214,7 @@ def test_a_plan_tells_lacking_from_wrong(tmp_path, monkeypatch, capsys):
     def broken(*_, **__):
         raise ToolError("'c++' does not run")
 
-    monkeypatch.setattr(Preparer, "record", broken)
+    monkeypatch.setattr(Planner, "record", broken)
     assert build(tmp_path, monkeypatch, "--dry-run", "--json") == 0
     plans = {plan["reason"]: plan["action"] for plan in json.loads(capsys.readouterr().out)}
     assert plans.pop("'c++' does not run") == "refuse"

@@ -5,7 +5,9 @@ import pytest
 from builder import kernel
 from builder.config import Backend, Framework, Version
 from builder.make import cores
-from builder.make.job import BuildJob
+from builder.make.framework import FrameworkIdentity
+from builder.make.job import Job
+from builder.make.spec import InstalledPackages, Spec
 from builder.matrix import Cell
 from builder.render.project import Project
 from builder.toolchain import Tool, Toolchain
@@ -33,17 +35,13 @@ def tool(version):
 
 def job(*, nvcc=None, sources=1, **values):
     cuda = None if nvcc is None else tool(nvcc)
-    return BuildJob(
+    installed = InstalledPackages(python=Path("/python"), site_packages=Path("/site-packages"))
+    return Job(
+        spec=Spec(kernel=ROOT / "tests/data/kernels/tiny", cell=CELL, environment=installed),
         kernel=kernel.load(ROOT / "tests/data/kernels/tiny"),
-        cell=CELL,
         project=Project({"a.cpp": b"", **{f"{number}.cu": b"" for number in range(sources)}}),
-        environment=None,
-        site_packages=Path("/site-packages"),
-        frontend=Path("/python"),
-        test_python=Path("/python"),
-        framework_version="2.13.0",
+        framework=FrameworkIdentity(name="torch", version="2.13.0"),
         toolchain=Toolchain(cxx=tool("12"), cc=tool("12"), cuda=cuda),
-        epoch=0,
         **values,
     )
 

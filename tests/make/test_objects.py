@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from builder import codec
 from builder.make import objects
 from builder.make.objects import ObjectInputs
 
@@ -51,4 +52,4 @@ def test_what_differs_is_named(change, words):
 
 
 def test_inputs_are_read_as_they_were_written():
-    assert ObjectInputs.from_json(ONE.to_json()) == ONE
+    assert codec.decode(ObjectInputs, codec.encode(ONE)) == ONE

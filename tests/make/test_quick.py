@@ -8,13 +8,13 @@ import pytest
 from builder import kernel, matrix
 from builder.config import Backend, Framework
 from builder.errors import BuilderError
-from builder.make import prepare
 from builder.make.framework import identity_of
-from builder.make.prepare import BuildInputs
-from builder.make.spec import BuildOptions, BuildSpec, InstalledPackages
+from builder.make.job import Job
+from builder.make.record import record_of
+from builder.make.spec import InstalledPackages, Spec
 from builder.matrix import architectures
 from builder.render import render
-from builder.wheel.options import WheelOptions
+from builder.wheel.options import BuildOptions
 from tests.make.test_identity import torch_at
 from tests.paths import ROOT
 
@@ -25,20 +25,9 @@ ALL = architectures.generations()[0].capabilities
 
 def record(tmp_path, only, project):
     environment = InstalledPackages(python=Path(sys.executable), site_packages=tmp_path)
-    options = BuildOptions(wheel=WheelOptions(only=only))
-    spec = BuildSpec(kernel=STABLE.root, cell=CELL, environment=environment, options=options)
-    return prepare.record(
-        BuildInputs(
-            spec=spec,
-            kernel=STABLE,
-            project=project,
-            framework=identity_of(Framework.TORCH, tmp_path),
-            toolchain=None,
-            environ={},
-            canonical=True,
-            sandboxed=True,
-        )
-    )
+    spec = Spec(kernel=STABLE.root, cell=CELL, environment=environment, options=BuildOptions(only=only))
+    framework = identity_of(Framework.TORCH, tmp_path)
+    return record_of(Job(spec=spec, kernel=STABLE, project=project, framework=framework, toolchain=None))
 
 
 def test_a_project_is_rendered_for_its_gpus_with_every_toolkit():

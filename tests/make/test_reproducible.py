@@ -12,9 +12,9 @@ import pytest
 from builder.errors import BuilderError
 from builder.make import reproducible
 from builder.make.reproducible import Rules
-from builder.make.spec import BuildOptions
 from builder.toolchain.tool import REACHES_BUILD
 from builder.wheel.archive import EPOCH, LATEST, Bytes, pack
+from builder.wheel.options import BuildOptions, epoch_of
 from tests.paths import ROOT
 
 
@@ -84,19 +84,19 @@ def test_a_rule_is_documented(rule):
 
 @pytest.mark.parametrize(("text", "epoch"), [(None, EPOCH), ("0", 0), ("17", 17), (str(LATEST), LATEST)])
 def test_the_time_of_a_build_is_that_of_its_variable(text, epoch):
-    assert reproducible.epoch_of({} if text is None else {"SOURCE_DATE_EPOCH": text}) == epoch
+    assert epoch_of({} if text is None else {"SOURCE_DATE_EPOCH": text}) == epoch
 
 
 @pytest.mark.parametrize("text", ["", "now", "-1", "1.5", "\u0661"])
 def test_a_time_that_is_no_number_is_refused(text):
     with pytest.raises(BuilderError, match=f"SOURCE_DATE_EPOCH is '{text}', not a number of seconds"):
-        reproducible.epoch_of({"SOURCE_DATE_EPOCH": text})
+        epoch_of({"SOURCE_DATE_EPOCH": text})
 
 
 @pytest.mark.parametrize("text", [str(LATEST + 1), "1700000000000", "9" * 5000])
 def test_a_time_that_no_wheel_can_name_is_refused(text):
     with pytest.raises(BuilderError, match="later than the end of 2107"):
-        reproducible.epoch_of({"SOURCE_DATE_EPOCH": text})
+        epoch_of({"SOURCE_DATE_EPOCH": text})
 
 
 def test_a_wheel_can_name_the_last_time():

@@ -14,9 +14,9 @@ from builder.config import LoadTestRule
 from builder.config.v5 import KernelDependency
 from builder.errors import BuilderError
 from builder.make.kernel_lock import LockedCommit, LockedTree, LockError
-from builder.make.spec import BuildOptions, BuildSpec, InstalledPackages, PinnedPackages
+from builder.make.spec import InstalledPackages, PinnedPackages, Spec
 from builder.pins import PinnedWheel, PinSet
-from builder.wheel.options import WheelOptions
+from builder.wheel.options import BuildOptions
 from tests.paths import ROOT
 
 CELLS = [
@@ -28,9 +28,10 @@ PATHS = st.text("/abc ", min_size=1).map(Path)
 TEXTS = st.none() | st.text()
 OPTIONS = st.builds(
     BuildOptions,
-    wheel=st.builds(
-        WheelOptions, version=TEXTS, label=st.booleans(), policy=st.text(), only=st.just(()) | st.just(("8.0", "9.0a"))
-    ),
+    version=TEXTS,
+    label=st.booleans(),
+    policy=st.text(),
+    only=st.just(()) | st.just(("8.0", "9.0a")),
     unique_id=TEXTS,
     allow_unsafe_flags=st.booleans(),
     epoch=st.integers(min_value=0, max_value=1 << 32),
@@ -50,7 +51,7 @@ TREES = st.builds(LockedTree, locked=LOCKED, folder=PATHS)
 
 @given(
     st.builds(
-        BuildSpec,
+        Spec,
         kernel=PATHS,
         cell=st.sampled_from(CELLS),
         environment=PINNED | st.builds(InstalledPackages, python=PATHS, site_packages=PATHS),
@@ -61,14 +62,14 @@ TREES = st.builds(LockedTree, locked=LOCKED, folder=PATHS)
     )
 )
 def test_a_spec_comes_back_from_json(spec):
-    assert BuildSpec.from_json(spec.to_json()) == spec
-    assert BuildSpec.from_json(spec.to_json()).to_json() == spec.to_json()
+    assert Spec.from_json(spec.to_json()) == spec
+    assert Spec.from_json(spec.to_json()).to_json() == spec.to_json()
 
 
 def test_options_that_are_the_default_are_not_spelled():
     assert BuildOptions().to_json() == {}
     assert BuildOptions.from_json({}) == BuildOptions()
-    assert BuildOptions(wheel=WheelOptions(label=False)).to_json() == {"label": False}
+    assert BuildOptions(label=False).to_json() == {"label": False}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_locked_kernels_of_a_spec_that_are_none_of_a_lock_are_refused():
 
 
 def test_without_isolation_there_are_no_pins():
-    spec = BuildSpec(
+    spec = Spec(
         kernel=Path("k"), cell=CELLS[0], environment=InstalledPackages(python=Path("p"), site_packages=Path("s"))
     )
     assert spec.pins == ""

@@ -13,10 +13,10 @@ from builder.config import LoadTestRule, Version, parse
 from builder.config.gpus import code_of
 from builder.config.text import Source
 from builder.loadtest import packages
-from builder.make.spec import BuildOptions, BuildSpec
+from builder.make.spec import Spec
 from builder.matrix import SETS, architectures, rows, select
 from builder.plan import environment_wheels
-from builder.wheel.options import WheelOptions
+from builder.wheel.options import BuildOptions
 from tests import needs
 from tests.nix.evaluating import EXAMPLES, KNOWN, NIX, evaluate, library
 from tests.paths import ROOT, TESTS
@@ -310,9 +310,9 @@ def test_the_load_test_has_the_same_packages_in_both_engines(tmp_path, framework
 def test_the_spec_that_nix_writes_is_the_value_of_python(example, variant):
     asked = {"label": False, "load-test": "try", "epoch": 1000000000, "wheel-version": None}
     (text,) = library("specs", kernel=str(ROOT / "examples" / example), variants=[variant], options=asked)
-    spec = BuildSpec.from_json(text)
+    spec = Spec.from_json(text)
     assert json.loads(spec.to_json()) == json.loads(text)
-    assert spec.options == BuildOptions(wheel=WheelOptions(label=False), load_test=LoadTestRule.TRY, epoch=1000000000)
+    assert spec.options == BuildOptions(label=False, load_test=LoadTestRule.TRY, epoch=1000000000)
     release = [row for row in rows() if row.set == "release"]
     cells = select(kernel.load(ROOT / "examples" / example).config, release, unbundled=True)
     assert spec.cell in cells

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from builder import kernel
-from builder.make.spec import BuildSpec
+from builder.make.spec import Spec
 from builder.matrix import rows, select
 from tests import needs
 from tests.nix.evaluating import library
@@ -44,7 +44,7 @@ def each(tmp_path):
 
 def test_the_spec_of_nix_is_of_the_cell_that_python_has(each):
     (found,) = library("specs", kernel=str(each), variants=[f"{NAME}-cp311"], options={})
-    spec = BuildSpec.from_json(found)
+    spec = Spec.from_json(found)
     cells = select(kernel.load(each).config, rows())
     assert spec.cell == next(cell for cell in cells if cell.variant == f"{NAME}-cp311")
     assert spec.environment.pins.python == spec.cell.python == "cp311"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from builder.config.v5 import KernelDependency
 from builder.make import kernel_lock
 from builder.make.kernel_lock import LockedCommit, LockError
-from builder.make.spec import BuildSpec
+from builder.make.spec import Spec
 from tests import hub_folder, needs
 from tests.cli.folders import write
 from tests.nix.evaluating import TINY, TINY_CELL, library
@@ -46,7 +46,7 @@ def locked(user, locks=LOCKS):
 
 def specs(user, *variants, **options):
     texts = library("specs", kernel=str(user), variants=variants, options=options)
-    return [BuildSpec.from_json(text) for text in texts], texts
+    return [Spec.from_json(text) for text in texts], texts
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))

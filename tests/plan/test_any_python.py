@@ -9,12 +9,13 @@ from builder import kernel, matrix
 from builder.config import LoadTestRule
 from builder.environment import interpreters
 from builder.errors import NotHereError
-from builder.make import crossing
+from builder.make.job import loader_of
 from builder.pins import PinnedWheel
 from builder.plan import limits
-from builder.plan.options import Options
-from builder.plan.prepare import Preparer
+from builder.plan.ask import Ask
+from builder.plan.planner import Planner
 from builder.store import Store
+from builder.wheel.options import BuildOptions
 from tests.paths import ROOT
 
 RELU = ROOT / "examples/relu"
@@ -40,15 +41,15 @@ def request(root, tmp_path, variant=CELL):
     cells = matrix.select(loaded.config, matrix.rows(), unbundled=True)
     store = Store(tmp_path / "store")
     store.prepare()
-    options = Options(
+    ask = Ask(
         store=store,
         output=tmp_path,
         limits=limits.of_machine(),
         environ={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
-        load_test=LoadTestRule.REQUIRE,
+        options=BuildOptions(load_test=LoadTestRule.REQUIRE),
     )
-    preparer = Preparer(kernel=loaded, options=options, step=lambda _cell, _text: None)
-    return preparer.request(next(cell for cell in cells if cell.variant.startswith(variant)))
+    planner = Planner(kernel=loaded, ask=ask, step=lambda _cell, _text: None)
+    return planner.spec(next(cell for cell in cells if cell.variant.startswith(variant)))
 
 
 def test_the_environment_is_of_the_python_that_is_here_with_the_torch_of_another(tmp_path):
@@ -61,7 +62,7 @@ def test_the_environment_is_of_the_python_that_is_here_with_the_torch_of_another
 
 
 def test_the_load_test_says_which_python_is_lacking_and_how_to_get_it(tmp_path):
-    reason = crossing.loading(request(RELU, tmp_path).spec, {})
+    reason = loader_of(request(RELU, tmp_path), {})
     assert reason.reason == "its torch is pinned for Python 3.13 alone"
     assert reason.help == "uv python install 3.13, and build it again"
 

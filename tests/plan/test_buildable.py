@@ -9,7 +9,7 @@ import pytest
 from builder import cli, kernel, matrix, toolchain
 from builder.environment import interpreters
 from builder.plan import buildable, limits
-from builder.plan.options import Options
+from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 from tests import needs
 from tests.paths import ROOT
@@ -79,13 +79,14 @@ def test_no_cell_of_a_kernel_is_skipped_for_a_python(environ):
 def test_the_cells_of_a_kernel_are_counted_as_a_build_would_find_them(environ, tmp_path):
     loaded = kernel.load(ROOT / "examples/relu-tvm-ffi")
     cells = matrix.select(loaded.config, ROWS)
-    options = Options(
+    ask = Ask(
         store=Store(tmp_path / "store"),
         output=tmp_path,
         limits=limits.of_machine(),
         environ=environ("aarch64-linux-gnu-g++"),
     )
-    found = {cell.variant for cell in buildable.cells_here(loaded, cells, options)}
+    support = buildable.cell_support(KernelBuild(kernel=loaded, cells=cells, ask=ask))
+    found = {each.variant for each in support if each.missing is None}
     assert {"tvm-ffi01-cpu-x86_64-linux", "tvm-ffi01-cpu-aarch64-linux"} <= found
     assert "tvm-ffi01-cpu-aarch64-darwin" not in found
     assert "tvm-ffi01-cu126-aarch64-linux" not in found

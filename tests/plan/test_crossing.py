@@ -9,15 +9,17 @@ from builder import kernel, matrix, pins, toolchain
 from builder.config import LoadTestRule
 from builder.errors import NotHereError
 from builder.loadtest.outcome import LoadState
-from builder.make import crossing as building
+from builder.make import cell as building
 from builder.make import load
-from builder.make.job import BuildJob
-from builder.make.spec import BuildSpec, PinnedPackages
+from builder.make.framework import FrameworkIdentity
+from builder.make.job import Job, with_load_test
+from builder.make.spec import PinnedPackages, Spec
 from builder.pins import PinSet, Requirement
 from builder.plan import crossing, limits
-from builder.plan.options import Options
-from builder.plan.prepare import Preparer
+from builder.plan.ask import Ask
+from builder.plan.planner import Planner
 from builder.store import Store
+from builder.wheel.options import BuildOptions
 from tests.paths import ROOT
 
 RELU = ROOT / "examples/relu"
@@ -52,19 +54,18 @@ def cell_of(root, backend="cpu", *, system="aarch64-linux"):
 def options(tmp_path, path, **given):
     store = Store(tmp_path / "store")
     store.prepare()
-    rest = {"crosses": True, "load_test": LoadTestRule.REQUIRE, **given}
-    return Options(
+    rest = {"crosses": True, "options": BuildOptions(load_test=LoadTestRule.REQUIRE), **given}
+    return Ask(
         store=store, output=tmp_path / "dist", limits=limits.of_machine(), environ={"PATH": path, "HOME": path}, **rest
     )
 
 
 def prepare(root, asked):
-    return Preparer(kernel=kernel.load(root), options=asked, step=lambda _cell, _text: None)
+    return Planner(kernel=kernel.load(root), ask=asked, step=lambda _cell, _text: None)
 
 
 def test_a_cell_that_is_asked_for_is_prepared_with_programs_of_this_machine_alone(tmp_path, compiler):
-    request = prepare(TVM_FFI, options(tmp_path, compiler)).request(cell_of(TVM_FFI))
-    wanted = request.spec.environment.pins
+    wanted = prepare(TVM_FFI, options(tmp_path, compiler)).spec(cell_of(TVM_FFI)).environment.pins
     assert wanted.system == "aarch64-linux"
     for name in ("cmake", "ninja"):
         assert wanted[name].file.endswith("_x86_64.whl")
@@ -118,39 +119,34 @@ def test_a_kernel_that_includes_headers_of_python_is_refused(tmp_path, compiler)
     source = next(root.glob("torch-ext/*.cpp"))
     source.write_text("#include <Python.h>\n" + source.read_text())
     with pytest.raises(NotHereError, match="includes headers of Python, and this machine has none for aarch64-linux"):
-        prepare(root, options(tmp_path, compiler)).request(cell_of(root))
+        prepare(root, options(tmp_path, compiler)).spec(cell_of(root))
 
 
 def job_of(tmp_path, cell):
-    return BuildJob(
+    return Job(
+        spec=Spec(
+            kernel=TVM_FFI,
+            cell=cell,
+            environment=PinnedPackages(path=tmp_path, pins=PinSet(PYTHON, "aarch64-linux", ())),
+        ),
         kernel=kernel.load(TVM_FFI),
-        cell=cell,
         project=None,
-        environment=tmp_path,
-        site_packages=tmp_path,
-        frontend=tmp_path,
-        framework_version="",
+        framework=FrameworkIdentity(name="tvm_ffi", version=""),
         toolchain=None,
-        test_python=tmp_path,
-        epoch=0,
+        environ={"PATH": str(tmp_path)},
     )
 
 
 def test_cmake_is_told_of_the_other_system_and_a_native_build_is_told_nothing(tmp_path):
-    given = building.cmake_defines(job_of(tmp_path, cell_of(TVM_FFI)), roots=(tmp_path,))
+    given = building.cross_defines(job_of(tmp_path, cell_of(TVM_FFI)), roots=(tmp_path,))
     assert (given["CMAKE_SYSTEM_NAME"], given["CMAKE_SYSTEM_PROCESSOR"]) == ("Linux", "aarch64")
     assert given["CMAKE_FIND_ROOT_PATH"] == str(tmp_path)
     native = cell_of(TVM_FFI, system="x86_64-linux")
-    assert building.cmake_defines(job_of(tmp_path, native), roots=(tmp_path,)) == {}
+    assert building.cross_defines(job_of(tmp_path, native), roots=(tmp_path,)) == {}
 
 
 def test_a_wheel_of_another_system_is_marked_as_not_loaded_and_is_not_refused(tmp_path):
-    spec = BuildSpec(
-        kernel=TVM_FFI,
-        cell=cell_of(TVM_FFI),
-        environment=PinnedPackages(path=tmp_path, pins=PinSet(PYTHON, "aarch64-linux", ())),
-    )
-    job = replace(job_of(tmp_path, spec.cell), not_loadable=building.loading(spec, {"PATH": str(tmp_path)}))
+    job = with_load_test(job_of(tmp_path, cell_of(TVM_FFI)))
     outcome = load.test(job, None, scratch=tmp_path, listen=print, processes=None, early=None)
     assert outcome.outcome is LoadState.NOT_TESTED
     assert outcome.words == "not tested: it was compiled on x86_64-linux, where no qemu-aarch64 is on PATH"

@@ -7,8 +7,8 @@ from builder.cli import run
 from builder.config import Backend
 from builder.errors import NotHereError
 from builder.plan import limits
-from builder.plan.options import Options
-from builder.plan.prepare import Preparer
+from builder.plan.ask import Ask
+from builder.plan.planner import Planner
 from builder.store import Store
 from tests.paths import ROOT
 
@@ -39,8 +39,8 @@ def request(tmp_path, compiler, cell):
     store = Store(tmp_path / "store")
     store.prepare()
     environ = {"PATH": "/usr/bin:/bin", "CXX": compiler, "HOME": str(tmp_path)}
-    options = Options(store=store, output=tmp_path, limits=limits.of_machine(), environ=environ)
-    return Preparer(kernel=kernel.load(KERNEL), options=options, step=lambda _cell, _text: None).request(cell)
+    ask = Ask(store=store, output=tmp_path, limits=limits.of_machine(), environ=environ)
+    return Planner(kernel=kernel.load(KERNEL), ask=ask, step=lambda _cell, _text: None).spec(cell)
 
 
 def test_a_cell_whose_nvcc_takes_no_such_compiler_is_refused_before_anything_is_fetched(tmp_path, newest):

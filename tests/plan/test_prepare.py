@@ -12,12 +12,13 @@ from builder.config import LoadTestRule
 from builder.environment import pinned
 from builder.make import derivation, own_code
 from builder.make.framework import torch_identity
-from builder.make.record import changes
-from builder.make.spec import BuildSpec, PinnedPackages
+from builder.make.record import changes, record_of
+from builder.make.spec import PinnedPackages, Spec
 from builder.plan import limits
-from builder.plan.options import Options
-from builder.plan.prepare import Preparer
+from builder.plan.ask import Ask
+from builder.plan.planner import Planner
 from builder.store import Store
+from builder.wheel.options import BuildOptions
 from tests import needs
 from tests.make.test_identity import torch_at
 from tests.paths import ROOT, TESTS
@@ -55,15 +56,15 @@ def cell_of(root, variant):
 def preparer(root, tmp_path, **options):
     store = Store(tmp_path / "store")
     store.prepare()
-    asked = Options(
+    asked = Ask(
         store=store,
         output=tmp_path / "dist",
         limits=limits.of_machine(),
         environ={"PATH": "/usr/bin:/bin", "CCACHE_DISABLE": "1"},
-        load_test=LoadTestRule.SKIP,
+        options=BuildOptions(load_test=LoadTestRule.SKIP),
         **options,
     )
-    return Preparer(kernel=kernel.load(root), options=asked, step=lambda _cell, _text: None)
+    return Planner(kernel=kernel.load(root), ask=asked, step=lambda _cell, _text: None)
 
 
 def python_with(torch, folder):
@@ -91,19 +92,19 @@ def _installed(monkeypatch):
 def test_torch_is_looked_at_once_in_a_build_without_isolation(tmp_path, reads):
     python = python_with(torch_at(tmp_path / "site"), tmp_path / "bin")
     engine = preparer(SILU, tmp_path, isolation=False, python=python)
-    request = engine.request(cell_of(SILU, "torch-cpu"))
-    assert engine.record(request) == engine.prepare(request).record
+    spec = engine.spec(cell_of(SILU, "torch-cpu"))
+    assert engine.record(spec) == record_of(engine.job(spec))
     assert reads() == 1
 
 
 @pytest.mark.usefixtures("_installed")
 def test_torch_is_looked_at_once_in_a_build_with_isolation(tmp_path, reads):
     engine = preparer(SILU, tmp_path)
-    request = engine.request(cell_of(SILU, "torch-cpu"))
-    assert engine.record(request) is None
-    prepared = engine.prepare(request)
+    spec = engine.spec(cell_of(SILU, "torch-cpu"))
+    assert engine.record(spec) is None
+    job = engine.job(spec)
     assert reads() == 1
-    assert engine.record(request) == prepared.record, "the store remembers what was read"
+    assert engine.record(spec) == record_of(job), "the store remembers what was read"
     assert reads() == 1
 
 
@@ -114,14 +115,14 @@ def both(request, tmp_path, _installed):
     root = TINY if compiled else SILU
     variant = f"torch-stable-abi210-cpu-{toolchain.system()}" if compiled else "torch-cpu"
     engine = preparer(root, tmp_path)
-    ours = engine.prepare(engine.request(cell_of(root, variant)))
+    ours = engine.job(engine.spec(cell_of(root, variant)))
     # Nix has the same wheels elsewhere.
     elsewhere = tmp_path / "nix" / ours.spec.environment.path.name
     theirs = PinnedPackages(path=elsewhere, pins=ours.spec.environment.pins)
     torch_at(theirs.site_packages)
-    spec = BuildSpec.from_json(replace(ours.spec, environment=theirs).to_json())
+    spec = Spec.from_json(replace(ours.spec, environment=theirs).to_json())
     environ = {"PATH": "/usr/bin:/bin", "NIX_BUILD_CORES": "3"}
-    return ours, derivation.prepared_here(spec, environ, sandboxed=True, at_canonical_path=False)
+    return ours, derivation.job_of(spec, environ, sandboxed=True, at_canonical_path=False)
 
 
 MACHINES = {"environment: place", "environment: sandbox"}
@@ -129,26 +130,25 @@ MACHINES = {"environment: place", "environment: sandbox"}
 
 
 def test_the_record_of_nix_is_that_of_the_local_engine(both):
-    ours, theirs = both
-    different = {change.field for change in changes(json.loads(ours.record.to_json()), theirs.record)}
+    ours, theirs = (record_of(job) for job in both)
+    different = {change.field for change in changes(json.loads(ours.to_json()), theirs)}
     assert different <= MACHINES
-    assert ours.record.wheel["requires"].startswith("torch")
-    assert theirs.record.builder == own_code.identity()
+    assert ours.wheel["requires"].startswith("torch")
+    assert theirs.builder == own_code.identity()
 
 
 def test_the_job_of_nix_is_that_of_the_local_engine_but_for_places(both):
     ours, theirs = both
-    places = {"environment", "site_packages", "frontend", "test_python", "environ", "path"}
-    how = {"cores", "keeps_bytecode", "enclosed"}
-    different = {
-        each.name for each in fields(ours.job) if getattr(ours.job, each.name) != getattr(theirs.job, each.name)
-    }
+    places = {"spec", "environ", "path"}
+    how = {"cores", "keeps_bytecode", "enclosed", "in_nix_sandbox"}
+    different = {each.name for each in fields(ours) if getattr(ours, each.name) != getattr(theirs, each.name)}
     assert different <= places | how
+    there = replace(theirs.spec, environment=ours.spec.environment)
+    assert there == ours.spec
 
 
-def test_a_prepared_cell_names_the_environments_that_it_uses(both):
-    ours, theirs = both
-    assert ours.environments == (ours.spec.environment.path,)
-    assert theirs.environments == (theirs.spec.environment.path,)
-    assert torch_identity(ours.job.site_packages) == torch_identity(theirs.job.site_packages)
-    assert isinstance(ours.job.frontend, Path)
+def test_a_spec_names_the_environments_that_it_uses(both):
+    for job in both:
+        assert job.spec.environments == (job.spec.environment.path,)
+        assert isinstance(job.frontend, Path)
+    assert torch_identity(both[0].site_packages) == torch_identity(both[1].site_packages)

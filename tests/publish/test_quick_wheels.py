@@ -11,7 +11,7 @@ from builder.repro.inputs import Published
 from builder.wheel import kernel_wheel, metadata, release
 from builder.wheel.archive import Bytes, Wheel
 from builder.wheel.digest import METADATA_FILE
-from builder.wheel.options import WheelOptions
+from builder.wheel.options import BuildOptions
 from tests.wheels import make, package
 
 CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
@@ -21,14 +21,14 @@ REASON = "built for 9.0 alone"
 def quick(folder, *, only=("9.0",), version="1.0.0.dev0"):
     files = package("relu", CUDA, archs=["9.0"])
     rendered = files.pop(METADATA_FILE).content
-    build = {"project": "0", "framework": "2.13", "pins": "1", **release.of_build(WheelOptions(only=only))}
+    build = {"project": "0", "framework": "2.13", "pins": "1", **release.of_build(BuildOptions(only=only))}
     files[METADATA_FILE] = Bytes(metadata.client_metadata(rendered, package=files, archs=None, build=build))
     folder.mkdir(exist_ok=True)
     return make(folder, "relu", CUDA, files=files, version=version)
 
 
 def test_a_full_build_says_nothing(tmp_path):
-    assert release.of_build(WheelOptions()) == {}
+    assert release.of_build(BuildOptions()) == {}
     wheel = kernel_wheel.read(quick(tmp_path / "dist", only=(), version="1.0.0"))
     assert wheel.not_for_release is None
     assert "archs" not in wheel.metadata["build"]

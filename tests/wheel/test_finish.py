@@ -19,7 +19,7 @@ from builder.kernel import Kernel
 from builder.render.template import environment
 from builder.wheel.archive import EPOCH, Bytes, Wheel
 from builder.wheel.finish import BuildFacts, archs_of, finish
-from builder.wheel.options import WheelOptions
+from builder.wheel.options import BuildOptions
 from tests.hostile import GNU_HASH, VERNEED, elf
 from tests.wheel.cells import cells
 
@@ -57,10 +57,8 @@ def finished(*, package=PACKAGE, change=lambda cell: cell, archs=None, fixed=Tru
         members=members,
     )
     kernel = Kernel(root=Path(), source=Source(name="build.toml", text=""), config=config, schema=5)
-    options = WheelOptions(**asked)
-    facts = BuildFacts(
-        framework_version="2.13.0", build={"a": 1}, archs=archs, wheel=options, epoch=STAMP, fixed=fixed
-    )  # fmt: skip
+    options = BuildOptions(**asked, epoch=STAMP)
+    facts = BuildFacts(framework_version="2.13.0", build={"a": 1}, archs=archs, options=options, fixed=fixed)
     return finish(raw, kernel=kernel, cell=change(found[CPU]), facts=facts)
 
 

@@ -3,26 +3,25 @@
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from builder import pins, render, toolchain
-from builder.config import Backend, LoadTestRule
+from builder import codec, pins, render, toolchain
+from builder.config import Backend, Framework, LoadTestRule
 from builder.environment import indexes, interpreters, pinned
 from builder.environment.fetch import Reach
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
 from builder.kernel import Kernel
-from builder.make import header_folders, own_code, prepare
-from builder.make import sandbox_contents as contents
+from builder.make import header_folders, own_code
 from builder.make.framework import FrameworkIdentity, identity_of
-from builder.make.prepare import BuildInputs, Prepared, RunOptions
-from builder.make.record import BuildRecord
-from builder.make.spec import BuildSpec, InstalledPackages, PinnedPackages
+from builder.make.job import Job, with_load_test
+from builder.make.record import BuildRecord, record_of
+from builder.make.spec import InstalledPackages, PinnedPackages, Spec
 from builder.matrix import Cell, coverage
 from builder.plan import crossing, current_environment, environment_wheels
+from builder.plan.ask import Ask
 from builder.plan.crossing import NVCC
 from builder.plan.load_test_needs import LoadTestNeeds
-from builder.plan.options import Options
 from builder.render import source_scan
 from builder.render.project import Project
 from builder.render.sources import used_sources
@@ -43,40 +42,29 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildRequest:
-    """A cell that this machine may build, before its environment is there."""
-
-    spec: BuildSpec
-    project: Project
-    python: Path
-    """The interpreter of its environment; without isolation, the one that has the framework."""
-    framework: FrameworkIdentity | None = None
-    """The framework, where it is installed already: without isolation."""
-
-    @property
-    def cell(self) -> Cell:
-        """What is built."""
-        return self.spec.cell
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preparer:
-    """Finds what cells are built with; several threads may ask."""
+class Planner:
+    """Finds the specs of a kernel's cells, and what they are built with; several threads may ask."""
 
     kernel: Kernel
-    options: Options
+    ask: Ask
     step: Callable[[Cell, str], None]
     processes: Processes = field(default_factory=Processes)
     reach: Reach = field(default_factory=Reach)
     """What came of asking each index; the cells of a run share it."""
     known: pins.Pins = field(default_factory=pins.load)
     _projects: dict[Backend, Project] = field(default_factory=dict)
-    _looked: list[CurrentPython] = field(default_factory=list)
+    _installed: list[CurrentPython] = field(default_factory=list)
+    """What the current environment has; it is looked at once."""
+    _frameworks: dict[Framework, FrameworkIdentity] = field(default_factory=dict)
+    """Those of the current environment."""
     _pythons: dict[str, Path | None] = field(default_factory=dict)
-    _rendering: threading.Lock = field(default_factory=threading.Lock)
+    """The Pythons of tags; uv is asked once for each, and not for each cell."""
+    _makers: dict[str, Path] = field(default_factory=dict)
+    """The interpreters by which environments are made, by their tags."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def request(self, cell: Cell) -> BuildRequest:
-        """Render a cell and choose its pins and its Python.
+    def spec(self, cell: Cell) -> Spec:
+        """Return the spec of a cell that this machine may build: rendered, with its pins and its Python.
 
         Raises:
             NotHereError: this machine lacks something.
@@ -84,31 +72,23 @@ class Preparer:
         """
         crosses = toolchain.crosses(cell)
         if crosses:
-            crossing.require(cell, self.options)
-        coverage.require(self.kernel.config, cell, self.options.wheel.only)
-        project, options = self._project(cell.backend), self.options.of_build
+            crossing.require(cell, self.ask)
+        coverage.require(self.kernel.config, cell, self.ask.options.only)
+        project, options = self._project(cell.backend), self.ask.of_build
         if crosses:
             crossing.require_no_python(cell, project)
         environment: PinnedPackages | InstalledPackages
-        framework: FrameworkIdentity | None = None
         with _failing_as_tool():
             self._require_host_compiler(cell)
-            if self.options.isolation:
-                environment, python = self._isolated(cell, project)
-            else:
-                environment, framework = current_environment.found(cell, self._current())
-                python = environment.python
-        spec = BuildSpec(kernel=self.kernel.root, cell=cell, environment=environment, options=options)
-        return BuildRequest(spec=spec, project=project, python=python, framework=framework)
+            environment = self._isolated(cell, project) if self.ask.isolation else self._current(cell)
+        return Spec(kernel=self.kernel.root, cell=cell, environment=environment, options=options)
 
     @property
     def rule(self) -> LoadTestRule:
-        """What becomes of a wheel that cannot be imported; a part of the objects makes none."""
-        if self.options.part is not None:
-            return LoadTestRule.SKIP
-        return self.options.load_test or self.kernel.config.load_test
+        """What becomes of a wheel that cannot be imported."""
+        return self.ask.load_test_of(self.kernel)
 
-    def record(self, request: BuildRequest) -> BuildRecord | None:
+    def record(self, spec: Spec) -> BuildRecord | None:
         """Return the build record, if no environment has to be made to know it.
 
         Raises:
@@ -116,124 +96,122 @@ class Preparer:
             ToolError: a tool failed.
         """
         with _failing_as_tool():
-            known = self._remembered(request)
+            known = self._remembered(spec)
             if known is None:
                 return None
-            return prepare.record(self._inputs(request, known.framework, self._tools(request, known)))
+            return record_of(self._job(spec, known.framework, self._tools(spec.cell, known)))
 
-    def prepare(self, request: BuildRequest) -> Prepared:
-        """Make the environment, if it is not there, and return the job and its record.
+    def job(self, spec: Spec) -> Job:
+        """Make the environment of a spec, if it is not there, and return its job.
 
         Raises:
             NotHereError: this machine lacks something.
         """
-        spec = request.spec
-        site_packages = spec.environment.site_packages
+        cell, site_packages = spec.cell, spec.environment.site_packages
+        isolated = isinstance(spec.environment, PinnedPackages)
         with _failing_as_tool():
             if isinstance(spec.environment, PinnedPackages):
-                self._make(request, spec.environment.pins)
-            root = self._toolkit_root(spec.cell, site_packages)
-            tools = self._toolchain(spec.cell, root)
-            framework = request.framework or identity_of(spec.cell.framework, site_packages)
+                self._make(spec, spec.environment.pins)
+            root = self._toolkit_root(cell, site_packages)
+            tools = self._toolchain(cell, root)
+            framework = identity_of(cell.framework, site_packages) if isolated else self._frameworks[cell.framework]
             spec = replace(
                 spec,
-                test_environment=self._test_environment(request),
-                headers=self._headers(spec.cell),
-                sources=self._sources(spec.cell),
+                test_environment=self._test_environment(spec),
+                headers=self._headers(cell),
+                sources=self._sources(cell),
             )
-            given = self._inputs(replace(request, spec=spec), framework, tools)
-        isolated = isinstance(spec.environment, PinnedPackages)
         if isolated:
             nvcc = None if tools is None or root is None else tools.cuda
             cuda = None if nvcc is None else {"version": nvcc.version, "digest": nvcc.digest}
-            note = {"builder": own_code.identity(), **asdict(_Known(framework=framework, cuda=cuda))}
-            self.options.store.set_note(_note(spec), note)
-        kernels, locked = self._load_test.kernels(spec.cell)
-        run_options = RunOptions(
-            cores=self.options.limits.cores, kernels=kernels, locked=locked, keeps_bytecode=isolated
-        )
-        return prepare.prepare(given, run_options)
+            note = {"builder": own_code.identity(), **codec.encode(_Known(framework=framework, cuda=cuda))}
+            self.ask.store.set_note(_note(spec), note)
+        kernels, locked = self._load_test.kernels(cell)
+        job = replace(self._job(spec, framework, tools), cores=self.ask.limits.cores, keeps_bytecode=isolated)
+        return with_load_test(job, kernels=kernels, locked=locked)
 
     @contextlib.contextmanager
-    def held(self, request: BuildRequest) -> Iterator[Prepared]:
+    def held(self, spec: Spec) -> Iterator[Job]:
         """Make the environment, and keep all that the build needs of the store from being removed.
 
         Raises:
             NotHereError: this machine lacks something.
         """
-        store = self.options.store
+        store = self.ask.store
         while True:
-            prepared = self.prepare(request)
+            job = self.job(spec)
             with contextlib.ExitStack() as held:
-                used = self._used(prepared)
+                used = self._used(job)
                 for name in used:
                     held.enter_context(store.use(name))
                 # What was removed as unused in between is made again.
                 if all(path.is_dir() for path in used.values()):
-                    yield prepared
+                    yield job
                     return
 
-    def _used(self, prepared: Prepared) -> Mapping[str, Path]:
+    def _used(self, job: Job) -> Mapping[str, Path]:
         """Return the folders of the store that a build needs, each by the lock that keeps it from being removed."""
-        fetched = self.options.store.root / HEADERS
-        headers = [folder for folder in prepared.job.headers.values() if folder.parent == fetched]
-        sources = [tree.parent for tree in prepared.job.sources.values()]
-        kernels = [folder.parent.parent for folder in prepared.job.test_packages.kernel_folders]
+        fetched = self.ask.store.root / HEADERS
+        headers = [folder for folder in job.headers.values() if folder.parent == fetched]
+        sources = [tree.parent for tree in job.sources.values()]
+        kernels = [folder.parent.parent for folder in job.test_packages.kernel_folders]
         return {
-            **{f"environment-{path.name}": path for path in prepared.environments},
+            **{f"environment-{path.name}": path for path in job.spec.environments},
             **{f"{HEADERS}-{path.name}": path for path in headers},
             **{f"{SOURCES}-{path.name}": path for path in sources},
             **{f"{KERNELS}-{path.name}": path for path in kernels},
-            **{f"{COMPILERS}-{path.name}": path for path in self.options.compilers},
+            **{f"{COMPILERS}-{path.name}": path for path in self.ask.compilers},
         }
 
     def _project(self, backend: Backend) -> Project:
-        with self._rendering:
+        with self._lock:
             if backend not in self._projects:
                 self._projects[backend] = render.render(
                     self.kernel,
                     backend,
-                    unique_id=self.options.unique_id,
-                    allow_unsafe_flags=self.options.allow_unsafe_flags,
-                    only=self.options.wheel.only,
+                    unique_id=self.ask.options.unique_id,
+                    allow_unsafe_flags=self.ask.options.allow_unsafe_flags,
+                    only=self.ask.options.only,
                 )
             return self._projects[backend]
 
-    def _current(self) -> CurrentPython:
-        """Return what the current environment has; it is looked at once."""
-        with self._rendering:
-            if not self._looked:
-                self._looked.append(this_machine.installed_frameworks(self.options.python))
-            return self._looked[0]
+    def _current(self, cell: Cell) -> InstalledPackages:
+        """Return the framework of the current environment, if it is that of a cell."""
+        with self._lock:
+            if not self._installed:
+                self._installed.append(this_machine.installed_frameworks(self.ask.python))
+            has = self._installed[0]
+        environment, self._frameworks[cell.framework] = current_environment.found(cell, has)
+        return environment
 
-    def _isolated(self, cell: Cell, project: Project) -> tuple[PinnedPackages, Path]:
-        """Return the environment of a cell, and the Python that it is made with."""
+    def _isolated(self, cell: Cell, project: Project) -> PinnedPackages:
+        """Return the environment of a cell."""
         requirement, config = _requirement(cell, self.known), self.kernel.config
         found, any_python = self._interpreter(cell, requirement, project)
-        requirement, environ = replace(requirement, python=found.tag), self.options.environ
+        self._makers[found.tag] = found.path
+        requirement, environ = replace(requirement, python=found.tag), self.ask.environ
         wanted = environment_wheels.of(self.known, requirement, config, cell, environ=environ, any_python=any_python)
         if toolchain.crosses(cell):
             wanted = crossing.environment(self.known, wanted, requirement, cell)
         if not any(wheel.name == NVCC for wheel in wanted.wheels):
             self._require_toolkit(cell)
-        return self._packages(wanted), found.path
+        return self._packages(wanted)
 
     def _require_host_compiler(self, cell: Cell) -> None:
         """Refuse a compiler that nvcc would refuse, before anything is fetched."""
         if cell.noarch or cell.backend is not Backend.CUDA or cell.toolkit is None:
             return
-        search = Search(environ=self.options.environ, digest=self.options.store.digest)
+        search = Search(environ=self.ask.environ, digest=self.ask.store.digest)
         target = cell.system if toolchain.crosses(cell) else None
         this_machine.require_for_nvcc(search, cell.toolkit, target=target)
 
     def _require_toolkit(self, cell: Cell) -> None:
         """Refuse a cell whose toolkit this machine lacks, before gigabytes are fetched for it."""
         if cell.backend is not Backend.CPU:
-            toolchain.of_cell(cell, environ=self.options.environ, digest=lambda path: path.name)
+            toolchain.of_cell(cell, environ=self.ask.environ, digest=lambda path: path.name)
 
     def _search(self, tag: str, places: indexes.Finders) -> Path | None:
-        """Return the Python of a tag; uv is asked once for each, and not for each cell."""
-        with self._rendering:
+        with self._lock:
             if tag not in self._pythons:
                 self._pythons[tag] = interpreters.find(tag, finders=places, processes=self.processes)
             return self._pythons[tag]
@@ -242,7 +220,7 @@ class Preparer:
         self, cell: Cell, requirement: pins.Requirement, project: Project
     ) -> tuple[interpreters.Interpreter, bool]:
         """Return the Python of an environment, and whether the framework may be pinned for another one."""
-        places, preferred = indexes.read(self.options.environ), self.options.python
+        places, preferred = indexes.read(self.ask.environ), self.ask.python
         try:
             found = interpreters.interpreter_for(
                 self.known,
@@ -261,62 +239,59 @@ class Preparer:
         return found, False
 
     def _packages(self, wanted: pins.PinSet) -> PinnedPackages:
-        return PinnedPackages(path=pinned.at(wanted, self.options.store.root).path, pins=wanted)
+        return PinnedPackages(path=pinned.at(wanted, self.ask.store.root).path, pins=wanted)
 
-    def _remembered(self, request: BuildRequest) -> _Known | None:
-        if request.framework is not None:
-            return _Known(framework=request.framework)
-        note = self.options.store.note(_note(request.spec))
+    def _remembered(self, spec: Spec) -> _Known | None:
+        if isinstance(spec.environment, InstalledPackages):
+            return _Known(framework=self._frameworks[spec.cell.framework])
+        note = self.ask.store.note(_note(spec))
         if note is None or note.get("builder") != own_code.identity():
             return None
-        return _Known(framework=FrameworkIdentity(**note["framework"]), cuda=note["cuda"])
+        return codec.decode(_Known, note)
 
-    def _inputs(self, request: BuildRequest, framework: FrameworkIdentity, tools: Toolchain | None) -> BuildInputs:
-        rules = self.options.rules
-        sandboxed = contents.uses_sandbox(rules)
-        return BuildInputs(
-            spec=request.spec,
+    def _job(self, spec: Spec, framework: FrameworkIdentity, tools: Toolchain | None) -> Job:
+        """Return the job of a spec, as far as its build key is made of it."""
+        return Job(
+            spec=spec,
             kernel=self.kernel,
-            project=request.project,
+            project=self._project(spec.cell.backend),
             framework=framework,
             toolchain=tools,
-            environ=self.options.environ,
-            canonical=contents.uses_canonical_path(rules, sandboxed=sandboxed),
-            sandboxed=sandboxed,
-            rules=rules,
+            environ=self.ask.environ,
+            rules=self.ask.rules,
         )
 
-    def _make(self, request: BuildRequest, wanted: pins.PinSet, *, bytecode: bool = False) -> None:
+    def _make(self, spec: Spec, wanted: pins.PinSet, *, bytecode: bool = False) -> None:
         pinned.make(
             wanted,
-            store_root=self.options.store.root,
-            python=request.python,
-            finders=indexes.read(self.options.environ),
-            progress=lambda text: self.step(request.cell, text),
+            store_root=self.ask.store.root,
+            python=self._makers[wanted.python],
+            finders=indexes.read(self.ask.environ),
+            progress=lambda text: self.step(spec.cell, text),
             processes=self.processes,
             reach=self.reach,
             bytecode=bytecode,
         )
 
-    def _test_environment(self, request: BuildRequest) -> PinnedPackages | None:
+    def _test_environment(self, spec: Spec) -> PinnedPackages | None:
         """Make what the load test has after the environment of the build, which stays as it is."""
-        if isinstance(request.spec.environment, InstalledPackages):
+        if isinstance(spec.environment, InstalledPackages):
             return None
-        requirement = replace(_requirement(request.cell, self.known), python=request.spec.environment.pins.python)
-        found = self._load_test.packages(request.spec, request.spec.environment.pins, requirement)
+        requirement = replace(_requirement(spec.cell, self.known), python=spec.environment.pins.python)
+        found = self._load_test.packages(spec, spec.environment.pins, requirement)
         if found is None:
             return None
         try:
-            self._make(request, found, bytecode=True)
+            self._make(spec, found, bytecode=True)
         except NotHereError as error:
-            raise self._load_test.lacking(request.cell, error) from error
+            raise self._load_test.lacking(spec.cell, error) from error
         return self._packages(found)
 
     @property
     def _load_test(self) -> LoadTestNeeds:
         return LoadTestNeeds(
             kernel=self.kernel,
-            options=self.options,
+            ask=self.ask,
             rule=self.rule,
             known=self.known,
             step=self.step,
@@ -326,8 +301,8 @@ class Preparer:
     def _headers(self, cell: Cell) -> Mapping[str, Path]:
         if cell.noarch:
             return {}
-        root = self.options.store.root / HEADERS
-        return header_folders.fetched(self.kernel.config, cell.backend, environ=self.options.environ, root=root)
+        root = self.ask.store.root / HEADERS
+        return header_folders.fetched(self.kernel.config, cell.backend, environ=self.ask.environ, root=root)
 
     def _sources(self, cell: Cell) -> Mapping[str, Path]:
         """Fetch the foreign sources of a cell that are not there, and verify all of them."""
@@ -337,8 +312,8 @@ class Preparer:
         from builder.environment.foreign import Trees  # noqa: PLC0415  few kernels have foreign sources
 
         trees = Trees(
-            store=self.options.store,
-            environ=self.options.environ,
+            store=self.ask.store,
+            environ=self.ask.environ,
             progress=lambda text: self.step(cell, text),
             processes=self.processes,
         )
@@ -352,20 +327,20 @@ class Preparer:
             cuda_wheels.complete(root)
         return root
 
-    def _tools(self, request: BuildRequest, known: _Known) -> Toolchain | None:
+    def _tools(self, cell: Cell, known: _Known) -> Toolchain | None:
         """Return the toolchain; an nvcc from pinned wheels is known by its pins, and need not be installed."""
         if known.cuda is None:
-            return self._toolchain(request.cell, None)
+            return self._toolchain(cell, None)
         compilers = toolchain.find(
             Backend.CPU,
-            environ=self.options.environ,
-            digest=self.options.store.digest,
-            target=request.cell.system if toolchain.crosses(request.cell) else None,
+            environ=self.ask.environ,
+            digest=self.ask.store.digest,
+            target=cell.system if toolchain.crosses(cell) else None,
         )
         return replace(compilers, cuda=Tool(path=Path("nvcc"), **known.cuda))
 
     def _toolchain(self, cell: Cell, root: Path | None) -> Toolchain | None:
-        return toolchain.of_cell(cell, environ=self.options.environ, root=root, digest=self.options.store.digest)
+        return toolchain.of_cell(cell, environ=self.ask.environ, root=root, digest=self.ask.store.digest)
 
 
 @contextlib.contextmanager
@@ -384,5 +359,5 @@ def _requirement(cell: Cell, known: pins.Pins) -> pins.Requirement:
     return known.need(replace(cell, system=toolchain.system()) if cell.noarch else cell)
 
 
-def _note(spec: BuildSpec) -> str:
+def _note(spec: Spec) -> str:
     return f"pins-{spec.pins}-{spec.cell.framework}"

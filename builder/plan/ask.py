@@ -1,0 +1,140 @@
+"""The question that a command asks of the planner: which kernels and cells, and every option of their build."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from builder import codec
+from builder.compile_cache import CacheOptions
+from builder.config import LoadTestRule, ToolchainChoice
+from builder.errors import BuilderError
+from builder.kernel import Kernel
+from builder.make.part import Part
+from builder.make.reproducible import Rules
+from builder.matrix import Cell
+from builder.matrix.quick import TargetGpus
+from builder.matrix.selection import Scope
+from builder.plan.limits import Machine
+from builder.store import Store
+from builder.wheel.options import BuildOptions, epoch_of
+
+
+def _write_store(store: Store) -> str:
+    return str(store.root)
+
+
+def _read_store(root: str) -> Store:
+    return Store(Path(root))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """Everything that a user asks of a build."""
+
+    kernels: tuple[Path, ...] = ()
+    """The folders of the kernels, each once."""
+    several: bool = False
+    """Whether results are shown as those of several kernels: a pattern may pick only one today."""
+    scope: Scope = field(default_factory=Scope)
+    variants: tuple[str, ...] = ()
+    """The cells that are named; none for all in scope."""
+    archs: TargetGpus | str | None = None
+    """The GPUs of a quick build, `native` for those of this machine, or `all` for a full build, as None."""
+    store: Store = field(metadata=codec.spelled(write=_write_store, read=_read_store))
+    output: Path = Path()
+    limits: Machine
+    environ: Mapping[str, str]
+    isolation: bool = True
+    python: Path | None = None
+    """With isolation the interpreter to prefer; without, the one whose packages are used."""
+    options: BuildOptions = field(default_factory=BuildOptions)
+    """The options of each cell; its time stamp is that of `environ`."""
+    toolchain: ToolchainChoice | None = None
+    """The compilers; None for those that each kernel asks for."""
+    compilers: tuple[Path, ...] = ()
+    """The folders of the store with pinned compilers, which `environ` names; none for those of this machine."""
+    only_possible: bool = False
+    """No cell was named: one that this machine cannot build is skipped and does not fail."""
+    crosses: bool = False
+    """Cells of another system were asked for: they are compiled here, where there is a compiler for them."""
+    again: bool = False
+    """Build also what the store has."""
+    rules: Rules = field(default_factory=Rules)
+    part: Part | None = None
+    """The part of the objects to compile, for others who have the same cache; None makes wheels."""
+    cache: CacheOptions | None = field(default_factory=CacheOptions)
+    """The cache of compiled files; None compiles all of them."""
+    time_limit: float | None = None
+    """Seconds after which the build has ended, finished or stopped; what was stopped can go on later."""
+    engine: Literal["local", "nix"] = "local"
+    package_set: str = "nixpkgs"
+    """With Nix: `nixpkgs`, `host`, or a folder with a package set."""
+    allow_unsandboxed: bool = False
+    per_file: bool = False
+    """With Nix: whether each source is compiled by a derivation of its own."""
+
+    @property
+    def of_build(self) -> BuildOptions:
+        """The options that every engine passes to the build of a cell.
+
+        Raises:
+            BuilderError: SOURCE_DATE_EPOCH is not a time that a wheel can have.
+        """
+        return replace(self.options, epoch=epoch_of(self.environ))
+
+    def require_possible(self, *, dry_run: bool) -> None:
+        """Refuse options of which one makes another useless.
+
+        Raises:
+            BuilderError: what is compiled would not be kept, or not where others find it; or an engine has no such
+                option.
+        """
+        if self.part is not None:
+            self._require_part()
+        if self.per_file and self.engine != "nix":
+            raise BuilderError("--per-file is for derivations of Nix", help="pass --engine nix, or leave it out")
+        if self.engine == "nix" and not self.isolation:
+            raise BuilderError("Nix builds only against pinned wheels", help="leave out --no-isolation or --engine nix")
+        if self.engine == "nix" and dry_run:
+            remedy = "leave out --engine nix, or ask Nix: nix build --dry-run"
+            raise BuilderError("--dry-run asks the store of the local engine", help=remedy)
+
+    def _require_part(self) -> None:
+        """Refuse a part that nobody would get."""
+        if self.engine == "nix":
+            raise BuilderError("builds by Nix have no parts", help="leave out --part, or --engine nix")
+        if self.cache is None:
+            raise BuilderError("--part compiles for others, and --no-cache keeps nothing", help="leave one of them out")
+        if self.cache.url is not None and not self.cache.access.writes:
+            raise BuilderError(
+                f"--part compiles for others, and --cache-access {self.cache.access.value} gives them nothing",
+                help="say --cache-access read-write",
+            )
+
+    def load_test_of(self, kernel: Kernel) -> LoadTestRule:
+        """Return what becomes of a wheel that cannot be imported; a part of the objects makes none."""
+        return LoadTestRule.SKIP if self.part is not None else self.options.load_test or kernel.config.load_test
+
+    def for_gpus(self, only: tuple[str, ...]) -> "Ask":
+        """Return the same for these GPUs alone; for none, a full build."""
+        return replace(self, options=replace(self.options, only=only))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelBuild:
+    """The cells of one kernel that are to be built, and how: its GPUs and its compilers are those of the kernel."""
+
+    kernel: Kernel
+    cells: tuple[Cell, ...]
+    ask: Ask
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return str(self.kernel.config.general.name)
+
+    @property
+    def folder(self) -> str:
+        """The folder of the kernel, as it was named."""
+        return self.kernel.root.as_posix()

@@ -1,0 +1,231 @@
+"""Choose what is built: of each kernel that is asked for its cells, their GPUs and their compilers."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from builder import render, toolchain
+from builder.config import Backend, ToolchainChoice
+from builder.errors import BuilderError, ConfigError, NothingToDoError
+from builder.kernel import Kernel
+from builder.matrix import Cell, coverage, is_noarch, quick, require_backends
+from builder.matrix.quick import TargetGpus
+from builder.matrix.selection import Scope, by_variant, to_build
+from builder.plan.ask import Ask, KernelBuild
+from builder.plan.kernels import Refusal, among, joined, load
+from builder.wording import nearest, quoted, reasons_left_out
+
+
+class NoGpuCodeError(BuilderError):
+    """What is to be built has no code for the GPUs that are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The builds that are asked for, and why other kernels have none."""
+
+    builds: tuple[KernelBuild, ...]
+    left_out: Mapping[str, str]
+    """Why a kernel has nothing of what is asked for, by its name."""
+    refusals: tuple[Refusal, ...]
+
+
+def choose(ask: Ask) -> Chosen:
+    """Return the cells of each kernel that is asked for, and the GPUs that they are built for alone.
+
+    Where several kernels are asked for, what is wrong with one is a refusal, and the others can be built.
+
+    Raises:
+        BuilderError: what is asked for cannot be built, or is of one kernel and asked of several.
+        NothingToDoError: there is no cell; the reasons are given.
+    """
+    if ask.several and ask.options.unique_id is not None:
+        raise BuilderError("--unique-id names the ops of one kernel", help="build that kernel by itself")
+    loaded = load(ask.kernels, several=ask.several)
+    scoped = among(loaded.kernels, ask.scope, several=ask.several)
+    named = _variants([kernel for kernel, _ in scoped.scopes], ask) if ask.several and ask.variants else None
+    builds: list[KernelBuild] = []
+    left_out, refusals = dict(scoped.left_out), list(loaded.refusals)
+    for kernel, scope in scoped.scopes:
+        name = kernel.config.general.name
+        own = ask.variants if named is None else named[name]
+        if named is not None and not own:
+            left_out[name] = "no cell that is named"
+            continue
+        try:
+            builds.append(build_of(kernel, replace(ask, scope=scope, variants=own)))
+        except BuilderError as error:
+            if not ask.several:
+                raise
+            match error:
+                case NothingToDoError():
+                    left_out[name] = "no cell is selected"
+                case NoGpuCodeError():
+                    left_out[name] = error.message
+                case _:
+                    refusals.append(Refusal(folder=kernel.root, error=error))
+    if ask.several:
+        unrenderable = {refusal.folder: refusal for refusal in _unrenderable(builds)}
+        builds = [build for build in builds if build.kernel.root not in unrenderable]
+        refusals += unrenderable.values()
+    if not builds and not refusals:
+        reasons = (f"  {reason}" for reason in reasons_left_out(left_out))
+        raise NothingToDoError("\n".join(("no cell of any kernel is selected: there is nothing to build", *reasons)))
+    return Chosen(builds=tuple(builds), left_out=left_out, refusals=tuple(refusals))
+
+
+def build_of(kernel: Kernel, ask: Ask) -> KernelBuild:
+    """Return the cells of a kernel that are asked for, and the GPUs that they are built for alone.
+
+    Raises:
+        BuilderError: what is to be built has no code for these GPUs.
+        NotHereError: this machine has none, and its own were asked for.
+        NothingToDoError: there is no cell; the reasons are given.
+    """
+    archs, scope = ask.archs, ask.scope
+    if archs is None or archs == quick.ALL:
+        return KernelBuild(kernel=kernel, cells=cells(kernel, scope, variants=ask.variants), ask=ask)
+    if ask.variants:
+        found = cells(kernel, scope, variants=ask.variants)
+        target = _target(kernel, archs, [cell.backend for cell in found], ask.environ)
+        for cell in found:
+            quick.require(target.archs, cell.backend, noarch=cell.noarch)
+    else:
+        require_backends(kernel.config, scope.backends)
+        target = _target(kernel, archs, scope.backends or kernel.config.general.backends, ask.environ)
+        found = cells(kernel, replace(scope, backends=(target.backend,)))
+    return KernelBuild(kernel=kernel, cells=found, ask=ask.for_gpus(target.archs))
+
+
+def cells(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = ()) -> tuple[Cell, ...]:
+    """Return the cells that options name, of noarch wheels the one of this machine.
+
+    Raises:
+        BuilderError: the scope names a backend that the kernel does not have.
+        NothingToDoError: there is no cell; the reasons are given.
+    """
+    own = [variant.removeprefix(f"{kernel.config.general.name}:") for variant in variants]
+    return to_build(kernel, scope, variants=own, here=toolchain.system())
+
+
+def _target(
+    kernel: Kernel, archs: TargetGpus | str, backends: Sequence[Backend], environ: Mapping[str, str]
+) -> TargetGpus:
+    able = [backend for backend in quick.BACKENDS if backend in backends and not is_noarch(kernel.config, backend)]
+    titles = " and ".join(backend.facts.title for backend in able or dict.fromkeys(backends))
+    if not able:
+        raise NoGpuCodeError(
+            f"nothing to build has code for GPUs whose architecture can be named: it is for {titles}",
+            help="leave out --archs, which is for components of CUDA and ROCm",
+        )
+    if not isinstance(archs, TargetGpus):
+        from builder.toolchain import gpus  # noqa: PLC0415  few builds ask the machine
+
+        return gpus.native(able, environ)
+    if archs.backend not in able:
+        raise NoGpuCodeError(
+            f"{archs} is of {archs.backend.facts.title}, and what is to be built has code for {titles}",
+            help=f"name architectures of {titles}",
+        )
+    return archs
+
+
+def _unrenderable(builds: Sequence[KernelBuild]) -> Iterator[Refusal]:
+    """Yield each kernel that cannot be rendered: what is wrong with a file is known before any compiler runs."""
+    for build in builds:
+        ask, options = build.ask, build.ask.options
+        here = (cell.backend for cell in build.cells if ask.crosses or not toolchain.crosses(cell))
+        try:
+            for backend in dict.fromkeys(here):
+                render.render(build.kernel, backend, allow_unsafe_flags=options.allow_unsafe_flags, only=options.only)
+        except ConfigError as error:
+            yield Refusal(folder=build.kernel.root, error=error)
+
+
+def _variants(kernels: Sequence[Kernel], ask: Ask) -> Mapping[str, tuple[str, ...]]:
+    """Return the variants of each kernel that `VARIANT` or `KERNEL:VARIANT` names.
+
+    Raises:
+        NothingToDoError: naming every one that there is not.
+    """
+    known = {str(kernel.config.general.name): _known(kernel, ask.scope) for kernel in kernels}
+    found: dict[str, list[str]] = {name: [] for name in known}
+    problems: list[BuilderError] = []
+    for word in ask.variants:
+        owner, _, variant = word.rpartition(":")
+        if owner and owner not in known:
+            problems.append(_unknown(word, f"no kernel {quoted(owner)} is named", nearest(owner, tuple(known))))
+            continue
+        whose = [name for name in ((owner,) if owner else known) if variant in known[name]]
+        if not whose:
+            names = tuple(dict.fromkeys(chain.from_iterable((known[owner],) if owner else known.values())))
+            where = f"no such cell of '{owner}'" if owner else "no kernel has such a cell"
+            problems.append(_unknown(word, where, nearest(variant, names)))
+        for name in whose:
+            found[name].append(variant)
+    if problems:
+        raise joined(problems)
+    return {name: tuple(words) for name, words in found.items()}
+
+
+def _known(kernel: Kernel, scope: Scope) -> Collection[str]:
+    return by_variant(kernel, replace(scope, backends=()), here=toolchain.system()).keys()
+
+
+def _unknown(word: str, why: str, guess: str | None) -> NothingToDoError:
+    remedy = "`builder matrix --format names` shows what there is" if guess is None else f"did you mean '{guess}'?"
+    return NothingToDoError(f"{quoted(word)}: {why}", help=remedy)
+
+
+def about_quick(build: KernelBuild) -> Iterator[str]:
+    """Yield what to know of a quick build: that it is one, and what its components lack; nothing of a full build."""
+    only = build.ask.options.only
+    if not only:
+        return
+    yield f"note: quick build only for {', '.join(only)}: its wheels are not for release"
+    # A component that has nothing left is an error when it is built.
+    covered = (each for cell in build.cells for each in coverage.of(build.kernel.config, cell, only))
+    for message in dict.fromkeys(each.message for each in covered if each.selection.compiled):
+        if message is not None:
+            yield f"warning: {message}"
+
+
+def with_compilers(builds: Sequence[KernelBuild], progress: Callable[[str], None]) -> tuple[KernelBuild, ...]:
+    """Return builds with the pinned compilers, where a user or the config of a kernel asks for these.
+
+    They are fetched once, if the store lacks them. XPU keeps the compiler of oneAPI, which compiles for host and device
+    at once; a wheel without code has none.
+
+    Raises:
+        NotHereError: none are pinned for a system, or no mirror is known.
+        ToolError: they cannot be fetched, or are not what is pinned.
+        StoreError: the store cannot be written.
+    """
+    pinned = [build for build in builds if _takes_pinned(build)]
+    compiled = [
+        cell
+        for build in pinned
+        for cell in build.cells
+        if not cell.noarch
+        and cell.backend is not Backend.XPU
+        and (build.ask.crosses or not toolchain.crosses(cell))  # cells of other systems are skipped
+    ]
+    if not compiled:
+        return tuple(builds)
+    from builder.environment import compilers  # noqa: PLC0415  only those who ask for them need it
+
+    ask = pinned[0].ask
+    keeper = compilers.Keeper(store=ask.store, environ=ask.environ, progress=progress)
+    folders = {target: keeper.folder(target) for target in sorted({cell.system for cell in compiled})}
+    environ = compilers.variables(folders, ask.environ)
+    return tuple(
+        replace(build, ask=replace(build.ask, environ=environ, compilers=tuple(folders.values())))
+        if _takes_pinned(build)
+        else build
+        for build in builds
+    )
+
+
+def _takes_pinned(build: KernelBuild) -> bool:
+    """Whether the pinned compilers compile a kernel: as a user asks, or else its config."""
+    return (build.ask.toolchain or build.kernel.config.toolchain) is ToolchainChoice.PINNED
