@@ -46,7 +46,7 @@ let
   storeName =
     name: concatStringsSep "-" (filter builtins.isString (builtins.split "[^a-zA-Z0-9+._?=-]+" name));
 
-  # The options that differ from the defaults of `BuildOptions` in builder/make/spec.py, so that equal requests give
+  # The options that differ from the defaults of `BuildOptions` in builder/wheel/options.py, so that equal requests give
   # equal derivations.
   optional = util.filterAttrs (_: value: value != null);
 
