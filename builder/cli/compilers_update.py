@@ -29,7 +29,7 @@ _RUN = (
     *("libc6", "libgcc-s1", "libstdc++6", "libgmp10", "libisl23", "libmpc3", "libmpfr6", "libzstd1", "zlib1g"),
     *("libbinutils", "libctf0", "libctf-nobfd0", "libjansson4"),
 )
-"""What the programs are loaded with."""
+"""The libraries that the programs load."""
 _COMPILE = {
     "x86_64-linux": (
         *("gcc-12", "g++-12", "cpp-12", "libgcc-12-dev", "libstdc++-12-dev", "binutils-x86-64-linux-gnu"),

@@ -1,4 +1,4 @@
-"""What the shell completes: variants, backends, kernels and codes; a broken kernel completes to nothing."""
+"""The words that the shell completes: variants, backends, kernels and codes; a broken kernel completes to nothing."""
 
 import os
 from pathlib import Path

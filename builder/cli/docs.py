@@ -1,4 +1,4 @@
-"""`builder docs`: the pages of the documentation, and one text of those that a kernel's author needs."""
+"""`builder docs`: the pages of the documentation, and one text of the pages that a kernel's author needs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ FOR_AGENTS = (
     "publishing.md",
     "errors/README.md",
 )
-"""What the author of a kernel needs, in the order to be read; the command line comes after it."""
+"""The pages that the author of a kernel needs, in the order to be read; the command line comes after them."""
 
 
 @click.command()

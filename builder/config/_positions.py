@@ -1,4 +1,4 @@
-"""The places of the keys and values of a TOML text, which TOML parsers drop, and the mistakes of a text that is none.
+"""The places of keys and values in a TOML text, which TOML parsers drop, and the mistakes of a text that is not TOML.
 
 The scan takes a superset of TOML, so that it goes through every text the parser accepts, in linear time. It stops
 silently at what it does not understand, because the parser reports that. What it refuses itself is what makes parsers
@@ -280,7 +280,7 @@ class _Scanner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """What is wrong between two offsets of a text."""
+    """A mistake between two offsets of a text."""
 
     message: str
     start: int

@@ -1,4 +1,4 @@
-"""The table `when` of a component or an extension: in which cells it is compiled."""
+"""The table `when` of a component or an extension: the cells in which it is compiled."""
 
 import operator
 import re
@@ -87,7 +87,7 @@ class DeviceArch(Text):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """In which cells something is compiled: where every entry holds; elsewhere it is left out."""
+    """The cells in which something is compiled: those where every entry holds; elsewhere it is left out."""
 
     KEYS: ClassVar[tuple[str, ...]] = ("cuda", "torch", "system", "arch")
 

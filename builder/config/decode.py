@@ -111,7 +111,7 @@ def _rest(item: Field, known: Sequence[str], table: Mapping[str, Any], path: Key
 
 
 def _unknown(table: Mapping[str, Any], known: Sequence[str], path: KeyPath, findings: _Findings) -> dict[str, str]:
-    """Report unknown keys; return those that are clearly a misspelling, with the key that was meant."""
+    """Report unknown keys; return each clear misspelling with the key that was meant."""
     meant: dict[str, str] = {}
     strangers = [key for key in table if key not in known]
     free = sorted(key for key in known if key not in table)

@@ -37,7 +37,7 @@ class Known(str):
 
 
 class Dependency(Known):
-    """What a component compiles against."""
+    """A library that a component compiles against."""
 
     __slots__ = ()
 

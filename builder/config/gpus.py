@@ -19,12 +19,12 @@ _SHORT = re.compile(r"(?=.*[0-9])[A-Z][A-Za-z0-9]+")
 
 
 class CudaCode(NamedTuple):
-    """What nvcc makes in one step."""
+    """The code that nvcc makes in one step."""
 
     virtual: str
-    """What it compiles for, which decides what the sources may use and which macros they see: `10.0f`."""
+    """The capability that sources are compiled for, which decides the features and macros they see: `10.0f`."""
     real: str
-    """What the machine code is marked as, for a loader: `10.3f`."""
+    """The mark of the machine code, by which a loader chooses: `10.3f`."""
 
     @property
     def name(self) -> str:
@@ -38,9 +38,9 @@ class CudaCode(NamedTuple):
 
     @property
     def place(self) -> tuple[str, bool]:
-        """What other code must not be for in the same fat binary: nvcc keeps both or refuses both.
+        """The GPU, and whether the code is for it alone: a fat binary may have one code for each such pair.
 
-        That with `a` is beside that without.
+        Of two for the same pair, nvcc keeps both or refuses both. Code with `a` may stand next to code without.
         """
         return self.gpu, self.real.endswith("a")
 
@@ -134,12 +134,12 @@ class Gpu:
     backend: Backend
     arch: str
     also: str | None
-    """What older toolkits call that architecture."""
+    """The name of that architecture in older toolkits."""
     names: tuple[str, ...]
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What it may be called, in lower case."""
+        """Every name of the GPU, in lower case."""
         return tuple(word.lower() for word in (self.arch, self.also, *self.names) if word is not None)
 
 

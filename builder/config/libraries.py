@@ -58,7 +58,7 @@ class LibraryName(Known):
 
     @property
     def facts(self) -> LibraryFacts:
-        """What is known of it."""
+        """The facts of the library."""
         return table()[self]
 
 
@@ -81,7 +81,7 @@ def to_load(names: Iterable[LibraryName], framework: Framework) -> tuple[str, ..
 
 
 def requirements(names: Iterable[LibraryName], framework: Framework, toolkit: str | None) -> tuple[str, ...]:
-    """Return what a wheel requires so that its libraries are there: those that the framework does not install."""
+    """Return the distributions that a wheel requires for its libraries, without those that the framework installs."""
     major = "" if toolkit is None else toolkit.partition(".")[0]
     found = [name.facts for name in names]
     needed = [facts for facts in found if not (framework is Framework.TORCH and facts.torch is not None)]

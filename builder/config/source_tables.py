@@ -67,12 +67,12 @@ class ExtensionName(Text):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """How one more library of the wheel binds to PyTorch."""
+    """The binding of one more library of the wheel to PyTorch."""
 
     src: tuple[ProjectPath, ...] = ()
     """Sources and headers of the binding, relative to the project root; an entry may be a glob."""
     when: When | None = None
-    """Which cells have the library: those in which every entry holds. Elsewhere it is left out with its components, and
+    """The cells that have the library: every entry holds in them. Elsewhere it is left out with its components, and
     the wheel has no module for it."""
     exclude: tuple[ProjectPath, ...] = ()
     """Files and globs that are taken out of `src`, relative to the project root."""
@@ -84,15 +84,15 @@ class Extension:
     """Macros of the binding sources: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""
     file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict)
-    """Flags of single sources, after all others: a table from a file or a glob to the flags of those that it names."""
+    """Flags of single sources, after all others: a table from a file or a glob to the flags of the files it names."""
     libraries: tuple[LibraryName, ...] = ()
-    """Libraries of the toolkit or of the system that this library is linked to, as in `["cublas", "dl"]`; on each
-    backend those that it has."""
+    """Libraries of the toolkit or of the system that this library is linked to, as in `["cublas", "dl"]`; each
+    backend links to the ones that it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Torch:
-    """How the kernel binds to PyTorch."""
+    """The binding of the kernel to PyTorch."""
 
     AT_MOST_ONE: ClassVar[tuple[str, ...]] = ("stable-abi", "python-abi")
 
@@ -114,10 +114,10 @@ class Torch:
     """Macros of the binding sources: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""
     file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict, metadata={"ours": True})
-    """Flags of single sources, after all others: a table from a file or a glob to the flags of those that it names."""
+    """Flags of single sources, after all others: a table from a file or a glob to the flags of the files it names."""
     libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
-    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; on each
-    backend those that it has."""
+    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; each
+    backend links to the ones that it has."""
     stable_abi: Version | Mapping[Backend, Version] | None = None
     """Build against the LibTorch stable ABI of this version: one version for every backend, or a table with an
     entry for each backend that does."""
@@ -142,7 +142,7 @@ class TorchNoarch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TvmFfi:
-    """How the kernel binds to tvm-ffi."""
+    """The binding of the kernel to tvm-ffi."""
 
     src: tuple[ProjectPath, ...]
     """Sources and headers of the binding, relative to the project root; an entry may be a glob."""
@@ -158,10 +158,10 @@ class TvmFfi:
     """Macros of the binding sources: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""
     file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict, metadata={"ours": True})
-    """Flags of single sources, after all others: a table from a file or a glob to the flags of those that it names."""
+    """Flags of single sources, after all others: a table from a file or a glob to the flags of the files it names."""
     libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
-    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; on each
-    backend those that it has."""
+    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; each
+    backend links to the ones that it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,10 +186,10 @@ class Ctypes:
     """Macros of these sources: `true` defines one without a value, `false` does not define it, a number or a text is
     its value as it stands."""
     file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict)
-    """Flags of single sources, after all others: a table from a file or a glob to the flags of those that it names."""
+    """Flags of single sources, after all others: a table from a file or a glob to the flags of the files it names."""
     libraries: tuple[LibraryName, ...] = ()
-    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; on each
-    backend those that it has."""
+    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; each
+    backend links to the ones that it has."""
 
     def exports_of(self, backend: Backend) -> tuple[ExportGlob, ...]:
         """Return what the library of a backend exports."""
@@ -206,7 +206,7 @@ class Component:
 
     backend: ClassVar[Backend]
     depends: tuple[Dependency, ...]
-    """What the component compiles against, as in `["torch"]`."""
+    """The libraries that the component compiles against, as in `["torch"]`."""
     src: tuple[ProjectPath, ...]
     """Sources and headers, relative to the project root; an entry may be a glob."""
     exclude: tuple[ProjectPath, ...] = field(default=(), metadata={"ours": True})
@@ -216,7 +216,7 @@ class Component:
     cxx_flags: tuple[str, ...] = ()
     """Compiler flags for C++ sources only."""
     when: When | None = field(default=None, metadata={"ours": True})
-    """In which cells the component is compiled: where every entry holds. Elsewhere it is left out."""
+    """The cells in which the component is compiled: every entry holds in them. Elsewhere it is left out."""
     extension: ExtensionName | None = field(default=None, metadata={"ours": True})
     """The `[extension.<name>]` whose library the sources are linked into; when absent, that of `[torch]` or
     `[tvm-ffi]`."""
@@ -224,7 +224,7 @@ class Component:
     """Macros of every source, whatever its language: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""
     file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict, metadata={"ours": True})
-    """Flags of single sources, after all others: a table from a file or a glob to the flags of those that it names."""
+    """Flags of single sources, after all others: a table from a file or a glob to the flags of the files it names."""
     libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
     """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`."""
 

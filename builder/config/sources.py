@@ -10,7 +10,7 @@ from builder.config.values import InvalidValueError, ProjectPath, Text
 from builder.wording import listed, quoted
 
 PLACEHOLDERS = ("archs", "toolkit", "torch")
-"""What an argument may name in braces."""
+"""The names that an argument may have in braces."""
 
 
 class SourceName(Text):

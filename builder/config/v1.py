@@ -20,7 +20,7 @@ from builder.config.values import (
 
 
 class Language(str, Enum):
-    """What a component is written in."""
+    """The language of a component."""
 
     CUDA = "cuda"
     CUDA_HIPIFY = "cuda-hipify"
@@ -36,7 +36,7 @@ class General:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Torch:
-    """How the kernel binds to PyTorch."""
+    """The binding of the kernel to PyTorch."""
 
     src: tuple[ProjectPath, ...] = ()
     include: tuple[ProjectPath, ...] = ()

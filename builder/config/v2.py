@@ -8,7 +8,7 @@ from builder.config.dependencies import CudaPythonDependency, OldPythonDependenc
 from builder.config.values import Backend, ComponentName, KernelName, Version
 
 _UNIVERSAL = (Backend.CPU, Backend.CUDA, Backend.METAL, Backend.ROCM, Backend.XPU)
-"""What a universal kernel of this schema is for, whatever backends have come since."""
+"""The backends of a universal kernel of this schema, whatever backends have come since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,7 +102,7 @@ class XpuGeneral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hub:
-    """Where the kernel is published."""
+    """The repository that the kernel is published in."""
 
     repo_id: str | None = None
     """Repository on the hub, as in `"kernels-community/relu"`."""
@@ -143,7 +143,7 @@ class General:
     xpu: XpuGeneral | None = None
     """Settings for XPU only."""
     hub: Hub | None = None
-    """Where the kernel is published."""
+    """The repository that the kernel is published in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,19 +170,19 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """How wheels are compiled and judged; an extension that the public kernel-builder does not read."""
+    """The way wheels are compiled and judged; an extension that the public kernel-builder does not read."""
 
     load_test: LoadTestRule | None = None
-    """What becomes of a wheel that cannot be imported where it is built: `require`, the default, refuses it; `try`
+    """The treatment of a wheel that cannot be imported where it is built: `require`, the default, refuses it; `try`
     notes what was wrong and keeps it; `skip` imports nothing."""
     toolchain: ToolchainChoice | None = None
-    """The C++ compilers: `system`, the default, takes those of the machine; `pinned` those that give the same wheel on
+    """The C++ compilers: `system`, the default, takes the machine's own; `pinned` gives the same wheel on
     any Linux. `--toolchain` goes before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wheel:
-    """What the wheel contains and requires besides its library."""
+    """The contents and requirements of the wheel besides its library."""
 
     version: WheelVersion | None = None
     """Version of the wheel, as in `"2.8.4"`; it begins with that of `general.version`. When absent, that one with
@@ -206,7 +206,7 @@ class Wheel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Require:
-    """What a wheel must have, or its audit refuses it."""
+    """The properties that a wheel must have, or its audit refuses it."""
 
     gpus: tuple[GpuName, ...] = ()
     """GPUs that run every kernel of the wheels for their backend, by product or architecture, as in
@@ -222,12 +222,12 @@ class Config:
     general: General
     """Settings of the whole kernel."""
     torch: Torch | None = None
-    """How the kernel binds to PyTorch. Exactly one of `[torch]`, `[torch-noarch]`, `[tvm-ffi]` and `[ctypes]` is
+    """The binding of the kernel to PyTorch. Exactly one of `[torch]`, `[torch-noarch]`, `[tvm-ffi]` and `[ctypes]` is
     given."""
     torch_noarch: TorchNoarch | None = None
     """A pure-Python kernel, for PyTorch."""
     tvm_ffi: TvmFfi | None = None
-    """How the kernel binds to tvm-ffi."""
+    """The binding of the kernel to tvm-ffi."""
     ctypes: Ctypes | None = field(default=None, metadata={"ours": True})
     """A plain shared library, without a framework, which Python loads by ctypes."""
     kernel: Mapping[ComponentName, Component] = field(default_factory=dict)
@@ -239,13 +239,13 @@ class Config:
     generate: tuple[GenerateStep, ...] = field(default=(), metadata={"ours": True})
     """Scripts that write sources before the compile."""
     wheel: Wheel | None = field(default=None, metadata={"ours": True})
-    """What the wheel contains and requires besides its library."""
+    """The contents and requirements of the wheel besides its library."""
     require: Require | None = field(default=None, metadata={"ours": True})
-    """What a wheel must have, or its audit refuses it."""
+    """The properties that a wheel must have, or its audit refuses it."""
     matrix: Matrix | None = field(default=None, metadata={"new": True})
     """Which cells are built; an extension that the public kernel-builder does not read."""
     build: Build | None = field(default=None, metadata={"new": True})
-    """How finished wheels are judged; an extension that the public kernel-builder does not read."""
+    """The way finished wheels are judged; an extension that the public kernel-builder does not read."""
 
     @property
     def framework(self) -> Framework:
@@ -367,6 +367,6 @@ class Config:
 
     @property
     def load_test(self) -> LoadTestRule:
-        """What becomes of a wheel that cannot be imported where it is built."""
+        """The treatment of a wheel that cannot be imported where it is built."""
         rule = None if self.build is None else self.build.load_test
         return LoadTestRule.REQUIRE if rule is None else rule

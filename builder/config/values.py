@@ -67,7 +67,7 @@ class Backend(str, Enum):
 
     _ignore_ = ["members", "name"]  # noqa: RUF012  as Enum wants it
 
-    # Those that some code does something special for; every table of the data file is a member.
+    # Some code names these; every table of the data file is a member.
     CPU: "Backend"
     CUDA: "Backend"
     METAL: "Backend"
@@ -83,12 +83,12 @@ class Backend(str, Enum):
 
     @property
     def facts(self) -> BackendFacts:
-        """What is known of it."""
+        """The facts of the backend."""
         return backend_facts()[self.value]
 
 
 class LoadTestRule(str, Enum):
-    """What becomes of a wheel that cannot be imported where it is built."""
+    """The treatment of a wheel that cannot be imported where it is built."""
 
     REQUIRE = "require"
     TRY = "try"
@@ -99,7 +99,7 @@ class LoadTestRule(str, Enum):
 
 
 class ToolchainChoice(str, Enum):
-    """The C++ compilers of a build: those of the machine, or those that are pinned for any Linux."""
+    """The C++ compilers of a build: the machine's own, or the ones that are pinned for any Linux."""
 
     SYSTEM = "system"
     PINNED = "pinned"
@@ -109,7 +109,7 @@ class ToolchainChoice(str, Enum):
 
 
 class PythonAbi(str, Enum):
-    """What of Python's C API the library of a kernel may use."""
+    """The part of Python's C API that the library of a kernel may use."""
 
     CPYTHON = "cpython"
 
@@ -130,7 +130,7 @@ class Framework(str, Enum):
 
     @property
     def generated(self) -> str:
-        """The module that a rendered package has beside its own: `_ops`, or `_library` of a plain library."""
+        """The generated module of a rendered package: `_ops`, or `_library` of a plain library."""
         return "_library" if self is Framework.CTYPES else "_ops"
 
 
@@ -198,7 +198,7 @@ class Text(str):
     kind: ClassVar[str] = ""
     rule: ClassVar[str] = ""
     before: ClassVar["type[Text] | None"] = None
-    """What documents of older schemas have in its place."""
+    """The class of the same value in documents of older schemas."""
 
     def __new__(cls, text: str) -> "Any":
         """Refuse what does not match the pattern."""

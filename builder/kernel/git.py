@@ -1,4 +1,4 @@
-"""Ask git about a folder that may be hostile: here and in `git_fetch` alone git is started, and starts nothing."""
+"""Ask git about a folder that may be hostile; only this module and `git_fetch` start git, and git starts nothing."""
 
 import os
 import re
@@ -30,7 +30,7 @@ _MOST_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What git said."""
+    """The answer of git."""
 
     returncode: int
     output: str

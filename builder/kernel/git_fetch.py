@@ -27,7 +27,7 @@ _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTOR
 """Variables by which git would work in another folder."""
 _SUBMODULE = "160000"
 _DEEPEST = 8
-"""How many submodules may be in one another."""
+"""The most submodules that may be in one another."""
 
 Resolve = Callable[[str], str]
 Submodules = bool | tuple[str, ...]
@@ -39,11 +39,11 @@ def _same(source: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetcher:
-    """How commits are fetched; the user's own settings of git hold, such as those of a proxy."""
+    """The way to fetch commits; the user's own settings of git hold, such as a proxy."""
 
     environ: Mapping[str, str]
     resolve: Resolve = _same
-    """Where a URL is fetched from."""
+    """The place that a URL is fetched from."""
     protocols: tuple[str, ...] = ("https", "http", "ssh", "file")
     """Those that git may use; for others it would start programs that are named in the URL."""
     processes: Processes = field(default_factory=Processes)

@@ -61,7 +61,7 @@ def readme(config: Config) -> str | None:
 
 
 def license_files(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the paths that are license files, sorted."""
+    """Return the license files among paths, sorted."""
     return tuple(sorted(path for path in paths if _NAME.fullmatch(path)))
 
 
@@ -71,7 +71,7 @@ def find_license_files(tree: Tree) -> tuple[str, ...]:
 
 
 def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | None = None) -> SourceSet:
-    """Find the files of a kernel, or those that its build for one backend reads.
+    """Find the files of a kernel, or of its build for one backend.
 
     Pass `tree` to walk the folder once for several calls.
 
@@ -99,7 +99,7 @@ def expand(
 ) -> tuple[str, ...]:
     """Return the files that the entries of a `src` name: globs expanded, each file once, in the order of the entries.
 
-    Those of foreign sources, and those that a build generates, are left out: they are not in the kernel's tree.
+    Files of foreign sources and generated files are left out: they are not in the kernel's tree.
 
     Raises:
         ConfigError: an entry names no file, or one outside the project; every such entry of the kernel is reported.

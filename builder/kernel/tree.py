@@ -181,7 +181,7 @@ class Matcher:
     """A pattern, matched segment by segment, keeping every position reached: linear however many `**` there are."""
 
     patterns: tuple[re.Pattern[str] | None, ...]
-    """What a segment must match; None stands for `**`."""
+    """The pattern of each segment; None stands for `**`."""
     _after: dict[str, frozenset[int]]
     """Folder -> the positions reached after its path."""
     _last: dict[str, tuple[re.Pattern[str], ...] | None]
@@ -244,7 +244,7 @@ class ListedPath(ProjectPath):
     """A source that is elsewhere than its entry in `src` says: in a foreign tree, or where a build generates it."""
 
     listed: str
-    """What globs are compared with."""
+    """The text that globs are compared with."""
 
 
 def files_named(pattern: str, files: Iterable[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The build matrix: which cells a config gets, and why."""
+"""The build matrix: the cells of a config, and the reason for each row that gives none."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -61,7 +61,7 @@ def require_backends(config: Config, named: Iterable[Backend]) -> None:
     """Refuse backends that a kernel does not have.
 
     Raises:
-        BuilderError: naming the first of them, and those that it has.
+        BuilderError: naming the first of them, and the backends that it has.
     """
     own = [backend.value for backend in dict.fromkeys(config.general.backends)]
     for backend in named:
@@ -111,7 +111,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What became of one row: a cell, or the rule that left it out."""
+    """The outcome of one row: a cell, or the rule that left it out."""
 
     row: Row
     cell: Cell | None
@@ -121,11 +121,11 @@ class Decision:
     key: KeyPath = ()
     """The key of `build.toml` that decided."""
     remedy: str = ""
-    """What would change it; empty for a row that is built."""
+    """The change that would give a cell; empty for a row that is built."""
 
 
 def select(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> tuple[Cell, ...]:
-    """Return the cells of `config`, in matrix order; `unbundled` adds those that are not released."""
+    """Return the cells of `config`, in matrix order; `unbundled` adds cells that are not released."""
     decisions = decide(config, among, unbundled=unbundled)
     return tuple(decision.cell for decision in decisions if decision.cell is not None)
 

@@ -1,4 +1,4 @@
-"""Which GPU architectures are compiled, of those that a kernel asks for."""
+"""The GPU architectures that a toolkit compiles, of the ones that a kernel asks for."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _PTX = "+PTX"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architectures:
-    """What is compiled, and what was asked for and is not; both in natural order."""
+    """The architectures that are compiled, and the ones that were asked for and are not; both in natural order."""
 
     compiled: tuple[str, ...]
     lost: tuple[str, ...] = ()
@@ -29,11 +29,11 @@ class Generation:
 
     since: Version
     capabilities: tuple[str, ...]
-    """What they compile where nothing is asked for."""
+    """The capabilities that they compile where nothing is asked for."""
     targets: tuple[str, ...]
     """Every GPU that they compile for, such as `10.3a`."""
     renamed: Mapping[str, str]
-    """What other generations call a GPU -> what these call it."""
+    """The name of a GPU in other generations -> its name in these."""
 
 
 @lru_cache
@@ -169,7 +169,7 @@ def intersect(requested: tuple[str, ...], supported: tuple[str, ...], targets: t
 
     A capability runs on later ones of its major version, and with PTX on every later one. One with a suffix runs on its
     own alone, and a pair says how its code is made, so they are kept as they are, in place of the plain one, which nvcc
-    does not take beside code for its family. A GPU that is asked for is supported when the toolkit compiles for it,
+    refuses next to code for its family. A GPU that is asked for is supported when the toolkit compiles for it,
     which its `targets` say. What is not among them is compiled for no other GPU either: CUDA 13 refuses 7.0, although
     7.5 would run it.
     """

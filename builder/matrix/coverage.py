@@ -1,4 +1,4 @@
-"""Which GPU architectures a cell gets of those that its components ask for, known before anything is built."""
+"""The GPU architectures that a cell gets of the ones its components ask for, known before anything is built."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from builder.wording import listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """What the toolkit of a cell compiles of one component that names architectures."""
+    """The architectures that the toolkit of a cell compiles of one component that names some."""
 
     component: str
     rule: str
@@ -26,16 +26,16 @@ class Coverage:
     """Its name and version, such as `CUDA 12.6`."""
     selection: Architectures
     full: tuple[str, ...] | None = None
-    """What a full build compiles of it, where `requested` are the GPUs of a quick one."""
+    """The architectures of a full build, where `requested` are the GPUs of a quick one."""
 
     @property
     def key(self) -> KeyPath:
-        """Where `build.toml` has that key."""
+        """The place of that key in `build.toml`."""
         return "kernel", self.component, self.rule
 
     @property
     def message(self) -> str | None:
-        """What is lost, in words; None where nothing is."""
+        """The loss in words; None where nothing is lost."""
         if self.full is not None:
             return self._quick_message
         if not self.selection.compiled:

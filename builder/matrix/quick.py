@@ -12,7 +12,7 @@ from builder.wording import quoted
 ALL = "all"
 """Stands for all GPUs that a kernel names: a full build."""
 NATIVE = "native"
-"""What stands for the GPUs of this machine."""
+"""The word for the GPUs of this machine."""
 _NAMES: Mapping[Backend, type[CudaCapability | RocmArch]] = {Backend.CUDA: CudaCapability, Backend.ROCM: RocmArch}
 BACKENDS = tuple(_NAMES)
 """The backends whose compilers are told architectures."""

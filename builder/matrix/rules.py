@@ -98,14 +98,14 @@ def read(text: str) -> tuple[Row, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
-    """Why a row gives no cell."""
+    """The reason why a row gives no cell."""
 
     rule: str
     message: str
     key: KeyPath = ()
     """The key of `build.toml` that decided, whether or not the file has it."""
     remedy: str
-    """What would change it."""
+    """The change that would give a cell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ def _unmet(when: When, parts: Iterable[Component], place: Place, only: tuple[str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendRequest:
-    """What a config asks of the rows of one backend, looked up once for all of them."""
+    """The wishes of a config for the rows of one backend, looked up once for all of them."""
 
     config: Config
     backend: Backend

@@ -1,4 +1,4 @@
-"""Which cells are asked for, what becomes of every other row, and what to say where nothing is left."""
+"""The cells that are asked for, the reasons for every other row, and the message where nothing is left."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -68,7 +68,7 @@ class Selection:
 
     @property
     def skipped(self) -> tuple[Decision, ...]:
-        """What becomes of every other row."""
+        """The decisions that give no cell."""
         return tuple(decision for decision in self.decisions if decision.cell is None)
 
     @property
@@ -137,7 +137,7 @@ def require_cells(selection: Selection) -> None:
 
 
 def to_build(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = (), here: str) -> tuple[Cell, ...]:
-    """Return the cells in scope, or those that are named; of a noarch wheel only the cell of the system `here`.
+    """Return the cells in scope, or the named ones; of a noarch wheel only the cell of the system `here`.
 
     Raises:
         BuilderError: the scope names a backend that the kernel does not have.

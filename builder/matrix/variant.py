@@ -232,9 +232,9 @@ class BuiltSystem:
     platforms: re.Pattern[str]
     """The platform tags of wheels that run there."""
     uv: str
-    """What uv calls it."""
+    """The name of the system in uv."""
     triple: str | None = None
-    """What GNU compilers for it are named by; None where nothing is compiled for it on another system."""
+    """The prefix of GNU compilers for it; None where nothing is compiled for it on another system."""
 
     def runs(self, file: str) -> bool:
         """Whether the wheel of a file name can be installed there."""

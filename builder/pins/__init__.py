@@ -1,4 +1,4 @@
-"""The pin file: which wheels a build environment is made of, each named by its hash."""
+"""The pin file: the wheels of every build environment, each named by its hash."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ class PinnedWheel:
     version: str
     sha256: str
     index: str | None = None
-    """Where it is published when that is not the default index."""
+    """The index that publishes it, unless that is the default one."""
 
     @property
     def python(self) -> str | None:
@@ -48,7 +48,7 @@ class PinnedWheel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """What an environment is for; `version` is the framework's, as a cell has it, and empty for a plain library."""
+    """The purpose of an environment; `version` is the framework's, as a cell has it, and empty for a plain library."""
 
     framework: Framework
     version: str
@@ -125,7 +125,7 @@ class Part:
     name: str
     about: str
     requires: tuple[str, ...]
-    """What `builder pins update` resolves; nothing, for what comes from the machine."""
+    """The requirements that `builder pins update` resolves; empty for a part that comes from the machine."""
     version: str | None = None
     compute: tuple[str, ...] = ()
     index: str | None = None

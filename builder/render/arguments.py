@@ -33,7 +33,7 @@ _NVCC = str.maketrans({"\\": r"\\\\", "$": r"\\$", "`": r"\\`", '"': r"\"", ",":
 
 
 def binding(table: Binding, *, name_in: tuple[str, ...]) -> Arguments:
-    """Return the arguments of the sources that bind to the framework, and of those that have the name of the ops."""
+    """Return the arguments of the sources that bind to the framework, and of the ones with the name of the ops."""
     return {
         "NAME_IN": _lines(name_in),
         "SOURCES": _lines(table.src),
@@ -98,7 +98,7 @@ def _asked(table: tuple[Line, ...], archs: tuple[str, ...]) -> tuple[Line, ...]:
 
 
 def libraries(names: tuple[LibraryName, ...], backend: Backend) -> Arguments:
-    """Return the arguments of `kernel_libraries`, of those that a backend has; empty if it has none."""
+    """Return the arguments of `kernel_libraries` for the libraries that a backend has; empty if it has none."""
     found = [name.facts for name in names if name.facts.is_for(backend)]
     given = {
         "FIND_PACKAGES": [facts.package for facts in found],

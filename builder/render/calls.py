@@ -16,7 +16,7 @@ BINDING = "+binding"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What is compiled in one way, and what comes with it."""
+    """The sources that are compiled in one way, with their flags, libraries and condition."""
 
     name: str
     arguments: Arguments

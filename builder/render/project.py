@@ -49,7 +49,7 @@ class Project:
         """Write every file under `root`, and remove what an earlier render left there.
 
         All or nothing: a file that is not of an earlier render, or was changed since, is never touched unless
-        `overwrite` is given, which replaces those that are in the way.
+        `overwrite` is given, which replaces the files in the way.
 
         Raises:
             NothingToDoError: a file is in the way.
@@ -75,10 +75,10 @@ class Project:
     def _replace(self, root: Path, *, stale: set[str]) -> None:
         try:
             new = not root.exists()
-            beside = root.parent if new else root
-            beside.mkdir(parents=True, exist_ok=True)
+            near = root.parent if new else root
+            near.mkdir(parents=True, exist_ok=True)
             # Everything is written aside first: what fails, fails before the folder is touched.
-            with tempfile.TemporaryDirectory(dir=beside, prefix=".builder-") as folder:
+            with tempfile.TemporaryDirectory(dir=near, prefix=".builder-") as folder:
                 written = Path(folder) / "project"
                 _make_folders(written, self.files)
                 for path, content in {**self.files, MANIFEST: self.manifest}.items():

@@ -24,7 +24,7 @@ from builder.render.arguments import Arguments
 from builder.resources import DATA
 
 GENERATED = "${CMAKE_CURRENT_BINARY_DIR}/generated"
-"""Where a build has what the steps of `[[generate]]` write."""
+"""The folder in which a build has the outputs of the steps of `[[generate]]`."""
 
 
 class PlacedEntry(ListedPath):

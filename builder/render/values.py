@@ -20,12 +20,12 @@ _DISTRIBUTIONS = {
     Framework.TVM_FFI: "apache-tvm-ffi",
     Framework.CTYPES: None,
 }
-"""What a project is built with, and its wheel requires."""
+"""The distribution that a project is built with, and its wheel requires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryFacts:
-    """What the sources of one library say of its build."""
+    """The facts of a library's build that its sources tell."""
 
     module: bool = False
     """Whether a source defines a module of Python."""
@@ -35,7 +35,7 @@ class LibraryFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFacts:
-    """What the sources of a kernel say of its build."""
+    """The facts of a kernel's build that its sources tell."""
 
     python: Use | None = None
     """The line that needs Python's headers, which all libraries then have."""

@@ -26,7 +26,7 @@ class Toolchain:
     """hipcc; its ROCm is two folders above."""
     metal: Tool | None = None
     ocloc: Path | None = None
-    """What oneAPI's compiler calls for machine code of GPUs, by its name: its folder must be on PATH."""
+    """The program that oneAPI's compiler calls for machine code of GPUs, by its name: its folder must be on PATH."""
 
     @property
     def identity(self) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ _CUDA_PARTS = (
     *("nvvm/libdevice/libdevice.10.bc", "include/cuda_runtime_api.h", "include/cuda_fp16.hpp"),
 )
 HIP_PLATFORM: Final = {"HIP_PLATFORM": "amd"}
-"""What hipcc and hipconfig have to be told: where they see nvcc and no clang on PATH, they choose NVIDIA."""
+"""The platform that hipcc and hipconfig have to be told: with nvcc and no clang on PATH, they choose NVIDIA."""
 _SYSTEM_ROCM = Path("/opt/rocm")
 ONEAPI_PROGRAMS = (
     *("clang", "clang-linker-wrapper", "clang-offload-bundler", "clang-offload-wrapper", "file-table-tform"),
@@ -119,7 +119,7 @@ def _hip_parts(said: str) -> Iterator[Path]:
     if folder is None or major is None:
         return
     base = Path(folder[1].strip())
-    # A distribution has several clangs beside each other: the one of this version, if it is named.
+    # A distribution has several clangs: the one of this version, if it is named.
     names = (base / f"clang-{major[1]}", base / "clang")
     yield from (path.resolve() for path in names[:1] if path.is_file())
     yield from (path.resolve() for path in names[1:] if path.is_file() and not names[0].is_file())

@@ -1,4 +1,4 @@
-"""qemu, which runs programs of another processor with the files of a root of it."""
+"""qemu, which runs programs of another processor with the files of a root folder of that processor."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ class Emulator:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What goes before a program of the root."""
+        """The words before a program of the root."""
         return str(self.program), "-L", str(self.root)
 
 

@@ -116,7 +116,7 @@ class CurrentPython:
     tvm_ffi: Path | None
     pytest: Path | None = None
     packages: Path | None = None
-    """Where its packages are, whichever it has."""
+    """The folder of its packages, whichever it has."""
 
 
 def installed_frameworks(python: Path | None = None) -> CurrentPython:

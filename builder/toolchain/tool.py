@@ -23,7 +23,7 @@ CFLAGS, CXXFLAGS, CPATH and their like are not among them: they are not used, an
 
 Digest = Callable[[Path], str]
 _OURS = "run:"
-"""What begins a whole command in the table, where no package manager is asked."""
+"""The beginning of a whole command in the table, where no package manager is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """Where to look for tools, and how to digest them."""
+    """The places to look for tools in, and the way to digest them."""
 
     environ: Mapping[str, str]
     digest: Digest
