@@ -137,7 +137,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningCell:
-    """What a cell does at this moment."""
+    """The state of a cell that is being built."""
 
     label: str
     began: float
@@ -145,14 +145,14 @@ class RunningCell:
     text: str = ""
     """The step in words."""
     files: tuple[int, int] | None = None
-    """How many files are done, and of how many."""
+    """The number of files that are done, and of all files."""
     last: str = ""
     """The file that was done last."""
     expected: float | None = None
-    """Seconds that the last build took from when it began to compile."""
+    """The seconds that the last build took from the beginning of compiling."""
 
     def after(self, event: Event, *, now: float) -> "RunningCell":
-        """Return the cell after an event of it."""
+        """Return the state after an event."""
         found = steps.progress(event)
         if found is not None:
             done, of, what = found
@@ -176,11 +176,11 @@ class RunningCell:
         return self.step or self.text if self.files is None else f"{self.files[0]}/{self.files[1]}"
 
     def elapsed(self, now: float) -> str:
-        """Say how long it takes already."""
+        """Return the time so far, in words."""
         return duration(now - self.began)
 
     def of_expected(self, now: float) -> str:
-        """Say how long it takes already, and how long the last build took, until it takes longer."""
+        """Return the time so far and the time of the last build, in words; only the time so far once that is longer."""
         if self.expected is None or now - self.began > self.expected:
             return self.elapsed(now)
         return f"{self.elapsed(now)} of about {duration(self.expected)}"
@@ -219,7 +219,7 @@ def _line(text: str) -> str:
 
 
 def line_of(outcome: CellOutcome) -> str:
-    """Say in a line what became of a cell."""
+    """Return the result of a cell, in a line."""
     variant, word = outcome.label, _WORDS[outcome.status]
     if outcome.wheel is not None and outcome.report is not None:
         test = outcome.report.load_test
@@ -235,7 +235,7 @@ def _why(outcome: CellOutcome) -> str:
 
 
 def skipped(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
-    """Say what was skipped: a line for each reason, with the cell or how many there are, and what says more."""
+    """Return a line for each reason why cells were skipped, and a line that names the commands with more details."""
     reasons: dict[str, list[CellOutcome]] = {}
     for outcome in outcomes:
         if outcome.status == "skipped":
@@ -251,7 +251,7 @@ def _is_unsandboxed(outcome: CellOutcome) -> bool:
 
 
 def _failed(failures: Iterable[tuple[CellOutcome, BuilderError]]) -> Iterator[str]:
-    """Yield each error once, with all the cells that ended by it and all the files that they name."""
+    """Yield each error once, with all cells that failed with it and all files that they name."""
     alike: dict[tuple[str, str], list[tuple[str, Sequence[str]]]] = {}
     for outcome, error in failures:
         before, files, after = _parts(str(error).splitlines())
@@ -265,7 +265,7 @@ def _failed(failures: Iterable[tuple[CellOutcome, BuilderError]]) -> Iterator[st
 
 
 def _parts(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
-    """Return the lines of an error before the files that it lists, these lines, and those after them."""
+    """Return the lines of an error before its list of files, the lines of that list, and the lines after it."""
     named = [number for number, line in enumerate(lines) if line.startswith(_FILE)]
     if not named or named[-1] - named[0] >= len(named):  # what is between two says something of the first
         return lines, (), ()
@@ -273,7 +273,7 @@ def _parts(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Sequence
 
 
 def summary(outcomes: tuple[CellOutcome, ...]) -> str:
-    """Say what was built, skipped (why) and failed; a failed cell's own first error comes whole."""
+    """Return the summary of a build: the reasons of skipped cells, each error as a whole, notes, and counts."""
     failures = [(each, each.error) for each in outcomes if each.status == "failed" and each.error is not None]
     # Last, where it is seen: somebody serves what was not pinned.
     failures.sort(key=lambda failure: isinstance(failure[1], WrongHashError))
@@ -297,7 +297,7 @@ def summary(outcomes: tuple[CellOutcome, ...]) -> str:
 
 
 def summary_of_several(outcomes: tuple[CellOutcome, ...]) -> str:
-    """Say the same of several kernels, and count what became of the cells of each."""
+    """Return the summary of a build of several kernels, and a table of their counts."""
     words = [word for status, word in _WORDS.items() if any(each.status == status for each in outcomes)]
     rows = [("kernel", *words)]
     for kernel in dict.fromkeys(each.kernel for each in outcomes):

@@ -1,1 +1,1 @@
-"""Show what a build did: its steps, its first error, what took the time and the bytes."""
+"""Report on a build: its steps, its first error, its slow files, and the sizes of its wheels."""
