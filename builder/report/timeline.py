@@ -101,7 +101,8 @@ def _steps(events: Sequence[TimedEvent], files: Sequence[Bar], whole: float) -> 
     for at, event in events:
         step = step_of(event)
         if step and (not bars or bars[-1].label != step):
-            bars[-1:] = [replace(each, end=at) for each in bars[-1:]]
+            if bars:
+                bars[-1] = replace(bars[-1], end=at)
             bars.append(Bar(cell=event.variant, label=step, start=at, end=whole))
     # Ninja tells of a file when it is done: compiling began with the first file.
     last = max((number for number, bar in enumerate(bars) if bar.label == COMPILING), default=None)

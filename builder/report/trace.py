@@ -41,7 +41,7 @@ def of(timeline: Timeline) -> bytes:
             place = {"pid": process, "tid": next(threads)}
             entries.append(_named("thread", escaped(row), place))
             entries += (entry | place for entry in _slices(bars, on_path))
-    return json_text.line({"displayTimeUnit": "ms", "traceEvents": entries}).encode()
+    return json_text.compact({"displayTimeUnit": "ms", "traceEvents": entries}).encode()
 
 
 def _named(what: str, name: str, place: Mapping[str, int]) -> Entry:
