@@ -9,22 +9,11 @@ from builder import toolchain
 from builder.cli import run
 from builder.matrix.selection import Scope
 from builder.plan import choosing
+from tests.cli.folders import write
 from tests.paths import ROOT
 
 EXAMPLES = ROOT / "examples"
 STABLE = str(EXAMPLES / "rmsnorm-stable")
-
-
-def noarch(folder, *backends):
-    """Write a pure-Python kernel, and return its folder."""
-    (folder / "torch-ext/noarch").mkdir(parents=True)
-    (folder / "torch-ext/noarch/__init__.py").write_text("", encoding="utf-8")
-    (folder / "build.toml").write_text(
-        '[general]\nname = "noarch"\nversion = 1\nedition = 5\nlicense = "Apache-2.0"\n'
-        f"backends = {list(backends)}\n[torch-noarch]\n",
-        encoding="utf-8",
-    )
-    return str(folder)
 
 
 def answers(commands, kernel, *arguments, capsys):
@@ -43,7 +32,7 @@ def answers(commands, kernel, *arguments, capsys):
     ],
 )
 def test_commands_agree_about_a_kernel_whose_backends_have_no_row(commands, tmp_path, capsys):
-    code, said = answers([*commands, "matrix"], noarch(tmp_path, "neuron"), capsys=capsys)
+    code, said = answers([*commands, "matrix"], str(write(tmp_path, "noarch", "neuron")), capsys=capsys)
     assert code == 3
     assert said.startswith("error: no cell of 'noarch' is selected: there is nothing to build\n  neuron: this part")
     assert "help: `builder render --backend neuron --output PROJECT` and `pip wheel PROJECT` make its wheel" in said
@@ -51,7 +40,7 @@ def test_commands_agree_about_a_kernel_whose_backends_have_no_row(commands, tmp_
 
 @pytest.mark.parametrize("backend", ["cann", "neuron"])
 def test_commands_agree_about_a_backend_without_a_row(backend, tmp_path, capsys):
-    kernel = noarch(tmp_path, "cann", "cpu", "neuron", "tpu")
+    kernel = str(write(tmp_path, "noarch", "cann", "cpu", "neuron", "tpu"))
     code, said = answers(
         ["build", "matrix", "build --set all", "matrix --set all"], kernel, "--backend", backend, capsys=capsys
     )
@@ -95,7 +84,7 @@ def test_commands_agree_that_cells_out_of_bounds_are_none(tmp_path, capsys):
 
 
 def test_a_backend_whose_cells_are_not_of_a_release_is_built_with_all(tmp_path, capsys):
-    kernel = noarch(tmp_path, "cann", "cpu", "tpu")
+    kernel = str(write(tmp_path, "noarch", "cann", "cpu", "tpu"))
     code, said = answers(["build", "matrix"], kernel, "--backend", "tpu", capsys=capsys)
     assert code == 3
     assert "its cells are not part of a release: pass --all" in said
@@ -158,7 +147,7 @@ def test_cells_whose_toolkit_does_not_know_the_gpu_are_skipped_with_the_reason(c
 
 
 def test_a_kernel_of_python_alone_has_no_quick_build(tmp_path, capsys):
-    assert run(["build", noarch(tmp_path, "cuda"), "--archs", "9.0", "--dry-run"]) == 2
+    assert run(["build", str(write(tmp_path, "noarch", "cuda")), "--archs", "9.0", "--dry-run"]) == 2
     assert "help: leave out --archs, which is for components of CUDA and ROCm" in capsys.readouterr().err
 
 

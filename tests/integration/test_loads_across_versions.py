@@ -15,13 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from builder import kernel, loadtest, matrix
+from builder import loadtest
 from builder.config import LoadTestRule, dependencies
 from builder.environment import indexes, interpreters
 from builder.environment.indexes import uv_binary
 from builder.make import standin
 from builder.make.framework import torch_identity
 from builder.wheel.archive import Wheel, unpack
+from tests.given.cells import cell_in
+from tests.given.processes import builder
 from tests.wheels import simple
 
 ROOT = Path(__file__).parent.parent.parent
@@ -52,10 +54,8 @@ pytestmark = [
 
 
 def build(directory, variant, *, store, output):
-    command = [sys.executable, "-m", "builder", "build", directory, "--variant", variant, "--output", output, "--json"]
-    env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    options = ("--variant", variant, "--output", output, "--json")
+    done = builder("build", directory, *options, store=store, check=0)
     return Wheel.read(Path(json.loads(done.stdout)[0]["wheel"]))
 
 
@@ -135,17 +135,15 @@ def load(wheel, cell, *, site, python, folder):
     return found, libraries
 
 
-def cell_of(directory, variant):
-    loaded = kernel.load(directory)
-    rows = [row for row in matrix.rows() if row.set in ("release", "all")]
-    return next(cell for cell in matrix.select(loaded.config, rows, unbundled=True) if cell.variant == variant)
-
-
 @pytest.mark.parametrize("site", BUILDS, ids=lambda build: f"torch {build[0]} {build[1]}", indirect=True)
 def test_a_stable_wheel_imports_registers_and_computes(wheels, site, tmp_path):
     folder, python = site
     found, libraries = load(
-        wheels[CPU], cell_of(EXAMPLE, CPU), site=folder, python=python, folder=tmp_path / "stand-ins"
+        wheels[CPU],
+        cell_in(EXAMPLE, sets=("release", "all"), variant=CPU),
+        site=folder,
+        python=python,
+        folder=tmp_path / "stand-ins",
     )
     assert {name.partition("::")[2] for name in found.ops} >= {"rms_norm", "add_rms_norm"}
     assert all("CPU" in keys for keys in found.ops.values())
@@ -156,7 +154,13 @@ def test_a_stable_wheel_imports_registers_and_computes(wheels, site, tmp_path):
     assert known.facts["cuda"]
     assert known.facts["cxx11-abi"] == "1"
     assert known.facts["build-id libtorch_cuda.so"].isalnum()
-    found, _ = load(wheels[CUDA], cell_of(EXAMPLE, CUDA), site=folder, python=python, folder=tmp_path / "more")
+    found, _ = load(
+        wheels[CUDA],
+        cell_in(EXAMPLE, sets=("release", "all"), variant=CUDA),
+        site=folder,
+        python=python,
+        folder=tmp_path / "more",
+    )
     assert all("CUDA" in keys for keys in found.ops.values())
 
 
@@ -173,7 +177,13 @@ def test_a_wheel_that_targets_2_11_fails_cleanly_on_2_10(site, store, tmp_path):
     variant = CPU.replace("210", "211")
     wheel = build(newer, variant, store=store, output=tmp_path / "dist")
     with pytest.raises(loadtest.LoadError, match="undefined symbol"):
-        load(wheel, cell_of(newer, variant), site=folder, python=python, folder=tmp_path / "stand-ins")
+        load(
+            wheel,
+            cell_in(newer, sets=("release", "all"), variant=variant),
+            site=folder,
+            python=python,
+            folder=tmp_path / "stand-ins",
+        )
 
 
 # What a release of tvm-ffi would compile for the torch that is there is only seen.

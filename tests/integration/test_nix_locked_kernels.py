@@ -12,6 +12,7 @@ import pytest
 
 from builder.make import kernel_lock
 from tests import hub_folder, kernel_hub
+from tests.given.processes import builder as run
 from tests.integration import nix_tools
 
 builder, flake = nix_tools.builder, nix_tools.flake
@@ -43,24 +44,12 @@ pytestmark = [
 ]
 
 
-def run(*arguments, check=0, **environ):
-    done = subprocess.run(
-        [sys.executable, "-m", "builder", *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(nix_tools.ROOT), **environ},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == check, done.stderr
-    return done
-
-
 @pytest.fixture
 def user(tmp_path):
     """A kernel that depends on one that depends on a compiled one, in no hub, locked, and in no store of Nix."""
     compiled = nix_tools.salted(nix_tools.ROOT / "tests/data/kernels/tiny", tmp_path / "low", "csrc/factor.h")
-    run("build", compiled, "--variant", VARIANT, "--output", tmp_path / "built")
-    run("bundle", *(tmp_path / "built").glob("*.whl"), "--output", tmp_path / "bundle/build")
+    run("build", compiled, "--variant", VARIANT, "--output", tmp_path / "built", check=0)
+    run("bundle", *(tmp_path / "built").glob("*.whl"), "--output", tmp_path / "bundle/build", check=0)
     files = {
         path.relative_to(tmp_path / "bundle").as_posix(): path.read_bytes()
         for path in (tmp_path / "bundle").rglob("*")
@@ -72,7 +61,7 @@ def user(tmp_path):
     root = nix_tools.salted(nix_tools.ROOT / "tests/data/kernels/tiny", tmp_path / "user", "csrc/factor.h")
     (root / "torch-ext/tiny/__init__.py").write_text(PYTHON, encoding="utf-8")
     hub_folder.depend(root, "team/base")
-    run("lock", root, "--store", tmp_path / "store", "--from-folder", tmp_path / "hub")
+    run("lock", root, "--store", tmp_path / "store", "--from-folder", tmp_path / "hub", check=0)
     return root
 
 

@@ -1,9 +1,9 @@
 """A build that its time limit stops again and again comes to its end, and loses nothing that was compiled."""
 
+import functools
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -44,29 +44,6 @@ def kernel(tmp_path):
     return path
 
 
-def build(kernel, store, *options):
-    return subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "builder",
-            "build",
-            str(kernel),
-            "--variant",
-            VARIANT,
-            "--json",
-            "--jobs",
-            "1",
-            *options,
-        ],
-        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), "CCACHE_DISABLE": "1"},
-        cwd=kernel.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def compiled(store):
     """Return the files that ninja says it compiled since this was last asked."""
     lines = []
@@ -77,17 +54,26 @@ def compiled(store):
     return {line.rpartition("/")[2].partition(".cpp")[0] for line in lines}
 
 
-def test_a_build_needs_several_runs_and_compiles_no_file_twice(kernel, tmp_path):
+def test_a_build_needs_several_runs_and_compiles_no_file_twice(builder, kernel, tmp_path):
     store = tmp_path / "store"
-    subprocess.run(
-        [sys.executable, "-m", "builder", "why", str(kernel), "--variant", VARIANT],
-        env={**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}, check=True, capture_output=True,
-    )  # fmt: skip
-    first = done = build(kernel, store, "--time-limit", "10s")
+    builder("why", kernel, "--variant", VARIANT, store=store, check=0)
+    build = functools.partial(
+        builder,
+        "build",
+        kernel,
+        "--variant",
+        VARIANT,
+        "--json",
+        "--jobs",
+        "1",
+        store=store,
+        env={"CCACHE_DISABLE": "1"},
+    )
+    first = done = build("--time-limit", "10s")
     runs, files = [done], [compiled(store)]
     while done.returncode == 1 and len(runs) < 20:
         # A little more each time: on a machine that is busy with other things a file must fit in.
-        done = build(kernel, store, "--time-limit", f"{10 + 2 * len(runs)}s")
+        done = build("--time-limit", f"{10 + 2 * len(runs)}s")
         runs.append(done)
         files.append(compiled(store))
     assert done.returncode == 0, done.stderr

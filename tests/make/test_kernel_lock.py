@@ -5,11 +5,10 @@ import json
 import pytest
 from kernels import _rust as client
 
-from builder import kernel as kernels
-from builder import matrix
 from builder.config.v5 import KernelDependency
 from builder.make import kernel_lock
 from builder.make.kernel_lock import LockedCommit
+from tests.given.cells import cell_in
 from tests.paths import ROOT
 
 HASH = f"sha256-{'A' * 43}="
@@ -79,12 +78,6 @@ def test_a_kernel_without_a_lock_has_none(tmp_path):
 LINUX = "x86_64-linux"
 
 
-def cell(variant):
-    rows = [row for row in matrix.rows() if row.system == LINUX]
-    config = kernels.load(ROOT / "examples/relu").config
-    return next(each for each in matrix.select(config, rows, unbundled=True) if each.variant == variant)
-
-
 @pytest.mark.parametrize(
     ("there", "chosen"),
     [
@@ -102,4 +95,7 @@ def cell(variant):
     ],
 )
 def test_a_load_test_has_the_variant_that_the_client_would_load(there, chosen):
-    assert kernel_lock.variant_for(cell("torch213-cxx11-cpu-x86_64-linux"), there) == chosen
+    assert (
+        kernel_lock.variant_for(cell_in(ROOT / "examples/relu", variant="torch213-cxx11-cpu-x86_64-linux"), there)
+        == chosen
+    )

@@ -18,6 +18,7 @@ from builder.kernel import Kernel
 from builder.matrix import coverage
 from builder.matrix.selection import Scope
 from builder.resources import DATA
+from tests.given.cells import cell_of
 from tests.paths import ROOT
 
 GENERAL = '[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cuda", "rocm"]\n[torch]\n'
@@ -35,15 +36,10 @@ def config(**keys):
     return parse(source(**keys))
 
 
-def cell(of, backend, toolkit):
-    cells = matrix.select(of, matrix.rows())
-    return next(each for each in cells if each.backend is backend and each.toolkit == toolkit)
-
-
 def test_a_component_that_names_no_architectures_loses_none():
     one = config()
-    assert list(coverage.of(one, cell(one, Backend.CUDA, "12.6"))) == []
-    coverage.require(one, cell(one, Backend.CUDA, "12.6"))
+    assert list(coverage.of(one, cell_of(one, backend=Backend.CUDA, toolkit="12.6"))) == []
+    coverage.require(one, cell_of(one, backend=Backend.CUDA, toolkit="12.6"))
 
 
 @pytest.mark.parametrize(
@@ -92,13 +88,13 @@ def test_a_component_that_names_no_architectures_loses_none():
 )
 def test_what_is_lost_is_named_with_the_toolkit(keys, backend, toolkit, message):
     one = config(**keys)
-    (covered,) = coverage.of(one, cell(one, backend, toolkit))
+    (covered,) = coverage.of(one, cell_of(one, backend=backend, toolkit=toolkit))
     assert covered.message == message
 
 
 def test_a_component_that_the_cell_leaves_out_is_not_asked_for():
     one = config(cuda='cuda-capabilities = ["12.1"]\ncuda-minver = "13.0"')
-    old = cell(one, Backend.CUDA, "12.6")
+    old = cell_of(one, backend=Backend.CUDA, toolkit="12.6")
     assert list(coverage.of(one, old)) == []
     coverage.require(one, old)
 
@@ -114,7 +110,7 @@ def test_a_component_that_the_cell_leaves_out_is_not_asked_for():
 def test_a_cell_without_device_code_is_refused_with_what_its_toolkit_has(keys, backend, toolkit, has):
     one = config(**keys)
     with pytest.raises(BuilderError, match="compiles none of it") as error:
-        coverage.require(one, cell(one, backend, toolkit))
+        coverage.require(one, cell_of(one, backend=backend, toolkit=toolkit))
     assert has in str(error.value.help)
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from builder import matrix
 from builder.config import Backend, Version, parse
 from builder.config.text import Source
 from builder.errors import BuilderError, NotHereError
 from builder.matrix import architectures, coverage, quick
+from tests.given.cells import cell_of
 
 NEWEST = Version("13.0")
 
@@ -101,27 +101,23 @@ def config(cuda=""):
     return parse(Source(name="build.toml", text=text))
 
 
-def cell(of, toolkit):
-    return next(each for each in matrix.select(of, matrix.rows()) if each.toolkit == toolkit)
-
-
 def test_a_cell_with_a_component_that_no_gpu_runs_is_refused_with_what_a_full_build_has():
     one = config('cuda-capabilities = ["8.0", "9.0a"]')
     with pytest.raises(BuilderError, match=r"component 'named' has no code for 12\.0 with CUDA 13\.0\n") as refused:
-        coverage.require(one, cell(one, "13.0"), ("12.0",))
+        coverage.require(one, cell_of(one, toolkit="13.0"), ("12.0",))
     assert refused.value.help == "'named' has 8.0, 9.0a"
 
 
 def test_a_toolkit_that_does_not_know_the_gpu_is_no_fault_of_the_kernel():
     one = config()
     with pytest.raises(NotHereError, match=r"cannot have code for 10\.0: CUDA 12\.6 does not compile it") as refused:
-        coverage.require(one, cell(one, "12.6"), ("10.0",))
+        coverage.require(one, cell_of(one, toolkit="12.6"), ("10.0",))
     assert refused.value.help.startswith("CUDA 12.6 compiles 7.0, 7.2")
-    coverage.require(one, cell(one, "12.6"), ("9.0", "10.0"))
+    coverage.require(one, cell_of(one, toolkit="12.6"), ("9.0", "10.0"))
 
 
 def test_what_one_of_several_gpus_lacks_is_named_and_built_without():
     one = config('cuda-capabilities = ["8.0"]')
-    coverage.require(one, cell(one, "13.0"), ("8.0", "9.0"))
-    said = [covered.message for covered in coverage.of(one, cell(one, "13.0"), ("8.0", "9.0"))]
+    coverage.require(one, cell_of(one, toolkit="13.0"), ("8.0", "9.0"))
+    said = [covered.message for covered in coverage.of(one, cell_of(one, toolkit="13.0"), ("8.0", "9.0"))]
     assert said == [None, "component 'named' has no code for 9.0 with CUDA 13.0"]

@@ -9,13 +9,14 @@ from builder.kernel import Kernel
 from builder.lint import architectures
 from builder.matrix import coverage, rows
 from builder.matrix.selection import Scope
-from tests.matrix.test_coverage import cell, config, source
+from tests.given.cells import cell_of
+from tests.matrix.test_coverage import config, source
 from tests.paths import ROOT
 
 
 def unserved(cuda, toolkit, gpus, *, more=""):
     one = config(cuda=f"cuda-capabilities = {cuda}\n{more}\n[require]\ngpus = {gpus}")
-    return [str(name) for name, _ in coverage.unserved(one, cell(one, Backend.CUDA, toolkit))]
+    return [str(name) for name, _ in coverage.unserved(one, cell_of(one, backend=Backend.CUDA, toolkit=toolkit))]
 
 
 @pytest.mark.parametrize(
@@ -47,18 +48,18 @@ def test_special_code_for_others_leaves_a_gpu_out_where_another_component_serves
 
 def test_a_component_that_names_nothing_has_what_its_toolkit_compiles():
     one = config(cuda='[require]\ngpus = ["T4", "GB10 (DGX Spark)"]')
-    assert list(coverage.unserved(one, cell(one, Backend.CUDA, "13.0"))) == []
+    assert list(coverage.unserved(one, cell_of(one, backend=Backend.CUDA, toolkit="13.0"))) == []
 
 
 def test_a_gpu_of_amd_has_code_of_its_own_alone():
     one = config(rocm='rocm-archs = ["gfx90a"]\n[require]\ngpus = ["gfx90a", "MI300X"]')
-    assert [name for name, _ in coverage.unserved(one, cell(one, Backend.ROCM, "7.1"))] == ["MI300X"]
+    assert [name for name, _ in coverage.unserved(one, cell_of(one, backend=Backend.ROCM, toolkit="7.1"))] == ["MI300X"]
 
 
 def test_the_plan_says_it_and_the_build_is_refused_unless_it_is_a_quick_one():
     text = source(cuda='cuda-capabilities = ["8.0"]\n[require]\ngpus = ["H100"]')
     one = config(cuda='cuda-capabilities = ["8.0"]\n[require]\ngpus = ["H100"]')
-    where = cell(one, Backend.CUDA, "13.0")
+    where = cell_of(one, backend=Backend.CUDA, toolkit="13.0")
     kernel = Kernel(root=ROOT / "examples/relu", config=one, source=text)
     notes = [note for note in make(kernel, rows(), Scope()).notes if note.rule == "require"]
     assert {note.message for note in notes} >= {"H100 is required, and gets no code of 'cuda-part' with CUDA 13.0"}

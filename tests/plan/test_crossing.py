@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from builder import kernel, matrix, pins, toolchain
+from builder import kernel, pins, toolchain
 from builder.config import LoadTestRule
 from builder.errors import NotHereError
 from builder.loadtest.outcome import LoadState
@@ -20,6 +20,7 @@ from builder.plan.ask import Ask
 from builder.plan.planner import Planner
 from builder.store import Store
 from builder.wheel.options import BuildOptions
+from tests.given.cells import cell_in
 from tests.paths import ROOT
 
 RELU = ROOT / "examples/relu"
@@ -45,10 +46,8 @@ def compiler(tmp_path):
     return str(folder)
 
 
-def cell_of(root, backend="cpu", *, system="aarch64-linux"):
-    rows = [row for row in matrix.rows() if row.set == "release" and row.system == system]
-    cells = matrix.select(kernel.load(root).config, rows)
-    return next(cell for cell in cells if cell.backend == backend)
+OTHER = {"sets": ("release",), "backend": "cpu", "system": "aarch64-linux"}
+"""A cell that another system is built for."""
 
 
 def options(tmp_path, path, **given):
@@ -65,7 +64,7 @@ def prepare(root, asked):
 
 
 def test_a_cell_that_is_asked_for_is_prepared_with_programs_of_this_machine_alone(tmp_path, compiler):
-    wanted = prepare(TVM_FFI, options(tmp_path, compiler)).spec(cell_of(TVM_FFI)).environment.pins
+    wanted = prepare(TVM_FFI, options(tmp_path, compiler)).spec(cell_in(TVM_FFI, **OTHER)).environment.pins
     assert wanted.system == "aarch64-linux"
     for name in ("cmake", "ninja"):
         assert wanted[name].file.endswith("_x86_64.whl")
@@ -74,7 +73,7 @@ def test_a_cell_that_is_asked_for_is_prepared_with_programs_of_this_machine_alon
 
 
 def test_nvcc_is_of_this_machine_and_the_cuda_runtime_of_the_other():
-    known, cell = pins.load(), cell_of(RELU, "cuda")
+    known, cell = pins.load(), cell_in(RELU, sets=("release",), backend="cuda", system="aarch64-linux")
     cell = replace(cell, compute="cu130", toolkit="13.0")
     requirement = Requirement.of(cell, PYTHON)
     files = {
@@ -88,29 +87,31 @@ def test_nvcc_is_of_this_machine_and_the_cuda_runtime_of_the_other():
 
 
 def test_a_toolkit_that_is_not_pinned_is_only_for_the_machine_that_has_it():
-    cell = replace(cell_of(RELU, "cuda"), compute="cu126", toolkit="12.6")
+    cell = replace(
+        cell_in(RELU, sets=("release",), backend="cuda", system="aarch64-linux"), compute="cu126", toolkit="12.6"
+    )
     with pytest.raises(NotHereError, match="nvidia-cuda-nvcc is not pinned for x86_64-linux"):
         crossing.environment(pins.load(), PinSet(PYTHON, cell.system, ()), Requirement.of(cell, PYTHON), cell)
 
 
 def test_a_cell_that_is_not_asked_for_is_skipped_with_the_option_that_builds_it(tmp_path, compiler):
     with pytest.raises(NotHereError, match="this one is x86_64-linux, where --system aarch64-linux compiles it"):
-        crossing.require(cell_of(TVM_FFI), options(tmp_path, compiler, crosses=False))
+        crossing.require(cell_in(TVM_FFI, **OTHER), options(tmp_path, compiler, crosses=False))
 
 
 def test_the_compiler_that_is_missing_is_named_with_what_installs_it(tmp_path):
     with pytest.raises(NotHereError, match=r"no C\+\+ compiler for aarch64-linux.*install.*aarch64"):
-        crossing.require(cell_of(TVM_FFI), options(tmp_path, str(tmp_path)))
+        crossing.require(cell_in(TVM_FFI, **OTHER), options(tmp_path, str(tmp_path)))
 
 
 def test_what_is_installed_here_is_for_no_other_system(tmp_path, compiler):
     with pytest.raises(NotHereError, match="--no-isolation builds for what is installed here"):
-        crossing.require(cell_of(TVM_FFI), options(tmp_path, compiler, isolation=False))
+        crossing.require(cell_in(TVM_FFI, **OTHER), options(tmp_path, compiler, isolation=False))
 
 
 def test_nothing_is_compiled_for_a_mac_here(tmp_path, compiler):
     with pytest.raises(NotHereError, match="needs a machine of aarch64-darwin; this one is x86_64-linux\n"):
-        crossing.require(cell_of(TVM_FFI, system="aarch64-darwin"), options(tmp_path, compiler))
+        crossing.require(cell_in(TVM_FFI, **OTHER | {"system": "aarch64-darwin"}), options(tmp_path, compiler))
 
 
 def test_a_kernel_that_includes_headers_of_python_is_refused(tmp_path, compiler):
@@ -119,7 +120,7 @@ def test_a_kernel_that_includes_headers_of_python_is_refused(tmp_path, compiler)
     source = next(root.glob("torch-ext/*.cpp"))
     source.write_text("#include <Python.h>\n" + source.read_text())
     with pytest.raises(NotHereError, match="includes headers of Python, and this machine has none for aarch64-linux"):
-        prepare(root, options(tmp_path, compiler)).spec(cell_of(root))
+        prepare(root, options(tmp_path, compiler)).spec(cell_in(root, **OTHER))
 
 
 def job_of(tmp_path, cell):
@@ -138,15 +139,15 @@ def job_of(tmp_path, cell):
 
 
 def test_cmake_is_told_of_the_other_system_and_a_native_build_is_told_nothing(tmp_path):
-    given = building.cross_defines(job_of(tmp_path, cell_of(TVM_FFI)), roots=(tmp_path,))
+    given = building.cross_defines(job_of(tmp_path, cell_in(TVM_FFI, **OTHER)), roots=(tmp_path,))
     assert (given["CMAKE_SYSTEM_NAME"], given["CMAKE_SYSTEM_PROCESSOR"]) == ("Linux", "aarch64")
     assert given["CMAKE_FIND_ROOT_PATH"] == str(tmp_path)
-    native = cell_of(TVM_FFI, system="x86_64-linux")
+    native = cell_in(TVM_FFI, **OTHER | {"system": "x86_64-linux"})
     assert building.cross_defines(job_of(tmp_path, native), roots=(tmp_path,)) == {}
 
 
 def test_a_wheel_of_another_system_is_marked_as_not_loaded_and_is_not_refused(tmp_path):
-    job = with_load_test(job_of(tmp_path, cell_of(TVM_FFI)))
+    job = with_load_test(job_of(tmp_path, cell_in(TVM_FFI, **OTHER)))
     outcome = load.test(job, None, scratch=tmp_path, listen=print, processes=None, early=None)
     assert outcome.outcome is LoadState.NOT_TESTED
     assert outcome.words == "not tested: it was compiled on x86_64-linux, where no qemu-aarch64 is on PATH"

@@ -2,14 +2,14 @@
 
 import pytest
 
-from builder import kernel, matrix, toolchain
+from builder import kernel, toolchain
 from builder.cli import run
-from builder.config import Backend
 from builder.errors import NotHereError
 from builder.plan import limits
 from builder.plan.ask import Ask
 from builder.plan.planner import Planner
 from builder.store import Store
+from tests.given.cells import cell_in
 from tests.paths import ROOT
 
 KERNEL = ROOT / "examples/relu-tvm-ffi"
@@ -26,15 +26,6 @@ def newest(tmp_path):
     return str(path)
 
 
-def cell_of(backend, toolkit=None):
-    cells = matrix.select(kernel.load(KERNEL).config, matrix.rows(), unbundled=True)
-    return next(
-        cell
-        for cell in cells
-        if (cell.backend, cell.toolkit, cell.system) == (backend, toolkit, "x86_64-linux") and not cell.noarch
-    )
-
-
 def request(tmp_path, compiler, cell):
     store = Store(tmp_path / "store")
     store.prepare()
@@ -45,8 +36,8 @@ def request(tmp_path, compiler, cell):
 
 def test_a_cell_whose_nvcc_takes_no_such_compiler_is_refused_before_anything_is_fetched(tmp_path, newest):
     with pytest.raises(NotHereError, match=r"nvcc of CUDA 13\.0 takes g\+\+ up to 15, and '.*' is 16"):
-        request(tmp_path, newest, cell_of(Backend.CUDA, "13.0"))
-    request(tmp_path, newest, cell_of(Backend.CPU))
+        request(tmp_path, newest, cell_in(KERNEL, backend="cuda", toolkit="13.0", system="x86_64-linux"))
+    request(tmp_path, newest, cell_in(KERNEL, backend="cpu", system="x86_64-linux"))
 
 
 def test_the_doctor_counts_such_a_cell_among_those_that_cannot_be_built(tmp_path, newest, monkeypatch, capsys):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import kernel, matrix, toolchain
+from builder import kernel, toolchain
 from builder.config import LoadTestRule
 from builder.environment import pinned
 from builder.make import derivation, own_code
@@ -20,11 +20,13 @@ from builder.plan.planner import Planner
 from builder.store import Store
 from builder.wheel.options import BuildOptions
 from tests import needs
+from tests.given.cells import cell_in
 from tests.make.test_identity import torch_at
 from tests.paths import ROOT, TESTS
 
 TINY = TESTS / "data/kernels/tiny"
 SILU = ROOT / "examples/silu-and-mul"
+HERE = {"sets": ("release",), "system": toolchain.system()}
 READ = []
 """Files that were read while `COUNTING` has something."""
 COUNTING = []
@@ -45,12 +47,6 @@ def reads():
     COUNTING.append(True)
     yield lambda: sum(path.endswith("torch/version.py") for path in READ)
     COUNTING.clear()
-
-
-def cell_of(root, variant):
-    rows = [row for row in matrix.rows() if row.set == "release"]
-    cells = matrix.select(kernel.load(root).config, rows)
-    return next(cell for cell in cells if cell.variant == variant and cell.system == toolchain.system())
 
 
 def preparer(root, tmp_path, **options):
@@ -92,7 +88,7 @@ def _installed(monkeypatch):
 def test_torch_is_looked_at_once_in_a_build_without_isolation(tmp_path, reads):
     python = python_with(torch_at(tmp_path / "site"), tmp_path / "bin")
     engine = preparer(SILU, tmp_path, isolation=False, python=python)
-    spec = engine.spec(cell_of(SILU, "torch-cpu"))
+    spec = engine.spec(cell_in(SILU, **HERE, variant="torch-cpu"))
     assert engine.record(spec) == record_of(engine.job(spec))
     assert reads() == 1
 
@@ -100,7 +96,7 @@ def test_torch_is_looked_at_once_in_a_build_without_isolation(tmp_path, reads):
 @pytest.mark.usefixtures("_installed")
 def test_torch_is_looked_at_once_in_a_build_with_isolation(tmp_path, reads):
     engine = preparer(SILU, tmp_path)
-    spec = engine.spec(cell_of(SILU, "torch-cpu"))
+    spec = engine.spec(cell_in(SILU, **HERE, variant="torch-cpu"))
     assert engine.record(spec) is None
     job = engine.job(spec)
     assert reads() == 1
@@ -115,7 +111,7 @@ def both(request, tmp_path, _installed):
     root = TINY if compiled else SILU
     variant = f"torch-stable-abi210-cpu-{toolchain.system()}" if compiled else "torch-cpu"
     engine = preparer(root, tmp_path)
-    ours = engine.job(engine.spec(cell_of(root, variant)))
+    ours = engine.job(engine.spec(cell_in(root, **HERE, variant=variant)))
     # Nix has the same wheels elsewhere.
     elsewhere = tmp_path / "nix" / ours.spec.environment.path.name
     theirs = PinnedPackages(path=elsewhere, pins=ours.spec.environment.pins)

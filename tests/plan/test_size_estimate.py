@@ -3,10 +3,10 @@
 import pytest
 
 from builder import kernel as kernels
-from builder import matrix
 from builder.plan import size_estimate
 from builder.store import Store
 from tests.audit.conftest import demo_wheel
+from tests.given.cells import cell_of
 from tests.given.device_code import fatbin, image
 from tests.hostile import elf
 
@@ -53,39 +53,35 @@ def folder(tmp_path):
     return place
 
 
-def cell_of(kernel):
-    return next(cell for cell in matrix.select(kernel.config, matrix.rows()) if cell.variant == VARIANT)
-
-
 def test_without_a_limit_nothing_is_said_or_kept(kernel, store, folder):
     made = kernel(None)
-    size_estimate.remember(store, made, cell_of(made), folder)
-    assert size_estimate.of(store, made, cell_of(made)) is None
+    size_estimate.remember(store, made, cell_of(made.config, variant=VARIANT), folder)
+    assert size_estimate.of(store, made, cell_of(made.config, variant=VARIANT)) is None
     assert not list((store.root / "notes").iterdir())
 
 
 def test_before_the_first_build_it_says_that_there_is_no_estimate(kernel, store):
     made = kernel("1 MB")
-    found = size_estimate.of(store, made, cell_of(made))
+    found = size_estimate.of(store, made, cell_of(made.config, variant=VARIANT))
     assert (found.bytes, found.exceeds) == (None, False)
     assert found.text == "no estimate of its size before its first build here; 1 MB are allowed"
-    assert not list(size_estimate.warnings(store, made, [cell_of(made)]))
+    assert not list(size_estimate.warnings(store, made, [cell_of(made.config, variant=VARIANT)]))
 
 
 def remembered(kernel, store, folder, limit="1 kB"):
     made = kernel(limit)
-    size_estimate.remember(store, made, cell_of(made), folder)
+    size_estimate.remember(store, made, cell_of(made.config, variant=VARIANT), folder)
     return made, next(folder.glob("*.whl")).stat().st_size
 
 
 def test_what_did_not_change_has_the_size_that_it_had(kernel, store, folder):
     made, size = remembered(kernel, store, folder)
-    assert size_estimate.of(store, made, cell_of(made)).bytes == size
+    assert size_estimate.of(store, made, cell_of(made.config, variant=VARIANT)).bytes == size
 
 
 def test_a_wheel_that_will_be_too_large_is_a_warning_with_three_ways_out(kernel, store, folder):
     made, _ = remembered(kernel, store, folder, limit="0.1 kB")
-    (line,) = size_estimate.warnings(store, made, [cell_of(made)])
+    (line,) = size_estimate.warnings(store, made, [cell_of(made.config, variant=VARIANT)])
     assert line.startswith(f"warning: {VARIANT}: its wheel will have about ")
     assert "more than the 0.1 kB of wheel.max-size: compress the" in line
     assert line.count("; or ") == 2
@@ -93,8 +89,10 @@ def test_a_wheel_that_will_be_too_large_is_a_warning_with_three_ways_out(kernel,
 
 def test_one_that_is_small_enough_is_no_warning(kernel, store, folder):
     made, _ = remembered(kernel, store, folder, limit="1 MB")
-    assert not list(size_estimate.warnings(store, made, [cell_of(made)]))
-    assert size_estimate.of(store, made, cell_of(made)).text.endswith("by its last build here; 1 MB are allowed")
+    assert not list(size_estimate.warnings(store, made, [cell_of(made.config, variant=VARIANT)]))
+    assert size_estimate.of(store, made, cell_of(made.config, variant=VARIANT)).text.endswith(
+        "by its last build here; 1 MB are allowed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,18 +108,20 @@ def test_one_that_is_small_enough_is_no_warning(kernel, store, folder):
 def test_it_follows_sources_and_capabilities(kernel, store, folder, change, share):
     _, size = remembered(kernel, store, folder)
     made = kernel("1 kB", **change)
-    assert size_estimate.of(store, made, cell_of(made)).bytes == pytest.approx(size * share, rel=0.05)
+    assert size_estimate.of(store, made, cell_of(made.config, variant=VARIANT)).bytes == pytest.approx(
+        size * share, rel=0.05
+    )
 
 
 def test_a_note_that_another_version_wrote_is_none(kernel, store, folder):
     made, _ = remembered(kernel, store, folder)
     store.set_note(f"size-demo-{VARIANT}", {"sizes": 3})
-    assert size_estimate.of(store, made, cell_of(made)).bytes is None
+    assert size_estimate.of(store, made, cell_of(made.config, variant=VARIANT)).bytes is None
 
 
 def test_a_folder_without_a_wheel_or_with_a_damaged_one_is_not_remembered(kernel, store, tmp_path):
     made = kernel("1 kB")
-    size_estimate.remember(store, made, cell_of(made), tmp_path / "nothing")
+    size_estimate.remember(store, made, cell_of(made.config, variant=VARIANT), tmp_path / "nothing")
     (tmp_path / "demo-1-py3-none-any.whl").write_bytes(b"PK")
-    size_estimate.remember(store, made, cell_of(made), tmp_path)
-    assert size_estimate.of(store, made, cell_of(made)).bytes is None
+    size_estimate.remember(store, made, cell_of(made.config, variant=VARIANT), tmp_path)
+    assert size_estimate.of(store, made, cell_of(made.config, variant=VARIANT)).bytes is None
