@@ -63,7 +63,7 @@ def demo_wheel(
         **dict(package),
     }
     if library is not None:
-        files[library_name(ops, tag)] = library
+        files[f"{ops}.so" if "-none-" in tag else f"{ops}.abi3.so"] = library
     values = {
         "name": "demo",
         "id": ops,
@@ -85,10 +85,6 @@ def demo_wheel(
     path = directory / f"demo-1.0.0{suffix}-{tag}.whl"
     path.write_bytes(pack(edit(members), dist_info=dist_info))
     return path
-
-
-def library_name(ops, tag):
-    return f"{ops}.so" if "-none-" in tag else f"{ops}.abi3.so"
 
 
 def _ops(ops, tag):

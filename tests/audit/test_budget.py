@@ -180,11 +180,9 @@ def test_a_library_is_found_in_an_archive_that_gives_its_bytes_one_by_one(tmp_pa
     path = tmp_path / WHEEL
     path.write_bytes(pack({"demo/weights.bin": Bytes(content)}, dist_info=INFO))
     path.write_bytes(_with_data(path.read_bytes(), "demo/weights.bin", blocks))
-    assert [library.name for library in _subject(path).libraries] == ["demo/weights.bin"]
-
-
-def _subject(path):
-    return reading.read(Wheel.read(path), plan=audit.AuditPromise())
+    assert [library.name for library in reading.read(Wheel.read(path), plan=audit.AuditPromise()).libraries] == [
+        "demo/weights.bin"
+    ]
 
 
 def _with_data(archive, name, data):

@@ -66,10 +66,6 @@ def run(checkout, *arguments):
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False, cwd="/")
 
 
-def ending(done):
-    return done.stdout.partition("== torch 2.99: what a person has to look at\n")[2].splitlines()
-
-
 def test_the_data_is_written_tested_and_built_with(checkout):
     done = run(checkout, "2.99", "--partial")
     assert done.returncode == 0, done.stderr
@@ -80,7 +76,7 @@ def test_the_data_is_written_tested_and_built_with(checkout):
     assert "--torch 2.99 --system=aarch64-linux --system=x86_64-linux --set release --set preview" in built
     steps = [line for line in done.stdout.splitlines() if line.startswith("== ")]
     assert [step.partition(":")[0] for step in steps] == ["== 1 of 3", "== 2 of 3", "== 3 of 3", "== torch 2.99"]
-    assert ending(done) == [
+    assert done.stdout.partition("== torch 2.99: what a person has to look at\n")[2].splitlines() == [
         "the change, with the source of each line: build/torch-day/change.diff",
         "look at: a thing",
         "did not answer: an index",
@@ -111,7 +107,7 @@ def test_what_fails_is_named_at_the_end_and_keeps_nothing_from_being_tried(check
     done = run(checkout)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "failed: the tests, builds with torch 2.99"
-    shown = ending(done)
+    shown = done.stdout.partition("== torch 2.99: what a person has to look at\n")[2].splitlines()
     tests = shown.index("tests that failed (why: build/torch-day/tests.txt; which are meant to: docs/torch-day.md):")
     assert shown[tests + 1 : tests + 3] == ["  tests/a.py::test_b[1 - 2] - assert 1", "  tests/c.py - OSError: no"]
     assert shown[-3:] == ["  relu:torch299-cpu: FAILED: nvcc failed", "  error: nvcc failed", "  1 built, 1 FAILED"]

@@ -84,7 +84,18 @@ def installed(torch, tag, *, tmp_path):
     folder = tmp_path / "site"
     install = [uv_binary(), "pip", "install", "--quiet", "--only-binary", ":all:", "--python", python]
     subprocess.run([*install, "--target", folder, *IMPORTS], env={**where.env, "UV_LINK_MODE": "copy"}, check=True)
-    fetch(torch, python=tag, into=folder, scratch=tmp_path / "wheel")
+    scratch = tmp_path / "wheel"
+    (scratch / "none").mkdir(parents=True)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    version = f"{tag[2]}.{tag[3:]}"
+    # The builds for CPU that a find-links folder may have are not wanted here.
+    env = {**os.environ, "PIP_FIND_LINKS": str(scratch / "none")}
+    command += ["--python-version", version, "--dest", scratch, f"torch=={torch}.*"]
+    subprocess.run(command, env=env, check=True)
+    (wheel,) = scratch.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder, [name for name in archive.namelist() if not name.startswith(LEFT_OUT)])
+    wheel.unlink()
     yield folder, python
     for made in (folder, tmp_path / "wheel"):
         shutil.rmtree(made)
@@ -94,21 +105,6 @@ def of_pyenv(tag):
     """Return a Python that pyenv has and does not put on PATH."""
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     return next(iter(sorted(root.glob(f"versions/{tag[2]}.{tag[3:]}.*/bin/python"))), None)
-
-
-def fetch(torch, *, python, into, scratch):
-    """Bring the index's own build of a torch, without what nobody imports."""
-    (scratch / "none").mkdir(parents=True)
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-    version = f"{python[2]}.{python[3:]}"
-    # The builds for CPU that a find-links folder may have are not wanted here.
-    env = {**os.environ, "PIP_FIND_LINKS": str(scratch / "none")}
-    command += ["--python-version", version, "--dest", scratch, f"torch=={torch}.*"]
-    subprocess.run(command, env=env, check=True)
-    (wheel,) = scratch.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(into, [name for name in archive.namelist() if not name.startswith(LEFT_OUT)])
-    wheel.unlink()
 
 
 def stand_ins(site, package, folder):

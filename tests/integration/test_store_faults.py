@@ -106,10 +106,6 @@ def run(directory, *, store, output, variant=NOARCH, more=(), prefix=(), check=0
     return json.loads(done.stdout)[0] if done.stdout.strip().startswith("[") else done.stderr
 
 
-def hidden(folder):
-    return [path for path in folder.iterdir() if path.name.startswith(".")]
-
-
 @pytest.mark.slow
 def test_after_200_kills_a_build_gives_the_right_wheel_and_nothing_is_left(plain, store, tmp_path):
     right = run(plain, store=store, output=tmp_path / "right")["sha256"]
@@ -133,7 +129,7 @@ def test_after_200_kills_a_build_gives_the_right_wheel_and_nothing_is_left(plain
     assert again["sha256"] == right
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     assert hashlib.sha256(wheel.read_bytes()).hexdigest() == right
-    assert hidden(store / "wheels") == []
+    assert [path for path in (store / "wheels").iterdir() if path.name.startswith(".")] == []
     assert list((store / "scratch").iterdir()) == []
 
 

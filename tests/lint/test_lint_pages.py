@@ -63,12 +63,6 @@ def project(tmp_path, monkeypatch):
     return root
 
 
-def many_files(root):
-    (root / "everything").mkdir()
-    for number in range(FEW + 1):
-        (root / "everything" / f"{number}.txt").touch()
-
-
 def found(root):
     problems = [located.problem for located in lint.inspect(root).found]
     serious = {problem.code for problem in problems if problem.severity != "note"}
@@ -80,7 +74,9 @@ def test_the_wrong_example_has_its_code_and_no_other_error(page, project):
     wrong, right = sections(page)
     make(project, wrong, listed_by(right))
     if page.stem == "B035":
-        many_files(project)
+        (project / "everything").mkdir()
+        for number in range(FEW + 1):
+            (project / "everything" / f"{number}.txt").touch()
     serious, every = found(project)
     assert page.stem in every
     assert serious - RELATED.get(page.stem, set()) <= {page.stem}
