@@ -28,6 +28,26 @@ def content(key):
     return hashlib.shake_256(key.encode()).digest(1 << 20)
 
 
+def use(root, seed):
+    """Do what builds and cleaners do, for ever."""
+    dice, store = random.Random(seed), Store(root)
+    while True:
+        store.prepare()
+        key = dice.choice(KEYS)
+        with store.scratch() as folder, store.lock(key):
+            (folder / "file").write_bytes(content(key))
+            store.set_note("n", {"key": key})
+            store.set_last("kernel", "v", key=key, record={"key": key})
+            match dice.randrange(4):
+                case 0:
+                    store.remove(key)
+                case 1:
+                    for path in (store.root / "wheels" / key).glob("*.whl"):
+                        path.write_bytes(b"damaged")
+                case _:
+                    store.put(key, ("a-1-py3-none-any.whl", content(key)), record={"key": key}, report={})
+
+
 def time_of_a_put(store):
     began = time.monotonic()
     for key in KEYS:
@@ -40,22 +60,7 @@ def start(root, seed):
     child = os.fork()
     if child == 0:
         try:
-            dice, store = random.Random(seed), Store(root)
-            while True:
-                store.prepare()
-                key = dice.choice(KEYS)
-                with store.scratch() as folder, store.lock(key):
-                    (folder / "file").write_bytes(content(key))
-                    store.set_note("n", {"key": key})
-                    store.set_last("kernel", "v", key=key, record={"key": key})
-                    match dice.randrange(4):
-                        case 0:
-                            store.remove(key)
-                        case 1:
-                            for path in (store.root / "wheels" / key).glob("*.whl"):
-                                path.write_bytes(b"damaged")
-                        case _:
-                            store.put(key, ("a-1-py3-none-any.whl", content(key)), record={"key": key}, report={})
+            use(root, seed)
         finally:
             os._exit(1)
     return child
