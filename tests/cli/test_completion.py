@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import pytest
 from click.shell_completion import get_completion_class
@@ -19,8 +20,10 @@ from tests.paths import ROOT
 
 def complete(*words):
     """Return what the script of bash is answered when the last of `words` is completed."""
-    asked = get_completion_class("bash")(group.cli, {}, "builder", "_BUILDER_COMPLETE")
-    return [each.value for each in asked.get_completions(list(words[1:-1]), words[-1])]
+    asked = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    with mock.patch.dict(os.environ, asked):
+        answer = get_completion_class("bash")(group.cli, {}, "builder", "_BUILDER_COMPLETE").complete()
+    return [line.partition(",")[2] for line in answer.splitlines() if line]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
