@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 # Without bytecode, each of a thousand processes compiles its modules again, and torch's with them.
 unexport PYTHONDONTWRITEBYTECODE
 SETUP := $(VENV)/.setup
+# More options of pytest, for `make test` and `make test-all`; CI says by them what passed already.
+TEST_OPTIONS ?=
 
 .PHONY: demo test durations test-all test-cuda12 test-gpu test-rocm test-xpu torch-day mutants weight lint format docs nix nix-host nix-check nix-template clean
 
@@ -13,16 +15,16 @@ demo: $(SETUP)
 	$(BIN)/python examples/demo.py
 
 test: $(SETUP)-test
-	$(BIN)/python -m pytest -n auto --dist worksteal --durations=15 -m "not (cuda or rocm or nix or gpu or network or slow)"
+	$(BIN)/python -m pytest $(TEST_OPTIONS) -n auto --dist worksteal --durations=15 -m "not (cuda or rocm or nix or gpu or network or slow)"
 
 # Writes tests/DURATIONS.md, from the same tests.
 durations: $(SETUP)-test
 	$(BIN)/python -m pytest -n auto --dist worksteal -p tests.durations -m "not (cuda or rocm or nix or gpu or network or slow)"
 
 test-all: $(SETUP)-test
-	$(BIN)/python -m pytest -n auto --dist worksteal --durations=15 -m "not (gpu or nix)"
+	$(BIN)/python -m pytest $(TEST_OPTIONS) -n auto --dist worksteal --durations=15 -m "not (gpu or nix)"
 	# One at a time: Nix reads this folder, and must find it as it was while nothing else writes here.
-	$(BIN)/python -m pytest --durations=15 -m "nix and not gpu"
+	$(BIN)/python -m pytest $(TEST_OPTIONS) --durations=15 -m "nix and not gpu"
 
 # Kept apart: what it fetches has 0.5 GB.
 test-xpu: $(SETUP)-test
