@@ -1,13 +1,12 @@
-"""What was recorded of a `setup.py`: the extensions that it asks for on each machine, with the lines that do."""
+"""The recording of a `setup.py`: the extensions that it asks for on each machine, and the lines that do."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from builder import codec
 from builder.errors import ToolError
 from builder.port.flags import Line
 from builder.port.settings import Setting
-
-Text = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,116 +96,52 @@ class Recording:
         return self.main[-1] if self.main else ended[0] if ended else None
 
 
-def decode(found: Text, setting: Setting, written: tuple[str, ...]) -> Run:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Noted:
+    """The text that the recorder writes."""
+
+    extensions: tuple[Extension, ...]
+    setup: SetupCall | None
+    events: tuple[Event, ...]
+    variables: Mapping[str, str]
+    ended: str
+    message: str = ""
+    at: str = ""
+    missing: str | None = None
+
+
+def decode(found: Mapping[str, object], setting: Setting, written: tuple[str, ...]) -> Run:
     """Return the run that the recorder wrote down.
 
     Raises:
         ToolError: it is not what the recorder writes: `setup.py` can write there, too.
     """
-    setup = found.get("setup")
-    failure = None if setup is not None else _failure(found)
-    missing = found.get("missing")
+    try:
+        noted = codec.decode(_Noted, found)
+    except ValueError:
+        raise ToolError(
+            "setup.py wrote over what was recorded of it", help="leave alone what it finds outside of its own folder"
+        ) from None
     return Run(
         setting=setting,
-        extensions=tuple(_extension(each) for each in _tables(found.get("extensions"))),
-        setup=None if setup is None else _setup(_table(setup)),
-        events=tuple(
-            Event(kind=_text(each, "kind"), text=_text(each, "text"), at=_text(each, "at"))
-            for each in _tables(found.get("events"))
-        ),
-        failure=failure,
-        at=_text(found, "at"),
-        missing=missing if isinstance(missing, str) else None,
+        extensions=noted.extensions,
+        setup=noted.setup,
+        events=noted.events,
+        failure=None if noted.setup is not None else _failure(noted),
+        at=noted.at,
+        missing=noted.missing,
         written=written,
-        variables={name: str(place) for name, place in _table(found.get("variables")).items()},
+        variables=noted.variables,
     )
 
 
-def _failure(found: Text) -> str:
-    how, message = _text(found, "ended"), _text(found, "message")
-    match how:
+def _failure(noted: _Noted) -> str:
+    match noted.ended:
         case "end":
             return "it ended without calling setup()"
+        case "exit" if noted.message == "None":
+            return "it ended itself: sys.exit()"
         case "exit":
-            return f"it ended itself: sys.exit({message})" if message != "None" else "it ended itself: sys.exit()"
-        case _:
-            return f"it raised {how}: {message}" if message else f"it raised {how}"
-
-
-def _setup(found: Text) -> SetupCall:
-    texts = {name: value for name, value in found.items() if isinstance(value, str) and name != "at"}
-    lists = {name: _texts(found, name) for name, value in found.items() if isinstance(value, list)}
-    folders = {name: str(value) for name, value in _table(found.get("package_dir")).items()}
-    data = _table(found.get("package_data"))
-    return SetupCall(
-        at=_text(found, "at"),
-        texts=texts,
-        lists=lists,
-        package_dir=folders,
-        package_data={name: _texts(data, name) for name in data},
-    )
-
-
-def _extension(found: Text) -> Extension:
-    flags = _table(found.get("flags"))
-    macros = found.get("define_macros")
-    return Extension(
-        kind=_text(found, "kind"),
-        name=_text(found, "name"),
-        at=_text(found, "at"),
-        sources=_texts(found, "sources"),
-        cxx_flags=_texts(flags, "cxx"),
-        nvcc_flags=_texts(flags, "nvcc"),
-        define_macros=tuple(_macro(each) for each in (macros if isinstance(macros, list) else ())),
-        undef_macros=_texts(found, "undef_macros"),
-        include_dirs=_texts(found, "include_dirs"),
-        libraries=_texts(found, "libraries"),
-        library_dirs=_texts(found, "library_dirs"),
-        extra_objects=_texts(found, "extra_objects"),
-        link_flags=_texts(found, "link_flags"),
-        py_limited_api=found.get("py_limited_api") is True,
-    )
-
-
-def _macro(found: object) -> tuple[str, str | None]:
-    match found:
-        case [str(name), None]:
-            return name, None
-        case [str(name), str(value)]:
-            return name, value
-        case _:
-            raise _not_ours()
-
-
-def _table(found: object) -> Text:
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise _not_ours()
-    return found
-
-
-def _tables(found: object) -> Iterator[Text]:
-    if not isinstance(found, list):
-        raise _not_ours()
-    yield from map(_table, found)
-
-
-def _text(found: Text, name: str) -> str:
-    value = found.get(name, "")
-    if not isinstance(value, str):
-        raise _not_ours()
-    return value
-
-
-def _texts(found: Text, name: str) -> tuple[str, ...]:
-    value = found.get(name, [])
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise _not_ours()
-    return tuple(value)
-
-
-def _not_ours() -> ToolError:
-    return ToolError(
-        "setup.py wrote over what was recorded of it", help="leave alone what it finds outside of its own folder"
-    )
+            return f"it ended itself: sys.exit({noted.message})"
+        case how:
+            return f"it raised {how}: {noted.message}" if noted.message else f"it raised {how}"

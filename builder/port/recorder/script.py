@@ -12,7 +12,7 @@ from typing import Any
 from . import stand_ins
 from .notes import Finder, Notes
 
-_LISTED = ("include_dirs", "define_macros", "undef_macros", "libraries", "library_dirs", "extra_objects")
+_LISTED = ("include_dirs", "undef_macros", "libraries", "library_dirs", "extra_objects")
 _LONGEST = 600
 
 
@@ -86,18 +86,17 @@ def _described(made: stand_ins.Noted) -> dict[str, Any]:
     flags = made.extra_compile_args
     if not isinstance(flags, dict):
         flags = {"cxx": flags, "nvcc": flags}
-    found: dict[str, Any] = {name: _texts(getattr(made, name)) for name in _LISTED if name != "define_macros"}
-    found["define_macros"] = [_macro(each) for each in _list(made.define_macros)]
-    flat = {str(name): _texts(value) for name, value in flags.items()}
     return {
-        **found,
+        **{name.replace("_", "-"): _texts(getattr(made, name)) for name in _LISTED},
         "kind": made.kind,
         "name": str(made.name),
         "at": made.place,
         "sources": _texts(made.sources),
-        "flags": flat,
-        "link_flags": _texts(made.extra_link_args),
-        "py_limited_api": made.py_limited_api,
+        "cxx-flags": _texts(flags.get("cxx")),
+        "nvcc-flags": _texts(flags.get("nvcc")),
+        "define-macros": [_macro(each) for each in _list(made.define_macros)],
+        "link-flags": _texts(made.extra_link_args),
+        "py-limited-api": made.py_limited_api is True,
     }
 
 

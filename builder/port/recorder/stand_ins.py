@@ -244,16 +244,18 @@ _LISTS = ("packages", "install_requires", "classifiers", "py_modules", "setup_re
 def _setup(notes: Notes, options: dict[str, Any]) -> None:
     if notes.setup is not None:
         return
-    found: dict[str, Any] = {"at": notes.place()}
-    found |= {name: str(options[name]) for name in _TEXTS if options.get(name)}
-    found |= {name: [str(each) for each in _listed(options.get(name))] for name in _LISTS}
+    lists = {name: [str(each) for each in _listed(options.get(name))] for name in _LISTS}
+    lists["no_key"] = [name for name in _NO_KEY if options.get(name)]
+    lists["commands"] = sorted(str(name) for name in options.get("cmdclass") or {})
     folders, data = options.get("package_dir") or {}, options.get("package_data") or {}
-    found["package_dir"] = {str(name): str(folder) for name, folder in folders.items()}
-    found["package_data"] = {str(name): [str(each) for each in _listed(globs)] for name, globs in data.items()}
-    found["no_key"] = [name for name in _NO_KEY if options.get(name)]
-    found["commands"] = sorted(str(name) for name in options.get("cmdclass") or {})
-    found["passed"] = [id(each) for each in options.get("ext_modules") or () if isinstance(each, Noted)]
-    notes.setup = found
+    notes.setup = {
+        "at": notes.place(),
+        "texts": {name: str(options[name]) for name in _TEXTS if options.get(name)},
+        "lists": lists,
+        "package-dir": {str(name): str(folder) for name, folder in folders.items()},
+        "package-data": {str(name): [str(each) for each in _listed(globs)] for name, globs in data.items()},
+        "passed": [id(each) for each in options.get("ext_modules") or () if isinstance(each, Noted)],
+    }
 
 
 def _listed(value: object) -> Sequence[object]:
