@@ -1,4 +1,4 @@
-"""The devices a test runs on: those that the installed kernel is built for."""
+"""Fixtures: `device`, each device that the installed kernel is built for."""
 
 import pytest
 import rmsnorm_stable

@@ -1,4 +1,4 @@
-"""Time the installed kernel beside PyTorch's own operator, on each device there is."""
+"""Time the installed kernel and PyTorch's own operator, on each device of this machine."""
 
 import torch
 import my_kernel

@@ -1,4 +1,4 @@
-"""The devices a test runs on: those that the installed kernel works on and this machine has."""
+"""Fixtures: `device`, each device of this machine that the installed kernel works on."""
 
 import pytest
 import torch
