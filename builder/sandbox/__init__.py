@@ -14,6 +14,7 @@ CANONICAL = Path("/tmp/builder")  # noqa: S108  exists on every machine and in N
 """The path at which a build sees its scratch directory; the environment is mounted at `env` in it."""
 _ENTER = Path(__file__).with_name("enter.py")
 _PROBE_TIMEOUT = 10
+_UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--")
 
 # mount and exec, in a mount namespace of its own; the values are arguments, never part of the script.
 _SCRIPT = """
@@ -49,28 +50,18 @@ def enclose(argv: list[str], visible: SandboxPaths) -> list[str]:
 @cache
 def can_mount() -> bool:
     """Whether Linux lets this user mount in a user namespace."""
-    if not sys.platform.startswith("linux") or not _mount_point():
+    if not sys.platform.startswith("linux"):
         return False
-    try:
-        probe = [*_unshare(), "mount", "--bind", str(CANONICAL), str(CANONICAL)]
-        return ask(probe, seconds=_PROBE_TIMEOUT).returncode == 0
-    except ToolError:
-        return False
-
-
-def _mount_point() -> bool:
-    """Make the mount point; a link there could lead anywhere, so it is refused."""
     try:
         CANONICAL.mkdir(mode=0o755, exist_ok=True)
-    except OSError:
+        if CANONICAL.is_symlink():  # it could lead anywhere
+            return False
+        probe = [*_UNSHARE, "mount", "--bind", str(CANONICAL), str(CANONICAL)]
+        return ask(probe, seconds=_PROBE_TIMEOUT).returncode == 0
+    except (OSError, ToolError):
         return False
-    return not CANONICAL.is_symlink()
-
-
-def _unshare() -> list[str]:
-    return ["unshare", "--user", "--map-root-user", "--mount", "--"]
 
 
 def wrap(argv: list[str], *, scratch: Path, environment: Path | None) -> list[str]:
     """Return the command that runs `argv` with `scratch` at `CANONICAL` and `environment`, if any, at its `env`."""
-    return [*_unshare(), "/bin/sh", "-c", _SCRIPT, "sh", str(scratch), str(environment or ""), str(CANONICAL), *argv]
+    return [*_UNSHARE, "/bin/sh", "-c", _SCRIPT, "sh", str(scratch), str(environment or ""), str(CANONICAL), *argv]
