@@ -44,31 +44,39 @@ def download(place: str, target: Path, *, environ: Mapping[str, str], processes:
         ToolError: it is too large, or the command was stopped.
         OSError: `target` cannot be written.
     """
-
-    def unreachable(reason: str) -> UnreachableError:
-        return UnreachableError(f"cannot fetch {place}: {reason}", help=remedy)
-
-    def fetch() -> None:
-        try:
-            with opener(environ).open(place, timeout=_SECONDS) as answer, target.open("wb") as file:
-                size = 0
-                while chunk := answer.read(_CHUNK):
-                    size += len(chunk)
-                    if size > _LARGEST:
-                        raise ToolError(f"{place} is larger than {_LARGEST >> 30} GiB", help="name another archive")
-                    file.write(chunk)
-        except urllib.error.HTTPError as error:
-            raise unreachable(f"the server answers {error.code} {error.reason}") from error
-        except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
-            raise unreachable(str(error.reason if isinstance(error, urllib.error.URLError) else error)) from error
-
+    reason = ""
     if not place.startswith("/"):
-        if not unless_stopped(fetch, processes=processes, what=place, seconds=_LONGEST):
-            raise unreachable(f"it took longer than {_LONGEST // 60} minutes")
+        ended: list[str] = []
+        in_time = unless_stopped(
+            lambda: ended.append(_fetch(place, target, environ)), processes=processes, what=place, seconds=_LONGEST
+        )
+        reason = ended[0] if in_time else f"it took longer than {_LONGEST // 60} minutes"
     elif Path(place).is_file():
         shutil.copyfile(place, target)
     else:
-        raise unreachable("there is no such file")
+        reason = "there is no such file"
+    if reason:
+        raise UnreachableError(f"cannot fetch {place}: {reason}", help=remedy)
+
+
+def _fetch(place: str, target: Path, environ: Mapping[str, str]) -> str:
+    """Write what a server has into a file; return the reason where that fails.
+
+    An error of the client would keep its connection open as long as another one names it as its cause.
+    """
+    try:
+        with opener(environ).open(place, timeout=_SECONDS) as answer, target.open("wb") as file:
+            size = 0
+            while chunk := answer.read(_CHUNK):
+                size += len(chunk)
+                if size > _LARGEST:
+                    raise ToolError(f"{place} is larger than {_LARGEST >> 30} GiB", help="name another archive")
+                file.write(chunk)
+    except urllib.error.HTTPError as error:
+        return f"the server answers {error.code} {error.reason}"
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
+        return str(error.reason if isinstance(error, urllib.error.URLError) else error) or type(error).__name__
+    return ""
 
 
 def unless_stopped(work: Callable[[], None], *, processes: Processes, what: str, seconds: float | None = None) -> bool:
