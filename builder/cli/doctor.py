@@ -47,12 +47,11 @@ def command(kernel: Path | None, store: Path, sets: tuple[str, ...], as_json: bo
 def _of_kernel(kernel: Path, store: Store, sets: tuple[str, ...], *, as_json: bool) -> None:
     from builder.ci.plan import footnotes, headline, make  # noqa: PLC0415  start-up time
     from builder.kernel import load  # noqa: PLC0415
-    from builder.plan import limits  # noqa: PLC0415
     from builder.plan.ask import Ask, KernelBuild  # noqa: PLC0415
 
     plan = make(load(kernel), matrix.rows(), Scope(sets=sets))
     facts = list(doctor.of_kernel(plan.kernel, plan.cells, store))
-    ask = Ask(store=store, limits=limits.of_machine(), environ=dict(os.environ))
+    ask = Ask(store=store, environ=dict(os.environ))
     support = list(buildable.cell_support(KernelBuild(kernel=plan.kernel, cells=plan.cells, ask=ask)))
     notes = footnotes(plan)
     if as_json:

@@ -136,13 +136,13 @@ def _narrowed(plan: CiPlan, *, since: str | None, stored: Path | None) -> CiPlan
     if stored is None:
         return plan
     from builder import toolchain  # noqa: PLC0415  start-up time
-    from builder.plan import dry_run, limits  # noqa: PLC0415
+    from builder.plan import dry_run  # noqa: PLC0415
     from builder.plan.ask import Ask, KernelBuild  # noqa: PLC0415
     from builder.store import Store  # noqa: PLC0415
 
     # Only cells of this machine's system can have a key here.
     cells = tuple(cell for cell in plan.cells if cell.system == toolchain.system())
-    ask = Ask(store=Store(stored), limits=limits.of_machine(), environ=dict(os.environ))
+    ask = Ask(store=Store(stored), environ=dict(os.environ))
     found = dry_run.preview(KernelBuild(kernel=plan.kernel, cells=cells, ask=ask))
     # By name: a noarch wheel is the same for every system.
     hits = {one.cell.variant for one in found if one.action == "hit"}
@@ -168,11 +168,11 @@ def _show_one(selected: CiPlan, plan: CiPlan, form: _Form, store: Path) -> None:
 
 
 def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
-    from builder.plan import buildable, limits, size_estimate  # noqa: PLC0415  start-up time
+    from builder.plan import buildable, size_estimate  # noqa: PLC0415  start-up time
     from builder.plan.ask import Ask, KernelBuild  # noqa: PLC0415
     from builder.store import Store  # noqa: PLC0415
 
-    ask = Ask(store=Store(store), limits=limits.of_machine(), environ=dict(os.environ))
+    ask = Ask(store=Store(store), environ=dict(os.environ))
     support = tuple(buildable.cell_support(KernelBuild(kernel=plan.kernel, cells=plan.cells, ask=ask)))
     for cell in plan.cells:
         found = size_estimate.of(ask.store, plan.kernel, cell)

@@ -31,7 +31,7 @@ from builder.lint.report import text
 from builder.make import sandbox_contents as contents
 from builder.make.reproducible import Rules
 from builder.matrix.selection import Scope
-from builder.plan import choosing, dry_run, limits
+from builder.plan import choosing, dry_run
 from builder.plan.ask import Ask, KernelBuild
 from builder.plan.dry_run import DryRun
 from builder.publish import bundle, card, hub
@@ -112,7 +112,6 @@ def command(
         variants=variants,
         store=Store(store),
         output=output,
-        limits=limits.of_machine(),
         environ=dict(os.environ),
         isolation=not no_isolation,
         python=python,

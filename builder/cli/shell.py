@@ -31,7 +31,7 @@ from builder.kernel import Kernel
 from builder.matrix import SETS, Cell, quick
 from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
-from builder.plan import choosing, dry_run, limits
+from builder.plan import choosing, dry_run
 from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 from builder.toolchain import this_machine
@@ -82,7 +82,6 @@ def command(
         variants=variants,
         archs=archs,
         store=Store(store),
-        limits=limits.of_machine(),
         environ=dict(os.environ),
         isolation=not no_isolation,
         python=python,

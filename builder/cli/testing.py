@@ -20,7 +20,7 @@ from builder.loadtest.packages import KernelFolder, depended
 from builder.matrix import SETS, coverage, quick
 from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
-from builder.plan import choosing, dry_run, limits
+from builder.plan import choosing, dry_run
 from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 from builder.toolchain import this_machine
@@ -104,7 +104,6 @@ class TestRequest:
             variants=self.variants,
             archs=self.archs,
             store=Store(self.store),
-            limits=limits.of_machine(),
             environ=dict(self.environ),
             isolation=False,
             options=BuildOptions(load_test=self.load_test),

@@ -13,7 +13,7 @@ from builder.engine import why_object
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import CONFIG
 from builder.matrix.selection import Scope
-from builder.plan import choosing, dry_run, limits
+from builder.plan import choosing, dry_run
 from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 
@@ -39,7 +39,6 @@ def command(
         scope=Scope(unbundled=unbundled),
         variants=variants,
         store=Store(store),
-        limits=limits.of_machine(),
         environ=dict(os.environ),
         isolation=not no_isolation,
     )

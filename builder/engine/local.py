@@ -57,14 +57,14 @@ def _submit(pool: ThreadPoolExecutor, workers: Sequence[tuple[Worker, Sequence[C
     """Start every cell; one whose load test imports another of the kernels waits for the wheel of that one."""
     if len(workers) == 1:
         return [pool.submit(worker.run, cell) for worker, cells in workers for cell in cells]
-    from builder.plan import kernel_depends  # noqa: PLC0415  reads wheels, which few builds need
+    from builder.plan import load_test_needs  # noqa: PLC0415  reads wheels, which few builds need
 
     started: dict[tuple[int, int], Future[CellOutcome]] = {}
     wheels: dict[tuple[str, str], Future[CellOutcome]] = {}
-    for number in kernel_depends.in_order([worker.kernel for worker, _ in workers]):
+    for number in load_test_needs.in_order([worker.kernel for worker, _ in workers]):
         worker, cells = workers[number]
         for index, cell in enumerate(cells):
-            wanted = kernel_depends.names(worker.kernel, cell)
+            wanted = load_test_needs.names(worker.kernel, cell)
             awaited = [wheels[name] for name in wanted if name in wheels]
             started[number, index] = pool.submit(_after, awaited, worker, cell)
         module = worker.kernel.config.general.name.module

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from builder import json_text, resources, toolchain
 from builder.config import LoadTestRule
-from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, Nix, NixError
-from builder.engine.nix_log import LogLine, NixLog
+from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, LogLine, Nix, NixError, NixLog
 from builder.engine.outcome import CellOutcome, Event, Listen, Status, for_kernel
 from builder.environment import indexes, locked_kernels
 from builder.errors import AuditError, BuilderError, NotHereError, ToolError

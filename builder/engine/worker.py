@@ -11,13 +11,14 @@ from builder import codec
 from builder.engine import why_object
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.compiled_files import CachedObjectError, CompiledFiles, ServedJob
-from builder.engine.delivery import deliver
 from builder.engine.outcome import CellOutcome, Event, Listen, Status
 from builder.environment.fetch import Reach
 from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
+from builder.files import drop_unfinished, write_atomic
 from builder.hashes import sha256
 from builder.kernel import Kernel
 from builder.loadtest.outcome import LoadError
+from builder.make import wheel_record as records
 from builder.make.job import CompileError, Job, OutOfMemoryError
 from builder.make.ninja_log import File
 from builder.make.part import Part
@@ -330,7 +331,28 @@ class Worker:
             self.ask.store.set_last(name, cell.variant, key=record.key, record=codec.encode(record))
 
     def _deliver(self, cell: Cell, entry: StoredWheel, content: bytes, *, status: Status, reason: str) -> CellOutcome:
-        return deliver(cell, entry, content, output=self.ask.output, status=status, reason=reason)
+        """Write a wheel of the store to the output folder, whole or not at all, and return the outcome of its cell.
+
+        Another build may write a wheel of the same name at once, of the same kernel with other sources: the last one
+        stays.
+
+        Raises:
+            ToolError: the content is not that of the entry, or it cannot be written.
+        """
+        if sha256(content) != entry.sha256:
+            raise ToolError(f"'{entry.wheel}' changed while it was read", help="check the disk, and build again")
+        target = self.ask.output / entry.wheel.name
+        report = BuildReport.from_json(entry.report)
+        try:
+            drop_unfinished(target)
+            write_atomic(target, content)
+            records.write(target, sha256=entry.sha256, variant=cell.variant, report=report)
+        except OSError as error:
+            raise ToolError(
+                f"cannot write '{target}': {error.strerror}",
+                help="the wheel is in the store; free the disk or name another folder with --output, and build again",
+            ) from error
+        return CellOutcome(cell=cell, status=status, wheel=target, sha256=entry.sha256, reason=reason, report=report)
 
 
 def _stopped(cell: Cell, ask: Ask, made: tuple[File, ...] = ()) -> StoppedError:

@@ -15,7 +15,6 @@ from builder.errors import AuditError, ToolError
 from builder.kernel import source_set
 from builder.make import (
     ccache,
-    cores,
     failure,
     header_folders,
     load,
@@ -26,7 +25,7 @@ from builder.make import (
     repeated_code,
     reproducible,
     source_trees,
-    tool_variables,
+    variables,
 )
 from builder.make import sandbox_contents as contents
 from builder.make.compiler_answers import CompilerAnswers, Notes
@@ -308,7 +307,7 @@ def _settings(paths: _BuildPaths) -> dict[str, Any]:
     defines.update((name, str(paths.path(folder))) for name, folder in found.items())
     defines |= {source_variable(name): str(source_trees.place(paths.base, name)) for name in job.sources}
     if toolchain is not None and toolchain.cuda is not None:
-        defines["KERNEL_NVCC_THREADS"] = str(cores.nvcc_threads(job))
+        defines["KERNEL_NVCC_THREADS"] = str(variables.nvcc_threads(job))
     if job.ccache is not None:
         defines |= ccache.defines(job.ccache)
     return {
@@ -354,12 +353,12 @@ def _variables(paths: _BuildPaths) -> dict[str, str]:
         epoch=job.options.epoch,
         rules=job.rules,
     )
-    result |= cores.variables(job)
+    result |= variables.of_cores(job)
     result["NINJA_STATUS"] = "[%f/%t] "
     if toolchain is None:
         return result
     cuda = None if toolchain.cuda is None else _toolkit(paths, toolchain.cuda.path.parent.parent)
-    result |= tool_variables.of(toolchain, cuda_root=cuda)
+    result |= variables.of_tools(toolchain, cuda_root=cuda)
     if job.ccache is not None:
         result |= ccache.variables(paths.base)
     return result

@@ -15,10 +15,9 @@ from typing import Any, Protocol
 from builder import json_text
 from builder.errors import ToolError
 from builder.hashes import sha256
-from builder.make import own_code
 from builder.make import sandbox_contents as contents
 from builder.make.job import Job
-from builder.make.record import of_build_tools
+from builder.make.record import identity, of_build_tools
 from builder.run import Completed, ask
 from builder.toolchain.tool import REACHES_BUILD
 
@@ -79,7 +78,7 @@ class CompilerAnswers:
         if tools is None or not contents.canonical(job) or job.rules.off or job.rules.variables:
             return None
         decides = {
-            "builder": own_code.identity(),
+            "builder": identity(),
             "cmake": job.pins or of_build_tools(),
             "system": job.cell.system,
             "backend": str(job.cell.backend),

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from builder import codec, json_text
-from builder.hashes import sha256
-from builder.make import header_folders, own_code, reproducible
+from builder import __version__, codec, json_text, resources, toml
+from builder.hashes import sha256, sha256_of
+from builder.make import header_folders, reproducible
 from builder.make import sandbox_contents as contents
 from builder.make.framework import python_of_torch
 from builder.make.job import Job
@@ -52,7 +54,7 @@ def record_of(job: Job) -> BuildRecord:
     spec, options = job.spec, job.options
     requirements = metadata.requirements(job.kernel.config, spec.cell, job.framework_version)
     return BuildRecord(
-        builder=own_code.identity(),
+        builder=identity(),
         variant=spec.cell.variant,
         wheel={
             "version": options.version or "",
@@ -155,3 +157,31 @@ def summary(before: Mapping[str, Any], after: BuildRecord) -> str:
     follow = len(names) - len(causes)
     named = f"; {follow} rendered {'file has' if follow == 1 else 'files have'} its new name" if follow else ""
     return f"changed: {', '.join(causes[:_SHOWN])}{more}{named}"
+
+
+LIST = resources.DATA / "decides-bytes.toml"
+
+
+@cache
+def identity() -> str:
+    """Return the version of `builder` and a digest of what decides bytes: a checkout may differ from its release."""
+    digests = "".join(f"{name} {sha256_of(path)}\n" for name, path in files())
+    return f"{__version__} sha256:{sha256(digests)}"
+
+
+def files() -> tuple[tuple[str, Path], ...]:
+    """Return every file of the list, sorted, with its path in the repository and where it is here."""
+    table = toml.loads(LIST.read_text(encoding="utf-8"))
+    left_out = frozenset(table["exclude"])
+    found = (pair for entry in table["include"] for pair in _below(entry, resources.place(entry)))
+    return tuple(sorted((name, path) for name, path in found if name not in left_out))
+
+
+def _below(name: str, path: Path) -> Iterator[tuple[str, Path]]:
+    if path.is_file():
+        yield name, path
+        return
+    for inner in path.rglob("*"):
+        relative = PurePosixPath(inner.relative_to(path).as_posix())
+        if inner.suffix != ".pyc" and not any(part.startswith(".") for part in relative.parts) and inner.is_file():
+            yield f"{name}/{relative}", inner

@@ -15,7 +15,7 @@ from builder.make.reproducible import Rules
 from builder.matrix import Cell
 from builder.matrix.quick import TargetGpus
 from builder.matrix.selection import Scope
-from builder.plan.limits import Machine
+from builder.plan.limits import Machine, of_machine
 from builder.store import Store
 from builder.wheel.options import BuildOptions, epoch_of
 
@@ -43,7 +43,8 @@ class Ask:
     """The GPUs of a quick build, `native` for those of this machine, or `all` for a full build, as None."""
     store: Store = field(metadata=codec.spelled(write=_write_store, read=_read_store))
     output: Path = Path()
-    limits: Machine
+    limits: Machine = field(default_factory=of_machine)
+    """The cores and the memory that the build may use."""
     environ: Mapping[str, str]
     isolation: bool = True
     python: Path | None = None

@@ -1,6 +1,6 @@
-"""What the load test of a cell is given besides the environment of the build: packages, and kernels it depends on."""
+"""What a load test has besides the environment of the build: packages, and the kernels that its kernel depends on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,12 +9,15 @@ from builder.config import LoadTestRule
 from builder.environment import indexes
 from builder.errors import BuilderError, NotHereError, ToolError
 from builder.kernel import Kernel
-from builder.loadtest.packages import KernelFolder, depended, parts, wanted
+from builder.loadtest.packages import KernelFolder, depended, module_of, parts, wanted
 from builder.make.job import NotLoadable, loader_of
 from builder.make.spec import Spec
 from builder.matrix import Cell
 from builder.plan.ask import Ask
 from builder.run import Processes
+from builder.store import Store
+from builder.wheel import kernel_wheel
+from builder.wheel.archive import WheelError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +65,7 @@ class LoadTestNeeds:
         """
         if self.rule is LoadTestRule.SKIP or not depended(self.kernel, cell.backend):
             return {}, ()
-        from builder.plan import kernel_depends  # noqa: PLC0415  reads wheels, which few kernels need
-
-        wheels = kernel_depends.kernels(self.kernel, cell, store=self.ask.store, output=self.ask.output)
+        wheels = _built(self.kernel, cell, store=self.ask.store, output=self.ask.output)
         return wheels, self._locked(cell)
 
     def _with_required(self, cell: Cell, base: pins.PinSet, declared: pins.PinSet) -> pins.PinSet:
@@ -101,3 +102,55 @@ class LoadTestNeeds:
         if self.rule is not LoadTestRule.TRY:
             raise error
         self.step(cell, error.message.splitlines()[0])
+
+
+def _built(kernel: Kernel, cell: Cell, *, store: Store, output: Path) -> Mapping[str, Path]:
+    """Return repository -> wheel of each kernel dependency, for the same cell or for every machine."""
+    wanted = {repository: module_of(repository) for repository in depended(kernel, cell.backend)}
+    found = {repository: next(_wheels(module, cell, store, output), None) for repository, module in wanted.items()}
+    return {repository: path for repository, path in found.items() if path is not None}
+
+
+def names(kernel: Kernel, cell: Cell) -> tuple[tuple[str, str], ...]:
+    """Return module and variant of each wheel that the load test of `cell` looks for."""
+    modules = map(module_of, depended(kernel, cell.backend))
+    return tuple((module, variant) for module in modules for variant in _variants(cell))
+
+
+def in_order(found: Sequence[Kernel]) -> tuple[int, ...]:
+    """Return the places of kernels, those that others depend on first; of a circle, one has to be the first."""
+    modules = {kernel.config.general.name.module: number for number, kernel in enumerate(found)}
+    order: dict[int, None] = {}
+    visited: set[int] = set()
+
+    def visit(number: int) -> None:
+        if number in visited:
+            return
+        visited.add(number)
+        config = found[number].config
+        for backend in dict.fromkeys(config.general.backends):
+            for repository in depended(found[number], backend):
+                if module_of(repository) in modules:
+                    visit(modules[module_of(repository)])
+        order[number] = None
+
+    for number in range(len(found)):
+        visit(number)
+    return tuple(order)
+
+
+def _variants(cell: Cell) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((cell.variant, cell.backend.facts.noarch_variant)))
+
+
+def _wheels(module: str, cell: Cell, store: Store, output: Path) -> Iterator[Path]:
+    """Yield the wheels of a kernel that a user of `cell` could have with it; those of the output folder first."""
+    variants = _variants(cell)
+    for folder in (output, *sorted((store.root / "wheels").glob("[!.]*"))):
+        for path in sorted(folder.glob(f"{module}-*.whl")):
+            try:
+                found = kernel_wheel.read(path)
+            except WheelError:
+                continue  # of another tool, or half of one
+            if found.module == module and str(found.variant) in variants:
+                yield path

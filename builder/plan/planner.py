@@ -12,13 +12,13 @@ from builder.environment import indexes, interpreters, pinned
 from builder.environment.fetch import Reach
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
 from builder.kernel import Kernel
-from builder.make import header_folders, own_code
+from builder.make import header_folders
 from builder.make.framework import FrameworkIdentity, identity_of
 from builder.make.job import Job, with_load_test
-from builder.make.record import BuildRecord, record_of
+from builder.make.record import BuildRecord, identity, record_of
 from builder.make.spec import InstalledPackages, PinnedPackages, Spec
 from builder.matrix import Cell, coverage
-from builder.plan import crossing, current_environment, environment_wheels
+from builder.plan import crossing, environments
 from builder.plan.ask import Ask
 from builder.plan.crossing import NVCC
 from builder.plan.load_test_needs import LoadTestNeeds
@@ -124,7 +124,7 @@ class Planner:
         if isolated:
             nvcc = None if tools is None or root is None else tools.cuda
             cuda = None if nvcc is None else {"version": nvcc.version, "digest": nvcc.digest}
-            note = {"builder": own_code.identity(), **codec.encode(_Known(framework=framework, cuda=cuda))}
+            note = {"builder": identity(), **codec.encode(_Known(framework=framework, cuda=cuda))}
             self.ask.store.set_note(_note(spec), note)
         kernels, locked = self._load_test.kernels(cell)
         job = replace(self._job(spec, framework, tools), cores=self.ask.limits.cores, keeps_bytecode=isolated)
@@ -181,7 +181,7 @@ class Planner:
             if not self._installed:
                 self._installed.append(this_machine.installed_frameworks(self.ask.python))
             has = self._installed[0]
-        environment, self._frameworks[cell.framework] = current_environment.found(cell, has)
+        environment, self._frameworks[cell.framework] = environments.current(cell, has)
         return environment
 
     def _isolated(self, cell: Cell, project: Project) -> PinnedPackages:
@@ -190,7 +190,9 @@ class Planner:
         found, any_python = self._interpreter(cell, requirement, project)
         self._makers[found.tag] = found.path
         requirement, environ = replace(requirement, python=found.tag), self.ask.environ
-        wanted = environment_wheels.of(self.known, requirement, config, cell, environ=environ, any_python=any_python)
+        wanted = environments.pinned_wheels(
+            self.known, requirement, config, cell, environ=environ, any_python=any_python
+        )
         if toolchain.crosses(cell):
             wanted = crossing.environment(self.known, wanted, requirement, cell)
         if not any(wheel.name == NVCC for wheel in wanted.wheels):
@@ -245,7 +247,7 @@ class Planner:
         if isinstance(spec.environment, InstalledPackages):
             return _Known(framework=self._frameworks[spec.cell.framework])
         note = self.ask.store.note(_note(spec))
-        if note is None or note.get("builder") != own_code.identity():
+        if note is None or note.get("builder") != identity():
             return None
         return codec.decode(_Known, note)
 
@@ -261,11 +263,15 @@ class Planner:
             rules=self.ask.rules,
         )
 
+    def maker(self, tag: str) -> Path:
+        """Return the interpreter by which the environments of a tag are made, which a spec has chosen."""
+        return self._makers[tag]
+
     def _make(self, spec: Spec, wanted: pins.PinSet, *, bytecode: bool = False) -> None:
         pinned.make(
             wanted,
             store_root=self.ask.store.root,
-            python=self._makers[wanted.python],
+            python=self.maker(wanted.python),
             finders=indexes.read(self.ask.environ),
             progress=lambda text: self.step(spec.cell, text),
             processes=self.processes,

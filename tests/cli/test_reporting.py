@@ -10,7 +10,6 @@ from builder.cli import building
 from builder.engine import local
 from builder.engine.outcome import CellOutcome, Event
 from builder.make.report import BuildReport
-from builder.plan import limits
 from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 from builder.store.locks import StoppedError
@@ -29,7 +28,7 @@ def build(tmp_path, monkeypatch):
         monkeypatch.setattr(local, "build", lambda _builds, listen, **_: engine(listen))
         target = None if report is None else tmp_path / report
         cells = tuple(CELLS[name] for name in (CPU, HIT, CUDA))
-        ask = Ask(store=Store(tmp_path / "store"), limits=limits.of_machine(), environ={})
+        ask = Ask(store=Store(tmp_path / "store"), environ={})
         relu = KernelBuild(kernel=kernel.load(ROOT / "examples/relu"), cells=cells, ask=ask)
         return building.run((relu,), quiet=True, report=target)
 

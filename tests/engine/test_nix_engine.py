@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from builder.engine.nix_command import Nix
-from builder.engine.nix_log import NixLog, name_of, plain
+from builder.engine.nix_command import Nix, NixLog, name_of, plain
 from builder.run import Processes
 
 DRV = "/nix/store/0jh8i4xaqkc2wkqxnb73qyh52lll6jy3-tiny-torch-cpu.drv"

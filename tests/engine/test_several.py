@@ -7,7 +7,7 @@ from builder import matrix
 from builder.cli import view
 from builder.engine.outcome import CellOutcome, Event, for_kernel
 from builder.matrix.selection import Scope, to_build
-from builder.plan import kernel_depends
+from builder.plan import load_test_needs
 from tests import hub_folder
 from tests.cli.folders import write
 from tests.report.recorded import page
@@ -60,15 +60,15 @@ def test_the_page_of_a_build_tells_kernels_apart(monkeypatch, cell):
 
 def test_kernels_that_others_depend_on_begin_first(tmp_path):
     found = [depending(tmp_path, "aa", "bb"), depending(tmp_path, "bb", "cc", "elsewhere"), depending(tmp_path, "cc")]
-    assert kernel_depends.in_order(found) == (2, 1, 0)
+    assert load_test_needs.in_order(found) == (2, 1, 0)
 
 
 def test_kernels_in_a_circle_have_some_order(tmp_path):
     found = [depending(tmp_path, "aa", "bb"), depending(tmp_path, "bb", "aa"), depending(tmp_path, "cc", "cc")]
-    assert sorted(kernel_depends.in_order(found)) == [0, 1, 2]
+    assert sorted(load_test_needs.in_order(found)) == [0, 1, 2]
 
 
 def test_a_cell_waits_for_the_wheels_that_its_load_test_looks_for(tmp_path, cell):
-    assert kernel_depends.names(depending(tmp_path, "aa", "b-c"), cell) == (("b_c", "torch-cpu"),)
-    assert kernel_depends.names(depending(tmp_path, "dd"), cell) == ()
+    assert load_test_needs.names(depending(tmp_path, "aa", "b-c"), cell) == (("b_c", "torch-cpu"),)
+    assert load_test_needs.names(depending(tmp_path, "dd"), cell) == ()
     assert matrix.is_noarch(kernels.load(tmp_path / "aa").config, cell.backend)

@@ -4,7 +4,7 @@ import pytest
 
 from builder import kernel
 from builder.config import Backend, Framework, Version
-from builder.make import cores
+from builder.make import variables
 from builder.make.framework import FrameworkIdentity
 from builder.make.job import Job
 from builder.make.spec import InstalledPackages, Spec
@@ -47,9 +47,9 @@ def job(*, nvcc=None, sources=1, **values):
 
 
 def test_ninja_is_left_to_the_jobserver_where_there_is_one():
-    assert cores.variables(job(cores=8, jobserver=SERVER)) == SERVER
-    assert cores.variables(job(cores=3)) == {"CMAKE_BUILD_PARALLEL_LEVEL": "3"}
-    assert cores.variables(job()) == {}
+    assert variables.of_cores(job(cores=8, jobserver=SERVER)) == SERVER
+    assert variables.of_cores(job(cores=3)) == {"CMAKE_BUILD_PARALLEL_LEVEL": "3"}
+    assert variables.of_cores(job()) == {}
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,14 @@ def test_ninja_is_left_to_the_jobserver_where_there_is_one():
     ],
 )
 def test_nvcc_compiles_as_many_architectures_at_once_as_there_are_cores_for(nvcc, sources, jobserver, threads):
-    assert cores.nvcc_threads(job(nvcc=nvcc, sources=sources, cores=8, jobserver=jobserver)) == threads
+    assert variables.nvcc_threads(job(nvcc=nvcc, sources=sources, cores=8, jobserver=jobserver)) == threads
 
 
 def test_an_nvcc_that_knows_a_jobserver_is_told_to_ask_it():
-    assert cores.variables(job(nvcc="13.0.88", cores=8, jobserver=SERVER))["NVCC_APPEND_FLAGS"] == "--jobserver"
-    assert "NVCC_APPEND_FLAGS" not in cores.variables(job(nvcc="12.9.86", cores=8, jobserver=SERVER))
-    assert "NVCC_APPEND_FLAGS" not in cores.variables(job(nvcc="13.0.88", cores=8))
+    assert variables.of_cores(job(nvcc="13.0.88", cores=8, jobserver=SERVER))["NVCC_APPEND_FLAGS"] == "--jobserver"
+    assert "NVCC_APPEND_FLAGS" not in variables.of_cores(job(nvcc="12.9.86", cores=8, jobserver=SERVER))
+    assert "NVCC_APPEND_FLAGS" not in variables.of_cores(job(nvcc="13.0.88", cores=8))
 
 
 def test_without_a_number_of_cores_nvcc_compiles_one_architecture_after_the_other():
-    assert cores.nvcc_threads(job(nvcc="13.0.88")) == 1
+    assert variables.nvcc_threads(job(nvcc="13.0.88")) == 1

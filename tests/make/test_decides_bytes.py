@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from builder.make import own_code
+from builder.make import record
 from tests import needs
 from tests.paths import ROOT
 
-LISTED = frozenset(name for name, _ in own_code.files())
+LISTED = frozenset(name for name, _ in record.files())
 SCRIPTS = {
     "builder/loadtest/child.py",
     "builder/loadtest/kernel_client.py",
@@ -161,17 +161,17 @@ def copy(tmp_path_factory):
 
 
 def test_one_changed_byte_of_the_list_changes_the_key_and_none_outside_does(copy, monkeypatch):
-    places = {name: copy / name for name, _ in own_code.files()}
+    places = {name: copy / name for name, _ in record.files()}
     assert all(path.is_file() for path in places.values())
 
     changed = {}
 
     def identity():
-        own_code.identity.cache_clear()
-        return own_code.identity()
+        record.identity.cache_clear()
+        return record.identity()
 
-    monkeypatch.setattr(own_code.resources, "place", lambda path: copy / path)
-    monkeypatch.setattr(own_code, "LIST", copy / "builder/data/decides-bytes.toml")
+    monkeypatch.setattr(record.resources, "place", lambda path: copy / path)
+    monkeypatch.setattr(record, "LIST", copy / "builder/data/decides-bytes.toml")
     before = identity()
     try:
         for name, path in places.items():
@@ -188,7 +188,7 @@ def test_one_changed_byte_of_the_list_changes_the_key_and_none_outside_does(copy
         assert changed
         assert identity() == before
     finally:
-        own_code.identity.cache_clear()
+        record.identity.cache_clear()
         for path, content in changed.items():
             path.write_bytes(content)
 

@@ -9,9 +9,8 @@ import pytest
 
 from builder import __version__
 from builder.config import Framework
-from builder.make import own_code
 from builder.make.framework import IdentityError, file_identity, identity_of, python_of_torch, torch_identity
-from builder.make.record import BuildRecord, changes, of_build_tools, summary
+from builder.make.record import BuildRecord, changes, identity, of_build_tools, summary
 from tests import needs
 from tests.hostile import HASH, PT_NOTE, SYMTAB, elf
 
@@ -196,7 +195,7 @@ def test_the_symbols_of_c10_tell_the_abi_whatever_the_config_says(tmp_path, abi)
 
 
 def test_builder_is_known_by_its_version_and_code():
-    version, _, digest = own_code.identity().partition(" sha256:")
+    version, _, digest = identity().partition(" sha256:")
     assert version == __version__
     assert len(digest) == 64
 

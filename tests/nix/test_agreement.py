@@ -15,7 +15,7 @@ from builder.config.text import Source
 from builder.loadtest import packages
 from builder.make.spec import Spec
 from builder.matrix import SETS, architectures, rows, select
-from builder.plan import environment_wheels
+from builder.plan.environments import pinned_wheels
 from builder.wheel.options import BuildOptions
 from tests import needs
 from tests.nix.evaluating import EXAMPLES, KNOWN, NIX, evaluate, library
@@ -239,7 +239,7 @@ def environments(root, text):
     named = {}
     for cell, found in zip(cells, given, strict=True):
         requirement = replace(KNOWN.need(cell), python=found["tag"])
-        wanted = environment_wheels.of(KNOWN, requirement, config, cell, environ={})
+        wanted = pinned_wheels(KNOWN, requirement, config, cell, environ={})
         assert found["files"] == [wheel.file for wheel in wanted.wheels]
         named[cell.compute] = " ".join(found["files"])
     return named

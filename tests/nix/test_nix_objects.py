@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from builder import resources, toml
-from builder.make import ccache, own_code
+from builder.make import ccache, record
 from tests import needs
 from tests.make.test_decides_bytes import closure
 from tests.nix.evaluating import TINY_CELL, library
@@ -162,6 +162,6 @@ def test_what_compiles_a_file_is_given_the_code_that_it_imports_and_no_more():
     command = ["nix", "--extra-experimental-features", "nix-command", "eval", "--impure", "--raw", "--expr", text]
     core = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     given = {path.relative_to(core).as_posix() for path in core.rglob("*") if path.is_file()}
-    listed = {name for name, _ in own_code.files()}
+    listed = {name for name, _ in record.files()}
     assert given - listed == closure("builder.compile_cache.derivation") - listed
     assert listed <= given

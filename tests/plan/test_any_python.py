@@ -11,7 +11,6 @@ from builder.environment import interpreters
 from builder.errors import NotHereError
 from builder.make.job import loader_of
 from builder.pins import PinnedWheel
-from builder.plan import limits
 from builder.plan.ask import Ask
 from builder.plan.planner import Planner
 from builder.store import Store
@@ -44,25 +43,25 @@ def request(root, tmp_path, variant=CELL):
     ask = Ask(
         store=store,
         output=tmp_path,
-        limits=limits.of_machine(),
         environ={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
         options=BuildOptions(load_test=LoadTestRule.REQUIRE),
     )
     planner = Planner(kernel=loaded, ask=ask, step=lambda _cell, _text: None)
-    return planner.spec(next(cell for cell in cells if cell.variant.startswith(variant)))
+    spec = planner.spec(next(cell for cell in cells if cell.variant.startswith(variant)))
+    return spec, planner.maker(spec.environment.pins.python)
 
 
 def test_the_environment_is_of_the_python_that_is_here_with_the_torch_of_another(tmp_path):
-    asked = request(RELU, tmp_path)
-    wanted = asked.spec.environment.pins
-    assert (asked.python, wanted.python) == (Path("/usr/bin/python3.11"), "cp311")
+    spec, python = request(RELU, tmp_path)
+    wanted = spec.environment.pins
+    assert (python, wanted.python) == (Path("/usr/bin/python3.11"), "cp311")
     assert wanted["torch"].file == "torch-2.12.0+cpu-cp313-cp313-manylinux_2_28_x86_64.whl"
     assert {wheel.python for wheel in wanted.wheels} == {None, "cp311", "cp313"}
     assert wanted.other_pythons == ("cp313",)
 
 
 def test_the_load_test_says_which_python_is_lacking_and_how_to_get_it(tmp_path):
-    reason = loader_of(request(RELU, tmp_path), {})
+    reason = loader_of(request(RELU, tmp_path)[0], {})
     assert reason.reason == "its torch is pinned for Python 3.13 alone"
     assert reason.help == "uv python install 3.13, and build it again"
 
@@ -70,7 +69,7 @@ def test_the_load_test_says_which_python_is_lacking_and_how_to_get_it(tmp_path):
 def test_a_python_that_nothing_is_pinned_for_still_runs_cmake(tmp_path, monkeypatch):
     newest = interpreters.Interpreter(path=Path("/usr/bin/python3.19"), tag="cp319")
     monkeypatch.setattr(interpreters, "running", lambda: newest)
-    wanted = request(RELU, tmp_path).spec.environment.pins
+    wanted = request(RELU, tmp_path)[0].environment.pins
     assert wanted.python == "cp319"
     assert wanted["cmake"].python is None
 

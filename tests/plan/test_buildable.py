@@ -8,7 +8,7 @@ import pytest
 
 from builder import cli, kernel, matrix, toolchain
 from builder.environment import interpreters
-from builder.plan import buildable, limits
+from builder.plan import buildable
 from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 from tests import needs
@@ -82,7 +82,6 @@ def test_the_cells_of_a_kernel_are_counted_as_a_build_would_find_them(environ, t
     ask = Ask(
         store=Store(tmp_path / "store"),
         output=tmp_path,
-        limits=limits.of_machine(),
         environ=environ("aarch64-linux-gnu-g++"),
     )
     support = buildable.cell_support(KernelBuild(kernel=loaded, cells=cells, ask=ask))

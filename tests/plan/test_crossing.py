@@ -15,7 +15,7 @@ from builder.make.framework import FrameworkIdentity
 from builder.make.job import Job, with_load_test
 from builder.make.spec import PinnedPackages, Spec
 from builder.pins import PinSet, Requirement
-from builder.plan import crossing, limits
+from builder.plan import crossing
 from builder.plan.ask import Ask
 from builder.plan.planner import Planner
 from builder.store import Store
@@ -54,9 +54,7 @@ def options(tmp_path, path, **given):
     store = Store(tmp_path / "store")
     store.prepare()
     rest = {"crosses": True, "options": BuildOptions(load_test=LoadTestRule.REQUIRE), **given}
-    return Ask(
-        store=store, output=tmp_path / "dist", limits=limits.of_machine(), environ={"PATH": path, "HOME": path}, **rest
-    )
+    return Ask(store=store, output=tmp_path / "dist", environ={"PATH": path, "HOME": path}, **rest)
 
 
 def prepare(root, asked):

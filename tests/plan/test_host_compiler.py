@@ -5,7 +5,6 @@ import pytest
 from builder import kernel, toolchain
 from builder.cli import run
 from builder.errors import NotHereError
-from builder.plan import limits
 from builder.plan.ask import Ask
 from builder.plan.planner import Planner
 from builder.store import Store
@@ -30,7 +29,7 @@ def request(tmp_path, compiler, cell):
     store = Store(tmp_path / "store")
     store.prepare()
     environ = {"PATH": "/usr/bin:/bin", "CXX": compiler, "HOME": str(tmp_path)}
-    ask = Ask(store=store, output=tmp_path, limits=limits.of_machine(), environ=environ)
+    ask = Ask(store=store, output=tmp_path, environ=environ)
     return Planner(kernel=kernel.load(KERNEL), ask=ask, step=lambda _cell, _text: None).spec(cell)
 
 

@@ -10,11 +10,10 @@ import pytest
 from builder import kernel, toolchain
 from builder.config import LoadTestRule
 from builder.environment import pinned
-from builder.make import derivation, own_code
+from builder.make import derivation, record
 from builder.make.framework import torch_identity
 from builder.make.record import changes, record_of
 from builder.make.spec import PinnedPackages, Spec
-from builder.plan import limits
 from builder.plan.ask import Ask
 from builder.plan.planner import Planner
 from builder.store import Store
@@ -55,7 +54,6 @@ def preparer(root, tmp_path, **options):
     asked = Ask(
         store=store,
         output=tmp_path / "dist",
-        limits=limits.of_machine(),
         environ={"PATH": "/usr/bin:/bin", "CCACHE_DISABLE": "1"},
         options=BuildOptions(load_test=LoadTestRule.SKIP),
         **options,
@@ -130,7 +128,7 @@ def test_the_record_of_nix_is_that_of_the_local_engine(both):
     different = {change.field for change in changes(json.loads(ours.to_json()), theirs)}
     assert different <= MACHINES
     assert ours.wheel["requires"].startswith("torch")
-    assert theirs.builder == own_code.identity()
+    assert theirs.builder == record.identity()
 
 
 def test_the_job_of_nix_is_that_of_the_local_engine_but_for_places(both):

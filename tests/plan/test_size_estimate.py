@@ -4,6 +4,7 @@ import pytest
 
 from builder import kernel as kernels
 from builder.plan import size_estimate
+from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 from tests.audit.conftest import demo_wheel
 from tests.given.cells import cell_of
@@ -53,6 +54,11 @@ def folder(tmp_path):
     return place
 
 
+def build_of(made, store):
+    cell = cell_of(made.config, variant=VARIANT)
+    return KernelBuild(kernel=made, cells=(cell,), ask=Ask(store=store, environ={}))
+
+
 def test_without_a_limit_nothing_is_said_or_kept(kernel, store, folder):
     made = kernel(None)
     size_estimate.remember(store, made, cell_of(made.config, variant=VARIANT), folder)
@@ -65,7 +71,7 @@ def test_before_the_first_build_it_says_that_there_is_no_estimate(kernel, store)
     found = size_estimate.of(store, made, cell_of(made.config, variant=VARIANT))
     assert (found.bytes, found.exceeds) == (None, False)
     assert found.text == "no estimate of its size before its first build here; 1 MB are allowed"
-    assert not list(size_estimate.warnings(store, made, [cell_of(made.config, variant=VARIANT)]))
+    assert not list(size_estimate.warnings([build_of(made, store)]))
 
 
 def remembered(kernel, store, folder, limit="1 kB"):
@@ -81,7 +87,7 @@ def test_what_did_not_change_has_the_size_that_it_had(kernel, store, folder):
 
 def test_a_wheel_that_will_be_too_large_is_a_warning_with_three_ways_out(kernel, store, folder):
     made, _ = remembered(kernel, store, folder, limit="0.1 kB")
-    (line,) = size_estimate.warnings(store, made, [cell_of(made.config, variant=VARIANT)])
+    (line,) = size_estimate.warnings([build_of(made, store)])
     assert line.startswith(f"warning: {VARIANT}: its wheel will have about ")
     assert "more than the 0.1 kB of wheel.max-size: compress the" in line
     assert line.count("; or ") == 2
@@ -89,10 +95,8 @@ def test_a_wheel_that_will_be_too_large_is_a_warning_with_three_ways_out(kernel,
 
 def test_one_that_is_small_enough_is_no_warning(kernel, store, folder):
     made, _ = remembered(kernel, store, folder, limit="1 MB")
-    assert not list(size_estimate.warnings(store, made, [cell_of(made.config, variant=VARIANT)]))
-    assert size_estimate.of(store, made, cell_of(made.config, variant=VARIANT)).text.endswith(
-        "by its last build here; 1 MB are allowed"
-    )
+    assert not list(size_estimate.warnings([build_of(made, store)]))
+    assert size_estimate.of(store, made, cell_of(made)).text.endswith("by its last build here; 1 MB are allowed")
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,45 @@
-"""The framework of the current environment, for builds without isolation, and whether it is the one of a cell."""
+"""The environment that a cell is built in: pinned wheels, or what the current Python has."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from builder.config import Backend, Framework
+from builder.config import Backend, Config, Framework, libraries
 from builder.errors import NotHereError
+from builder.make import header_folders
 from builder.make.framework import FrameworkIdentity, identity_of, python_of_torch
 from builder.make.spec import InstalledPackages
-from builder.matrix import Cell
+from builder.matrix import Cell, linked_libraries
 from builder.matrix.variant import dotted
+from builder.pins import Pins, PinSet, Requirement
 from builder.toolchain.this_machine import CurrentPython
 
 
-def found(cell: Cell, has: CurrentPython) -> tuple[InstalledPackages, FrameworkIdentity]:
+def pinned_wheels(
+    known: Pins,
+    requirement: Requirement,
+    config: Config,
+    cell: Cell,
+    *,
+    environ: Mapping[str, str],
+    any_python: bool = False,
+) -> PinSet:
+    """Return the wheels that a cell is built with, sorted by name, as `environmentOf` of `cells.nix` does.
+
+    With `any_python`, for a kernel that needs nothing of Python, those of others serve where one is not pinned.
+
+    Raises:
+        MissingPinsError: some part is not pinned for this Python and system.
+    """
+    base = (known.environment_of_any_python if any_python else known.environment)(requirement)
+    headers = header_folders.wheels(config, cell.backend, environ=environ)
+    linked = known.additional(libraries.parts(linked_libraries(config, cell)), requirement, base=base)
+    wheels = sorted((*base.wheels, *headers, *linked.wheels), key=lambda wheel: wheel.name)
+    return replace(base, wheels=tuple(wheels))
+
+
+def current(cell: Cell, has: CurrentPython) -> tuple[InstalledPackages, FrameworkIdentity]:
     """Return the path and the identity of an interpreter's framework for a cell.
 
     Raises:
