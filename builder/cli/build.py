@@ -23,14 +23,15 @@ from builder.cli.arguments import (
     toolchain_option,
 )
 from builder.cli.selecting import (
+    NamedKernels,
     backends_option,
+    kernels_argument,
     sets_option,
     systems_option,
     torches_option,
     unbundled_option,
     variants_option,
 )
-from builder.cli.several import NamedKernels, kernels_argument
 from builder.compile_cache import CacheOptions
 from builder.config import Backend, LoadTestRule, ToolchainChoice
 from builder.config.values import Version

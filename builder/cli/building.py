@@ -7,8 +7,7 @@ from pathlib import Path
 from types import FrameType
 
 from builder import terminal
-from builder.cli import several as several_kernels
-from builder.cli import view
+from builder.cli import selecting, view
 from builder.engine.outcome import CellOutcome, Listen, labelled
 from builder.errors import NothingToDoError
 from builder.plan import choosing
@@ -22,7 +21,7 @@ def say_who_is_left_out(chosen: Chosen) -> int:
     """Show which kernels have no part and what is wrong with others, and return the worst exit code."""
     for reason in reasons_left_out(chosen.left_out):
         terminal.err(f"note: {reason}")
-    return several_kernels.say(chosen.refusals)
+    return selecting.say(chosen.refusals)
 
 
 def ready(builds: Sequence[KernelBuild], *, quiet: bool = False) -> tuple[KernelBuild, ...]:

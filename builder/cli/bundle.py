@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from builder import terminal
-from builder.cli import completing, several
+from builder.cli import completing, selecting
 from builder.cli.arguments import allow_quick_option
 from builder.errors import BuilderError
 from builder.plan import kernels
@@ -55,7 +55,7 @@ def command(
     """Lay wheels out for the hub: build/<variant>/..., which the `kernels` client loads."""
     read = kernel_wheel.read_all(wheels)
     release.require({str(each.wheel.path): each.not_for_release for each in read}, allowed=allow_quick)
-    if kernel is None or not several.is_pattern(kernel):
+    if kernel is None or not selecting.is_pattern(kernel):
         _write(read, output, kernel=kernel, commit=commit, repo_id=repo_id, force=force)
         _sign((output / str(each.variant) for each in read), trust_config, signs=signs)
         return
@@ -81,7 +81,7 @@ def _by_kernel(read: Sequence[KernelWheel], pattern: Path) -> dict[Path, list[Ke
     Raises:
         BuilderError: a kernel cannot be read, or a wheel is of none of them.
     """
-    loaded = kernels.load(several.find((pattern,)).folders)
+    loaded = kernels.load(selecting.find((pattern,)).folders)
     if loaded.refusals:
         raise kernels.joined([refusal.error for refusal in loaded.refusals])
     folders = {str(kernel.config.general.name): kernel.root for kernel in loaded.kernels}

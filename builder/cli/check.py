@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from builder import terminal
-from builder.cli import completing, several
-from builder.cli.several import NamedKernels, kernels_argument
+from builder.cli import completing, selecting
+from builder.cli.selecting import NamedKernels, kernels_argument
 from builder.lint.report import CheckReport
 from builder.plan import kernels
 from builder.plan.kernels import Refusal
@@ -59,7 +59,7 @@ def command(*, named: NamedKernels, strict: bool, every: bool, format_: str) -> 
             terminal.annotations(shown)
         case _:
             terminal.document(shown)
-    return 2 if several.say(clashes) or any(report.refused for report in reports.values()) else 0
+    return 2 if selecting.say(clashes) or any(report.refused for report in reports.values()) else 0
 
 
 def _inspected(folder: Path, *, strict: bool) -> CheckReport:

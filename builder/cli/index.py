@@ -10,7 +10,7 @@ import click
 
 from builder import terminal
 from builder.cli.arguments import allow_quick_option
-from builder.cli.several import is_pattern, picked
+from builder.cli.selecting import is_pattern, picked
 from builder.errors import BuilderError, NothingToDoError
 from builder.hashes import sha256_of
 from builder.publish import index

@@ -10,10 +10,17 @@ import click
 from builder import matrix, terminal
 from builder.ci.plan import CiJob, CiPlan, make, text, without_stored
 from builder.ci.plan.jobs import Runners, jobs, parse_runners, work_of
-from builder.cli import several
+from builder.cli import selecting
 from builder.cli.arguments import Name, store_option
-from builder.cli.selecting import backends_option, sets_option, systems_option, torches_option, unbundled_option
-from builder.cli.several import NamedKernels, kernels_argument
+from builder.cli.selecting import (
+    NamedKernels,
+    backends_option,
+    kernels_argument,
+    sets_option,
+    systems_option,
+    torches_option,
+    unbundled_option,
+)
 from builder.config.values import Backend, Version
 from builder.errors import BuilderError, NothingToDoError
 from builder.matrix.selection import Scope, require_cells
@@ -91,7 +98,7 @@ def command(
     found = _plan(named, scope, since=changed_since, stored=store if skip_stored else None)
     if named.several:
         terminal.document(_of_several(found, shown))
-        return several.say(found.refusals)
+        return selecting.say(found.refusals)
     _show_one(found.selected[0], found.plans[0], shown, store)
     return 0
 

@@ -1,16 +1,25 @@
-"""The options that select cells, such as --variant, --backend, --set and --all."""
+"""Arguments and options that select: the folders of kernels, patterns that pick them, and the cells."""
 
-from collections.abc import Callable
+import glob
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 
+from builder import terminal
 from builder.cli import completing
 from builder.cli.arguments import ALL, BackendType, Name
 from builder.config.values import InvalidValueError, Version
+from builder.errors import BuilderError, NothingToDoError
+from builder.kernel import CONFIG
 from builder.matrix import SETS, rows
 from builder.matrix.selection import Scope
 from builder.matrix.variant import SYSTEMS
+from builder.plan.kernels import Refusal, joined
+from builder.wording import quoted
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -85,3 +94,131 @@ torches_option = click.option(
     help="Only cells built with this torch; may be repeated.",
 )
 unbundled_option = click.option("--all", "unbundled", is_flag=True, help="Also cells that are not part of a release.")
+
+
+_MOST_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedKernels:
+    """The folders that a command line names, each once."""
+
+    folders: tuple[Path, ...]
+    several: bool = False
+    """Whether results are shown as those of several kernels: a pattern may pick only one today."""
+
+
+def _given(_ctx: click.Context, _param: click.Parameter, value: tuple[Path, ...]) -> NamedKernels:
+    return find(value or (Path(),))
+
+
+def kernels_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the folders of kernels, the current one by default; the command gets them as `named`."""
+    return click.argument(
+        "named",
+        metavar="[DIR]...",
+        nargs=-1,
+        type=click.Path(path_type=Path),
+        callback=_given,
+        shell_complete=completing.kernels,
+    )(command)
+
+
+def find(names: Sequence[Path]) -> NamedKernels:
+    """Return the folders that names and patterns stand for, in their order; a folder that two name counts once.
+
+    A name is taken as it is, so that what is wrong with it is reported. A pattern picks the folders with a build.toml.
+
+    Raises:
+        BuilderError: a pattern picks none, or a folder has no kernel but is a folder of kernels.
+    """
+    problems: list[BuilderError] = []
+    folders: dict[str, Path] = {}
+    for name in names:
+        try:
+            found = picked(name, folder_of=_kernel_in, what=f"a {CONFIG}") if is_pattern(name) else (_folder(name),)
+        except BuilderError as error:
+            problems.append(error)
+            continue
+        for folder in found:
+            folders.setdefault(os.path.realpath(folder), folder)
+    if problems:
+        raise joined(problems)
+    return NamedKernels(folders=tuple(folders.values()), several=len(names) > 1 or any(map(is_pattern, names)))
+
+
+def is_pattern(name: Path) -> bool:
+    """Whether a name stands for the folders that fit it; what is there by that name is that, whatever it looks like."""
+    return glob.has_magic(str(name)) and not os.path.lexists(name)
+
+
+def _folder(name: Path) -> Path:
+    """Return the folder of a name, which may be that of the config itself.
+
+    Raises:
+        BuilderError: it has no kernel, but its folders have.
+    """
+    if name.name == CONFIG and not name.is_dir():
+        return name.parent
+    if name.is_dir() and not os.path.lexists(name / CONFIG):
+        inside = [entry.name for entry in sorted(name.iterdir()) if (entry / CONFIG).is_file()]
+        if inside:
+            shown = ", ".join(inside[:_MOST_SHOWN]) + (", …" if len(inside) > _MOST_SHOWN else "")
+            one = len(inside) == 1
+            raise BuilderError(
+                f"{quoted(str(name))} has no {CONFIG}, but {len(inside)} of its folders {'has' if one else 'have'} "
+                f"one: {shown}",
+                help=f"name {'it' if one else 'them all'} by a pattern: '{name / '*'}'",
+            )
+    return name
+
+
+def _kernel_in(path: Path) -> Path | None:
+    """Return the folder of a kernel that a path names, if it does."""
+    if path.name == CONFIG and path.is_file():
+        return path.parent
+    return path if (path / CONFIG).is_file() else None
+
+
+def picked(pattern: Path, *, folder_of: Callable[[Path], Path | None], what: str) -> tuple[Path, ...]:
+    """Return the folders that a pattern picks, by name; `folder_of` says which folder a path that fits stands for.
+
+    Raises:
+        NothingToDoError: there is none.
+        BuilderError: the pattern is one that this program has not, or a link leads out of the folder that it names.
+    """
+    text = str(pattern)
+    if "**" in text:
+        raise BuilderError(
+            f"'**' in {quoted(text)}: a pattern names each level of folders",
+            help="name several: 'kernels/*' 'kernels/*/*'",
+        )
+    base = os.path.realpath(_fixed(pattern))
+    paths = map(Path, sorted(glob.glob(text)))  # noqa: PTH207  which leaves hidden folders out
+    found = tuple(folder for path in paths if (folder := folder_of(path)) is not None)
+    for folder in found:
+        if not os.path.realpath(folder).startswith(base.rstrip(os.sep) + os.sep):
+            raise BuilderError(
+                f"{quoted(str(folder))} is a symbolic link out of {quoted(base)}, which no pattern follows",
+                help="name it by itself",
+            )
+    if not found:
+        raise NothingToDoError(f"{quoted(text)} picks no folder with {what}", help="look at where they are")
+    return found
+
+
+def _fixed(pattern: Path) -> Path:
+    """Return the folder that a pattern names before its first wildcard."""
+    parts = pattern.parts
+    return Path(*parts[: next(index for index, part in enumerate(parts) if glob.has_magic(part))])
+
+
+def say(refusals: Iterable[Refusal]) -> int:
+    """Show what is wrong with kernels, what several have in common once; return the worst exit code, 0 for nothing."""
+    whose: dict[str, list[Refusal]] = {}
+    for refusal in refusals:
+        whose.setdefault(str(refusal.error), []).append(refusal)
+    for text, those in whose.items():
+        of = f"\n  of {len(those)} kernels: {', '.join(str(each.folder) for each in those)}" if len(those) > 1 else ""
+        terminal.err((text if text.startswith(("error", "warning")) else f"error: {text}") + of)
+    return max((each.error.exit_code for those in whose.values() for each in those), default=0)

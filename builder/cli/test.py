@@ -11,8 +11,8 @@ import click
 
 from builder import terminal
 from builder.author import tests as kernel_tests
-from builder.cli import building, several, testing, view
-from builder.cli.several import NamedKernels, kernels_argument
+from builder.cli import building, selecting, testing, view
+from builder.cli.selecting import NamedKernels, kernels_argument
 from builder.engine import local
 from builder.engine.outcome import CellOutcome
 from builder.errors import BuilderError, NothingToDoError
@@ -35,7 +35,7 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
     found = _prepare(named, request)
     for reason in reasons_left_out(found.left_out):
         terminal.err(f"note: {reason}")
-    code = several.say(found.refusals)
+    code = selecting.say(found.refusals)
     if not found.tests:
         return code
     if not named.several:

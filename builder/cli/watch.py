@@ -3,8 +3,10 @@
 import contextlib
 import os
 import signal
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -12,12 +14,19 @@ from typing import Any
 import click
 
 from builder import kernel as kernels
-from builder import terminal
+from builder import run, terminal
+from builder.author import tests as kernel_tests
 from builder.author import watched
+from builder.author.tests import NoTestsError, TestReport
 from builder.author.watched import Snapshot
-from builder.cli import rounds, testing, view
+from builder.cli import testing, view
 from builder.cli.arguments import kernel_argument
-from builder.engine.outcome import Event, Listen
+from builder.cli.group import file_error
+from builder.cli.testing import TestBuild, TestRequest
+from builder.engine import local
+from builder.engine.outcome import CellOutcome, Event, Listen
+from builder.errors import BuilderError
+from builder.wording import escaped
 
 
 @click.command(cls=testing.PytestCommand)
@@ -40,7 +49,7 @@ def command(ctx: click.Context, /, kernel: Path, tests: bool, **given: Any) -> N
     changed: tuple[str, ...] = ()
     while True:
         with _progress() as listen:
-            found = rounds.play(kernel, request, listen, tests=tests)
+            found = play(kernel, request, listen, tests=tests)
         terminal.out(found.line(changed, at=time.strftime("%H:%M:%S")))
         if found.details:
             terminal.out(found.details)
@@ -63,3 +72,112 @@ def _progress() -> Iterator[Listen]:
                 show(event)
 
         yield listen
+
+
+_MOST_LINES = 30
+"""Lines of an error that are shown; the log has all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What came of one round."""
+
+    ok: bool
+    result: str
+    error: str = ""
+    """The first error, as it is to be read."""
+    log: Path | None = None
+    seconds: float = 0.0
+
+    def line(self, changed: Sequence[str], *, at: str) -> str:
+        """Return the round in a line: when, what was saved, what came of it, how long it took."""
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        what = f"{escaped(changed[0])}{more}" if changed else "start"
+        word = "ok" if self.ok else "FAILED"
+        return f"{at}  {word:<6}  {what}: {self.result}, {self.seconds:.1f} s"
+
+    @property
+    def details(self) -> str:
+        """The first error and where the rest is; empty where nothing failed."""
+        if self.ok:
+            return ""
+        lines = self.error.splitlines()
+        shown = lines[:_MOST_LINES]
+        if len(lines) > _MOST_LINES:
+            shown.append(f"… and {len(lines) - _MOST_LINES} more lines")
+        if self.log is not None and str(self.log) not in self.error:
+            shown.append(f"  log: {self.log}")
+        return "\n".join(f"  {line}" for line in shown)
+
+
+def play(root: Path, request: TestRequest, listen: Listen, *, tests: bool) -> Round:
+    """Build a kernel and run its tests; whatever the author can mend is a round that failed."""
+    began = time.monotonic()
+    try:
+        found = _play(root, request, listen, tests=tests)
+    except BuilderError as error:
+        found = _failed(error)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        found = _failed(file_error(error))
+    return replace(found, seconds=time.monotonic() - began)
+
+
+def _failed(error: BuilderError, log: Path | None = None) -> Round:
+    text = str(error)
+    return Round(ok=False, result="not built", error=text if text.startswith("error") else f"error: {text}", log=log)
+
+
+def _play(root: Path, request: TestRequest, listen: Listen, *, tests: bool) -> Round:
+    kernel = kernels.load(root)
+    test = request.prepare(kernel)
+    with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
+        outcomes = local.build((test.into(Path(dist)),), listen)
+        for outcome in outcomes:
+            if outcome.error is not None:
+                return _failed(outcome.error, outcome.log)
+        built = _built(outcomes)
+        if not tests:
+            return Round(ok=True, result=built)
+        return _tested(test, outcomes, listen, built=built)
+
+
+def _built(outcomes: Sequence[CellOutcome]) -> str:
+    """Say what was built, and of how many files."""
+    reports = [each.report for each in outcomes if each.status == "built" and each.report is not None]
+    if not any(each.status == "built" for each in outcomes):
+        return "unchanged"
+    objects = sum(len(report.objects) for report in reports)
+    compiled = objects - sum(len(report.cached) for report in reports)
+    return f"built ({compiled} of {objects} files compiled)" if objects else "built"
+
+
+def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], listen: Listen, *, built: str) -> Round:
+    try:
+        asked = test.run()
+    except NoTestsError:
+        return Round(ok=True, result=f"{built}, no tests")
+    found = Round(ok=True, result=built)
+    for outcome in outcomes:
+        if outcome.wheel is None or not found.ok:
+            continue
+        listen(Event(variant=outcome.cell.variant, kind="step", text="testing"))
+        log = None if outcome.log is None else outcome.log.with_name(f"{outcome.log.stem}-tests.log")
+        try:
+            report = _run(outcome.wheel, asked, log)
+        except BuilderError as error:
+            return replace(_failed(error, log), result=f"{built}, not tested")
+        found = Round(ok=report.failed == 0, result=f"{found.result}, {report}", error=report.first or "", log=log)
+    return found
+
+
+def _run(wheel: Path, asked: kernel_tests.TestRun, log: Path | None) -> TestReport:
+    if log is not None:
+        log.unlink(missing_ok=True)
+    processes = run.Processes()
+    try:
+        return kernel_tests.run_quietly(wheel, asked, log=log, processes=processes)
+    except BaseException:
+        processes.cancel()
+        raise

@@ -18,7 +18,6 @@ from builder.make import (
     failure,
     header_folders,
     load,
-    module_id,
     ninja_log,
     objects,
     part,
@@ -368,7 +367,7 @@ def _toolkit(paths: _BuildPaths, root: Path) -> Path:
     """Return the CUDA toolkit to build with; away from the canonical path, one that names GPU kernels without paths."""
     if paths.base == sandbox.CANONICAL or not paths.job.rules.module_id:
         return paths.path(root)
-    return module_id.farm(root, paths.base / "cuda", folder=paths.base)
+    return reproducible.module_id_farm(root, paths.base / "cuda", folder=paths.base)
 
 
 def _plan(build: Path) -> dict[str, Any] | None:

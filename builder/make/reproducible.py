@@ -5,6 +5,8 @@ Rules that a rendered project carries are applied by `cmake/reproducible.cmake` 
 
 import json
 import os
+import shlex
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +43,7 @@ RULES = (
     Rule(
         name="module-id",
         leak="the same module id, which ends in names of kernels, where the canonical path cannot be had",
-        where="builder/make/module_id.py",
+        where="builder/make/reproducible.py",
     ),
     Rule(
         name="prefix-map",
@@ -219,3 +221,42 @@ def inputs(
         "toolchain": dict(sorted(toolchain.items())),
     }
     return found if not_reproducible is None else {**found, "not-reproducible": not_reproducible}
+
+
+# cudafe++ hashes the real path of a source into an id that ends in the names of kernels: the folder is taken off it.
+_CUDAFE = """#!/bin/sh
+folder={folder}
+left=$#
+path=
+while [ "$left" -gt 0 ]; do
+  argument=$1
+  shift
+  if [ -n "$path" ]; then argument=${{argument#"$folder"/}}; fi
+  path=
+  if [ "$argument" = --orig_src_path_name ]; then path=1; fi
+  set -- "$@" "$argument"
+  left=$((left - 1))
+done
+exec {cudafe} "$@"
+"""
+
+
+def module_id_farm(root: Path, target: Path, *, folder: Path) -> Path:
+    """Make a toolkit of links to the one at `root` in `target`; module ids see paths relative to `folder`."""
+    shutil.rmtree(target, ignore_errors=True)
+    (target / "bin").mkdir(parents=True)
+    for path in sorted(root.iterdir()):
+        if path.name != "bin":
+            (target / path.name).symlink_to(path)
+    for path in sorted((root / "bin").iterdir()):
+        (target / "bin" / path.name).symlink_to(path)
+    nvcc, cudafe = target / "bin/nvcc", target / "bin/cudafe++"
+    nvcc.unlink()
+    # nvcc follows links to itself and looks for its parts there: so it is copied, not linked.
+    shutil.copy2(root / "bin/nvcc", nvcc)
+    cudafe.unlink()
+    real = shlex.quote(str((root / "bin/cudafe++").resolve()))
+    # nvcc names a source by its real path.
+    cudafe.write_text(_CUDAFE.format(folder=shlex.quote(str(folder.resolve())), cudafe=real), encoding="utf-8")
+    cudafe.chmod(0o755)
+    return target

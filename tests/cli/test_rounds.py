@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.cli import rounds, run
-from builder.cli.rounds import Round
+from builder.cli import run, watch
+from builder.cli.watch import Round
 from builder.errors import BuilderError, ToolError
 
 
@@ -48,8 +48,8 @@ class Asks:
 
 
 def play(error, monkeypatch):
-    monkeypatch.setattr(rounds.kernels, "load", lambda _root: None)
-    return rounds.play(Path(), Asks(error), lambda _event: None, tests=True)
+    monkeypatch.setattr(watch.kernels, "load", lambda _root: None)
+    return watch.play(Path(), Asks(error), lambda _event: None, tests=True)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_everything_else_ends_watching(monkeypatch, error):
 
 
 def test_a_folder_without_a_config_is_a_round_that_failed(tmp_path):
-    found = rounds.play(tmp_path, Asks(None), lambda _event: None, tests=True)
+    found = watch.play(tmp_path, Asks(None), lambda _event: None, tests=True)
     assert not found.ok
     assert "build.toml" in found.error
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.cli import several
+from builder.cli import selecting
 from builder.errors import BuilderError, NothingToDoError
+from builder.plan.kernels import Refusal, load
 from tests.cli.folders import write
 
 
@@ -20,7 +21,7 @@ def root(tmp_path, monkeypatch):
 
 
 def found(*names):
-    return [str(folder) for folder in several.find([Path(name) for name in names]).folders]
+    return [str(folder) for folder in selecting.find([Path(name) for name in names]).folders]
 
 
 @pytest.mark.usefixtures("root")
@@ -33,9 +34,9 @@ def test_a_pattern_picks_the_folders_with_a_config_by_name():
 
 @pytest.mark.usefixtures("root")
 def test_one_folder_is_one_kernel_and_anything_else_several():
-    assert not several.find([Path("kernels/one")]).several
-    assert several.find([Path("kernels/on*")]).several
-    assert several.find([Path("kernels/one"), Path("kernels/one")]).several
+    assert not selecting.find([Path("kernels/one")]).several
+    assert selecting.find([Path("kernels/on*")]).several
+    assert selecting.find([Path("kernels/one"), Path("kernels/one")]).several
 
 
 def test_a_folder_that_two_names_stand_for_counts_once(root):
@@ -100,7 +101,7 @@ def test_every_name_that_is_wrong_is_told_and_the_worst_code_counts():
 
 def test_loading_goes_on_after_a_config_that_is_wrong(root):
     (root / "kernels/one/build.toml").write_text("[general", encoding="utf-8")
-    loaded = several.load(several.find([Path("kernels/*"), Path("kernels/README.md"), Path("nowhere")]))
+    loaded = load(selecting.find([Path("kernels/*"), Path("kernels/README.md"), Path("nowhere")]).folders)
     assert [kernel.config.general.name for kernel in loaded.kernels] == ["two"]
     assert [str(refusal.folder) for refusal in loaded.refusals] == ["kernels/one", "kernels/README.md", "nowhere"]
     assert "kernels/one/build.toml" in str(loaded.refusals[0].error)
@@ -108,7 +109,7 @@ def test_loading_goes_on_after_a_config_that_is_wrong(root):
 
 @pytest.mark.usefixtures("root")
 def test_names_that_are_no_kernels_say_how_to_pick_only_kernels():
-    loaded = several.load(several.find([Path("kernels/README.md"), Path("kernels/scripts"), Path("nowhere")]))
+    loaded = load(selecting.find([Path("kernels/README.md"), Path("kernels/scripts"), Path("nowhere")]).folders)
     assert [refusal.error.message for refusal in loaded.refusals] == [
         "'kernels/README.md' is not a folder",
         "'kernels/scripts' has no build.toml",
@@ -121,7 +122,7 @@ def test_names_that_are_no_kernels_say_how_to_pick_only_kernels():
 
 def test_two_kernels_of_one_name_are_refused(root):
     write(root / "more", "one")
-    loaded = several.load(several.find([Path("kernels/*"), Path("more/*")]))
+    loaded = load(selecting.find([Path("kernels/*"), Path("more/*")]).folders)
     assert [str(kernel.root) for kernel in loaded.kernels] == ["kernels/one", "kernels/two"]
     (clash,) = loaded.clashes
     assert str(clash.error).startswith("'kernels/one' and 'more/one' are both kernel 'one'\n")
@@ -130,9 +131,9 @@ def test_two_kernels_of_one_name_are_refused(root):
 
 def test_what_several_kernels_have_in_common_is_said_once(capsys):
     same = BuilderError("no commit 'x' in this repository")
-    refusals = [several.Refusal(folder=Path(name), error=same) for name in ("a", "b")]
-    assert several.say([*refusals, several.Refusal(folder=Path("c"), error=NothingToDoError("nothing"))]) == 3
+    refusals = [Refusal(folder=Path(name), error=same) for name in ("a", "b")]
+    assert selecting.say([*refusals, Refusal(folder=Path("c"), error=NothingToDoError("nothing"))]) == 3
     assert capsys.readouterr().err == (
         "error: no commit 'x' in this repository\n  of 2 kernels: a, b\nerror: nothing\n"
     )
-    assert several.say([]) == 0
+    assert selecting.say([]) == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.make import module_id
+from builder.make.reproducible import module_id_farm
 
 # What nvcc 12.4 and 13.0 hand to cudafe++, with another folder.
 OF_12_4 = (
@@ -48,7 +48,7 @@ def test_the_path_that_a_module_id_is_made_of_loses_its_folder_and_nothing_else_
     folder = tmp_path / name
     folder.mkdir(parents=True)
     root = toolkit(tmp_path / "cuda 13")
-    farm = module_id.farm(root, folder / "cuda", folder=folder)
+    farm = module_id_farm(root, folder / "cuda", folder=folder)
     source = f"{folder}/src/csrc/twice.cu"
     given = [argument.format(source=source) for argument in line]
     program, arguments = handed_on(farm, *given)
@@ -60,7 +60,7 @@ def test_the_path_that_a_module_id_is_made_of_loses_its_folder_and_nothing_else_
 def test_what_lies_elsewhere_keeps_its_path(tmp_path):
     folder = tmp_path / "scratch"
     folder.mkdir()
-    farm = module_id.farm(toolkit(tmp_path / "cuda"), folder / "cuda", folder=folder)
+    farm = module_id_farm(toolkit(tmp_path / "cuda"), folder / "cuda", folder=folder)
     # The second begins like the folder, and is not in it; the third is an empty argument, the fourth the last one.
     for path in ("/usr/include/twice.cu", f"{folder}-other/twice.cu", ""):
         assert handed_on(farm, "--orig_src_path_name", path, "x.ii")[1] == ["--orig_src_path_name", path, "x.ii"]
@@ -70,7 +70,7 @@ def test_what_lies_elsewhere_keeps_its_path(tmp_path):
 def test_a_folder_through_a_link_is_taken_off_as_nvcc_says_it(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    farm = module_id.farm(toolkit(tmp_path / "cuda"), tmp_path / "link/cuda", folder=tmp_path / "link")
+    farm = module_id_farm(toolkit(tmp_path / "cuda"), tmp_path / "link/cuda", folder=tmp_path / "link")
     _, arguments = handed_on(farm, "--orig_src_path_name", f"{tmp_path}/real/twice.cu")
     assert arguments == ["--orig_src_path_name", "twice.cu"]
 
@@ -78,14 +78,14 @@ def test_a_folder_through_a_link_is_taken_off_as_nvcc_says_it(tmp_path):
 def test_an_error_of_the_real_program_is_handed_on(tmp_path):
     root = toolkit(tmp_path / "cuda")
     (root / "bin/cudafe++").write_text("#!/bin/sh\necho 'twice.cu(3): error' >&2\nexit 2\n")
-    farm = module_id.farm(root, tmp_path / "farm", folder=tmp_path)
+    farm = module_id_farm(root, tmp_path / "farm", folder=tmp_path)
     done = subprocess.run([farm / "bin/cudafe++"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "twice.cu(3): error\n")
 
 
 def test_nvcc_is_a_copy_that_finds_this_cudafe_and_the_rest_are_links(tmp_path):
     root = toolkit(tmp_path / "cuda")
-    farm = module_id.farm(root, tmp_path / "farm", folder=tmp_path)
+    farm = module_id_farm(root, tmp_path / "farm", folder=tmp_path)
     found = {str(path.relative_to(farm)): path.is_symlink() for path in (*farm.iterdir(), *(farm / "bin").iterdir())}
     links = {"bin/ptxas": True, "include": True, "nvvm": True}
     assert found == {"bin": False, "bin/nvcc": False, "bin/cudafe++": False, **links}
@@ -97,8 +97,8 @@ def test_nvcc_is_a_copy_that_finds_this_cudafe_and_the_rest_are_links(tmp_path):
 def test_a_toolkit_that_is_a_farm_already_is_made_again(tmp_path):
     """A build that was stopped goes on in its folder, in which the farm of before lies."""
     root = toolkit(tmp_path / "cuda")
-    first = module_id.farm(root, tmp_path / "farm", folder=tmp_path)
+    first = module_id_farm(root, tmp_path / "farm", folder=tmp_path)
     (root / "bin/ptxas").unlink()
-    again = module_id.farm(root, tmp_path / "farm", folder=tmp_path)
+    again = module_id_farm(root, tmp_path / "farm", folder=tmp_path)
     assert first == again
     assert not (again / "bin/ptxas").exists()
