@@ -1,4 +1,4 @@
-"""`builder shell`: a shell with what a cell is built with, and the kernel itself."""
+"""`builder shell`: a shell with the tools and the framework of a cell, and the built kernel."""
 
 import os
 import tempfile

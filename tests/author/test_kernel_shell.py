@@ -1,4 +1,4 @@
-"""What runs in a shell of a kernel, and how it ends."""
+"""The shell of a kernel: its variables, its commands and its exit code."""
 
 import os
 import signal

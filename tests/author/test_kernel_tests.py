@@ -1,4 +1,4 @@
-"""What `builder test` chooses and refuses, before anything is built."""
+"""The choices and refusals of `builder test`, before anything is built."""
 
 import venv
 from pathlib import Path

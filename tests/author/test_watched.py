@@ -1,4 +1,4 @@
-"""Which saves of a file are noticed, and which are not."""
+"""The saves that `builder watch` notices, and those that it ignores."""
 
 import builtins
 import os

@@ -1,4 +1,4 @@
-"""What a terminal shows of the cells that are being built."""
+"""The lines of a terminal about the cells that are being built."""
 
 import fcntl
 import os

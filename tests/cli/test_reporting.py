@@ -1,4 +1,4 @@
-"""When the report of a build is written: in its end, and when it is stopped."""
+"""The report of a build is written at its end, and when it is stopped."""
 
 import json
 import signal

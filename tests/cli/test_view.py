@@ -1,4 +1,4 @@
-"""What a build shows of its cells."""
+"""The summary of a build, and its lines while it runs."""
 
 import pytest
 

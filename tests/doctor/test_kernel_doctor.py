@@ -1,4 +1,4 @@
-"""What `builder doctor DIR` says of one kernel: its cells, what it names from elsewhere, the GPUs that it requires."""
+"""`builder doctor DIR`: the cells of a kernel, its sources and kernels from elsewhere, and its required GPUs."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Evaluate the Nix library, and the kernels and pins that it is asked of."""
+"""Evaluate the Nix library for tests, with their kernels and pins."""
 
 import json
 import subprocess

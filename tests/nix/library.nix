@@ -1,5 +1,5 @@
 /**
-  What the tests ask of the pure library; `asked` is JSON.
+  The functions of the pure library that tests call; `asked` is JSON.
 */
 { asked }:
 let

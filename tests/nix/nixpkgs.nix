@@ -1,6 +1,6 @@
 /**
-  The attribute names and shapes of nixpkgs that builder uses, and nothing behind them: the mapping is evaluated with
-  it where nixpkgs cannot be had.
+  A stub of nixpkgs: the names and shapes of the attributes that builder uses. Tests evaluate the mapping with it, on
+  machines without nixpkgs.
 */
 {
   system ? "x86_64-linux",

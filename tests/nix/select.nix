@@ -1,5 +1,5 @@
 /**
-  The shared cases of the matrix in Nix: what does not agree, by file. The same files test Python.
+  The shared cases of the matrix in Nix: whether each file agrees. The same files test Python.
 */
 let
   inherit (builtins)

@@ -1,5 +1,5 @@
 /**
-  builder's flake with the stub of nixpkgs: what evaluates, and what is skipped.
+  builder's flake with the stub of nixpkgs: whether each output evaluates, and the skipped cells.
 */
 let
   outputs = (import ../../builder/nix).outputs.flake {

@@ -1,4 +1,4 @@
-"""Nix says what Python says: cells, pins, and what a load test has."""
+"""Nix and Python agree on cells, pins, and the packages of a load test."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Nix takes what a backend is called from its table."""
+"""Nix takes the names of backends from their table."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Cells of another system: Nix takes the wheels that the local engine takes, and refuses what it cannot compile."""
+"""Cells of another system: Nix chooses the wheels that the local engine chooses, and refuses the same cells."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The package set of the machine's own tools, and what Nix is told so that it can use them; without Nix."""
+"""The package set of the machine's own tools, and the settings with which Nix can use them; without Nix."""
 
 import grp
 import os

@@ -1,4 +1,4 @@
-"""What Nix has of a lock of kernels is what the local engine has: the same entries, folders and mistakes."""
+"""Nix reads a lock of kernels as the local engine does: the same entries, folders and mistakes."""
 
 import base64
 import json

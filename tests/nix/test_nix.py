@@ -1,4 +1,4 @@
-"""The Nix library and its outputs: what is skipped and why, package sets, shells, flakes and messages."""
+"""The Nix library and its outputs: skipped cells with their reasons, package sets, shells, flakes and messages."""
 
 import json
 import shutil

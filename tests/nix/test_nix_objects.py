@@ -1,4 +1,4 @@
-"""A derivation of one compiled file depends on that file, on what it may include, and on the names of the others."""
+"""The derivation of a compiled file depends on it, on the files that it may include, and on the names of the others."""
 
 import subprocess
 from pathlib import Path

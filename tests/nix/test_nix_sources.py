@@ -1,4 +1,4 @@
-"""Nix takes the source set that Python takes, and derivations depend on nothing else."""
+"""Nix takes the same source set as Python, and derivations depend on nothing else."""
 
 import shutil
 from dataclasses import asdict

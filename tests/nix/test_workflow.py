@@ -1,4 +1,4 @@
-"""A public kernel repository changes one input of its flake, and what its workflows evaluate is there."""
+"""A public kernel repository changes one input of its flake, and has all outputs that its workflows use."""
 
 import json
 import shutil

@@ -1,5 +1,5 @@
 /**
-  What the workflows of public kernel repositories evaluate, of a flake as those repositories have it.
+  The outputs that workflows of public kernel repositories use, from a flake such as theirs.
 */
 { asked }:
 let

@@ -1,4 +1,4 @@
-"""What a build told, without a build: events at times that a test chooses, and logs of ninja."""
+"""A recorded build without a build: events at times that a test chooses, and logs of ninja."""
 
 from builder import kernel, matrix
 from builder.engine.outcome import CellOutcome, Event

@@ -1,4 +1,4 @@
-"""What the end of a build had to wait for."""
+"""The critical path of a build."""
 
 from builder.report import timeline
 from tests.report.recorded import CPU, CUDA, built, done, file, line, step

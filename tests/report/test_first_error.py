@@ -1,4 +1,4 @@
-"""What the page of a build says of the first error, from events and outcomes alone."""
+"""The first error on the page of a build, from events and outcomes alone."""
 
 import pytest
 

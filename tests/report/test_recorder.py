@@ -1,4 +1,4 @@
-"""The recorder of a build: its memory, which Linux tells of processes."""
+"""The recorder of a build: the memory of its processes, as Linux tells it."""
 
 import itertools
 import os

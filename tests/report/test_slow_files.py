@@ -1,4 +1,4 @@
-"""The slowest files of a build beside the last build of their cell."""
+"""The slowest files of a build, compared with the last build of their cell."""
 
 import pytest
 

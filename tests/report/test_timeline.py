@@ -1,4 +1,4 @@
-"""What ran when in a build, from events and logs of ninja alone."""
+"""The timeline of a build, from events and logs of ninja alone."""
 
 import pytest
 

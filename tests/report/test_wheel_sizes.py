@@ -1,4 +1,4 @@
-"""What takes the bytes of the wheels of a build, on its page."""
+"""The sizes of wheels, by architecture, on the page of a build."""
 
 import re
 from dataclasses import replace
