@@ -1,1 +1,1 @@
-"""What CI services need: the jobs of a matrix, pipelines for a repository, and the table of a build."""
+"""Serve CI: the jobs of a matrix, pipelines for a repository, and the table of a build."""

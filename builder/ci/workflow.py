@@ -26,7 +26,7 @@ _FORMS = (
     rf"(?:git\+)?ssh://(?:[^@/]+@)?(?P<host>[\w.-]+)(?::\d+)?/{_PATH}{_AT}",
     rf"[\w.-]+@(?P<host>[\w.-]+):{_PATH}",
 )
-"""How people and tools write the address of a repository: for Nix, for pip and for git."""
+"""The ways to write the address of a repository: for Nix, for pip and for git."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LABELS = ("source", "repository")
 
@@ -54,19 +54,19 @@ class BuilderAddress:
 
     @property
     def page(self) -> str:
-        """What a browser opens."""
+        """The address for a browser."""
         return f"https://{self.host}/{self.repository}"
 
     @property
     def requirement(self) -> str:
-        """What pip installs."""
+        """The requirement for pip."""
         if self.released:
             return f"{DISTRIBUTION}=={__version__}"
         return f"{DISTRIBUTION} @ git+{self.page}" + ("" if self.ref is None else f"@{self.ref}")
 
     @property
     def flake(self) -> str:
-        """What Nix takes as an input; the commit is left to the lock file."""
+        """The input for Nix; the commit is left to the lock file."""
         ref = None if self.ref is None or _COMMIT.fullmatch(self.ref) else self.ref
         if self.host == "github.com":
             return f"github:{self.repository}" + ("" if ref is None else f"/{ref}")

@@ -21,7 +21,7 @@ from builder.matrix import rows
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9/._~:@%+?=&#-]+", re.ASCII)
 FRAMEWORKS = tuple(framework for framework in Framework if framework is not Framework.CTYPES)
-"""What a new kernel can bind to; what it begins with are ops, and a plain library has none."""
+"""The frameworks of a new kernel: it begins with ops, and a plain library has none."""
 _TAKEN = frozenset({"torch", "triton", "tvm_ffi", "numpy", "kernels", "builder"})
 
 
@@ -34,9 +34,9 @@ class Answers:
     backends: tuple[Backend, ...]
     license: str
     home: BuilderAddress | None = None
-    """Where its CI takes the builder from."""
+    """The address from which its CI takes the builder."""
     flake: str | None = None
-    """Where its flake takes the builder from."""
+    """The address from which its flake takes the builder."""
     ci: Service | None = "github"
 
     @classmethod

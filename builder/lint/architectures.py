@@ -34,7 +34,7 @@ def _noarch(kernel: Kernel, key: str) -> KeyPath:
 
 
 def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...], toolkits: list[Version]) -> Iterator[Problem]:
-    """Judge all toolkits that are known, and then those that the cells with the component are built with."""
+    """Judge all toolkits that are known, and then the toolkits of the cells that have the component."""
     generations = architectures.generations()
     known = {name for one in generations for name in one.targets}
     for index, capability in enumerate(capabilities):

@@ -20,7 +20,7 @@ _MOST_ROWS = 4
 """Rows that a finding names; it counts the rest."""
 
 Flags = tuple[KeyPath, tuple[str, ...], list[Cell]]
-"""Where flags stand, and the cells that are compiled with them."""
+"""The place of flags in the config, the flags, and the cells that are compiled with them."""
 
 
 @lru_cache

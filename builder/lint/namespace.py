@@ -41,7 +41,7 @@ class Scope:
     parent: "Scope | None" = None
     names: dict[str, list[Binding]] = field(default_factory=dict)
     followed: dict[str, "str | tuple[ast.expr, Scope] | None"] = field(default_factory=dict)
-    """What its names stand for, as far as it was looked up after the file was read."""
+    """The meaning of its names, as far as it was looked up after the file was read."""
 
     def bind(self, name: str, binding: Binding) -> None:
         """Add one more thing that `name` may stand for."""
@@ -52,7 +52,7 @@ class Scope:
             bound.append(Parameter())  # what else it may stand for is not looked at, and counts as not to be told
 
     def lookup(self, name: str) -> tuple[list[Binding], "Scope"]:
-        """Return what `name` may stand for, and the scope that says so."""
+        """Return all that `name` may stand for, and the scope that says so."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names:
@@ -213,7 +213,7 @@ def _elements(target: ast.expr, iterated: ast.expr) -> Iterator[tuple[str, Bindi
 
 
 class Namespace(Enum):
-    """What reading the files tells about a name."""
+    """The namespace of a name, as far as reading the files tells."""
 
     GENERATED = "in the generated namespace"
     OTHER = "in a namespace of its own"

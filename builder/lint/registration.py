@@ -18,7 +18,7 @@ from builder.lint.report import Located, locate
 from builder.wording import quoted
 
 _NAMED = frozenset({"Library", "_scoped_library", "custom_op", "triton_op", "define", "impl", "impl_abstract"})
-"""What takes the name of an op or of a namespace first, besides everything called `register_…`."""
+"""The functions whose first argument names an op or a namespace; all called `register_…` do so, too."""
 _KEYWORDS = frozenset({"name", "ns", "op", "op_name", "qualname"})
 _LARGEST = 1024 * 1024
 _LARGEST_PACKAGE = 8 * _LARGEST
@@ -222,7 +222,7 @@ def _used(call: ast.Call, scope: Scope) -> tuple[str, ast.expr] | None:
 
 
 def _applied(call: ast.Call, scope: Scope) -> tuple[str | None, list[ast.expr]]:
-    """Return what a call calls and its arguments, through `functools.partial`."""
+    """Return the function that a call calls and its arguments, through `functools.partial`."""
     inner = call.func
     if isinstance(inner, ast.Call) and qualified(inner.func, scope) == "functools.partial" and inner.args:
         return qualified(inner.args[0], scope), [*inner.args[1:], *call.args]

@@ -115,7 +115,7 @@ def linked_headers(kernel: Kernel) -> Iterator[Located]:
 
 
 def python_headers(kernel: Kernel) -> Iterator[Located]:
-    """Yield what the sources of each backend need of Python.
+    """Yield the lines of the sources of each backend that need Python.
 
     That is the first line that needs its headers; where the library is for one Python, all lines that keep it from
     serving every one.

@@ -45,7 +45,7 @@ class ComponentDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """What is compiled: the bindings and components of every backend."""
+    """The bindings and components of every backend."""
 
     backends: tuple[Backend, ...]
     torch: Binding
@@ -61,11 +61,11 @@ class Compiled:
 
 Lines = Mapping[str, Line]
 _Way = tuple[FlagKeys, tuple[str, ...], tuple[str, ...] | None]
-"""How a component is compiled: its flags, its include folders, its capabilities where they differ by toolkit."""
+"""The flags of a component, its include folders, and its capabilities where they differ by toolkit."""
 
 
 def compiled(recording: Recording, parts: Iterable[Part]) -> Compiled:
-    """Return what the runs ask to be compiled; what no key says is told to a person."""
+    """Return the bindings and components that the runs ask for; tell a person of things without a key."""
     runs = _by_backend(recording)
     main, *others = tuple(parts) or (None,)
     drafted = [] if main is None else _all_components(main, runs, recording)
@@ -294,7 +294,7 @@ def _unread(lines: Lines) -> tuple[str, ...]:
 
 
 def _wanted(lines: Lines, toolkit: str) -> tuple[str, ...]:
-    """Return the capabilities that a toolkit compiles, of those that are asked for."""
+    """Return the capabilities that a toolkit compiles, of all that are asked for."""
     return flag_keys.known(_capabilities(lines), toolkit) if toolkit else ()
 
 

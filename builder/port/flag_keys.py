@@ -113,7 +113,7 @@ def by_range(wanted: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
 def differences(
     listed: tuple[str, ...], wanted: tuple[str, ...], toolkit: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what a toolkit does not compile of what is wanted, and what it compiles besides, for a list of a config.
+    """Return the wanted capabilities that a toolkit does not compile for a list of a config, and the ones it adds.
 
     What runs the code of another capability that is compiled is not missing.
     """
@@ -145,9 +145,9 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 _SHELL = set('\\$`",')
 """Characters that nvcc reads anew: `defines` would pass such a value as it stands, and setup.py does not."""
 _RELEASE = {("NDEBUG", None)}
-"""What a release build defines."""
+"""The macros that a release build defines."""
 GIVEN = {"USE_ROCM", "__HIP_PLATFORM_AMD__", "HIPBLAS_V2"}
-"""What every source for ROCm is compiled with, by torch and by a rendered project."""
+"""The macros of every source for ROCm, in torch and in a rendered project."""
 _STABLE = "TORCH_TARGET_VERSION"
 _MAJOR, _MINOR = 56, 48
 """Bits of the parts of that macro."""
@@ -164,7 +164,7 @@ class FlagKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where flags come from: the extension's line, and who is told what has no key."""
+    """The origin of flags: the line of the extension, and the list for things that have no key."""
 
     root: Path
     at: str

@@ -88,7 +88,7 @@ class Flags:
     """Defined macros and their values; None for one without."""
     undefined: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
-    """What code is made for, as `cuda-capabilities` has it."""
+    """The capabilities that code is made for, as `cuda-capabilities` has them."""
     unread: tuple[str, ...] = ()
     """Architectures that are not CUDA capabilities, such as `native`, and pairs for a GPU that has other code."""
     standard: str | None = None
@@ -96,13 +96,13 @@ class Flags:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is left besides macros, architectures and the standard, word for word."""
+        """The words of all flags but macros, architectures and the standard."""
         return tuple(word for flag in self.rest for word in flag)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """How one source is compiled."""
+    """The flags and the include folders of one source."""
 
     language: str
     flags: Flags

@@ -22,7 +22,7 @@ _TOOLKITS = ("<cuda>", "<rocm>", "<torch>")
 
 
 def language(source: str) -> str | None:
-    """Return what compiles a source; None for what no compiler reads."""
+    """Return the language of a source; None for a file that no compiler reads."""
     return _SUFFIXES.get(PurePosixPath(source).suffix)
 
 
@@ -92,7 +92,7 @@ class Command:
 
     @property
     def language(self) -> str | None:
-        """What compiles it: `-x cu` says so as well as a name."""
+        """The language of the source: `-x cu` tells it as well as the name."""
         pairs = itertools.pairwise(self.words)
         return GPU if any(pair in {("-x", "cu"), ("-x", "hip")} for pair in pairs) else language(self.source)
 
@@ -202,7 +202,7 @@ _GIVEN = re.compile(r"/.*/(torch/include|include/python3[^/]*|(cuda|nvidia)[^/]*
 
 
 def recording(path: Path, directory: Path) -> Recording:
-    """Return what the compile lines of a project ask for, as a recording of one run.
+    """Return the compile lines of a project as a recording of one run.
 
     Raises:
         BuilderError: the file cannot be read.

@@ -82,7 +82,7 @@ _BUILT_WITH = frozenset({"torch", "ninja", "setuptools", "wheel", "packaging", "
 """Requirements of a build, and torch, which every kernel requires by itself."""
 _LONGEST_NAME = 100
 _BASES = ("", "src/", "python/")
-"""Where a Python package is, if `setup` names none."""
+"""The folders of a Python package, if `setup` names none."""
 _UNKNOWN = "LicenseRef-unknown"
 _LICENSE_FILES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "COPYING")
 
@@ -97,7 +97,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """What `[general]` and `[wheel]` say."""
+    """The values of `[general]` and `[wheel]`."""
 
     name: Found
     version: Found
@@ -112,7 +112,7 @@ class Metadata:
 
 
 def of(setup: SetupCall | None, root: Path, extensions: Mapping[str, tuple[str, str]], todo: Todo) -> Metadata:
-    """Return what a project says of itself, by `setup()` and by `pyproject.toml`.
+    """Return the metadata of a project, by `setup()` and by `pyproject.toml`.
 
     `extensions` says of each whether it makes a Python module.
     """
@@ -278,7 +278,7 @@ def _package(
 def _say_imports(
     root: Path, extension: str, import_: str, *, package: str, folders: tuple[str, ...], todo: Todo
 ) -> None:
-    """Tell a person of the lines that import an extension, and of those that have its name as a text."""
+    """Tell a person of the lines that import an extension, and of lines that have its name as a text."""
     for file, line in source_facts.imports_of(root, extension, folders, top=package):
         dots = "." * (file.removeprefix(f"{package}/").count("/") + 1)
         todo.add(f"in place of '{extension}', write: from {dots}{import_}", at=f"{file}:{line}")

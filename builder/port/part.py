@@ -36,7 +36,7 @@ class Part:
     sources: frozenset[str]
     """Sources that are there."""
     binding: tuple[str, ...]
-    """Those of C++ that register ops or make a Python module."""
+    """The sources in C++ that register ops or make a Python module."""
     needs_python: bool
     libraries: tuple[LibraryName, ...]
     absent: tuple[str, ...]
@@ -44,12 +44,12 @@ class Part:
 
     @property
     def place(self) -> Place:
-        """Where its flags come from."""
+        """The origin of its flags."""
         return Place(root=self.root, at=self.extension.at, todo=self.todo)
 
     @property
     def reached(self) -> tuple[str, str]:
-        """What Python imports in place of the extension: the name, and the generated module that has it."""
+        """The name that Python imports in place of the extension, and the generated module that has it."""
         return "module" if self.needs_python else "ops", "_ops" if self.own is None else f"_ops_{self.own}"
 
     def say(self, text: str) -> None:
@@ -59,7 +59,7 @@ class Part:
     def src(
         self, sources: Iterable[str], include: tuple[str, ...], *, more: Iterable[str] = ()
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the entries of `src`, and of `exclude`: sources, and what they and `more` include beside folders."""
+        """Return the entries of `src`, and of `exclude`: sources, and headers of them and `more` beyond the folders."""
         listed = tuple(sources)
         own = [folder for folder in include if ":" not in folder]
         headers = source_facts.headers(self.root, [*listed, *more], own)
@@ -95,7 +95,7 @@ class Part:
 
 
 def parts(recording: Recording, root: Path, todo: Todo) -> Iterator[Part]:
-    """Yield the extensions of a project, each once; of the targets of a CMake project those that bind."""
+    """Yield the extensions of a project, each once; of the targets of a CMake project, only the ones that bind."""
     best = recording.best
     seen: set[str] = set()
     said = "" if best is None or best.setup is None else best.setup.texts.get("name", "")

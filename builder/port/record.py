@@ -33,7 +33,7 @@ _OUTPUT = 16 << 10
 """Bytes of the output of a run that are kept."""
 _MOST_PRETENDED = 12
 SECONDS = 60.0
-"""How long one run may take."""
+"""The most seconds of one run."""
 
 
 def record(
@@ -173,7 +173,7 @@ class _Recorder:
         return decode(found, setting, written)
 
     def _relative(self, content: bytes) -> bytes:
-        """Return what was recorded with paths of the tree relative to it, and those of stand-ins by their names."""
+        """Return a record with paths of the tree relative to it, and the paths of stand-ins by their names."""
         inside = str(CANONICAL if self._sandboxed else self._scratch).encode()
         for folder in (b"cuda", b"rocm", b"torch"):
             content = content.replace(inside + b"/" + folder, b"<" + folder + b">")

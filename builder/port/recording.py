@@ -34,7 +34,7 @@ class Extension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupCall:
-    """What `setup` is given besides extensions."""
+    """The arguments of `setup` besides extensions."""
 
     at: str
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Run:
     failure: str | None = None
     """Why `setup` was not called; None where it was."""
     at: str = ""
-    """Where it failed."""
+    """The `file:line` that failed."""
     missing: str | None = None
     """The module whose import failed."""
     written: tuple[str, ...] = ()

@@ -43,7 +43,7 @@ def facts() -> dict[str, Any]:
 
 
 def toolkits() -> tuple[str, ...]:
-    """Return the CUDA toolkits of the build matrix, and those that files of projects ask about, oldest first."""
+    """Return the CUDA toolkits of the build matrix and the ones that projects ask about, oldest first."""
     found = {Version(row.toolkit) for row in rows() if row.backend is Backend.CUDA and row.toolkit is not None}
     found |= set(map(Version, facts()["toolkits"]))
     return tuple(map(str, sorted(found)))

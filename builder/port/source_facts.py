@@ -83,7 +83,7 @@ def _blank(comment: "re.Match[str]") -> str:
 
 
 def headers_of(root: Path, source: str) -> tuple[str, ...]:
-    """Return what the `#include` lines of a source name."""
+    """Return the headers that the `#include` lines of a source name."""
     return tuple(found[2] for found in _INCLUDE.finditer(_COMMENT.sub(_blank, read(root, source))))
 
 

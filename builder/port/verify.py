@@ -37,7 +37,7 @@ set(CMAKE_CUDA_COMPILER_PRODUCED_OUTPUT [==[#$ PATH=/usr/bin
 #$ g++ -o "a.out" "a.o" "-L{root}/lib64" -lcudart
 ]==])
 """
-"""What CMake would learn of nvcc by compiling with it."""
+"""The facts about nvcc that CMake would learn by compiling with it."""
 _TORCH_LIBRARIES = ("torch", "torch_cpu", "torch_cuda", "torch_python", "c10", "c10_cuda")
 _CUDA_LIBRARIES = (
     *("cudart", "cudart_static", "cudadevrt", "cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse"),
@@ -165,13 +165,13 @@ def _named(kernel: Kernel, source: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What one source is compiled with by one of the two alone."""
+    """The flags of one source that only one of the two has."""
 
     source: str
     missing: tuple[str, ...] = ()
-    """What `setup.py` has and the config has not."""
+    """Flags that only `setup.py` has."""
     extra: tuple[str, ...] = ()
-    """What the config has and `setup.py` has not."""
+    """Flags that only the config has."""
 
 
 def in_groups(differences: Iterable[Difference]) -> Iterator[str]:
@@ -279,7 +279,7 @@ def _renamed(line: Line, recording: Recording, directory: Path) -> Line:
 
 
 def difference(source: str, wanted: list[Line], found: list[Line], setting: Setting) -> Difference | None:
-    """Return what is different in the lines of one source, which may be compiled several times."""
+    """Return the difference of the lines of one source, which may be compiled several times."""
     if not wanted or not found:
         said = ("the source itself",)
         return Difference(source=source, missing=said if wanted else (), extra=said if found else ())

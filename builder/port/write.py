@@ -133,7 +133,7 @@ _BINDING = "torch-ext/torch_binding.cpp"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ported:
-    """What is written, and what remains for a person."""
+    """The files to write, and the list of what remains for a person."""
 
     files: Mapping[str, str]
     remaining: tuple[Remaining, ...]

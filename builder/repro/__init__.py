@@ -27,7 +27,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of varied builds of a cell."""
+    """The result of varied builds of a cell."""
 
     variant: str
     builds: int
@@ -156,7 +156,7 @@ class _Search:
         return found or [Cause(variations=names, differences=self._new(varied, ignored))]
 
     def _new(self, built: Build, ignored: _Places) -> tuple[Difference, ...]:
-        """Return what differs from the first build besides what always does."""
+        """Return the differences to the first build, without the ones that are always there."""
         return tuple(each for each in self._differences(built) if (each.member, _stable(each.part)) not in ignored)
 
     def _differences(self, built: Build) -> tuple[Difference, ...]:

@@ -100,7 +100,7 @@ def _blank(value: object) -> object:
 
 
 def _archive(first: Path, second: Path) -> Iterator[Difference]:
-    """Yield what differs although every member is the same: order, times, modes."""
+    """Yield the differences of archives whose members are the same: order, times, modes."""
     with zipfile.ZipFile(first) as one, zipfile.ZipFile(second) as other:
         before, after = one.infolist(), other.infolist()
     if [info.filename for info in before] != [info.filename for info in after]:

@@ -144,7 +144,7 @@ def shared_memory() -> Path | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """Where varied builds happen."""
+    """The folders of varied builds."""
 
     folder: Path
     """Empty, and of this run alone."""

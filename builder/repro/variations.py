@@ -263,7 +263,7 @@ BACKENDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What became of a backend."""
+    """The result for a backend."""
 
     name: str
     varied: tuple[str, ...]

@@ -98,7 +98,7 @@ _FIRST_WITH_WHEELS = 13
 
 
 def changes(release: Release, texts: Mapping[str, str], pins: Pins, options: RowOptions) -> Proposal:
-    """Return what a release changes in the texts of the data files."""
+    """Return the changes of a release to the texts of the data files."""
     edits = (
         rows.edit(release, texts[rows.NAME], options),
         tables.pins(release, texts[tables.PINS], pins),

@@ -16,7 +16,7 @@ class Line:
 
     text: str
     source: str | None = None
-    """Where it comes from; None for a line that was there."""
+    """The origin of the line; None for a line that was there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +84,11 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a release changes."""
+    """The changes that a release asks for."""
 
     edits: tuple[FileEdit, ...]
     notes: tuple[str, ...]
-    """What a person has to look at."""
+    """Things that a person has to look at."""
 
     def diff(self, folder: str) -> str:
         """Show every change; empty where there is none."""
@@ -105,7 +105,7 @@ def require_unedited(data: Path, names: tuple[str, ...]) -> None:
     """Refuse files that differ from the last commit.
 
     Raises:
-        NothingToDoError: naming those that do, or why nobody can tell.
+        NothingToDoError: a file differs, or nobody can tell.
     """
     checkout = Checkout.around(data)
     files = None if checkout is None else checkout.regular_files("HEAD")

@@ -30,7 +30,7 @@ class NoTorchError(BuilderError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where torch is asked for, and who hears of it."""
+    """The indexes that are asked for torch, and the listener to progress."""
 
     pins: Pins
     env: Mapping[str, str]
@@ -50,7 +50,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexAnswer:
-    """What an index other than the default one has."""
+    """The answer of an index other than the default one."""
 
     index: str
     files: tuple[IndexFile, ...] = ()
@@ -88,7 +88,7 @@ def newer(source: Source, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_patch(version: str, pins: Pins) -> bool:
-    """Whether a version is later than those that are pinned of its minor version."""
+    """Whether a version is later than all that are pinned of its minor version."""
     numbers = _release(version)
     torch = [_release(wheel.version) for wheel in pins.wheels.values() if wheel.name == "torch"]
     same = [each for each in torch if each[:2] == numbers[:2]]
@@ -227,7 +227,7 @@ def _versions(source: Source, file: IndexFile) -> WheelFacts:
 
 
 def _other_indexes(source: Source, version: str) -> tuple[IndexAnswer, ...]:
-    """Ask each index of torch that the pin file names, and those beside it for other toolkits that it names."""
+    """Ask each index of torch that the pin file names, and the indexes next to them for its other toolkits."""
 
     def ask(index: str) -> IndexAnswer:
         source.progress(f"asking {index}")
@@ -243,7 +243,7 @@ def _other_indexes(source: Source, version: str) -> tuple[IndexAnswer, ...]:
 
 
 def indexes_of(pins: Pins) -> tuple[str, ...]:
-    """Return the indexes of torch: those named, and where one is of a CUDA toolkit, those of the others beside it.
+    """Return the indexes of torch: the named ones, and next to one of a CUDA toolkit, the ones of the other toolkits.
 
     A torch that has one toolkit by default has the other ones on such an index, and the next torch another default.
     """
@@ -258,7 +258,7 @@ def indexes_of(pins: Pins) -> tuple[str, ...]:
 def _other_builds(
     source: Source, answers: tuple[IndexAnswer, ...], *, have: set[tuple[str, str]]
 ) -> Iterator[tuple[Build, Mapping[str, PinnedWheel]]]:
-    """Yield the builds of other indexes, but those that the default one has."""
+    """Yield the builds of other indexes that the default one lacks."""
     for answer in answers:
         for system in built_systems():
             table = _best((each for each in answer.files if "+" in each.file), system, source.pythons)

@@ -10,7 +10,7 @@ from builder.matrix.variant import compute_name
 from builder.pins import Part, PinnedWheel, Pins
 
 ORDER = (Backend.CPU, Backend.CUDA, Backend.ROCM, Backend.XPU, Backend.METAL)
-"""How the rows of a torch follow each other."""
+"""The order of the rows of a torch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Build:
     backend: Backend
     toolkit: str | None
     source: str
-    """What says so."""
+    """The file that says so."""
 
     @property
     def compute(self) -> str:
@@ -30,7 +30,7 @@ class Build:
 
     @property
     def place_in_file(self) -> tuple[int, tuple[int, ...], int]:
-        """Where its row stands among those of its torch."""
+        """The place of its row among the rows of its torch."""
         systems = ("x86_64-linux", "aarch64-linux", "aarch64-darwin")
         toolkit = tuple(map(int, (self.toolkit or "0").split(".")))
         return ORDER.index(self.backend), toolkit, systems.index(self.system)
@@ -46,7 +46,7 @@ class Release:
     """Tags of the Pythons with wheels on the default index."""
     builds: tuple[Build, ...]
     parts: tuple[Part, ...]
-    """What is pinned for it."""
+    """The parts that are pinned for it."""
     wheels: Mapping[str, PinnedWheel]
     file: str
     """The wheel that the rest was read from."""
@@ -56,7 +56,7 @@ class Release:
     shim: Mapping[str, tuple[str, ...]]
     """Library → C functions of the stable ABI."""
     notes: tuple[str, ...] = field(default=())
-    """What a person has to look at."""
+    """Things that a person has to look at."""
     away: tuple[str, ...] = field(default=())
     """Indexes that did not answer, each with the reason."""
 
@@ -133,7 +133,7 @@ def triton_part(version: str, builds: Iterable[Build]) -> Iterator[Part]:
 
 
 def cuda_parts(pins: Pins, builds: Iterable[tuple[Build, Files]]) -> Iterator[Part]:
-    """Yield what is pinned of each CUDA toolkit that no part has yet."""
+    """Yield the parts of each CUDA toolkit that has none yet."""
     have = {compute for part in pins.parts if part.name == "toolkit" for compute in part.compute}
     cuda = [build for build, _ in builds if build.backend is Backend.CUDA and build.compute not in have]
     for toolkit in dict.fromkeys(build.toolkit for build in cuda if build.toolkit is not None):

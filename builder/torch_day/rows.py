@@ -25,7 +25,7 @@ class LayoutError(BuilderError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOptions:
-    """What a person decides about rows."""
+    """The decisions of a person about rows."""
 
     into: str = "release"
     """The set of the new rows."""
@@ -142,7 +142,7 @@ def _dropped(lines: list[Line], version: str) -> list[Line]:
 
 
 def _of_version(lines: Sequence[Line], version: str) -> tuple[list[Line], list[Line]]:
-    """Return the rows of a version in the release set: those that can leave, and the last of a backend and system."""
+    """Return the rows of a version in the release set: the ones that can leave, and the last of a backend."""
     release = [lines[number] for number in _block(lines, "release")]
     mine = [line for line in release if _torch(line.text) == Version(version)]
     others = {_place(line.text) for line in release if line not in mine}
@@ -209,7 +209,7 @@ def _variant(text: str) -> str | None:
 
 
 def _facts(text: str) -> dict[str, Any]:
-    """Return what wheels say about a row; what a person decided, such as `bundle`, is left out."""
+    """Return the facts of a row that wheels state; decisions of a person, such as `bundle`, are left out."""
     (table,) = toml.loads(f"row = [\n{text}\n]")["row"]
     return {key: table.get(key) for key in ("torch", "backend", "toolkit", "compute", "system", "variant")}
 

@@ -20,7 +20,7 @@ _BY_TORCH = re.compile(r"by torch (\d+\.\d+)'s own")
 
 
 def shim(release: Release, text: str) -> FileEdit:
-    """Return the table of C functions with those that a release brought."""
+    """Return the table of C functions with the new ones of a release."""
     table: dict[str, dict[str, str]] = json.loads(text)
     source: dict[str, str] = {}
     for library, names in release.shim.items():

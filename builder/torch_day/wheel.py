@@ -15,7 +15,7 @@ from builder.environment import download
 from builder.errors import ToolError
 
 SHIM_PREFIXES = ("aoti_torch_", "torch_")
-"""How the C functions of the stable ABI begin."""
+"""The prefixes of the C functions of the stable ABI."""
 _VERSION = re.compile(r"^(cuda|hip|xpu)\b[^=\n]*=\s*'([^']*)'", re.MULTILINE)
 _STANDARD = re.compile(r"\bCXX_STANDARD\s+(\d+)|\bcxx_std_(\d+)")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^">]+)[>"]', re.MULTILINE)
@@ -28,7 +28,7 @@ _ONLY_IF_ASKED = "torch/torch.h"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelFacts:
-    """What one wheel says."""
+    """The facts that one wheel states."""
 
     file: str
     toolkits: Mapping[str, str] = field(default_factory=dict)

@@ -185,7 +185,7 @@ def footnotes_of_rules(skipped: Iterable[Decision]) -> Iterator[str]:
 
 
 def _remarks_of_cells(plan: CiPlan) -> Iterator[str]:
-    """Yield what cells leave out: each message once, and the cells that it is about."""
+    """Yield each message about something that cells leave out once, with its cells."""
     variants: dict[str, list[str]] = {}
     for note in plan.notes:
         variants.setdefault(note.message, []).append(note.variant)

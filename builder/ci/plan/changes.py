@@ -1,4 +1,4 @@
-"""What changed in a kernel since a commit, cell by cell."""
+"""Leave out the cells of a kernel that did not change since a commit."""
 
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -110,7 +110,7 @@ class _Comparison:
 
     @classmethod
     def with_itself(cls, kernel: Kernel, *, scope: Scope, among: tuple[Row, ...]) -> "_Comparison":
-        """Return what a kernel of which nothing changed is."""
+        """Return the comparison of a kernel of which nothing changed."""
         cells = select(kernel.config, scope.candidates(among), unbundled=scope.unbundled)
         return cls(cells=frozenset(cells), same=frozenset(cell.backend for cell in cells))
 
@@ -129,7 +129,7 @@ def _is_same(old: Kernel, new: Kernel, backend: Backend) -> bool:
 
 
 def _settings(config: Config, backend: Backend) -> Config:
-    """Return what a wheel of `backend` depends on: nothing of other backends, and no row that `[matrix]` leaves out."""
+    """Return the part of a config that a wheel of `backend` depends on: nothing of other backends, no rows left out."""
     torch = config.torch
     if torch is not None:
         torch = replace(torch, stable_abi=config.stable_abi(backend))

@@ -19,7 +19,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Section:
-    """What the page says of one kernel."""
+    """The part of the page about one kernel."""
 
     name: str
     headline: str

@@ -107,7 +107,7 @@ class Saving:
 
 
 def savings(plan: CiPlan, among: Iterable[Row]) -> tuple[Saving, ...]:
-    """Return what the stable ABI saves for each backend that the plan builds, in the order of `backends`."""
+    """Return the wheels and seconds that the stable ABI saves, for each backend of the plan in order."""
     kernel = plan.kernel
     torch = kernel.config.torch
     classic = kernel.config if torch is None else replace(kernel.config, torch=replace(torch, stable_abi=None))
@@ -131,7 +131,7 @@ def savings(plan: CiPlan, among: Iterable[Row]) -> tuple[Saving, ...]:
 
 
 def table_of_savings(plan: CiPlan, among: Iterable[Row]) -> str:
-    """Return what the stable ABI saves, one backend on a line and the sum."""
+    """Return the savings of the stable ABI, one backend on a line and the sum."""
     found = savings(plan, among)
     rows: list[tuple[str, ...]] = [("backend", "wheels", "without", "compile", "without", "saved")]
     rows += [_saving(saving.backend.value, [saving]) for saving in found]
@@ -148,7 +148,7 @@ def _saving(name: str, savings: Sequence[Saving]) -> tuple[str, ...]:
 
 
 def of_one_library(plan: CiPlan, among: Iterable[Row]) -> str:
-    """Return what one library for all Pythons would save where a plan has one for each; empty where it has not."""
+    """Return the savings of one library for all Pythons; empty unless the plan has one for each."""
     torch, cells = plan.kernel.config.torch, plan.cells
     if torch is None or not any(cell.python is not None for cell in cells):
         return ""

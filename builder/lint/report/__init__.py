@@ -1,4 +1,4 @@
-"""What was found in a kernel's files, and the formats that show it."""
+"""The problems that were found in the files of a kernel, and their formats."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ class Located:
 
     @property
     def order(self) -> tuple[str, int, int, str, str]:
-        """Where the problem stands among the others: by position, and then by code."""
+        """The place of the problem among the others: by position, and then by code."""
         span = self.problem.span
         place = (0, 0) if span is None else (span.line, span.column)
         return (self.file, *place, self.problem.code, self.problem.message)

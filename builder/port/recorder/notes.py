@@ -104,7 +104,7 @@ class Anything(type):
 
 
 class _Instance(metaclass=Anything):
-    """What such a class makes when it is called."""
+    """An instance of such a class."""
 
     def __init__(self, *_args: object, **_options: object) -> None:
         pass

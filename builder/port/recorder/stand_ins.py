@@ -38,7 +38,7 @@ def _numbers(value: object) -> tuple[int, ...]:
 
 
 def torch_modules(facts: Mapping[str, Any], notes: Notes) -> dict[str, Fill]:
-    """Return what fills each module of the stand-in; `facts` are those of one setting."""
+    """Return a function that fills each module of the stand-in; `facts` are the facts of one setting."""
 
     def torch(module: types.ModuleType) -> None:
         module.__path__ = [facts["torch_folder"]]
@@ -206,7 +206,7 @@ PRETENDED = ("setuptools", "distutils", "wheel", "pkg_resources", "setuptools_sc
 
 
 def setuptools_modules(notes: Notes) -> dict[str, Fill]:
-    """Return what fills the setuptools_modules that have more to say than anything pretended."""
+    """Return a function that fills each module of setuptools that has more to say than a pretended one."""
 
     def fill(module: types.ModuleType) -> None:
         module.__dict__.update(
