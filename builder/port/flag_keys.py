@@ -227,7 +227,7 @@ def _words(flags: Flags, shared: dict[str, str | None], backend: Backend | None,
     for name, value in macros(flags).items():
         if name not in given and name not in shared and name != _STABLE and _IDENTIFIER.fullmatch(name):
             yield f"-D{name}" if value is None else f"-D{name}={value}"
-    yield from (f"-U{name}" for name in flags.undefined if name not in _taken_away(backend))
+    yield from (f"-U{name}" for name in flags.undefined if name not in taken_away(backend))
     if flags.standard is not None:
         yield from _standard(flags.standard, place)
     ours = set() if backend is None else set(arguments.flags_of(backend, ()))
@@ -245,7 +245,7 @@ def _is_known(flag: Flag, backend: Backend | None, place: Place) -> bool:
     return False
 
 
-def _taken_away(backend: Backend | None) -> frozenset[str]:
+def taken_away(backend: Backend | None) -> frozenset[str]:
     """Return the macros that only torch's own flags define: without these, nothing has to be taken back."""
     if backend is None:
         return frozenset()

@@ -4,14 +4,15 @@ import itertools
 import os.path
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from builder import json_text
 from builder.errors import BuilderError, NothingToDoError
 from builder.port import flags
-from builder.port.flags import Flags, Line
+from builder.port.flags import Flag, Flags, Line
 from builder.port.recording import Extension, Recording, Run
 from builder.port.settings import Setting, facts, toolkits
 from builder.port.source_facts import absent
@@ -52,15 +53,7 @@ def _line_of_extension(kind: str, found: Flags, folders: tuple[str, ...]) -> Lin
     named = [flag[0].removeprefix("-I") for flag in found.rest if flag[0].startswith("-I")]
     include = dict.fromkeys(normal(folder) for folder in (*folders, *named) if not folder.startswith(_TOOLKITS))
     rest = tuple(flag for flag in found.rest if not flag[0].startswith("-I"))
-    plain = Flags(
-        macros=found.macros,
-        undefined=found.undefined,
-        capabilities=found.capabilities,
-        unread=found.unread,
-        standard=found.standard,
-        rest=rest,
-    )
-    return Line(language=kind, flags=plain, include=tuple(include))
+    return Line(language=kind, flags=replace(found, rest=rest), include=tuple(include))
 
 
 def normal(path: str) -> str:
@@ -180,7 +173,7 @@ def _line_of_command(command: Command, kind: str, roots: dict[str, str]) -> Line
     return Line(language=kind if kind == GPU else CXX, flags=flags.read(rest), include=tuple(include))
 
 
-def _folder(flag: flags.Flag) -> str | None:
+def _folder(flag: Flag) -> str | None:
     if flag[0] in {"-I", *_INCLUDES}:
         return flag[-1]
     return flag[0].removeprefix("-I") if flag[0].startswith("-I") else None
@@ -236,18 +229,22 @@ def _target(command: Command) -> str:
 
 def _plain(line: Line) -> Line:
     """Return a line without what every rendered project has."""
-    own = facts()["rendered"]
-    ours = re.compile("|".join(f"(?:{each})" for each in own["flags"]))
-    macros = {
-        name: value
-        for name, value in line.flags.macros.items()
-        if name not in own["macros"] and not name.endswith("_EXPORTS")
-    }
-    rest = tuple(flag for flag in line.flags.rest if not ours.fullmatch(" ".join(flag)))
-    return replace(line, flags=replace(line.flags, macros=macros, rest=rest), include=tuple(_folders(line.include)))
+    macros = {name: value for name, value in line.flags.macros.items() if not is_rendered_macro(name)}
+    rest = tuple(flag for flag in line.flags.rest if not is_rendered(flag))
+    include = tuple(folder for folder in line.include if _GIVEN.fullmatch(folder) is None)
+    return replace(line, flags=replace(line.flags, macros=macros, rest=rest), include=include)
 
 
-def _folders(folders: Iterable[str]) -> Iterable[str]:
-    for folder in folders:
-        if _GIVEN.fullmatch(folder) is None:
-            yield folder
+def is_rendered_macro(name: str) -> bool:
+    """Whether every rendered project defines a macro."""
+    return name in facts()["rendered"]["macros"] or name.endswith("_EXPORTS")
+
+
+def is_rendered(flag: Flag) -> bool:
+    """Whether every rendered project passes a flag."""
+    return _rendered().fullmatch(" ".join(flag)) is not None
+
+
+@cache
+def _rendered() -> "re.Pattern[str]":
+    return re.compile("|".join(f"(?:{each})" for each in facts()["rendered"]["flags"]))

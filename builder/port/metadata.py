@@ -15,7 +15,7 @@ from builder import toml
 from builder.config import dependencies
 from builder.config.dependencies import PythonDependency
 from builder.config.giturl import GitUrl
-from builder.config.values import InvalidValueError, KernelName, ProjectPath
+from builder.config.values import InvalidValueError, KernelName
 from builder.config.wheel_values import PackageRequirement, WheelVersion, license_problem
 from builder.matrix import rows
 from builder.matrix.variant import dotted
@@ -32,7 +32,7 @@ def readme(call: SetupCall, project: Mapping[str, Any], root: Path, todo: Todo) 
     """Return the file that is the long description; tell a person of one that is no file."""
     named = project.get("readme")
     path = named.get("file") if isinstance(named, dict) else named
-    if isinstance(path, str) and _is_readable(root, path):
+    if isinstance(path, str) and source_facts.is_path(path) and _is_readable(root, path):
         return posixpath.normpath(path)
     text = call.texts.get("long_description", "").strip()
     if not text:
@@ -45,9 +45,8 @@ def readme(call: SetupCall, project: Mapping[str, Any], root: Path, todo: Todo) 
 
 def _is_readable(root: Path, path: str) -> bool:
     try:
-        ProjectPath(path)
         (root / path).read_bytes().decode("utf-8")
-    except (InvalidValueError, OSError, ValueError):
+    except (OSError, ValueError):
         return False
     return True
 
@@ -330,10 +329,10 @@ def _say_more_data(root: Path, package: str | None, data: tuple[str, ...], todo:
 
 def _names_files(root: Path, path: str) -> bool:
     try:
-        ProjectPath(path)
-    except InvalidValueError:
-        return False
-    try:
-        return ".." not in path.split("/") and any(each.is_file() for each in root.glob(path))
+        return (
+            source_facts.is_path(path)
+            and ".." not in path.split("/")
+            and any(each.is_file() for each in root.glob(path))
+        )
     except (OSError, ValueError):
         return False

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from builder.config import libraries
 from builder.config.libraries import LibraryName
-from builder.config.values import InvalidValueError, ProjectPath
 from builder.port import source_facts
 from builder.port.flag_keys import Place, extension_name
 from builder.port.lines import CXX, language, normal
@@ -63,7 +62,7 @@ class Part:
         listed = tuple(sources)
         own = [folder for folder in include if ":" not in folder]
         headers = source_facts.headers(self.root, [*listed, *more], own)
-        known = {path for path in headers if _is_path(path) and path not in {*listed, *more}}
+        known = {path for path in headers if source_facts.is_path(path) and path not in {*listed, *more}}
         compiled = {path for path in known if language(path) is not None}
         for path in sorted(compiled - self.sources):
             self.todo.add(
@@ -83,7 +82,7 @@ class Part:
             yield from self._foreign(module, folder)
         elif folder.startswith("<"):
             self.say(f"include folder '{folder}' is of a Python package: it has no key")
-        elif folder.startswith(("/", "..")) or not _is_path(folder):
+        elif folder.startswith(("/", "..")) or not source_facts.is_path(folder):
             self.say(f"include folder '{folder}' is outside of the project: it has no key")
         elif not source_facts.is_folder(self.root, folder):
             self.say(f"include folder '{folder}' is left out: it is not there")
@@ -128,7 +127,7 @@ def _part(recording: Recording, extension: Extension, root: Path, todo: Todo, *,
         for path in map(normal, each.sources)
     }
     sources = frozenset(path for path in sorted(everywhere) if _is_there(root, path, extension.at, todo))
-    _say_missing(root, sorted(path for path in everywhere - sources if _is_path(path)), extension.at, todo)
+    _say_missing(root, sorted(path for path in everywhere - sources if source_facts.is_path(path)), extension.at, todo)
     pybind = {path: line for path in sorted(sources) if (line := source_facts.pybind_line(root, path)) is not None}
     registered = {path for path in sources if source_facts.library_line(root, path) is not None}
     binding = tuple(sorted(path for path in {*pybind, *registered} if language(path) == CXX))
@@ -147,7 +146,7 @@ def _part(recording: Recording, extension: Extension, root: Path, todo: Todo, *,
 
 
 def _is_there(root: Path, path: str, at: str, todo: Todo) -> bool:
-    if path.startswith(("/", "<", "..")) or not _is_path(path):
+    if path.startswith(("/", "<", "..")) or not source_facts.is_path(path):
         todo.add(f"source '{path}' is outside of the project", at=at)
         return False
     if not source_facts.is_file(root, path):
@@ -166,14 +165,6 @@ def _say_missing(root: Path, paths: list[str], at: str, todo: Todo) -> None:
     more = f" and {len(missing) - 1} more" if missing[1:] else ""
     text = f"source '{missing[0]}'{more} is not there: it is generated or fetched before the build"
     todo.add(text, at=source_facts.line_of(root, at, missing[0]))
-
-
-def _is_path(path: str) -> bool:
-    try:
-        ProjectPath(path)
-    except InvalidValueError:
-        return False
-    return True
 
 
 def _say_binding(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from builder.config.sources import SourceName, SourceUrl
-from builder.config.values import InvalidValueError
+from builder.config.values import InvalidValueError, ProjectPath
 from builder.kernel import git
 from builder.kernel.git import Checkout
 
@@ -52,6 +52,15 @@ _CODE = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hip", ".hpp", ".inl
 _NO_DATA = frozenset((*_CODE, ".md", ".pyc", ".pyd", ".so"))
 _FEWEST = 4
 """Files that are named one by one; more of them by a glob that names no other."""
+
+
+def is_path(path: str) -> bool:
+    """Whether a config can name a path: one of the project, that can be shown."""
+    try:
+        ProjectPath(path)
+    except InvalidValueError:
+        return False
+    return True
 
 
 def is_file(root: Path, path: str) -> bool:

@@ -1,13 +1,11 @@
 """Compare the compile lines of a config with those of its setup.py, file by file."""
 
-import re
 import shutil
 import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from builder.config.values import Backend
@@ -17,7 +15,17 @@ from builder.kernel.source_set import package_directory
 from builder.matrix import rows
 from builder.port import flag_keys, source_facts, write
 from builder.port.flags import Line
-from builder.port.lines import GPU, Command, lines_of, normal, of_run, read_commands, relative
+from builder.port.lines import (
+    GPU,
+    Command,
+    is_rendered,
+    is_rendered_macro,
+    lines_of,
+    normal,
+    of_run,
+    read_commands,
+    relative,
+)
 from builder.port.record import copy, record
 from builder.port.recording import Recording, Run
 from builder.port.settings import Setting, facts, make_machine, settings, standard, torch_version, write_text
@@ -304,39 +312,24 @@ def difference(source: str, wanted: list[Line], found: list[Line], setting: Sett
 
 def canonical(line: Line) -> frozenset[str]:
     """Return a line as words that can be compared, without what every build has."""
+    taken = flag_keys.taken_away(Backend.CUDA)
     found = {
         f"-D{name}" if value in {None, "1"} else f"-D{name}={value}"
         for name, value in line.flags.macros.items()
-        if name not in _own()["macros"] and not name.endswith("_EXPORTS")
+        if not is_rendered_macro(name)
     }
-    found |= {f"-U{name}" for name in line.flags.undefined if name not in _taken_away()}
+    found |= {f"-U{name}" for name in line.flags.undefined if name not in taken}
     found |= {f"-I{folder}" for folder in map(normal, line.include) if not _is_given(folder)}
     wanted = line.flags.standard
     if wanted is not None and not (wanted.isdigit() and int(wanted) <= standard()):
         found.add(f"-std=c++{wanted}")
-    joined = (" ".join(flag) for flag in line.flags.rest)
-    return frozenset(found | {flag for flag in joined if not _ours().fullmatch(flag)})
+    return frozenset(found | {" ".join(flag) for flag in line.flags.rest if not is_rendered(flag)})
 
 
 def _is_given(folder: str) -> bool:
-    return folder in _own()["include"] or folder.startswith(("<cuda>", "<torch>", "<python>", "<headers>", "<build>"))
-
-
-@cache
-def _own() -> Mapping[str, list[str]]:
-    found: Mapping[str, list[str]] = facts()["rendered"]
-    return found
-
-
-@cache
-def _ours() -> "re.Pattern[str]":
-    return re.compile("|".join(f"(?:{each})" for each in _own()["flags"]))
-
-
-@cache
-def _taken_away() -> frozenset[str]:
-    own = facts()["nvcc"]["flags"]
-    return frozenset(flag.removeprefix("-D").partition("=")[0] for flag in own if flag.startswith("-D"))
+    return folder in facts()["rendered"]["include"] or folder.startswith(
+        ("<cuda>", "<torch>", "<python>", "<headers>", "<build>")
+    )
 
 
 def architectures_of_one(wanted: Line, found: Line, setting: Setting) -> tuple[list[str], list[str]]:
