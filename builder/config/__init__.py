@@ -7,7 +7,6 @@ from typing import Any
 
 from builder.config import rules, v5
 from builder.config.decode import decode
-from builder.config.dump import dump
 from builder.config.shape import fields
 from builder.config.text import Source
 from builder.config.v5 import Config
@@ -30,7 +29,6 @@ __all__ = [
     "Parsed",
     "ToolchainChoice",
     "Version",
-    "dump",
     "parse",
     "read",
     "schema_type",

@@ -66,58 +66,48 @@ class ExtensionName(Text):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extension:
-    """The binding of one more library of the wheel to PyTorch."""
+class Binding:
+    """The sources by which a library binds to its framework; each framework's table adds keys of its own."""
 
     src: tuple[ProjectPath, ...] = ()
-    """Sources and headers of the binding, relative to the project root; an entry may be a glob."""
-    when: When | None = None
-    """The cells that have the library: every entry holds in them. Elsewhere it is left out with its components, and
-    the wheel has no module for it."""
-    exclude: tuple[ProjectPath, ...] = ()
+    """Sources and headers, relative to the project root; an entry may be a glob."""
+    exclude: tuple[ProjectPath, ...] = field(default=(), metadata={"ours": True})
     """Files and globs that are taken out of `src`, relative to the project root."""
     include: tuple[ProjectPath, ...] = ()
-    """Include directories of the binding sources, relative to the project root."""
+    """Include directories of these sources, relative to the project root."""
     cxx_flags: tuple[str, ...] = ()
-    """Compiler flags of the binding sources, for C++ only."""
-    defines: Mapping[MacroName, MacroValue] = field(default_factory=dict)
-    """Macros of the binding sources: `true` defines one without a value, `false` does not
+    """Compiler flags of these sources, for C++ only."""
+    defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
+    """Macros of these sources: `true` defines one without a value, `false` does not
     define it, a number or a text is its value as it stands."""
-    file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict)
+    file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict, metadata={"ours": True})
     """Flags of single sources, after all others: a table from a file or a glob to the flags of the files it names."""
-    libraries: tuple[LibraryName, ...] = ()
+    libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
     """Libraries of the toolkit or of the system that this library is linked to, as in `["cublas", "dl"]`; each
     backend links to the ones that it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Torch:
+class Extension(Binding):
+    """The binding of one more library of the wheel to PyTorch."""
+
+    when: When | None = None
+    """The cells that have the library: every entry holds in them. Elsewhere it is left out with its components, and
+    the wheel has no module for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Torch(Binding):
     """The binding of the kernel to PyTorch."""
 
     AT_MOST_ONE: ClassVar[tuple[str, ...]] = ("stable-abi", "python-abi")
 
-    src: tuple[ProjectPath, ...] = ()
-    """Sources and headers of the binding, relative to the project root; an entry may be a glob."""
-    exclude: tuple[ProjectPath, ...] = field(default=(), metadata={"ours": True})
-    """Files and globs that are taken out of `src`, relative to the project root."""
-    include: tuple[ProjectPath, ...] = ()
-    """Include directories of the binding sources, relative to the project root."""
     minver: Version | None = None
     """Oldest PyTorch to build for, inclusive."""
     maxver: Version | None = None
     """Newest PyTorch to build for, inclusive: `"2.12"` admits 2.12.1."""
     pyext: tuple[PyExt, ...] | None = None
     """Extensions of the files that ship from `torch-ext/`; `py` and `pyi` when absent."""
-    cxx_flags: tuple[str, ...] = ()
-    """Compiler flags of the binding sources, for C++ only."""
-    defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
-    """Macros of the binding sources: `true` defines one without a value, `false` does not
-    define it, a number or a text is its value as it stands."""
-    file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict, metadata={"ours": True})
-    """Flags of single sources, after all others: a table from a file or a glob to the flags of the files it names."""
-    libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
-    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; each
-    backend links to the ones that it has."""
     stable_abi: Version | Mapping[Backend, Version] | None = None
     """Build against the LibTorch stable ABI of this version: one version for every backend, or a table with an
     entry for each backend that does."""
@@ -141,63 +131,32 @@ class TorchNoarch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TvmFfi:
+class TvmFfi(Binding):
     """The binding of the kernel to tvm-ffi."""
 
     src: tuple[ProjectPath, ...]
-    """Sources and headers of the binding, relative to the project root; an entry may be a glob."""
-    exclude: tuple[ProjectPath, ...] = field(default=(), metadata={"ours": True})
-    """Files and globs that are taken out of `src`, relative to the project root."""
-    include: tuple[ProjectPath, ...] = ()
-    """Include directories of the binding sources, relative to the project root."""
     pyext: tuple[PyExt, ...] | None = None
     """Extensions of the files that ship from `tvm-ffi-ext/`; `py` and `pyi` when absent."""
-    cxx_flags: tuple[str, ...] = ()
-    """Compiler flags of the binding sources, for C++ only."""
-    defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
-    """Macros of the binding sources: `true` defines one without a value, `false` does not
-    define it, a number or a text is its value as it stands."""
-    file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict, metadata={"ours": True})
-    """Flags of single sources, after all others: a table from a file or a glob to the flags of the files it names."""
-    libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
-    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; each
-    backend links to the ones that it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ctypes:
+class Ctypes(Binding):
     """A plain shared library, without a framework, which Python loads by ctypes."""
 
     exports: tuple[ExportGlob, ...]
     """The functions of C that the library exports, as in `["cquantize_*"]`; it keeps everything else to itself."""
     backend_exports: Mapping[Backend, tuple[ExportGlob, ...]] = field(default_factory=dict)
-    """Those that the library of one backend exports besides, as in `{ cuda = ["get_context"] }`."""
-    src: tuple[ProjectPath, ...] = ()
-    """Sources and headers of every backend, relative to the project root; an entry may be a glob."""
-    exclude: tuple[ProjectPath, ...] = ()
-    """Files and globs that are taken out of `src`, relative to the project root."""
-    include: tuple[ProjectPath, ...] = ()
-    """Include directories of these sources, relative to the project root."""
+    """Further ones that the library of one backend exports, as in `{ cuda = ["get_context"] }`."""
     pyext: tuple[PyExt, ...] | None = None
     """Extensions of the files that ship from `ctypes-ext/`; `py` and `pyi` when absent."""
+    src: tuple[ProjectPath, ...] = ()
+    """Sources and headers of every backend, relative to the project root; an entry may be a glob."""
     cxx_flags: tuple[str, ...] = ()
     """Compiler flags of these sources, for C and C++ only."""
-    defines: Mapping[MacroName, MacroValue] = field(default_factory=dict)
-    """Macros of these sources: `true` defines one without a value, `false` does not define it, a number or a text is
-    its value as it stands."""
-    file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict)
-    """Flags of single sources, after all others: a table from a file or a glob to the flags of the files it names."""
-    libraries: tuple[LibraryName, ...] = ()
-    """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`; each
-    backend links to the ones that it has."""
 
     def exports_of(self, backend: Backend) -> tuple[ExportGlob, ...]:
         """Return what the library of a backend exports."""
         return tuple(dict.fromkeys((*self.exports, *self.backend_exports.get(backend, ()))))
-
-
-Binding = Torch | TvmFfi | Ctypes | Extension
-"""A table that says how a library binds to its framework."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Edition 5 of the config: the current schema; every other one is upgraded to it."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar, Literal
 
 from builder.config.dependencies import (
@@ -20,6 +20,7 @@ from builder.config.source_tables import (
     Ctypes,
     Extension,
     ExtensionName,
+    SourceTable,
     Torch,
     TorchNoarch,
     TvmFfi,
@@ -267,7 +268,7 @@ class Config:
         for name in self.extension if backend is None else self.extensions(backend):
             yield ("extension", name), self.extension[name]
 
-    def tables(self, backend: Backend | None = None) -> Iterator[tuple[KeyPath, Binding | Component]]:
+    def tables(self, backend: Backend | None = None) -> Iterator[tuple[KeyPath, SourceTable]]:
         """Yield the tables that list sources, with their places; of one backend, or of all."""
         yield from self.bindings(backend)
         for name, part in self.kernel.items():
@@ -287,16 +288,7 @@ class Config:
         """Return the config of a kernel that has one library alone: that of an extension, or the main one for None."""
         torch, own = self.torch, None if name is None else self.extension[ExtensionName(name)]
         if torch is not None and own is not None:
-            torch = replace(
-                torch,
-                src=own.src,
-                exclude=own.exclude,
-                include=own.include,
-                cxx_flags=own.cxx_flags,
-                defines=own.defines,
-                file_flags=own.file_flags,
-                libraries=own.libraries,
-            )
+            torch = replace(torch, **{each.name: getattr(own, each.name) for each in fields(Binding)})
         parts = {key: part for key, part in self.kernel.items() if part.extension == name}
         return replace(self, torch=torch, kernel=parts, extension={})
 
@@ -352,9 +344,9 @@ class Config:
 
     def libraries(self, backend: Backend, *, without: Collection[str] = ()) -> tuple[LibraryName, ...]:
         """Return the libraries that the kernel is linked to on `backend`, `without` the components of these names."""
-        parts = (part for name, part in self.components(backend).items() if name not in without)
-        bindings = (table for _, table in self.bindings(backend))
-        named = [name for table in (*bindings, *parts) for name in table.libraries]
+        tables: list[SourceTable] = [table for _, table in self.bindings(backend)]
+        tables += [part for name, part in self.components(backend).items() if name not in without]
+        named = [name for table in tables for name in table.libraries]
         if self.ctypes is not None and backend is Backend.CUDA:
             named.insert(0, LibraryName("cudart"))  # the compiler links to it, and no framework brings it
         return tuple(dict.fromkeys(name for name in named if name.facts.is_for(backend)))

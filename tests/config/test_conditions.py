@@ -5,9 +5,10 @@ import itertools
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from builder.config import Version, dump, parse
+from builder.config import Version, parse
 from builder.config.conditions import VersionRange
 from builder.config.values import InvalidValueError
+from tests.config.dump import dump
 from tests.config.texts import GENERAL, five, problems_of, source
 
 CUDA = '[torch]\n[kernel.a]\nbackend = "cuda"\ndepends = []\nsrc = []\n'

@@ -4,9 +4,10 @@ import os
 
 import pytest
 
-from builder.config import dump, parse, read, v5
+from builder.config import parse, read, v5
 from builder.config.text import Source
 from builder.errors import ConfigError
+from tests.config.dump import dump
 from tests.config.texts import LICENSE, source
 from tests.paths import TESTS
 

@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder import toml
-from builder.config import Backend, Framework, dump, parse
+from builder.config import Backend, Framework, parse
 from builder.config.source_tables import ExportGlob, exported
 from builder.config.update import rewrite
 from builder.config.values import InvalidValueError
 from builder.kernel import Kernel
 from builder.lint import portability
+from tests.config.dump import dump
 from tests.config.texts import GENERAL, five, problems_of, source
 
 ONE = GENERAL.replace('"cpu", "cuda"', '"cpu"')

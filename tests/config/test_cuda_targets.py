@@ -2,9 +2,10 @@
 
 import pytest
 
-from builder.config import dump, parse
+from builder.config import parse
 from builder.config.gpus import CudaTarget, code_of
 from builder.config.update import rewrite
+from tests.config.dump import dump
 from tests.config.texts import GENERAL, five, problems_of, source
 
 CUDA = '[torch]\n[kernel.a]\nbackend = "cuda"\ndepends = []\nsrc = ["a.cu"]\n'

@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.config import Backend, dump, parse, read, update
+from builder.config import Backend, parse, read, update
 from builder.config.source_tables import Extension
 from builder.config.text import dotted
 from builder.errors import ConfigError
 from builder.kernel import load
 from builder.lint import portability
+from tests.config.dump import dump
 from tests.config.texts import GENERAL, five, problems_of, source
 
 TORCH = '[torch]\nsrc = ["a.cpp"]\n'

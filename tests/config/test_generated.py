@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.config import dump, read
+from builder.config import read
 from builder.config.sources import GenerateStep
 from builder.config.text import dotted
 from builder.errors import ConfigError
+from tests.config.dump import dump
 from tests.config.texts import GENERAL, five, problems_of, source
 
 HEAD = '[torch]\nsrc = ["made/a.cpp", "made/b.cpp"]\ninclude = ["inc"]\n'

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from builder.config import Backend, dump, parse
+from builder.config import Backend, parse
 from builder.config.update import rewrite
 from builder.config.wheel_values import WheelSize
 from builder.render.package_metadata import client
+from tests.config.dump import dump
 from tests.config.texts import GENERAL, five, problems_of, source
 
 LIMIT = '[torch]\n[wheel]\nmax-size = "200 MB" # of the index\n'

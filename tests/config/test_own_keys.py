@@ -3,10 +3,11 @@
 import pytest
 
 from builder import toml
-from builder.config import Backend, dump, parse, update
+from builder.config import Backend, parse, update
 from builder.config.text import dotted
 from builder.kernel import load
 from builder.lint import portability
+from tests.config.dump import dump
 from tests.config.texts import GENERAL, five, problems_of, source
 
 CPU = '[kernel.a]\nbackend = "cpu"\ndepends = []\nsrc = ["a.cpp"]\n'

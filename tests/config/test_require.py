@@ -2,9 +2,10 @@
 
 import pytest
 
-from builder.config import Backend, dump, parse
+from builder.config import Backend, parse
 from builder.config.gpus import known
 from builder.config.update import rewrite
+from tests.config.dump import dump
 from tests.config.texts import GENERAL, five, problems_of, source
 
 CUDA = '[torch]\n[kernel.a]\nbackend = "cuda"\ndepends = []\nsrc = ["a.cu"]\n'

@@ -7,7 +7,6 @@ from builder.config import (
     Framework,
     KernelName,
     Version,
-    dump,
     parse,
     read,
     schema_type,
@@ -17,6 +16,7 @@ from builder.config import (
     v3,
     v5,
 )
+from tests.config.dump import dump
 from tests.config.texts import GENERAL, LICENSE, old, problems_of, source
 
 

@@ -6,13 +6,14 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from builder import toml
-from builder.config import dump, parse
+from builder.config import parse
 from builder.config.update import rewrite
 from builder.config.values import InvalidValueError
 from builder.config.wheel_values import PackageRequirement, WheelVersion
 from builder.matrix import rows, select
 from builder.wheel.finish import wheel_version
 from builder.wheel.options import BuildOptions
+from tests.config.dump import dump
 from tests.config.texts import GENERAL, five, problems_of, source
 
 WHEEL = """[torch]
