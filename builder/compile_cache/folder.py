@@ -18,6 +18,14 @@ _LONGEST_HEADER = 4096
 """Bytes of the line before the value."""
 _MAGIC, _RESULT = b"\xcc\xac", 0
 """The first bytes of ccache's values, and the fourth of those that hold an object; others list the headers of one."""
+_SHARDS = "0123456789abcdef"
+"""The first digits of keys: one folder for each, and each may hold its share of the size."""
+_DEAD = 3600.0
+"""Seconds after which nobody is still writing a file."""
+_LEFT = 0.8
+"""The share of a folder that stays when it had become too large."""
+UNVERIFIED = "its certificate does not verify, so it may be another one"
+CERTIFY = "install the certificate of its authority in this system, or correct the name of the host"
 
 
 class DamagedError(ValueError):
@@ -64,18 +72,6 @@ class Entry:
 
 def _digest(key: str, value: bytes) -> str:
     return sha256(f"{key}\n".encode() + value)
-
-
-_SHARDS = "0123456789abcdef"
-"""The first digits of keys: one folder for each, and each may hold its share of the size."""
-_DEAD = 3600.0
-"""Seconds after which nobody is still writing a file."""
-_LEFT = 0.8
-"""The share of a folder that stays when it had become too large."""
-
-
-UNVERIFIED = "its certificate does not verify, so it may be another one"
-CERTIFY = "install the certificate of its authority in this system, or correct the name of the host"
 
 
 class CacheError(BuilderError):

@@ -34,6 +34,7 @@ _LARGEST = 1 << 30
 """Bytes of the largest value that is taken; a client that announces more is not ccache."""
 _LONGEST_PATH = 100
 """Bytes that a socket's address may have; systems allow 104 or 108."""
+_OUTPUT = "-o"
 
 
 class Client(Protocol):
@@ -158,9 +159,6 @@ def _command(connection: socket.socket) -> tuple[str, ...]:
     except OSError:
         return ()
     return tuple(part.decode("utf-8", "replace") for part in line.split(b"\0")[:-1])
-
-
-_OUTPUT = "-o"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,12 @@ from builder.wording import quoted
 MIRROR = "BUILDER_DEBIAN_MIRROR"
 """Variable with the mirrors, with spaces between them: URLs or absolute paths of folders, each with a `pool`."""
 _STARTS = ("http://", "https://", "/")
+_MAGIC = b"!<arch>\n"
+_HEADER = 60
+_DATA = "data.tar.xz"
+"""The archive with the files, as Debian has compressed it since 2012."""
+_MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+"""Folders that Debian has below /usr, whatever a package calls them."""
 
 
 def mirrors(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -57,14 +63,6 @@ def _of_apt(environ: Mapping[str, str]) -> list[str]:
     if done.returncode != 0:
         return []
     return [line.removeprefix("file://") for line in done.stdout.split() if line.startswith((*_STARTS, "file:///"))]
-
-
-_MAGIC = b"!<arch>\n"
-_HEADER = 60
-_DATA = "data.tar.xz"
-"""The archive with the files, as Debian has compressed it since 2012."""
-_MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-"""Folders that Debian has below /usr, whatever a package calls them."""
 
 
 def unpack(package: Path, root: Path, *, wanted: Callable[[str], bool]) -> None:

@@ -23,6 +23,11 @@ DEPLOYMENT_TARGET = "14.0"
 """The macOS that torch's own wheels require."""
 _OTHER_INDEXES = frozenset({"UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_FIND_LINKS"})
 """Left out where a part has an index of its own, which alone decides."""
+_ABSENT = re.compile(
+    r"there (?:is|are) no versions? of|only \S+ (?:is|are) available|has no wheels with a matching"
+    r"|was not found in the (?:package registry|provided package locations)|only supports [<>=]",
+    re.IGNORECASE,
+)
 
 
 class UnresolvedError(ToolError):
@@ -203,13 +208,6 @@ def updated(pins: Pins, resolutions: tuple[Resolution, ...]) -> Pins:
     used = {file for part in parts for table in part.wheels.values() for files in table.values() for file in files}
     kept = {file: wheel for file, wheel in wheels.items() if file in used}
     return replace(pins, parts=parts, wheels=kept)
-
-
-_ABSENT = re.compile(
-    r"there (?:is|are) no versions? of|only \S+ (?:is|are) available|has no wheels with a matching"
-    r"|was not found in the (?:package registry|provided package locations)|only supports [<>=]",
-    re.IGNORECASE,
-)
 
 
 class NoReleaseError(UnresolvedError):

@@ -16,6 +16,12 @@ from builder.resources import DATA
 from builder.run import ask
 
 _DEVICES, _SYMBOLS = DATA / "devices.toml", DATA / "symbols.toml"
+_UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)")
+_OF_TORCH = re.compile(r"(aoti_)?torch_|_Z(T[VITS]|GV)?N[rVK]*(2at|3c10|5torch)")
+"""Symbols that torch would define: functions of its C interface, and whatever is in its namespaces."""
+_ANOTHER_TORCH = "build for that torch (`builder matrix` lists the cells), or lower the version of 'torch.stable-abi'"
+_OF_SOURCES = "list the file that defines it in a 'src' of build.toml, or compare the definition with the declaration"
+_MOST = 3
 
 
 @lru_cache
@@ -49,13 +55,6 @@ def lacks_a_driver(said: str) -> bool:
     return any(
         said.startswith(name) and "cannot open shared object" in said for name in _facts(_DEVICES)["library"]["driver"]
     )
-
-
-_UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)")
-_OF_TORCH = re.compile(r"(aoti_)?torch_|_Z(T[VITS]|GV)?N[rVK]*(2at|3c10|5torch)")
-"""Symbols that torch would define: functions of its C interface, and whatever is in its namespaces."""
-_ANOTHER_TORCH = "build for that torch (`builder matrix` lists the cells), or lower the version of 'torch.stable-abi'"
-_OF_SOURCES = "list the file that defines it in a 'src' of build.toml, or compare the definition with the declaration"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +99,6 @@ def _readable(symbol: str) -> str:
     if tool is None:
         return symbol
     return ask([tool, symbol]).stdout.strip() or symbol
-
-
-_MOST = 3
 
 
 def raised_in(traceback: str, folders: Iterable[Path]) -> tuple[str, ...]:

@@ -18,6 +18,18 @@ from builder.pins import pin_file
 
 FILE = resources.DATA / "pins.toml"
 _ONE_PYTHON = re.compile(r"cp3[0-9]+t?")
+_HEADER = """\
+# The wheels of every build environment: read by builder/pins/pin_file.py and builder/nix/pins.nix, written by
+# `builder pins update`, which resolves the `requires` of each part and keeps what it cannot reach.
+#
+# pythons       the Pythons that are resolved
+# environment   for each kind of cell the parts that make its environment, `name` or `name/compute`;
+#               of several lists the first that is pinned for the Python and system counts
+# part          files by system and Python (`any`: whatever the Python). `version` and `compute` say which cells
+#               it serves (all, when absent), `only` what is kept of what was resolved, and `index` where the
+#               files are published when that is not the default index. Nothing required, nothing to pin.
+# wheel         what each file is, once
+"""
 
 
 class MissingPinsError(NotHereError):
@@ -327,20 +339,6 @@ def _published(parts: list[dict[str, Any]], wheels: Mapping[str, PinnedWheel]) -
         for files in of_system.values()
         for file in files
     }
-
-
-_HEADER = """\
-# The wheels of every build environment: read by builder/pins/pin_file.py and builder/nix/pins.nix, written by
-# `builder pins update`, which resolves the `requires` of each part and keeps what it cannot reach.
-#
-# pythons       the Pythons that are resolved
-# environment   for each kind of cell the parts that make its environment, `name` or `name/compute`;
-#               of several lists the first that is pinned for the Python and system counts
-# part          files by system and Python (`any`: whatever the Python). `version` and `compute` say which cells
-#               it serves (all, when absent), `only` what is kept of what was resolved, and `index` where the
-#               files are published when that is not the default index. Nothing required, nothing to pin.
-# wheel         what each file is, once
-"""
 
 
 def to_toml(pins: Pins) -> str:
