@@ -11,6 +11,7 @@ import click
 
 from builder import terminal
 from builder.author import tests as kernel_tests
+from builder.author.test_build import TestBuild, TestRequest
 from builder.cli import building, selecting, testing, view
 from builder.cli.selecting import NamedKernels, kernels_argument
 from builder.engine import local
@@ -31,7 +32,7 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
 
     The tests run in a folder of their own, where the wheel is what they import and never the sources.
     """
-    request = testing.TestRequest.of(ctx, os.environ, **given)
+    request = testing.request(ctx, os.environ, **given)
     found = _prepare(named, request)
     for reason in reasons_left_out(found.left_out):
         terminal.err(f"note: {reason}")
@@ -60,13 +61,13 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
 class _Prepared:
     """The kernels that are tested."""
 
-    tests: tuple[testing.TestBuild, ...]
+    tests: tuple[TestBuild, ...]
     left_out: Mapping[str, str]
     """Why a kernel is not tested, by its name."""
     refusals: tuple[Refusal, ...]
 
 
-def _prepare(named: NamedKernels, request: testing.TestRequest) -> _Prepared:
+def _prepare(named: NamedKernels, request: TestRequest) -> _Prepared:
     """Return what is tested of each kernel.
 
     Raises:
@@ -74,7 +75,7 @@ def _prepare(named: NamedKernels, request: testing.TestRequest) -> _Prepared:
         NothingToDoError: none has anything to test.
     """
     loaded = load(named.folders, several=named.several)
-    tests: list[testing.TestBuild] = []
+    tests: list[TestBuild] = []
     left_out: dict[str, str] = {}
     refusals = list(loaded.refusals)
     for kernel in loaded.kernels:
@@ -97,7 +98,7 @@ def _prepare(named: NamedKernels, request: testing.TestRequest) -> _Prepared:
     return _Prepared(tests=tuple(tests), left_out=left_out, refusals=tuple(refusals))
 
 
-def _tested(test: testing.TestBuild, outcomes: Sequence[CellOutcome], *, alone: bool) -> tuple[int, str]:
+def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], *, alone: bool) -> tuple[int, str]:
     """Run the tests of one kernel, and return the exit code and what came of it in a word.
 
     Raises:

@@ -17,12 +17,12 @@ from builder import kernel as kernels
 from builder import run, terminal
 from builder.author import tests as kernel_tests
 from builder.author import watched
+from builder.author.test_build import TestBuild, TestRequest
 from builder.author.tests import NoTestsError, TestReport
 from builder.author.watched import Snapshot
 from builder.cli import testing, view
 from builder.cli.arguments import kernel_argument
 from builder.cli.group import file_error
-from builder.cli.testing import TestBuild, TestRequest
 from builder.engine import local
 from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.errors import BuilderError
@@ -40,7 +40,7 @@ def command(ctx: click.Context, /, kernel: Path, tests: bool, **given: Any) -> N
     A line for each round says what was saved, what came of it and how long it took; below one that failed stands the
     first error, and where the log is. What is saved during a round is the next one.
     """
-    request = testing.TestRequest.of(ctx, os.environ, needs_tests=False, **given)
+    request = testing.request(ctx, os.environ, needs_tests=False, **given)
     if not (kernel / kernels.CONFIG).is_file():
         kernels.load(kernel)  # which says what is wrong: nothing here can be saved and so mend it
     signal.signal(signal.SIGTERM, _interrupt)

@@ -6,12 +6,16 @@ from types import SimpleNamespace
 import pytest
 
 from builder import kernel as kernels
-from builder.cli import run, testing
+from builder.author.test_build import TestRequest
+from builder.cli import run
 from builder.config import Backend
 from builder.errors import BuilderError, NotHereError
-from builder.matrix import quick
+from builder.matrix import SETS, quick
+from builder.matrix.selection import Scope
 from builder.plan import dry_run
+from builder.plan.ask import Ask
 from builder.plan.dry_run import DryRun
+from builder.store import Store
 from builder.toolchain import this_machine
 from tests.make.test_identity import torch_at
 from tests.paths import ROOT
@@ -53,16 +57,17 @@ def only(python, tmp_path, monkeypatch):
 
         monkeypatch.setattr(this_machine, "native_gpus", native)
         monkeypatch.setattr(dry_run, "preview", plan)
-        request = testing.TestRequest(
+        ask = Ask(
+            scope=Scope(sets=SETS, unbundled=True),
             variants=(variant,) if named else (),
             python=python,
             archs=archs,
-            load_test=None,
             cache=None,
-            store=tmp_path / "store",
+            store=Store(tmp_path / "store"),
             environ={"PATH": "/usr/bin:/bin"},
-            arguments=(),
+            isolation=False,
         )
+        request = TestRequest(ask=ask, arguments=())
         first, second = (request.prepare(RELU).build for _ in range(2))
         assert [cell.variant for cell in first.cells] == [variant]
         assert first.ask.options.only == second.ask.options.only
@@ -110,10 +115,8 @@ def test_the_command_refuses_what_is_no_architecture(capsys):
 
 def test_what_stands_behind_two_dashes_is_for_pytest(monkeypatch, capsys):
     seen = []
-    monkeypatch.setattr(
-        testing.TestRequest, "prepare", lambda self, _kernel: seen.append(self) or SimpleNamespace(run=None)
-    )
+    monkeypatch.setattr(TestRequest, "prepare", lambda self, _kernel: seen.append(self) or SimpleNamespace(run=None))
     with pytest.raises(AttributeError):
         run(["test", str(RELU.root), "--archs", "native", "--", "-k", "x", "--archs"])
-    assert (seen[0].arguments, seen[0].archs) == (("-k", "x", "--archs"), "native")
+    assert (seen[0].arguments, seen[0].ask.archs) == (("-k", "x", "--archs"), "native")
     assert capsys.readouterr().out == ""
