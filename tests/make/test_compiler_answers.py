@@ -8,6 +8,8 @@ import pytest
 from builder.make import compiler_answers
 from builder.make.compiler_answers import CompilerAnswers
 from builder.make.reproducible import Rules
+from builder.make.spec import PinnedPackages
+from builder.pins import PinSet
 from builder.run import Completed
 from builder.store import Store
 from tests.make.test_cores import job
@@ -193,7 +195,9 @@ def test_answers_are_of_the_compilers_and_what_decides_what_cmake_sees_of_them()
     elsewhere = replace(given.toolchain, cxx=replace(given.toolchain.cxx, path=Path("/bin/true")))
     assert of(replace(given, toolchain=other)) != same
     assert of(replace(given, toolchain=elsewhere)) != same
-    assert of(replace(given, pins="a")) != same
+    pinned = [PinnedPackages(path=Path("/e"), pins=PinSet(python, "x86_64-linux", ())) for python in ("cp311", "cp312")]
+    keys = {of(replace(given, spec=replace(given.spec, environment=each))) for each in pinned}
+    assert len(keys - {same}) == len(pinned)
     assert of(given, {"PATH": "/elsewhere"}) != same
     assert of(given, arguments=("-DCMAKE_PREFIX_PATH=/elsewhere",)) != same
 
