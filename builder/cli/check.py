@@ -45,13 +45,13 @@ def command(*, named: NamedKernels, strict: bool, every: bool, format_: str) -> 
 
     Exits with 2 when there is an error, and with 0 otherwise.
     """
-    reports = {folder: _inspected(folder, strict=strict) for folder in named.folders}
+    from builder import lint  # noqa: PLC0415  `--help` needs none of it
+
+    found = {folder: lint.inspect(folder) for folder in named.folders}
+    reports = {folder: report.strict() if strict else report for folder, report in found.items()}
     color = _wants_color()
     clashes = kernels.load(named.folders).clashes if named.several else ()
-    if named.several:
-        shown = _render_all(reports, format_, clashes, color=color, every=every)
-    else:
-        shown = _render(reports[named.folders[0]], format_, color=color, every=every)
+    shown = _shown(reports, format_, clashes if named.several else None, color=color, every=every)
     match format_:
         case "text":
             terminal.out(shown, end="", styled=color)
@@ -62,44 +62,27 @@ def command(*, named: NamedKernels, strict: bool, every: bool, format_: str) -> 
     return 2 if selecting.say(clashes) or any(report.refused for report in reports.values()) else 0
 
 
-def _inspected(folder: Path, *, strict: bool) -> CheckReport:
-    from builder import lint  # noqa: PLC0415  `--help` needs none of it
-
-    report = lint.inspect(folder)
-    return report.strict() if strict else report
-
-
-def _render(report: CheckReport, format_: str, *, color: bool, every: bool) -> str:
-    """Import the one format that is asked for."""
-    from builder.lint.report import documents, text  # noqa: PLC0415
-
-    match format_:
-        case "json":
-            return documents.to_json(report)
-        case "sarif":
-            return documents.to_sarif(report)
-        case "github":
-            return documents.to_github(report)
-        case _:
-            return text.render(report, color=color, every=every)
-
-
-def _render_all(
-    reports: Mapping[Path, CheckReport], format_: str, clashes: Sequence[Refusal], *, color: bool, every: bool
+def _shown(
+    reports: Mapping[Path, CheckReport], format_: str, clashes: Sequence[Refusal] | None, *, color: bool, every: bool
 ) -> str:
-    """Return the document of several kernels."""
-    from builder.lint.report import documents, text  # noqa: PLC0415
+    """Return the document of one kernel, or of several, which may clash."""
+    from builder.lint.report import documents, text  # noqa: PLC0415  `--help` needs none of it
 
+    all_ = tuple(reports.values())
     match format_:
-        case "json":
+        case "json" if clashes is not None:
             named = {folder.as_posix(): report for folder, report in reports.items()}
             return documents.all_to_json(named, errors=kernels.texts(clashes))
+        case "json":
+            return documents.to_json(*all_)
         case "sarif":
-            return documents.to_sarif(*reports.values())
+            return documents.to_sarif(*all_)
         case "github":
-            return "".join(map(documents.to_github, reports.values()))
+            return "".join(map(documents.to_github, all_))
+        case _ if clashes is not None:
+            return text.render_all(all_, color=color, every=every)
         case _:
-            return text.render_all(tuple(reports.values()), color=color, every=every)
+            return text.render(*all_, color=color, every=every)
 
 
 def _wants_color() -> bool:

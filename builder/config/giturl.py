@@ -3,6 +3,7 @@
 Python's `urllib.parse` takes nearly anything apart without an error, so the part of the standard that refuses is here.
 """
 
+import ipaddress
 import re
 from typing import Any
 from urllib.parse import unquote
@@ -142,8 +143,6 @@ def _number(label: str) -> int:
 
 
 def _is_ipv6(text: str) -> bool:
-    import ipaddress  # noqa: PLC0415  few configs have one, and it takes a millisecond
-
     try:
         return ipaddress.IPv6Address(text) is not None and "%" not in text
     except ValueError:

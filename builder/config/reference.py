@@ -1,7 +1,7 @@
 """The documents that are made of the declarations of the config: its JSON Schema and its reference page."""
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
@@ -55,24 +55,16 @@ def _record(cls: type, definitions: dict[str, Schema], tag: tuple[str, str] | No
         if item.rest:
             properties |= _table(item.kind, definitions)["properties"]
             continue
-        properties |= _property(item, docs.get(item.name, ""), definitions)
+        own = {"description": docs[item.name]} if item.name in docs else {}
+        properties[item.key] = {**_schema_of(item.kind, definitions), **own}
+        if item.also is not None:
+            old = {"description": f"Write '{item.key}'.", "deprecated": True}
+            properties[item.also] = {**_schema_of(item.kind, definitions), **old}
         required += [item.key] if item.required else []
     schema: Schema = {"description": description(cls), "type": "object", "properties": properties}
     if required:
         schema["required"] = required
     return {**schema, "additionalProperties": False, **_groups(cls)}
-
-
-def _property(item: Field, doc: str, definitions: dict[str, Schema]) -> Schema:
-    own = {"description": doc} if doc else {}
-    found = {item.key: {**_schema_of(item.kind, definitions), **own}}
-    if item.also is not None:
-        found[item.also] = {
-            **_schema_of(item.kind, definitions),
-            "description": f"Write '{item.key}'.",
-            "deprecated": True,
-        }
-    return found
 
 
 def _groups(cls: type) -> Schema:
@@ -121,7 +113,7 @@ def _table(kind: Kind, definitions: dict[str, Schema]) -> Schema:
     if names is not None:
         properties = dict.fromkeys(names, value)
         return {"type": "object", "properties": properties, "additionalProperties": False}
-    keys = {"propertyNames": {"pattern": _anchored(kind.key)}} if _pattern(kind.key) else {}
+    keys = {"propertyNames": _pattern(kind.key)} if _pattern(kind.key) else {}
     return {"type": "object", **keys, "additionalProperties": value}
 
 
@@ -133,24 +125,15 @@ def _scalar(kind: Scalar, definitions: dict[str, Schema]) -> Schema:
     if cls is str:
         return {"type": "string"}
     if cls.__name__ not in definitions:
-        definitions[cls.__name__] = {"description": description(cls), "type": "string", **_limits(cls)}
+        names = values(cls)
+        limits = _pattern(cls) if names is None else {"enum": list(names)}
+        definitions[cls.__name__] = {"description": description(cls), "type": "string", **limits}
     return {"$ref": f"#/$defs/{cls.__name__}"}
 
 
-def _limits(cls: type) -> Schema:
-    names: Iterable[str] | None = values(cls)
-    if names is not None:
-        return {"enum": list(names)}
-    return {"pattern": _anchored(cls)} if _pattern(cls) else {}
-
-
-def _pattern(cls: type) -> str:
+def _pattern(cls: type) -> Schema:
     found: str = getattr(cls, "pattern", "")
-    return found
-
-
-def _anchored(cls: type) -> str:
-    return f"^(?:{_pattern(cls)})$"
+    return {"pattern": f"^(?:{found})$"} if found else {}
 
 
 def page() -> str:

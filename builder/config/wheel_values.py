@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-from fractions import Fraction
 
 from builder.config.values import Text
 from builder.wording import quoted
@@ -104,6 +103,8 @@ class WheelSize(Text):
     @property
     def bytes(self) -> int:
         """The same as a number of bytes."""
+        from fractions import Fraction  # noqa: PLC0415  few configs have a size
+
         number = self.rstrip("kKMGiB").rstrip()
         return int(Fraction(number) * _UNITS[self[len(number) :].strip()])
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from builder.config import Backend, Version
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.matrix import Decision, KeyPath, Row, decide, rows, sets_with_cells, without_rows
-from builder.matrix.rules import Place, minor, unmet, unmet_of_extension
+from builder.matrix import Decision, KeyPath, decide, rows, sets_with_cells, without_rows
+from builder.matrix.rules import unmet, unmet_of_extension
 
 
 def bounds(kernel: Kernel) -> Iterator[Problem]:
@@ -37,7 +37,7 @@ def _conditions(kernel: Kernel) -> Iterator[Problem]:
     config = kernel.config
     for extension, table in config.extension.items():
         whys = [
-            unmet_of_extension(config, extension, row.backend, _place_of(row))
+            unmet_of_extension(config, extension, row.backend, row.place)
             for row in rows()
             if extension in config.extensions(row.backend)
         ]
@@ -50,7 +50,7 @@ def _conditions(kernel: Kernel) -> Iterator[Problem]:
                 help=f"for one row, {why.message}",
             )
     for name, part in kernel.config.kernel.items():
-        reasons = [unmet(part, _place_of(row)) for row in rows() if row.backend is part.backend]
+        reasons = [unmet(part, row.place) for row in rows() if row.backend is part.backend]
         if part.when is not None and reasons and (reason := reasons[-1]) is not None and None not in reasons:
             yield kernel.source.problem(
                 "B131",
@@ -59,11 +59,6 @@ def _conditions(kernel: Kernel) -> Iterator[Problem]:
                 severity="warning",
                 help=f"for one row, {reason.message}",
             )
-
-
-def _place_of(row: Row) -> Place:
-    toolkit = None if row.toolkit is None else minor(row.toolkit)
-    return Place(toolkit=toolkit, torch=row.torch, system=row.system)
 
 
 def _crossed(kernel: Kernel, table: tuple[str, ...], low: Version | None, high: Version | None) -> Iterator[Problem]:

@@ -1,6 +1,6 @@
 """The GPU architectures that a cell gets of the ones its components ask for, known before anything is built."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,22 +36,13 @@ class Coverage:
     @property
     def message(self) -> str | None:
         """The loss in words; None where nothing is lost."""
+        lost = ", ".join(self.selection.lost)
         if self.full is not None:
-            return self._quick_message
+            return f"component '{self.component}' has no code for {lost} with {self.toolkit}" if lost else None
         if not self.selection.compiled:
             asked = ", ".join(self.requested) or "nothing"
             return f"component '{self.component}' asks for {asked}, and {self.toolkit} compiles none of it"
-        if self.selection.lost:
-            lost = ", ".join(self.selection.lost)
-            return f"component '{self.component}' is built without {lost}: not in {self.toolkit}"
-        return None
-
-    @property
-    def _quick_message(self) -> str | None:
-        if not self.selection.lost:
-            return None
-        lost = ", ".join(self.selection.lost)
-        return f"component '{self.component}' has no code for {lost} with {self.toolkit}"
+        return f"component '{self.component}' is built without {lost}: not in {self.toolkit}" if lost else None
 
 
 def of(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> Iterator[Coverage]:
@@ -118,64 +109,44 @@ def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:
     """Refuse a cell with a component that would have no device code, before anything is fetched for it.
 
     Raises:
-        BuilderError: with the architectures that its toolkit has, or, for the GPUs `only` of a quick build, with those
-            that a full build has.
+        BuilderError: with the architectures that its toolkit has, or, for the GPUs `only` of a quick build, with the
+            ones that a full build has.
         NotHereError: the toolkit does not know any of these GPUs, whatever the kernel asks for.
     """
-    _require_components(config, cell, only)
+    for name in () if cell.noarch else (None, *extensions_of(config, cell, only)):
+        library = config.of_library(name)
+        left = absent(library, cell, only)
+        if len(left) == len(library.components(cell.backend)) and any(one.rule == "when" for one in left):
+            raise BuilderError(
+                f"{cell.variant}: {'; '.join(one.message for one in left)}",
+                help="nothing is left to compile: widen the 'when' of a component, or build another cell",
+            )
     empty = [covered for covered in of(config, cell, only) if not covered.selection.compiled]
-    if not empty:
-        _require_gpus(config, cell, only)
-        return
-    if only:
-        _require_toolkit(cell, only, empty[0].toolkit)
+    if empty:
+        raise _without_code(cell, only, empty)
+    lacking = () if only else tuple(unserved(config, cell))
+    if lacking:
+        archs = dict.fromkeys(f"'{name.gpu.arch}'" for name, _ in lacking)
         raise BuilderError(
-            f"{cell.variant}: " + "; ".join(covered.message or "" for covered in empty),
-            help="; ".join(f"'{covered.component}' has {', '.join(covered.full or ('none',))}" for covered in empty),
-        )
-    if cell.backend is Backend.CUDA and cell.toolkit is not None:
-        has = architectures.cuda(None, minor(cell.toolkit)).compiled
-        remedy = "add one, or set 'cuda-minver' above this toolkit to leave the component out of this cell"
-    else:
-        has, remedy = architectures.rocm(None).compiled, "add one"
-    raise BuilderError(
-        f"{cell.variant}: " + "; ".join(covered.message or "" for covered in empty),
-        help=f"it has {', '.join(has)}: {remedy}",
-    )
-
-
-def _require_gpus(config: Config, cell: Cell, only: tuple[str, ...]) -> None:
-    found = () if only else tuple(unserved(config, cell))
-    if found:
-        archs = dict.fromkeys(f"'{name.gpu.arch}'" for name, _ in found)
-        raise BuilderError(
-            f"{cell.variant}: " + "; ".join(why for _, why in found),
+            f"{cell.variant}: " + "; ".join(why for _, why in lacking),
             help=f"add {', '.join(archs)}, or PTX of an earlier GPU, or take it out of require.gpus",
         )
 
 
-def _require_components(config: Config, cell: Cell, only: tuple[str, ...]) -> None:
-    if cell.noarch:
-        return
-    for name in (None, *extensions_of(config, cell, only)):
-        _require_library(config.of_library(name), cell, only)
-
-
-def _require_library(config: Config, cell: Cell, only: tuple[str, ...]) -> None:
-    left = absent(config, cell, only)
-    if len(left) == len(config.components(cell.backend)) and any(one.rule == "when" for one in left):
-        raise BuilderError(
-            f"{cell.variant}: {'; '.join(one.message for one in left)}",
-            help="nothing is left to compile: widen the 'when' of a component, or build another cell",
-        )
-
-
-def _require_toolkit(cell: Cell, only: tuple[str, ...], toolkit: str) -> None:
-    select = partial(architectures.rocm, None)
+def _without_code(cell: Cell, only: tuple[str, ...], empty: Sequence[Coverage]) -> BuilderError:
+    """Return the error of a cell with components that would have no code."""
+    message = f"{cell.variant}: " + "; ".join(covered.message or "" for covered in empty)
+    select, remedy = partial(architectures.rocm, None), "add one"
     if cell.backend is Backend.CUDA and cell.toolkit is not None:
         select = partial(architectures.cuda, None, minor(cell.toolkit))
+        remedy = "add one, or set 'cuda-minver' above this toolkit to leave the component out of this cell"
+    if not only:
+        return BuilderError(message, help=f"it has {', '.join(select().compiled)}: {remedy}")
+    toolkit = empty[0].toolkit
     if not select(only).compiled:
-        raise NotHereError(
+        return NotHereError(
             f"{cell.variant} cannot have code for {', '.join(only)}: {toolkit} does not compile it",
             help=f"{toolkit} compiles {', '.join(select().compiled)}; name another GPU, or a cell of another toolkit",
         )
+    full = (f"'{covered.component}' has {', '.join(covered.full or ('none',))}" for covered in empty)
+    return BuilderError(message, help="; ".join(full))
