@@ -40,9 +40,9 @@ class _Found:
     selected: tuple[CiPlan, ...]
     """The cells in scope."""
     plans: tuple[CiPlan, ...]
-    """Those of them that are left by --changed-since and --skip-stored."""
+    """The cells that --changed-since and --skip-stored leave."""
     left_out: Mapping[str, str]
-    """Why a kernel has no cell, by its name."""
+    """The reason for which a kernel has no cell, by its name."""
     refusals: tuple[Refusal, ...]
 
 

@@ -63,7 +63,7 @@ class _Prepared:
 
     tests: tuple[TestBuild, ...]
     left_out: Mapping[str, str]
-    """Why a kernel is not tested, by its name."""
+    """The reason for which a kernel is not tested, by its name."""
     refusals: tuple[Refusal, ...]
 
 

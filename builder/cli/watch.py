@@ -80,7 +80,7 @@ _MOST_LINES = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What came of one round."""
+    """The result of one round."""
 
     ok: bool
     result: str

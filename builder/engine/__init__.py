@@ -1,1 +1,1 @@
-"""What builds cells: this machine, or Nix."""
+"""The engines that build cells: this machine, or Nix."""

@@ -41,7 +41,7 @@ class Budget:
         self._own = 0
         """Bytes of the cells that have a number of compilers of their own."""
         self._sharing: list[int] = []
-        """What the largest compiler of each other cell needs."""
+        """The memory that the largest compiler of each other cell needs."""
 
     @contextlib.contextmanager
     def admit(self, cell: Cell, *, alone: bool = False, learned: int | None = None) -> Iterator[int]:

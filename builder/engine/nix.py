@@ -66,7 +66,7 @@ def build(builds: Sequence[KernelBuild], listen: Listen, *, several: bool = Fals
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CellDerivation:
-    """What Nix would do for a cell."""
+    """The derivation of a cell."""
 
     cell: Cell
     drv: str = ""
@@ -74,7 +74,7 @@ class _CellDerivation:
     missing: str | None = None
     wheels: tuple[Mapping[str, str], ...] = ()
     kernels: tuple[Mapping[str, str], ...] = ()
-    """Those of the lock, each with its digest and its place in Nix's store."""
+    """The kernels of the lock, each with its digest and its place in Nix's store."""
     compilers: Path | None = None
     """The place of the pinned compilers in Nix's store; None for those of the package set."""
 

@@ -21,14 +21,14 @@ class CellOutcome:
     wheel: Path | None = None
     sha256: str | None = None
     reason: str = ""
-    """Why it was built again, skipped or failed."""
+    """The reason for which it was built again, skipped or failed."""
     error: BuilderError | None = None
     seconds: float = 0.0
     log: Path | None = None
     report: BuildReport | None = None
-    """How its wheel was built; None where there is none."""
+    """The report on the build of its wheel; None where there is none."""
     notes: tuple[str, ...] = ()
-    """What went less well than it could, such as a cache that did not answer."""
+    """Notes on what went less well than it could, such as a cache that did not answer."""
     kernel: str = ""
     """Whose cell it is, where several kernels are built."""
 

@@ -1,4 +1,4 @@
-"""Why a file was compiled again by the last build of a cell, and whether the next one compiles it."""
+"""The reason for which the last build of a cell compiled a file again, and whether the next one does."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ObjectHistory:
 
     source: str
     text: str
-    """What the last build did with it, and why."""
+    """The last build of it: whether it was compiled, and why."""
     pending: tuple[str, ...] = ()
     """Files that have changed since."""
 

@@ -36,7 +36,7 @@ from builder.wheel.archive import Wheel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BuildPlace:
-    """What a build is given."""
+    """The place where a cell is built: its folder, its log and its share of the cores."""
 
     served: ServedJob
     scratch: Path
@@ -47,7 +47,7 @@ class _BuildPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What all cells of a build share, whatever their kernel."""
+    """The budget, the cache and the processes that all cells of a build share, whatever their kernel."""
 
     budget: Budget
     jobserver: Jobserver
@@ -78,7 +78,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """What builds the cells of one kernel."""
+    """Builds the cells of one kernel."""
 
     kernel: Kernel
     ask: Ask

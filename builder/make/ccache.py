@@ -1,4 +1,4 @@
-"""What ccache is told in a build: where its entries come from, and what objects depend on that it does not see itself.
+"""The settings of ccache in a build: the source of its entries, and the inputs of objects that it does not see itself.
 
 Its depend mode takes the list of headers from the compiler, so nothing is preprocessed; https://ccache.dev/manual.
 """
@@ -13,7 +13,7 @@ from builder.hashes import sha256
 from builder.make.job import Job
 
 SOCKET = "ccache.sock"
-"""Where entries are asked for, in the scratch directory; without an answer there, ccache compiles."""
+"""The socket in the scratch directory at which entries are asked for; without an answer there, ccache compiles."""
 _SETTINGS, _INPUTS = "ccache.conf", "ccache.inputs"
 _LANGUAGES = ("C", "CXX", "CUDA", "HIP")
 _NO_DECISION = ("--threads=*",)

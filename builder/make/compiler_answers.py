@@ -1,4 +1,4 @@
-"""What CMake finds out about compilers, kept for the next build: the same compilers give the same answers.
+"""CMake's findings about compilers, kept for the next build: the same compilers give the same answers.
 
 CMake remembers a compiler in `CMakeFiles/<version>/CMake<LANG>Compiler.cmake` of the build folder, and the tools that
 go with it in its cache. To CMake a new build folder that has these is one that was configured before.
@@ -22,7 +22,7 @@ from builder.run import Completed, ask
 from builder.toolchain.tool import REACHES_BUILD
 
 _ASKED_ALONE = ("CMAKE_CUDA_ARCHITECTURES_NATIVE",)
-"""What CMake says of the GPU of the machine, which another machine with the same compilers may not have."""
+"""CMake's answers about the GPU of the machine, which another machine with the same compilers may not have."""
 _FOUND = re.compile(
     r"(CMAKE_(?!MAKE_PROGRAM|CUDA_|HIP_)\w+:FILEPATH|CMAKE_(EXECUTABLE_FORMAT|HAVE_LIBC_PTHREAD):INTERNAL)=[^\n]*"
 )
@@ -40,7 +40,7 @@ _LAUNCHER = re.compile(r"-DCMAKE_\w+_LAUNCHER=")
 
 
 class Notes(Protocol):
-    """What keeps notes, each a small table, and gives back none that is damaged."""
+    """Keeps notes, each a small table, and gives back none that is damaged."""
 
     def note(self, name: str) -> Mapping[str, Any] | None:
         """Return a note."""

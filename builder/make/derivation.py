@@ -23,7 +23,7 @@ RECORD = "record.json"
 _SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin")
 """Folders that every build has on its PATH."""
 _SANDBOX = Path("/build")
-"""Where Nix's sandbox builds; without one it is somewhere else."""
+"""The folder in which Nix's sandbox builds; without one it is another."""
 _VARIABLES = ("CC", "CXX", "CUDA_HOME", "ROCM_PATH", "ONEAPI_ROOT")
 """Variables in which a package set may name its compilers and toolkits."""
 

@@ -1,4 +1,4 @@
-"""Why a compile failed: the compiler's own first error, or that memory ran out."""
+"""The reason for a compile that failed: the compiler's own first error, or that memory ran out."""
 
 import re
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ _OUT_OF_MEMORY = re.compile(
     r"|terminate called after throwing an instance of 'std::bad_alloc'|LLVM ERROR: out of memory"
     r"|FAILED: \[code=137\].*"
 )
-"""How tools end when memory runs out: whole lines, in which no source is named."""
+"""The last words of tools when memory runs out: whole lines, in which no source is named."""
 _DIAGNOSTIC = re.compile(r".+(?::\d+|\(\d+\)): (?:fatal |catastrophic )?error:|collect2: error: ld returned")
 _LINKING = re.compile(r"FAILED: (?:\[code=\d+\] )?\S+\.(?:so|dylib)(?: |$)")
-"""How ninja names a library that could not be linked."""
+"""The words by which ninja names a library that could not be linked."""
 _KILLED = (-9, 137)
 _COUNTER = Path("/proc/vmstat")
 

@@ -1,4 +1,4 @@
-"""Which torch or tvm-ffi a kernel is built with, as a typed record told from its files."""
+"""The torch or tvm-ffi that a kernel is built with, as a typed record read from its files."""
 
 import ast
 import mmap

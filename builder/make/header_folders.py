@@ -1,4 +1,4 @@
-"""Where a build finds the header-only libraries of a kernel: among the pinned wheels, or in a folder of the user."""
+"""The folders of the header-only libraries of a kernel: among the pinned wheels, or named by the user."""
 
 import contextlib
 import os

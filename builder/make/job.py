@@ -1,4 +1,4 @@
-"""One build on one machine: its spec, and what that machine found for it."""
+"""One build on one machine: its spec, and the kernel, tools and packages that were found for it."""
 
 import sys
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class CompileError(ToolError):
     linking: bool = False
     """Whether it was the linker, which none of the kernel's sources can tell what to do."""
     files: tuple[File, ...] = ()
-    """What was made before."""
+    """The files that were made before."""
 
 
 class OutOfMemoryError(CompileError):
@@ -40,7 +40,7 @@ class OutOfMemoryError(CompileError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotLoadable:
-    """Why nothing of a wheel can be loaded on this machine, and what to do about it."""
+    """The reason for which a wheel cannot be loaded on this machine, and the remedy."""
 
     reason: str
     help: str
@@ -67,9 +67,9 @@ class Job:
     at_canonical_path: bool = False
     """Whether the scratch directory itself is at the canonical path."""
     loader: Emulator | NotLoadable | None = None
-    """What loads the wheel where this Python cannot, or why nothing here can."""
+    """The emulator that loads the wheel where this Python cannot, or the reason for which nothing here can."""
     test_packages: LoadTestPackages = field(default_factory=LoadTestPackages)
-    """What the load test finds besides the framework; nothing of it reaches the wheel."""
+    """The packages that the load test finds besides the framework; nothing of them reaches the wheel."""
     keeps_bytecode: bool = False
     """Whether the load test may keep the framework's bytecode: only in an environment of the store."""
     cores: int | None = None
@@ -79,11 +79,11 @@ class Job:
     path: tuple[Path, ...] = ()
     """Folders of tools before those of the system, for machines that have them elsewhere."""
     ccache: Path | None = None
-    """What keeps compiled files, where something answers it in the scratch directory."""
+    """The ccache that keeps compiled files, where something answers it in the scratch directory."""
 
     @property
     def cell(self) -> Cell:
-        """What is built."""
+        """The cell that is built."""
         return self.spec.cell
 
     @property
@@ -129,17 +129,17 @@ class Job:
 
     @property
     def load_test(self) -> LoadTestRule:
-        """What becomes of a wheel that cannot be imported: as asked for, or else as build.toml says."""
+        """The rule for a wheel that cannot be imported: as asked for, or else as build.toml says."""
         return self.options.load_test or self.kernel.config.load_test
 
     @property
     def emulator(self) -> Emulator | None:
-        """What runs `test_python`, where that is for another processor."""
+        """The emulator that runs `test_python`, where that is for another processor."""
         return self.loader if isinstance(self.loader, Emulator) else None
 
     @property
     def not_loadable(self) -> NotLoadable | None:
-        """Why the wheel is not loaded, where this machine cannot."""
+        """The reason for which the wheel is not loaded, where this machine cannot."""
         return self.loader if isinstance(self.loader, NotLoadable) else None
 
     @property

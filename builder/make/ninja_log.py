@@ -1,4 +1,4 @@
-"""What ninja logs of the files that it made: https://ninja-build.org/manual.html#ref_log."""
+"""The files that ninja made, as it logs them: https://ninja-build.org/manual.html#ref_log."""
 
 from pathlib import Path
 from typing import TypedDict
@@ -9,7 +9,7 @@ _FIELDS = 5
 
 
 class _FromCache(TypedDict, total=False):
-    """Where a file is from that was not made here."""
+    """The origin of a file that was not made here."""
 
     cache: str
     """The name of the cache that had it."""

@@ -1,4 +1,4 @@
-"""What each object of a build was made of, so that a later build can say why it was compiled again."""
+"""The inputs of each object of a build, so that a later build can say why it was compiled again."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,13 +11,13 @@ from builder.hashes import sha256
 from builder.make.job import Job
 
 _DEPENDENCIES = ": #deps "
-"""What ninja writes behind the name of an object, before the files that it was made of, each on a line."""
+"""The text that ninja writes behind the name of an object, before its inputs, each on a line."""
 _LIMITS = run.Limits(seconds=60, memory=4 << 30, file=1 << 30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectInputs:
-    """What an object was made of."""
+    """The inputs of an object."""
 
     source: str
     """Path in the project."""

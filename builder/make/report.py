@@ -16,13 +16,13 @@ _LASTING = (*_ALWAYS, "canonical-path")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildReport:
-    """How a build went; a field is None if unknown, as for a build by an older `builder` or in Nix's sandbox."""
+    """The report on a build; a field is None if unknown, as for a build by an older `builder` or in Nix's sandbox."""
 
     load_test: LoadTest = SKIPPED
     not_reproducible: str | None = None
-    """Why another machine may build other bytes."""
+    """The reason for which another machine may build other bytes."""
     plan: Mapping[str, Any] | None = None
-    """What CMake decided about architectures and components."""
+    """The decisions of CMake about architectures and components."""
     canonical_path: bool | None = None
     """Whether it was built at the canonical path."""
     sandbox: bool | None = None
@@ -33,10 +33,10 @@ class BuildReport:
     finish_seconds: float | None = None
     """Seconds from the last compiler to the end."""
     files: tuple[File, ...] | None = None
-    """What ninja made, in the order in which it was begun."""
+    """The files that ninja made, in the order in which it began them."""
     log: str | None = None
     derivation: str | None = None
-    """What Nix built, and where that is."""
+    """The derivation that Nix built; `output` is its place."""
     output: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class BuildReport:
 
     @property
     def objects(self) -> tuple[File, ...]:
-        """What compilers made, as far as ninja says."""
+        """The objects that compilers made, as far as ninja says."""
         return tuple(file for file in self.files or () if file["output"].endswith(".o"))
 
     @property
@@ -125,4 +125,4 @@ class Built:
     content: bytes
     report: BuildReport
     objects: Mapping[str, ObjectInputs] = field(default_factory=dict)
-    """What each object was made of, by its path as ninja has it."""
+    """The inputs of each object, by its path as ninja has it."""

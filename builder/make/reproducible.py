@@ -98,7 +98,7 @@ SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Which rules hold: all of them, unless `builder repro --without` switches some off."""
+    """The rules that hold: all of them, unless `builder repro --without` switches some off."""
 
     canonical_path: bool = True
     sandbox: bool = True

@@ -1,4 +1,4 @@
-"""What the build and the load test of a job see in their sandbox: the files that they need, and no others."""
+"""The files that the build and the load test of a job see in their sandbox: what they need and nothing else."""
 
 import re
 from collections.abc import Iterator, Mapping

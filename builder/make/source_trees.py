@@ -22,14 +22,14 @@ _MOST_MEMBERS = 300_000
 _MOST_BYTES = 8 << 30
 """Bytes that the files of a tree may have together; the largest projects of kernels have a tenth."""
 _MOST_RATIO = 1_000
-"""How much larger than its archive a tree may be; text that repeats itself compresses to a hundredth."""
+"""The largest ratio of a tree to its archive; text that repeats itself compresses to a hundredth."""
 _CHUNK = 1 << 20
 _DAMAGED = (
     *(tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error),
     *(EOFError, OSError, ValueError, NotImplementedError, RuntimeError),
 )
-"""What the readers of archives raise at what is none: `zipfile` says NotImplementedError of a method that is not known,
-and RuntimeError of a member that is encrypted though its entry does not say so."""
+"""The errors of readers of archives at a file that is none: `zipfile` raises NotImplementedError for an unknown method,
+and RuntimeError for an encrypted member whose entry does not say so."""
 
 
 @dataclass(frozen=True, slots=True)

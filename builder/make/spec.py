@@ -29,13 +29,13 @@ class PinnedPackages:
 
     @property
     def site_packages(self) -> Path:
-        """Where the wheels are."""
+        """The folder of the wheels."""
         return self.path / "lib" / f"python{dotted(self.pins.python)}" / "site-packages"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledPackages:
-    """What is installed on this machine, without isolation."""
+    """The packages that are installed on this machine, for a build without isolation."""
 
     python: Path
     site_packages: Path
@@ -57,7 +57,7 @@ class Spec:
     cell: Cell
     environment: PinnedPackages | InstalledPackages
     test_environment: PinnedPackages | None = None
-    """What the load test has after the environment of the build."""
+    """The packages that the load test has after the environment of the build."""
     headers: Mapping[str, Path] = field(default_factory=dict)
     """Folders of headers that were fetched before, by the CMake variable that names each."""
     sources: Mapping[str, Path] = field(default_factory=dict)

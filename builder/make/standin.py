@@ -21,7 +21,7 @@ _PREFIXES = {"cudart": ("cuda", "__cuda"), "cuda": ("cu",), "amdhip64": ("hip", 
 """Prefixes of the functions of libraries that are not named as these are."""
 _PROGRAM = "extern void abort(void) __attribute__((weak));\n"
 _ANNOUNCING = ("__cuda", "__hip")
-"""What constructors of a library with device code call, such as `__cudaRegisterFatBinary`."""
+"""The prefixes of functions that constructors of a library with device code call, such as `__cudaRegisterFatBinary`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

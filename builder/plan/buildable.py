@@ -1,4 +1,4 @@
-"""Which cells this machine can build, and what it lacks for each other one; nothing is fetched."""
+"""The cells that this machine can build, and the tools that it lacks for the others; nothing is fetched."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ class RowSupport:
     missing: str | None
     help: str | None = None
     how: str = ""
-    """What is otherwise than in other builds: the option that asks for it, and that its wheel is not loaded."""
+    """The differences to other builds: the option that asks for it, and that its wheel is not loaded."""
 
     @property
     def variant(self) -> str:
@@ -43,7 +43,7 @@ class CellSupport:
     missing: str | None
     help: str | None = None
     how: str = ""
-    """What is otherwise than in other builds: the option that asks for it, and that its wheel is not loaded."""
+    """The differences to other builds: the option that asks for it, and that its wheel is not loaded."""
 
     @property
     def variant(self) -> str:
@@ -53,7 +53,7 @@ class CellSupport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Machine:
-    """What is known of this machine; each tool and each Python is looked for once."""
+    """The tools and Pythons of this machine; each is looked for once."""
 
     environ: Mapping[str, str]
     finders: indexes.Finders

@@ -17,7 +17,7 @@ from builder.wording import nearest, quoted, reasons_left_out
 
 
 class NoGpuCodeError(BuilderError):
-    """What is to be built has no code for the GPUs that are named."""
+    """Nothing that is to be built has code for the GPUs that are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Chosen:
 
     builds: tuple[KernelBuild, ...]
     left_out: Mapping[str, str]
-    """Why a kernel has nothing of what is asked for, by its name."""
+    """The reason for which a kernel has no build, by its name."""
     refusals: tuple[Refusal, ...]
 
 

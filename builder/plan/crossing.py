@@ -1,4 +1,4 @@
-"""Which cells of another system than this machine's can be compiled here."""
+"""Cells of another system than this machine's: whether they can be compiled here, and their environment."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Dry run: what a build would do with each cell, and why."""
+"""Dry run: say of each cell whether it would be built, and why."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -20,7 +20,7 @@ from builder.store import Damaged, Store, StoredWheel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
-    """What a build of a cell would do."""
+    """The plan for a cell: whether it would be built, and the reason."""
 
     cell: Cell
     action: Literal["hit", "build", "skip", "refuse"]
@@ -28,9 +28,9 @@ class DryRun:
     key: str | None = None
     changes: tuple[Change, ...] = ()
     not_reproducible: str | None = None
-    """Why its bytes need not be the same elsewhere."""
+    """The reason for which its bytes need not be the same elsewhere."""
     size: SizeEstimate | None = None
-    """How large its wheel will be, where its kernel has a limit."""
+    """The estimated size of its wheel, where its kernel has a limit."""
 
     @property
     def text(self) -> str:

@@ -27,7 +27,7 @@ class LoadedKernels:
     kernels: tuple[Kernel, ...]
     unreadable: tuple[Refusal, ...] = ()
     clashes: tuple[Refusal, ...] = ()
-    """Those with the name of an earlier one: their wheels would have the same names, too."""
+    """Kernels with the name of an earlier one: their wheels would have the same names, too."""
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:

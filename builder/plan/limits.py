@@ -12,7 +12,7 @@ _RESERVED = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What builds may use: cores, and bytes of memory."""
+    """The cores and the bytes of memory that builds may use."""
 
     cores: int
     memory: int

@@ -1,4 +1,4 @@
-"""What a load test has besides the environment of the build: packages, and the kernels that its kernel depends on."""
+"""The needs of a load test besides the environment of the build: packages, and kernels on which its kernel depends."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from builder.wheel.archive import WheelError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadTestNeeds:
-    """What the load tests of a kernel need; a test that may fail goes on without what cannot be had."""
+    """The packages and kernels of load tests; a test that may fail goes on without those that cannot be had."""
 
     kernel: Kernel
     ask: Ask

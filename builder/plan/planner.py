@@ -1,4 +1,4 @@
-"""Find what a cell is built with, and its build key; if the store knows enough, no environment is made."""
+"""Find the environment, the tools and the build key of a cell; if the store knows enough, no environment is made."""
 
 import contextlib
 import threading
@@ -50,13 +50,13 @@ class Planner:
     step: Callable[[Cell, str], None]
     processes: Processes = field(default_factory=Processes)
     reach: Reach = field(default_factory=Reach)
-    """What came of asking each index; the cells of a run share it."""
+    """The indexes that answered; the cells of a run share it."""
     known: pins.Pins = field(default_factory=pins.load)
     _projects: dict[Backend, Project] = field(default_factory=dict)
     _installed: list[CurrentPython] = field(default_factory=list)
-    """What the current environment has; it is looked at once."""
+    """The frameworks of the current environment, which is looked at once."""
     _frameworks: dict[Framework, FrameworkIdentity] = field(default_factory=dict)
-    """Those of the current environment."""
+    """The identities of the frameworks in the current environment."""
     _pythons: dict[str, Path | None] = field(default_factory=dict)
     """The Pythons of tags; uv is asked once for each, and not for each cell."""
     _makers: dict[str, Path] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Planner:
 
     @property
     def rule(self) -> LoadTestRule:
-        """What becomes of a wheel that cannot be imported."""
+        """The rule for a wheel that cannot be imported."""
         return self.ask.load_test_of(self.kernel)
 
     def record(self, spec: Spec) -> BuildRecord | None:

@@ -1,4 +1,4 @@
-"""How large the wheel of a cell will be, by what its last build here made, where its kernel has `max-size`.
+"""The estimated size of a wheel, by the last build of its cell here, where its kernel has `max-size`.
 
 An estimate follows sources and architectures that come and go: what an architecture took for one source, it takes for
 each. It knows nothing of what is in a source, or of other flags, so it warns and never refuses: the audit of the wheel
@@ -36,7 +36,7 @@ class SizeEstimate:
     bytes: int | None
     """None where no build of the cell is remembered."""
     ways: tuple[str, ...] = ()
-    """What would make it smaller."""
+    """The changes that would make it smaller."""
 
     @property
     def exceeds(self) -> bool:
