@@ -115,7 +115,7 @@ def test_the_command_refuses_what_is_no_architecture(capsys):
 
 def test_what_stands_behind_two_dashes_is_for_pytest(monkeypatch, capsys):
     seen = []
-    monkeypatch.setattr(TestRequest, "prepare", lambda self, _kernel: seen.append(self) or SimpleNamespace(run=None))
+    monkeypatch.setattr(TestRequest, "prepare", lambda self, _kernel: seen.append(self) or SimpleNamespace())
     with pytest.raises(AttributeError):
         run(["test", str(RELU.root), "--archs", "native", "--", "-k", "x", "--archs"])
     assert (seen[0].arguments, seen[0].ask.archs) == (("-k", "x", "--archs"), "native")
