@@ -96,7 +96,9 @@ def test_a_wheel_that_will_be_too_large_is_a_warning_with_three_ways_out(kernel,
 def test_one_that_is_small_enough_is_no_warning(kernel, store, folder):
     made, _ = remembered(kernel, store, folder, limit="1 MB")
     assert not list(size_estimate.warnings([build_of(made, store)]))
-    assert size_estimate.of(store, made, cell_of(made)).text.endswith("by its last build here; 1 MB are allowed")
+    assert size_estimate.of(store, made, cell_of(made.config, variant=VARIANT)).text.endswith(
+        "by its last build here; 1 MB are allowed"
+    )
 
 
 @pytest.mark.parametrize(
