@@ -1,15 +1,14 @@
 """Wheels of made-up kernels, in the layout of real ones, made in memory."""
 
-import json
 import zipfile
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
+from builder.metadata import METADATA_FILE, KernelMetadata
 from builder.pins import PinnedWheel
-from builder.wheel import metadata
+from builder.wheel import core_metadata
 from builder.wheel.archive import Bytes, pack
-from builder.wheel.digest import METADATA_FILE
 from tests.given.files import sha256
 
 
@@ -30,11 +29,8 @@ def package(name, variant, *, content="answer = 42\n", version=1, archs=None, sh
         "python-depends": [],
         "backend": backend,
     }
-    files[METADATA_FILE] = Bytes(
-        metadata.client_metadata(
-            json.dumps(table).encode(), package=files, archs=None, build=metadata.with_shared_code({}, shared)
-        )
-    )
+    content = {path: member.content for path, member in files.items()}
+    files[METADATA_FILE] = Bytes(KernelMetadata(table).built(content, shared_code=shared).text.encode())
     return files
 
 
@@ -77,7 +73,7 @@ def make(
         *(f"Requires-Dist: {requirement}" for requirement in requires),
     ]
     members[f"{dist_info}/METADATA"] = Bytes("".join(f"{line}\n" for line in core).encode())
-    members[f"{dist_info}/WHEEL"] = Bytes(metadata.wheel_file(tag=tag, pure=variant.system is None).encode())
+    members[f"{dist_info}/WHEEL"] = Bytes(core_metadata.wheel_file(tag=tag, pure=variant.system is None).encode())
     members |= extra or {}
     path = folder / f"{distribution}-{full}-{tag}.whl"
     path.write_bytes(pack(members, dist_info=dist_info))

@@ -9,7 +9,7 @@ from builder.binary import device_code
 from builder.binary.device_image import Image
 from builder.config.values import Framework
 from builder.matrix import architectures
-from builder.wheel import metadata, release
+from builder.metadata import ARCHS_KEY, QUICK_KEY
 
 RULE = "archs"
 
@@ -18,7 +18,7 @@ _SHOWN = 10
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Compare the device code of all libraries with the plan, or with `metadata.json`."""
-    reason = release.obstacle(subject.metadata)
+    reason = subject.metadata.not_for_release
     if reason is not None:
         yield _unreleased(subject.module, reason)
     facts = subject.facts
@@ -32,14 +32,14 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             file=f"{subject.module}/metadata.json",
             rule=RULE,
-            symbol="backend.archs",
+            symbol=ARCHS_KEY,
             why="neither the plan nor metadata.json says for which architectures the device code is",
             remedy="write backend.archs into metadata.json",
         )
         return
     source = "the plan" if subject.plan.archs is not None else "metadata.json"
     file = ", ".join(library.name for library in subject.libraries[:_SHOWN])
-    shared = frozenset(Image(kind="sass", arch=arch) for arch in metadata.shared_code(subject.metadata))
+    shared = frozenset(Image(kind="sass", arch=arch) for arch in subject.metadata.shared_code)
     served = frozenset(image for image in shared & wanted if _is_served(image, found))
     yield from (_missing(file, image, source) for image in sorted(wanted - found - served))
     for library in subject.libraries:
@@ -58,7 +58,7 @@ def _unreleased(module: str, reason: str) -> Finding:
     return Finding(
         file=f"{module}/metadata.json",
         rule=RULE,
-        symbol="build.archs",
+        symbol=QUICK_KEY,
         why=f"it is not for release: {reason}",
         remedy="build it without --archs before you publish it",
         severity="note",

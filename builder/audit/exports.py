@@ -28,14 +28,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _promised(subject: Subject) -> tuple[str, ...]:
-    found = subject.metadata.get("exports")
-    if (
-        not isinstance(found, list)
-        or len(found) > _MOST
-        or not all(isinstance(glob, str) and ExportGlob.matches(glob) for glob in found)
-    ):
-        return ()
-    return tuple(found)
+    found = subject.metadata.exports
+    return found if len(found) <= _MOST and all(map(ExportGlob.matches, found)) else ()
 
 
 def _library(library: Library, globs: tuple[str, ...]) -> Iterator[Finding]:

@@ -7,10 +7,10 @@ from email.message import Message
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from builder import untrusted
 from builder.config.values import Backend, Framework, Version
 from builder.matrix.variant import Variant
 from builder.untrusted import UntrustedError
-from builder.wheel import fields
 
 _LONGEST_REQUIREMENT = 1000
 
@@ -53,7 +53,7 @@ def of_label(label: str, platform: str) -> FrameworkClaim | None:
 def headers(content: bytes) -> Message:
     """Return the headers of METADATA or WHEEL; none if they cannot be read, which `layout` reports."""
     try:
-        return fields.read(content)
+        return untrusted.fields(content)
     except UntrustedError:
         return Message()
 
@@ -75,7 +75,7 @@ def requirement(line: str) -> Requirement | None:
         return None
 
 
-def from_contents(*, backend: object, metadata: bytes, noarch: bool, plain: bool = False) -> FrameworkClaim | None:
+def from_contents(*, backend: str | None, metadata: bytes, noarch: bool, plain: bool = False) -> FrameworkClaim | None:
     """Return the facts of a wheel without a label, from its requirements and what its metadata.json has."""
     try:
         known = Backend(str(backend))

@@ -13,7 +13,6 @@ from builder.binary.extension import Extension
 from builder.config import Backend
 from builder.config.gpus import Gpu, GpuName, known
 from builder.matrix import architectures
-from builder.wheel import release
 from builder.wheel.archive import Member, Wheel
 
 RULE = "gpus"
@@ -23,9 +22,8 @@ _KEPT = 64
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Yield a finding for each GPU that `[require]` of the kernel names and that does not run all of the wheel."""
-    table = subject.metadata.get("require")
-    names = table.get("gpus") if isinstance(table, dict) else None
-    if not isinstance(names, list) or release.obstacle(subject.metadata) is not None:
+    names = subject.metadata.required_gpus
+    if not names or subject.metadata.not_for_release is not None:
         return
     file = f"{subject.module}/metadata.json"
     known_names = [name for name in names if name in GpuName.names()]
@@ -35,7 +33,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 file=file,
                 rule=RULE,
-                symbol=str(name),
+                symbol=name,
                 why="it is required, and is no GPU that this audit knows",
                 remedy="audit the wheel with the builder that made it, or a newer one",
             )

@@ -1,29 +1,22 @@
 """A folder in hub layout: which variants it has, whether they are of one kernel, and whether of the one at hand."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from builder import json_text, matrix, untrusted
+from builder import json_text, matrix
 from builder.audit import hub_variant
 from builder.audit.report import AuditReport, Finding
-from builder.audit.subject import ID
 from builder.config import Config
 from builder.errors import Severity
 from builder.kernel import Kernel
 from builder.matrix.variant import Variant
-from builder.render import package_metadata
+from builder.metadata import ID, ID_KEY, METADATA_FILE, KernelMetadata
 from builder.untrusted import UntrustedError
-from builder.wheel.digest import METADATA_FILE
 
 RULE = "hub-layout"
 _CARD = "CARD.md"
 _LARGEST = 16 << 20
 _SHOWN = 120
-_OF_CONFIG = (
-    "name", "version", "kernels-minver", "license", "upstream", "source", "python-depends", "kernel-depends",
-)  # fmt: skip
 
 
 def variants(root: Path) -> tuple[Path, ...]:
@@ -41,7 +34,7 @@ def check(root: Path, *, kernel: Kernel | None = None, complete: bool = False) -
     """
     found = {path.name: path for path in variants(root)}
     tables = {name: _table(folder) for name, folder in found.items()}
-    findings = [*_strangers(root, found), *_one_kernel(tables)]
+    findings = [*_strangers(root, found), *_one_kernel(tables.values())]
     if kernel is not None:
         findings += _cells(kernel.config, found, complete=complete)
         findings += (finding for name, table in tables.items() for finding in _of_config(kernel.config, name, table))
@@ -62,21 +55,23 @@ def _strangers(root: Path, found: Mapping[str, Path]) -> Iterator[Finding]:
         yield _finding(path.name, path.name, f"it is {what}", "leave it out, or name it like a variant")
 
 
-def _table(folder: Path) -> Mapping[str, Any]:
+def _table(folder: Path) -> KernelMetadata:
     """Return a metadata.json; nothing of one that cannot be read, which the audit of the variant says."""
     path = folder / METADATA_FILE
     try:
         with path.open("rb") as file:
-            return untrusted.json_object(file.read(_LARGEST))
+            return KernelMetadata.read(file.read(_LARGEST))
     except (OSError, UntrustedError):
-        return {}
+        return KernelMetadata()
 
 
-def _one_kernel(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+def _one_kernel(tables: Iterable[KernelMetadata]) -> Iterator[Finding]:
     """Judge that all are of one version of one kernel: a repository has one, and a branch has one version."""
-    for key in ("name", "version"):
-        values = {name: table[key] for name, table in tables.items() if key in table}
-        kinds = list(dict.fromkeys(map(_spelled, values.values())))
+    found: dict[str, dict[str, None]] = {}
+    for table in tables:
+        for key, value in table.identity.items():
+            found.setdefault(key, {})[_spelled(value)] = None
+    for key, kinds in found.items():
         if len(kinds) > 1:
             yield _finding(
                 METADATA_FILE, key, f"the variants have {', '.join(kinds)}", "publish each kernel and version by itself"
@@ -102,26 +97,21 @@ def _rows(set_: str) -> tuple[matrix.Row, ...]:
     return tuple(row for row in matrix.rows() if row.set == set_)
 
 
-def _of_config(config: Config, name: str, table: Mapping[str, Any]) -> Iterator[Finding]:
+def _of_config(config: Config, name: str, table: KernelMetadata) -> Iterator[Finding]:
     """Compare a metadata.json with what the config would make it."""
     variant = Variant.parse(name)
     file = f"{name}/{METADATA_FILE}"
-    if not table:
+    if not table.table:
         return
-    expected = json.loads(package_metadata.client(config, variant.backend, ops="", extensions={}))
-    for key in _OF_CONFIG:
-        if table.get(key) != expected.get(key):
-            why = f"it says {_spelled(table.get(key))}, build.toml {_spelled(expected.get(key))}"
-            yield _finding(file, key, why, "build the variant again")
-    yield from _ops(config, variant, file, table)
-
-
-def _ops(config: Config, variant: Variant, file: str, table: Mapping[str, Any]) -> Iterator[Finding]:
-    """Judge the name of the ops: of this kernel and this backend."""
+    expected = KernelMetadata.of(config, variant.backend, ops="", extensions={})
+    for key, said, meant in table.unlike(expected):
+        why = f"it says {_spelled(said)}, build.toml {_spelled(meant)}"
+        yield _finding(file, key, why, "build the variant again")
+    # The ops are of this kernel and this backend.
     begin = f"_{config.general.name.module}_{variant.backend}_"
-    ops = table.get("id")
-    if not isinstance(ops, str) or ID.fullmatch(ops) is None or not ops.startswith(begin):
-        yield _finding(file, "id", f"it says {_spelled(ops)}, not '{begin}…'", "build the variant again")
+    ops = table.ops
+    if ops is None or ID.fullmatch(ops) is None or not ops.startswith(begin):
+        yield _finding(file, ID_KEY, f"it says {_spelled(ops)}, not '{begin}…'", "build the variant again")
 
 
 def _spelled(value: object) -> str:

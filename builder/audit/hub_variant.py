@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from packaging.tags import Tag
 from packaging.utils import parse_wheel_filename
@@ -15,9 +14,9 @@ from builder import untrusted
 from builder.config import Framework, KernelName, libraries
 from builder.hashes import digest, record_hash
 from builder.matrix.variant import Variant
+from builder.metadata import METADATA_FILE, KernelMetadata
 from builder.untrusted import UntrustedError
 from builder.wheel.archive import MAX_MEMBERS, Bytes, Member, Wheel, WheelError, check_name
-from builder.wheel.digest import METADATA_FILE
 
 POLICY = "manylinux_2_28"
 """What the hub's libraries for Linux are built for."""
@@ -84,8 +83,7 @@ def read(folder: Path) -> Wheel:
     if variant is None:
         raise WheelError(f"'{folder}' is not named like a variant, such as 'torch-cuda'", help="name a folder of one")
     files = dict(_files(folder))
-    table = _metadata(files)
-    name, version = _identity(table)
+    name, version = _identity(_metadata(files))
     module = name.replace("-", "_")
     interpreter = _interpreter(variant, files)
     path = Path(f"{module}-{version}.0.0+{variant.label}-{interpreter}-{_platform(variant)}.whl")
@@ -118,26 +116,24 @@ def _files(folder: Path) -> Iterator[tuple[str, Member]]:
             yield name, _OnDisk(path, status.st_size, status.st_mode & 0o777)
 
 
-def _metadata(files: Mapping[str, Member]) -> Mapping[str, Any]:
+def _metadata(files: Mapping[str, Member]) -> KernelMetadata:
     member = files.get(METADATA_FILE)
     if member is None or member.size > untrusted.LARGEST_TEXT:
-        return {}
+        return KernelMetadata()
     try:
-        return untrusted.json_object(member.read())
+        return KernelMetadata.read(member.read())
     except UntrustedError:
-        return {}  # the layout's own check says what is wrong
+        return KernelMetadata()  # the layout's own check says what is wrong
 
 
-def _identity(table: Mapping[str, Any]) -> tuple[str, int]:
+def _identity(metadata: KernelMetadata) -> tuple[str, int]:
     """Return name and version, or made-up ones, which the checks compare with what is there."""
-    name, version = table.get("name"), table.get("version")
+    version = metadata.version
     try:
-        known = str(KernelName(str(name)))
+        name = str(KernelName(str(metadata.name)))
     except ValueError:
-        known = "unnamed"
-    if not isinstance(version, int) or isinstance(version, bool) or not 0 <= version < _LARGEST_VERSION:
-        return known, 0
-    return known, version
+        name = "unnamed"
+    return name, version if version is not None and 0 <= version < _LARGEST_VERSION else 0
 
 
 def _interpreter(variant: Variant, files: Mapping[str, Member]) -> str:

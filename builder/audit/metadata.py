@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from packaging.utils import canonicalize_name
 
-from builder import untrusted
 from builder.audit.report import Finding
-from builder.audit.subject import ID, Subject, is_extension
+from builder.audit.subject import Subject
 from builder.config.values import Framework
+from builder.metadata import ARCHS_KEY, ID, KernelMetadata, is_digested, is_extension
 from builder.untrusted import UntrustedError
-from builder.wheel.digest import is_digested
 
 RULE = "layout"
 
@@ -33,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield _finding(path, "metadata.json", "the wheel lacks it, so no client knows what the kernel is")
         return
     try:
-        values = untrusted.json_object(subject.texts[path])
+        values = KernelMetadata.read(subject.texts[path]).table
     except UntrustedError as error:
         yield _finding(path, "metadata.json", str(error))
         return
@@ -121,13 +120,13 @@ def _backend(path: str, values: Mapping[str, object], subject: Subject) -> Itera
     if archs is None:
         return
     if not isinstance(archs, list) or not all(isinstance(arch, str) and _ARCH.fullmatch(arch) for arch in archs):
-        yield _finding(path, "backend.archs", "it is not a list of architectures, such as '9.0a' or 'gfx90a'")
+        yield _finding(path, ARCHS_KEY, "it is not a list of architectures, such as '9.0a' or 'gfx90a'")
         return
     if archs != sorted(set(archs), key=natural):
-        yield _finding(path, "backend.archs", f"{' '.join(archs)} is not sorted by number, without doubles")
+        yield _finding(path, ARCHS_KEY, f"{' '.join(archs)} is not sorted by number, without doubles")
     planned = subject.plan.archs
     if planned is not None and set(archs) != set(planned):
-        yield _finding(path, "backend.archs", f"it says '{' '.join(archs)}', the plan '{' '.join(planned)}'")
+        yield _finding(path, ARCHS_KEY, f"it says '{' '.join(archs)}', the plan '{' '.join(planned)}'")
 
 
 def natural(arch: str) -> tuple[tuple[int, str], ...]:

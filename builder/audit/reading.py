@@ -14,12 +14,13 @@ from builder.audit.facts import AuditPromise, FrameworkClaim
 from builder.audit.headers import header_versions
 from builder.audit.library_members import HEAD, is_library, memory, named_as_library
 from builder.audit.report import Finding
-from builder.audit.subject import File, Library, Subject, parse_object
+from builder.audit.subject import File, Library, Subject, read_metadata
 from builder.binary import device_code
 from builder.binary.elf_symbols import Data
 from builder.binary.extension import Extension
 from builder.errors import BuilderError
 from builder.hashes import Hasher
+from builder.metadata import METADATA_FILE
 from builder.untrusted import LARGEST_TEXT
 from builder.wheel.archive import Member, Wheel
 
@@ -135,10 +136,8 @@ def _facts(wheel: Wheel, *, package: str, texts: Mapping[str, bytes], plan: Audi
     platform = min(tag.platform for tag in wheel.tags)
     if wheel.label is not None:
         return facts.of_label(wheel.label, platform)
-    metadata = parse_object(texts.get(f"{package}/metadata.json", b"")) or {}
-    backend = metadata.get("backend")
     return facts.from_contents(
-        backend=backend.get("type") if isinstance(backend, dict) else None,
+        backend=read_metadata(texts.get(f"{package}/{METADATA_FILE}", b"")).backend,
         metadata=texts.get(f"{wheel.dist_info}/METADATA", b""),
         noarch=platform == "any",
     )

@@ -10,12 +10,12 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from builder import untrusted
 from builder.audit import facts
 from builder.audit.report import Finding
 from builder.audit.subject import File, Subject
 from builder.config.values import Framework
 from builder.untrusted import UntrustedError
-from builder.wheel import fields
 
 RULE = "layout"
 
@@ -133,7 +133,7 @@ def _metadata(subject: Subject) -> Iterator[Finding]:
 
 def _readable(path: str, content: bytes) -> Iterator[Finding]:
     try:
-        fields.read(content)
+        untrusted.fields(content)
     except UntrustedError as error:
         yield _finding(path, path.rpartition("/")[2], str(error))
 

@@ -8,6 +8,7 @@ from builder.audit.sizes import CodeSize, WheelSizes
 from builder.audit.subject import Subject
 from builder.config.wheel_values import WheelSize
 from builder.matrix import architectures
+from builder.metadata import KernelMetadata
 from builder.wheel.archive import Wheel
 from builder.wording import size as shown
 
@@ -25,7 +26,7 @@ def is_exceeded(subject: Subject, wheel: Wheel) -> bool:
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Yield a finding for a wheel that is too large, or whose limit cannot be read."""
-    text, limit = _text(subject.metadata), _limit(subject.metadata)
+    text, limit = subject.metadata.max_size, _limit(subject.metadata)
     if text is not None and limit is None:
         yield Finding(
             file=f"{subject.module}/metadata.json",
@@ -80,11 +81,6 @@ def _by_arch(code: Iterator[CodeSize] | list[CodeSize]) -> Mapping[str, int]:
     return {arch: found[arch] for arch in order}
 
 
-def _text(metadata: Mapping[str, object]) -> object:
-    table = metadata.get("require")
-    return table.get("max-size") if isinstance(table, dict) else None
-
-
-def _limit(metadata: Mapping[str, object]) -> WheelSize | None:
-    text = _text(metadata)
+def _limit(metadata: KernelMetadata) -> WheelSize | None:
+    text = metadata.max_size
     return WheelSize(text) if isinstance(text, str) and WheelSize.matches(text) else None

@@ -1,25 +1,21 @@
 """What the checks judge: a wheel's own words, and each of its libraries, read once."""
 
 import contextlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from builder import untrusted
 from builder.audit.facts import AuditPromise, FrameworkClaim
 from builder.audit.report import Finding
 from builder.audit.sizes import WheelSizes
 from builder.binary.device_image import Group, Image
 from builder.binary.extension import Extension
-from builder.config.source_tables import ExtensionName
 from builder.config.values import Framework, Version
 from builder.matrix.variant import extension_suffix, python_of
+from builder.metadata import METADATA_FILE, KernelMetadata
 from builder.untrusted import UntrustedError
 
 _LONGEST_ID = 200
-ID = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}", re.ASCII)
-"""The id of a library in `metadata.json`: a Python name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +75,9 @@ class Subject:
         return self.package or self.name.replace("-", "_")
 
     @property
-    def metadata(self) -> Mapping[str, object]:
-        """`metadata.json`, or nothing when it is missing or is not a JSON object."""
-        return parse_object(self.texts.get(f"{self.module}/metadata.json", b"")) or {}
+    def metadata(self) -> KernelMetadata:
+        """The metadata.json; an empty one where it is missing or is not a JSON object."""
+        return read_metadata(self.texts.get(f"{self.module}/{METADATA_FILE}", b""))
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -107,15 +103,13 @@ class Subject:
     @property
     def library(self) -> str:
         """The file of the main library of a kernel, by the id of `metadata.json`; empty when that has none."""
-        ops = str(self.plan.ops or self.metadata.get("id") or "")[:_LONGEST_ID]
+        ops = (self.plan.ops or self.metadata.ops or "")[:_LONGEST_ID]
         return self.file_of(ops) if ops else ""
 
     @property
     def extensions(self) -> Mapping[str, str]:
-        """The ids of further libraries by the names of their extensions, as far as `metadata.json` has such ones."""
-        table = self.metadata.get("extensions")
-        found = table.items() if isinstance(table, dict) else ()
-        return {name: ops for name, ops in found if is_extension(name, ops)}
+        """The ids of further libraries, by the names of their extensions."""
+        return self.metadata.extensions
 
     def file_of(self, ops: str) -> str:
         """Return the file of the library of an id."""
@@ -130,24 +124,14 @@ class Subject:
 
     @property
     def archs(self) -> tuple[str, ...] | None:
-        """The device architectures that were planned, else those that `metadata.json` names."""
-        if self.plan.archs is not None:
-            return self.plan.archs
-        backend = self.metadata.get("backend")
-        archs = backend.get("archs") if isinstance(backend, dict) else None
-        return tuple(str(arch) for arch in archs) if isinstance(archs, list) else None
+        """The device architectures that were planned, or else those that `metadata.json` names."""
+        return self.metadata.archs if self.plan.archs is None else self.plan.archs
 
 
-def is_extension(name: object, ops: object) -> bool:
-    """Whether an entry of `extensions` in `metadata.json` is a name, and an id of a library."""
-    known = isinstance(name, str) and ExtensionName.matches(name)
-    return known and isinstance(ops, str) and ID.fullmatch(ops) is not None
-
-
-@lru_cache(maxsize=4)
-def parse_object(content: bytes) -> dict[str, object] | None:
-    """Return a JSON object, or None for anything else; equal content gives the same object."""
+@lru_cache(maxsize=4)  # every check asks for the same one
+def read_metadata(content: bytes) -> KernelMetadata:
+    """Return a metadata.json; an empty one for what is not a JSON object, which `layout` reports."""
     try:
-        return untrusted.json_object(content)
+        return KernelMetadata.read(content)
     except UntrustedError:
-        return None
+        return KernelMetadata()

@@ -16,9 +16,9 @@ from builder.cli import completing
 from builder.config.gpus import Gpu
 from builder.errors import AuditError, BuilderError
 from builder.kernel import CONFIG
+from builder.metadata import METADATA_FILE
 from builder.publish import signature
 from builder.wheel.archive import WheelError
-from builder.wheel.digest import METADATA_FILE
 from builder.wording import escaped
 
 

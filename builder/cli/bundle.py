@@ -12,7 +12,7 @@ from builder.cli.arguments import allow_quick_option
 from builder.errors import BuilderError
 from builder.plan import kernels
 from builder.publish import bundle, card, signature
-from builder.wheel import kernel_wheel, release
+from builder.wheel import kernel_wheel
 from builder.wheel.kernel_wheel import KernelWheel
 from builder.wording import quoted
 
@@ -54,7 +54,8 @@ def command(
 ) -> None:
     """Lay wheels out for the hub: build/<variant>/..., which the `kernels` client loads."""
     read = kernel_wheel.read_all(wheels)
-    release.require({str(each.wheel.path): each.not_for_release for each in read}, allowed=allow_quick)
+    obstacles = {str(each.wheel.path): each.metadata.not_for_release for each in read}
+    kernel_wheel.require_release(obstacles, allowed=allow_quick)
     if kernel is None or not selecting.is_pattern(kernel):
         _write(read, output, kernel=kernel, commit=commit, repo_id=repo_id, force=force)
         _sign((output / str(each.variant) for each in read), trust_config, signs=signs)

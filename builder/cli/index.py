@@ -16,7 +16,7 @@ from builder.hashes import sha256_of
 from builder.publish import index
 from builder.publish.index import choice, uploads
 from builder.publish.index.part import Part
-from builder.wheel import release
+from builder.wheel import kernel_wheel
 from builder.wheel.options import epoch_of
 
 _PORT = 8000
@@ -57,7 +57,7 @@ def command(
         with index.workers(len(paths)) as each:
             parts = index.parts(paths, settings, uploaded=times, each=each)
             mine = [one for part in parts for one in part.wheels if one.path.name in given]
-            release.require({str(one.path): one.not_for_release for one in mine}, allowed=allow_quick)
+            kernel_wheel.require_release({str(one.path): one.not_for_release for one in mine}, allowed=allow_quick)
             new = index.write(index.assemble(parts, settings), output, each=each)
     terminal.out(f"{output}: {len(paths)} wheel{'' if len(paths) == 1 else 's'}, {new} of them new")
     terminal.err(_next(output, parts, base_url))

@@ -8,7 +8,7 @@ from typing import Any
 from builder import json_text, terminal
 from builder.errors import BuilderError, PublishError
 from builder.publish import card, hub, site, targets
-from builder.wheel import release
+from builder.wheel import kernel_wheel
 
 HUB = "hub:"
 
@@ -32,7 +32,7 @@ class Permissions:
                 help="build where 'builder doctor' finds a sandbox, or pass --allow-unsandboxed: "
                 "nobody can say what of that machine is in them",
             )
-        release.require(obstacles, allowed=self.quick)
+        kernel_wheel.require_release(obstacles, allowed=self.quick)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from builder import terminal
 from builder.cli.arguments import allow_quick_option
 from builder.files import write_atomic
 from builder.publish import families
-from builder.wheel import kernel_wheel, release
+from builder.wheel import kernel_wheel
 from builder.wording import size
 
 
@@ -23,7 +23,8 @@ def command(wheels: tuple[Path, ...], output: Path, *, allow_quick: bool) -> Non
     each family.
     """
     read = kernel_wheel.read_all(wheels)
-    release.require({str(each.wheel.path): each.not_for_release for each in read}, allowed=allow_quick)
+    obstacles = {str(each.wheel.path): each.metadata.not_for_release for each in read}
+    kernel_wheel.require_release(obstacles, allowed=allow_quick)
     for each in read:
         found = tuple(families.split(each))
         for family, wheel in found:

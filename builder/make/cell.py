@@ -32,6 +32,7 @@ from builder.make.job import Job
 from builder.make.part import Part, SourceFile
 from builder.make.report import BuildReport, Built
 from builder.matrix import extensions_of
+from builder.metadata import RebuildInputs
 from builder.render.sources import source_variable
 from builder.toolchain import crosses
 from builder.wheel import finish
@@ -238,7 +239,7 @@ def _facts(job: Job, plan: Mapping[str, Any] | None) -> finish.BuildFacts:
     readme = source_set.readme(job.kernel.config)
     return finish.BuildFacts(
         framework_version=job.framework_version,
-        build=reproducible.inputs(
+        inputs=RebuildInputs(
             project=job.project.digest,
             framework=job.framework_version,
             pins=job.pins,

@@ -21,11 +21,12 @@ from builder.kernel import Kernel
 from builder.loadtest.packages import KernelFolder
 from builder.matrix import Cell
 from builder.matrix.variant import Variant, fits
+from builder.metadata import METADATA_FILE, KernelMetadata, dependency_table
+from builder.untrusted import UntrustedError
 from builder.wording import quoted
 
 NAME: Final = "kernels.lock"
 _BUILD = "build"
-_METADATA = "metadata.json"
 _LARGEST = 16 << 20
 """The bytes that a lock or a metadata.json may have; the lock of a hundred kernels has a thousandth of them."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
@@ -177,11 +178,7 @@ def of(wanted: KernelDependency, locked: Mapping[KernelDependency, _Locked]) -> 
 
 def to_entry(wanted: KernelDependency, locked: LockedCommit) -> dict[str, Any]:
     """Return an entry of a lock."""
-    only = {"version": wanted.version} if wanted.revision is None else {"revision": wanted.revision}
-    return {
-        "dependency": {"repo-id": wanted.repo_id, **only},
-        "lock": {"commit": locked.commit, "hash": locked.hash},
-    }
+    return {"dependency": dependency_table(wanted), "lock": {"commit": locked.commit, "hash": locked.hash}}
 
 
 def dump(locks: Locks) -> bytes:
@@ -235,19 +232,16 @@ class LockedTree:
 def variants(tree: Path) -> Mapping[str, Path]:
     """Return the variants of a kernel, by their names."""
     folders = sorted((tree / _BUILD).iterdir()) if (tree / _BUILD).is_dir() else []
-    return {folder.name: folder for folder in folders if (folder / _METADATA).is_file()}
+    return {folder.name: folder for folder in folders if (folder / METADATA_FILE).is_file()}
 
 
-def _metadata(variant: Path) -> Mapping[str, Any]:
-    path = variant / _METADATA
+def _metadata(variant: Path) -> KernelMetadata:
+    path = variant / METADATA_FILE
     try:
         with path.open("rb") as file:
-            table = json.loads(file.read(_LARGEST))
-    except (OSError, ValueError, RecursionError) as error:
+            return KernelMetadata.read(file.read(_LARGEST))
+    except (OSError, UntrustedError) as error:
         raise LockError(f"'{path}' cannot be read: {error}", help="lock another commit of that kernel") from error
-    if not isinstance(table, dict):
-        raise LockError(f"'{path}' is not a table", help="lock another commit of that kernel")
-    return table
 
 
 def depends_of(variant: Path) -> tuple[KernelDependency, ...]:
@@ -256,12 +250,11 @@ def depends_of(variant: Path) -> tuple[KernelDependency, ...]:
     Raises:
         LockError: its metadata.json cannot be read.
     """
-    listed = _metadata(variant).get("kernel-depends") or []
     try:
-        return tuple(map(dependency, listed))
-    except (TypeError, ValueError) as error:
+        return tuple(map(dependency, _metadata(variant).kernel_depends))
+    except ValueError as error:
         raise LockError(
-            f"'{variant / _METADATA}' has kernel-depends that are none: {error}",
+            f"'{variant / METADATA_FILE}' has kernel-depends that are none: {error}",
             help="lock another commit of that kernel",
         ) from error
 
@@ -272,8 +265,7 @@ def python_depends_of(variant: Path) -> tuple[str, ...]:
     Raises:
         LockError: its metadata.json cannot be read.
     """
-    listed = _metadata(variant).get("python-depends")
-    return tuple(each for each in listed if isinstance(each, str)) if isinstance(listed, list) else ()
+    return _metadata(variant).python_depends
 
 
 def folders(kernel: Kernel, cell: Cell, tree_of: Callable[[KernelDependency], LockedTree]) -> tuple[KernelFolder, ...]:

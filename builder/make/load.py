@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from builder import json_text, loadtest, run, sandbox
+from builder import loadtest, run, sandbox
 from builder.config import Backend, Framework, LoadTestRule
 from builder.errors import BuilderError
 from builder.kernel.source_set import rendered_package
@@ -18,6 +18,7 @@ from builder.make import sandbox_contents as contents
 from builder.make import standin
 from builder.make.job import Job
 from builder.matrix import extensions_of
+from builder.metadata import METADATA_FILE, KernelMetadata
 from builder.wheel.archive import Wheel, unpack
 
 Listener = Callable[[str], None]
@@ -79,8 +80,8 @@ def test(
     package = _installed(job, scratch)
     package.parent.mkdir(exist_ok=True)
     unpack(wheel, package.parent)
-    metadata = json_text.read(package / "metadata.json")
-    ops, extensions = metadata["id"], metadata.get("extensions", {})
+    metadata = KernelMetadata.read((package / METADATA_FILE).read_bytes())
+    ops, extensions = str(metadata.ops), metadata.extensions
     begun = None if early is None else early.result()
     _stand_ins(job, package, scratch)
     setup = _setup(job, scratch, processes) if begun is None else begun.setup

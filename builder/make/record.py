@@ -16,7 +16,7 @@ from builder.make.job import Job
 from builder.render import source_scan
 from builder.sandbox import CANONICAL
 from builder.toolchain.tool import REACHES_BUILD
-from builder.wheel import metadata
+from builder.wheel import core_metadata
 
 _NAMED = re.compile(r"CMakeLists\.txt|_ops(?:_[a-z0-9_]+)?\.py|_library\.py|metadata\.json(?:\.in)?", re.ASCII)
 """Rendered files that name the ops, and so change with any file of the project."""
@@ -52,7 +52,7 @@ class BuildRecord:
 def record_of(job: Job) -> BuildRecord:
     """Return the record of a build, for which nothing has to be installed yet."""
     spec, options = job.spec, job.options
-    requirements = metadata.requirements(job.kernel.config, spec.cell, job.framework_version)
+    requirements = core_metadata.requirements(job.kernel.config, spec.cell, job.framework_version)
     return BuildRecord(
         builder=identity(),
         variant=spec.cell.variant,

@@ -210,19 +210,6 @@ def why_not_reproducible(*, cuda: str | None, canonical: bool, rewrites_module_i
     return None if rewrites_module_id else f"the module id of CUDA {cuda} has the folder of the build in it"
 
 
-def inputs(
-    *, project: str, framework: str, pins: str, toolchain: Mapping[str, str], not_reproducible: str | None
-) -> dict[str, object]:
-    """Return the inputs that a wheel records besides builder's version: all that must be the same in a rebuild."""
-    found: dict[str, object] = {
-        "project": project,
-        "framework": framework,
-        "pins": pins,
-        "toolchain": dict(sorted(toolchain.items())),
-    }
-    return found if not_reproducible is None else {**found, "not-reproducible": not_reproducible}
-
-
 # cudafe++ hashes the real path of a source into an id that ends in the names of kernels: the folder is taken off it.
 _CUDAFE = """#!/bin/sh
 folder={folder}

@@ -8,18 +8,16 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from builder import json_text
 from builder.config import Framework
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import flush_names, lock
 from builder.kernel.git import Checkout
 from builder.make import wheel_record as record
 from builder.matrix.variant import Variant
+from builder.metadata import METADATA_FILE, SIGNATURE_FILE
 from builder.publish.card import NAME as CARD
 from builder.wheel.archive import Bytes, Member
-from builder.wheel.digest import METADATA_FILE, SIGNATURE_FILE
 from builder.wheel.kernel_wheel import KernelWheel, one_kernel
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
@@ -77,20 +75,14 @@ def lay_out(wheels: Sequence[KernelWheel], *, commit: Commit | None = None) -> d
 
 def _directory(kernel_wheel: KernelWheel, commit: Commit | None) -> dict[str, Member]:
     files = dict(kernel_wheel.package)
-    found: dict[str, Any] = {}
+    metadata = kernel_wheel.metadata
     if commit is not None:
-        found["kernel"] = {"commit": commit.id, "dirty": commit.dirty}
+        metadata = metadata.from_commit(commit.id, dirty=commit.dirty)
     if record.sandboxed(kernel_wheel.wheel.path, sha256=kernel_wheel.sha256) is False:
-        found["sandbox"] = False
-    if found:
-        files[METADATA_FILE] = Bytes(_completed(kernel_wheel, found))
+        metadata = metadata.without_sandbox()
+    if metadata is not kernel_wheel.metadata:
+        files[METADATA_FILE] = Bytes(metadata.text.encode())
     return files
-
-
-def _completed(kernel_wheel: KernelWheel, provenance: Mapping[str, Any]) -> bytes:
-    table = dict(kernel_wheel.metadata)
-    table["provenance"] = {**table.get("provenance", {}), **provenance}
-    return json_text.document(table, escaped=False).encode()
 
 
 def variants_in(output: Path) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def _default(kernel_wheel: KernelWheel) -> str:
 
 def _front_matter(yaml: str, kernel_wheel: KernelWheel) -> str:
     """Return the front matter with the keys that the hub needs; those that the author wrote stay as they are."""
-    license_ = str(kernel_wheel.metadata.get("license") or "")
+    license_ = kernel_wheel.metadata.license or ""
     wanted = {"library_name": "kernels", "tags": "[kernel]"}
     if _PLAIN.fullmatch(license_):
         wanted["license"] = license_.lower()
@@ -73,7 +73,7 @@ def _front_matter(yaml: str, kernel_wheel: KernelWheel) -> str:
 
 
 def _usage(kernel_wheel: KernelWheel, repo_id: str | None) -> str:
-    version = kernel_wheel.metadata.get("version")  # a whole number, or none: `kernel_wheel` has looked
+    version = kernel_wheel.metadata.version
     return (
         "```python\n"
         "from kernels import get_kernel\n\n"

@@ -8,9 +8,7 @@ version of the same kernel; its `metadata.json` names the architectures that it 
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from builder import json_text
 from builder.audit import gpus, library_members
 from builder.binary import device_code
 from builder.binary.device_image import Group, Image
@@ -18,9 +16,8 @@ from builder.binary.extension import Extension
 from builder.config import Backend
 from builder.config.gpus import Gpu, GpuName, known
 from builder.matrix import architectures
-from builder.wheel import metadata
+from builder.metadata import METADATA_FILE, SIGNATURE_FILE, KernelMetadata
 from builder.wheel.archive import Bytes, WheelError, pack
-from builder.wheel.digest import METADATA_FILE, SIGNATURE_FILE, digests
 from builder.wheel.finish import FinishedWheel
 from builder.wheel.kernel_wheel import KernelWheel
 from builder.wheel.provenance import with_files
@@ -127,8 +124,8 @@ def _wheel(wheel: KernelWheel, family: Family) -> FinishedWheel:
     }
     prefix = f"{wheel.module}/"
     package = {name.removeprefix(prefix): each for name, each in members.items() if name.startswith(prefix)}
-    table = _metadata(wheel.metadata, family, images, package)
-    members[f"{prefix}{METADATA_FILE}"] = Bytes(json_text.document(table, escaped=False).encode())
+    metadata = _metadata(wheel.metadata, family, images, package)
+    members[f"{prefix}{METADATA_FILE}"] = Bytes(metadata.text.encode())
     for name, member in members.items():
         if name.startswith(f"{wheel.wheel.dist_info}/sboms/"):
             members[name] = Bytes(with_files(member.content, package))
@@ -142,22 +139,17 @@ def _wheel(wheel: KernelWheel, family: Family) -> FinishedWheel:
 
 
 def _metadata(
-    whole: Mapping[str, Any], family: Family, images: frozenset[Image], package: Mapping[str, Bytes]
-) -> Mapping[str, Any]:
-    """Return metadata.json of a family: its architectures, those of the required GPUs that are of it, its digest."""
-    shared = tuple(arch for arch in metadata.shared_code(whole) if _major(arch) == family.major)
-    listed = sorted(set(_archs(images, shared)), key=architectures.natural)
-    table = {**whole, "backend": {**whole["backend"], "archs": listed}, "digest": {**whole["digest"]}}
-    table["digest"]["files"] = digests(package)
-    required = whole.get("require")
-    if isinstance(required, dict) and isinstance(required.get("gpus"), list):
-        mine = [name for name in required["gpus"] if name in GpuName.names() and GpuName(name).gpu in family.gpus]
-        table["require"] = {key: value for key, value in required.items() if key != "gpus"}
-        table["require"] |= {"gpus": mine} if mine else {}
-    build = whole.get("build")
-    table["build"] = {**(build if isinstance(build, dict) else {}), "gpus": str(family)}
-    table["build"] = metadata.with_shared_code(table["build"], shared)
-    return table
+    whole: KernelMetadata, family: Family, images: frozenset[Image], package: Mapping[str, Bytes]
+) -> KernelMetadata:
+    shared = tuple(arch for arch in whole.shared_code if _major(arch) == family.major)
+    required = [name for name in whole.required_gpus if name in GpuName.names() and GpuName(name).gpu in family.gpus]
+    return whole.of_family(
+        str(family),
+        {name: member.content for name, member in package.items()},
+        archs=sorted(set(_archs(images, shared)), key=architectures.natural),
+        gpus=required,
+        shared_code=shared,
+    )
 
 
 def _archs(images: frozenset[Image], shared: Iterable[str]) -> Iterator[str]:

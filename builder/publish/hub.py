@@ -1,6 +1,5 @@
 """Publish a hub layout: one commit to the branch `v<version>` of a kernel's repository."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,11 +8,11 @@ from typing import Any
 from builder.environment.kernel_source import first_line, load_library, refusals
 from builder.errors import BuilderError, NothingToDoError, PublishError
 from builder.hashes import base64_sha256, git_blob, sha256
+from builder.metadata import METADATA_FILE, SIGNATURE_FILE, KernelMetadata, is_digested
 from builder.publish import card
 from builder.publish.bundle import is_variant, variants_in
 from builder.publish.targets import is_own
-from builder.wheel import release
-from builder.wheel.digest import METADATA_FILE, SIGNATURE_FILE, is_digested
+from builder.untrusted import UntrustedError
 
 README = "README.md"
 _REPO_TYPE = "kernel"
@@ -94,7 +93,7 @@ def read(build: Path) -> Layout:
         )
     tables = {variant: _metadata(build / variant) for variant in variants}
     problems = [problem for variant in variants for problem in _violations(build / variant, tables[variant])]
-    kernels = {(str(table.get("name")), table.get("version")) for table in tables.values()}
+    kernels = {(str(table.name), table.version) for table in tables.values()}
     if len(kernels) > 1:
         found = ", ".join(sorted(f"{name} {version}" for name, version in kernels))
         problems.append(f"'{build}' has variants of different kernels: {found}")
@@ -103,51 +102,37 @@ def read(build: Path) -> Layout:
     if problems:
         raise PublishError("; ".join(problems), help="lay the wheels out again with `builder bundle --force`")
     ((kernel, version),) = kernels
-    if not isinstance(version, int):
+    if version is None:
         raise PublishError(f"the kernel in '{build}' has no version", help="set general.version and build again")
-    unsandboxed = tuple(variant for variant in variants if _is_unsandboxed(tables[variant]))
+    unsandboxed = tuple(variant for variant in variants if tables[variant].unsandboxed)
     return Layout(
         kernel=kernel,
         version=version,
         files=dict(_files(build, tables)),
         unsandboxed=unsandboxed,
-        obstacles={variant: release.obstacle(table) for variant, table in tables.items()},
+        obstacles={variant: table.not_for_release for variant, table in tables.items()},
     )
 
 
-def _is_unsandboxed(table: Mapping[str, Any]) -> bool:
-    provenance = table.get("provenance")
-    return isinstance(provenance, dict) and provenance.get("sandbox") is False
-
-
-def _files(build: Path, tables: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Path]]:
+def _files(build: Path, tables: Mapping[str, KernelMetadata]) -> Iterator[tuple[str, Path]]:
     """Yield what goes to the repository: the files that digests list, the digests, their signatures, and the card."""
     for variant, table in tables.items():
         signature = (SIGNATURE_FILE,) if is_own(build, f"{variant}/{SIGNATURE_FILE}") else ()
-        for name in sorted((METADATA_FILE, *signature, *_digest(table))):
+        for name in sorted((METADATA_FILE, *signature, *table.digests)):
             yield f"{_ROOT}/{variant}/{name}", build / variant / name
     if is_own(build, card.NAME):
         yield README, build / card.NAME
 
 
-def _digest(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    digest = table.get("digest")
-    files = digest.get("files") if isinstance(digest, dict) else None
-    return files if isinstance(files, dict) else {}
-
-
-def _metadata(folder: Path) -> dict[str, Any]:
+def _metadata(folder: Path) -> KernelMetadata:
     try:
-        table = json.loads((folder / METADATA_FILE).read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        return KernelMetadata.read((folder / METADATA_FILE).read_bytes())
+    except (OSError, UntrustedError) as error:
         raise PublishError(f"'{folder / METADATA_FILE}' cannot be read: {error}", help="lay it out again") from error
-    if not isinstance(table, dict):
-        raise PublishError(f"'{folder / METADATA_FILE}' is not a table", help="lay it out again")
-    return table
 
 
-def _violations(folder: Path, table: Mapping[str, Any]) -> Iterator[str]:
-    expected = _digest(table)
+def _violations(folder: Path, table: KernelMetadata) -> Iterator[str]:
+    expected = table.digests
     if not expected:
         yield f"'{folder}' has no digest"
         return

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from builder.audit.report import Finding
 from builder.errors import PublishError, ToolError
 from builder.files import write_atomic
-from builder.wheel.digest import METADATA_FILE, SIGNATURE_FILE
+from builder.metadata import METADATA_FILE, SIGNATURE_FILE
 from builder.wording import escaped
 
 RULE = "signature"

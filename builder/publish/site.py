@@ -55,7 +55,7 @@ def plan(site: Path, target: Target) -> SitePlan:
         fixed=tuple(path for path in files if path not in records),
         pages=(*records, *pages),
         unsandboxed=tuple(name for name in wheels if record.sandboxed(site / FILES / name, sha256=own[name]) is False),
-        obstacles={name: kernel_wheel.read(site / FILES / name).not_for_release for name in wheels},
+        obstacles={name: kernel_wheel.read(site / FILES / name).metadata.not_for_release for name in wheels},
     )
 
 

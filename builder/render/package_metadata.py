@@ -1,76 +1,20 @@
-"""The metadata of a package: metadata.json, which the client reads, and the fields of pyproject.toml."""
+"""The fields of pyproject.toml that say what a package is."""
 
 import posixpath
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
-from typing import Any
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-from builder import json_text, toml
+from builder import toml
 from builder.config import Backend, Config, Framework, Version, dependencies
-from builder.config.v5 import KernelDependency
 from builder.kernel.source_set import readme
 
-_COMPLETED = {"archs": "@KERNEL_ARCHITECTURES@", "extensions": "@KERNEL_EXTENSIONS@"}
-"""What CMake replaces: by the architectures that it compiled, and by the extensions that it has."""
 _CONTENT_TYPES = {".md": "text/markdown", ".markdown": "text/markdown", ".rst": "text/x-rst"}
-_DEPENDS_SINCE = "0.17.0"
-"""The first client that loads the kernels another one depends on; older ones load any other kernel."""
-
-
-def client(
-    config: Config,
-    backend: Backend,
-    *,
-    ops: str,
-    extensions: Mapping[str, str],
-    completed: AbstractSet[str] = frozenset(),
-) -> str:
-    """Return metadata.json, or a template of it in which CMake completes `archs`, `extensions` or both."""
-    general = config.general
-    table: dict[str, Any] = {
-        "name": str(general.name),
-        "id": ops,
-        "version": general.version,
-        **({"kernels-minver": _DEPENDS_SINCE} if config.kernel_depends(backend) else {}),
-        "license": general.license,
-    }
-    table |= {key: value for key in ("upstream", "source") if (value := getattr(general, key)) is not None}
-    table["python-depends"] = list(dict.fromkeys(config.python_depends(backend)))
-    kernels = [_kernel(kernel) for kernel in config.kernel_depends(backend)]
-    if kernels:
-        table["kernel-depends"] = kernels
-    if extensions:
-        table["extensions"] = [] if "extensions" in completed else dict(extensions)
-    table["backend"] = {"type": str(backend)}
-    required = _required(config, backend)
-    if required:
-        table["require"] = required
-    if config.ctypes is not None:
-        table["exports"] = list(config.ctypes.exports_of(backend))
-    if not completed:
-        return _json(table)
-    if "archs" in completed:
-        table["backend"]["archs"] = []
-    # No text of the config has an '@' left, so CMake replaces these alone.
-    text = _json(table).replace("@", "\\u0040")
-    for key in sorted(completed):
-        text = text.replace(f'"{key}": []', f'"{key}": {_COMPLETED[key]}')
-    return text
-
-
-def _required(config: Config, backend: Backend) -> dict[str, Any]:
-    """Return what every audit of the wheel asks of it."""
-    gpus = config.required_gpus(backend)
-    found: dict[str, Any] = {"gpus": list(gpus)} if gpus else {}
-    return found if config.max_size is None else {**found, "max-size": str(config.max_size)}
 
 
 def framework_requirement(framework: Framework, *, noarch: bool, stable_abi: Version | None) -> str | None:
     """Return the framework that a wheel requires; None if that depends on the version that it is built with.
 
-    `requirement.py` of a project, or `metadata.requirements` in a build of `builder`, then adds it.
+    `requirement.py` of a project, or `core_metadata.requirements` in a build of `builder`, then adds it.
     """
     if framework is Framework.CTYPES:
         return None
@@ -117,12 +61,3 @@ def python_depends(config: Config, backend: Backend) -> tuple[str, ...]:
     """Return the requirements of what the kernel imports on `backend`."""
     named = (dependencies.requirement(name) for name in config.python_depends(backend))
     return tuple(dict.fromkeys((*named, *config.requires)))
-
-
-def _kernel(kernel: KernelDependency) -> dict[str, Any]:
-    version = {"version": kernel.version} if kernel.revision is None else {"revision": kernel.revision}
-    return {"repo-id": kernel.repo_id, **version}
-
-
-def _json(table: dict[str, Any]) -> str:
-    return json_text.document(table, escaped=False)

@@ -9,6 +9,7 @@ from builder import toml
 from builder.config import Backend, Config, Framework, Version, dependencies, libraries
 from builder.kernel import Kernel
 from builder.kernel.source_set import rendered_package
+from builder.metadata import METADATA_FILE, KernelMetadata
 from builder.render import arguments, calls, package_metadata
 from builder.render.source_scan import INSTALL, REMEDY, Use
 from builder.render.sources import header_calls, source_calls, step_calls
@@ -156,17 +157,15 @@ def _features(built: tuple[Mapping[str, Any], ...]) -> Mapping[str, bool]:
 def metadata(given: Mapping[str, Any]) -> dict[str, bytes]:
     """Return the client's metadata.json, or what CMake makes it of."""
     open_extensions = given["features"]["may_be_absent"]
-    text = package_metadata.client(
-        given["config"],
-        Backend(given["backend"]),
-        ops=given["ops"],
-        extensions=given["extension_ids"],
-        completed=frozenset(
-            name for name, is_open in (("archs", given["device_code"]), ("extensions", open_extensions)) if is_open
-        ),
+    known = KernelMetadata.of(
+        given["config"], Backend(given["backend"]), ops=given["ops"], extensions=given["extension_ids"]
     )
-    path = "metadata.json.in" if given["device_code"] or open_extensions else f"{given['package']}/metadata.json"
-    return {path: text.encode("utf-8")}
+    completed = {
+        name for name, is_open in (("archs", given["device_code"]), ("extensions", open_extensions)) if is_open
+    }
+    if not completed:
+        return {f"{given['package']}/{METADATA_FILE}": known.text.encode()}
+    return {f"{METADATA_FILE}.in": known.template(completed).encode()}
 
 
 def source_lists(kernel: Kernel, backend: Backend) -> Iterator[tuple[str, ...]]:

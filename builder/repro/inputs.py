@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from builder.errors import BuilderError
-from builder.wheel import kernel_wheel, release
+from builder.metadata import KernelMetadata
+from builder.wheel import kernel_wheel
 
 _MEANING = {
     "builder": "version of builder",
@@ -56,22 +56,29 @@ class Published:
                 help="only a wheel whose metadata.json has the record of its inputs can be verified",
             )
         label = () if found.wheel.version.local else ("--no-label",)
-        archs = found.metadata["build"].get(release.ARCHS)
-        quick = ("--archs", ",".join(map(str, archs))) if isinstance(archs, list) and archs else ()
+        archs = found.metadata.quick_archs
+        quick = ("--archs", ",".join(archs)) if archs else ()
         options = ("--wheel-version", found.wheel.version.public, *label, *quick)
-        reason = found.metadata["build"].get("not-reproducible")
-        return cls(path=path, variant=str(found.variant), inputs=inputs, options=options, not_reproducible=reason)
+        return cls(
+            path=path,
+            variant=str(found.variant),
+            inputs=inputs,
+            options=options,
+            not_reproducible=found.metadata.inputs.not_reproducible,
+        )
 
 
-def inputs_of(metadata: Mapping[str, Any]) -> dict[str, str]:
+def inputs_of(metadata: KernelMetadata) -> dict[str, str]:
     """Return the record of inputs in a metadata.json, flat."""
-    build = metadata.get("build") or {}
-    provenance = (metadata.get("provenance") or {}).get("kernel-builder") or {}
-    found = {name: str(build[name]) for name in _MEANING if name in build}
-    if "version" in provenance:
-        found["builder"] = str(provenance["version"])
-    found.update((name, str(value)) for name, value in (build.get("toolchain") or {}).items())
-    return found
+    inputs = metadata.inputs
+    named = {
+        "builder": metadata.builder,
+        "project": inputs.project,
+        "framework": inputs.framework,
+        "pins": inputs.pins,
+        **(inputs.toolchain or {}),
+    }
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def differences(published: Mapping[str, str], here: Mapping[str, str]) -> Iterator[Input]:

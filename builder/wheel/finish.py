@@ -16,9 +16,9 @@ from builder.config import Config
 from builder.errors import AuditError, BuilderError
 from builder.kernel import Kernel
 from builder.matrix import Cell
-from builder.wheel import metadata, provenance, release
+from builder.metadata import METADATA_FILE, KernelMetadata, RebuildInputs
+from builder.wheel import core_metadata, provenance
 from builder.wheel.archive import Bytes, Wheel, pack
-from builder.wheel.digest import METADATA_FILE
 from builder.wheel.options import BuildOptions
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
@@ -41,7 +41,7 @@ class BuildFacts:
     """What the finished wheel says of its build."""
 
     framework_version: str
-    build: Mapping[str, Any]
+    inputs: RebuildInputs
     archs: tuple[str, ...] | None = None
     shared_code: tuple[str, ...] = ()
     """Those of `archs` that run the machine code of others, since the compiler wrote the same for them."""
@@ -63,22 +63,21 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
     package = _package(raw, module)
     version = wheel_version(config, cell, facts.options)
     tag = _tag(cell, package, accepted=facts.options.policy)
-    rendered = package.pop(METADATA_FILE)
-    package[METADATA_FILE] = Bytes(
-        metadata.client_metadata(
-            rendered.content,
-            package=package,
-            archs=facts.archs,
-            build=metadata.with_shared_code({**facts.build, **release.of_build(facts.options)}, facts.shared_code),
-        )
+    metadata = KernelMetadata.read(package[METADATA_FILE].content).built(
+        {name: member.content for name, member in package.items()},
+        archs=facts.archs,
+        inputs=facts.inputs,
+        only=facts.options.only,
+        shared_code=facts.shared_code,
     )
+    package[METADATA_FILE] = Bytes(metadata.text.encode())
     distribution = canonicalize_name(config.general.name).replace("-", "_")
     dist_info = f"{distribution}-{version}.dist-info"
     members = {f"{module}/{name}": member for name, member in package.items()}
     licenses = _licenses(raw)
     members |= {f"{dist_info}/licenses/{name}": member for name, member in licenses.items()}
     members[f"{dist_info}/METADATA"] = Bytes(
-        metadata.core_metadata(
+        core_metadata.metadata_file(
             config,
             cell,
             version=version,
@@ -87,8 +86,7 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
             description=facts.description,
         ).encode()
     )
-    members[f"{dist_info}/WHEEL"] = Bytes(metadata.wheel_file(tag=tag, pure=cell.noarch).encode())
-    toolchain = facts.build.get("toolchain", {})
+    members[f"{dist_info}/WHEEL"] = Bytes(core_metadata.wheel_file(tag=tag, pure=cell.noarch).encode())
     members[f"{dist_info}/{provenance.sbom_name(config)}"] = Bytes(
         provenance.sbom(
             config=config,
@@ -96,7 +94,7 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
             version=version,
             framework_version=facts.framework_version,
             package=package,
-            toolchain=toolchain,
+            toolchain=facts.inputs.toolchain or {},
         )
     )
     content = pack(members, dist_info=dist_info, epoch=facts.options.epoch if facts.fixed else None)

@@ -1,6 +1,5 @@
 """Read a finished wheel of a kernel for publishing: checked to be complete and consistent."""
 
-import base64
 import csv
 import io
 import re
@@ -9,27 +8,19 @@ from dataclasses import dataclass
 from email.message import Message
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from packaging.tags import Tag
 from packaging.utils import canonicalize_name
 
 from builder import untrusted
-from builder.errors import BuilderError
+from builder.errors import BuilderError, PublishError
 from builder.hashes import digest, record_hash, sha256_of
 from builder.matrix.variant import Variant, python_of
+from builder.metadata import METADATA_FILE, KernelMetadata, is_digested
 from builder.untrusted import LARGEST_TEXT, UntrustedError
-from builder.wheel import fields, release
 from builder.wheel.archive import MAX_MEMBERS, Member, Wheel, WheelError
-from builder.wheel.digest import METADATA_FILE, is_digested
 
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_REQUIRED = ("name", "backend", "digest")
-_TYPES = {
-    "name": str, "id": str, "version": int, "kernels-minver": str, "license": str, "upstream": str, "source": str,
-    "python-depends": list, "backend": dict, "exports": list, "digest": dict, "provenance": dict, "build": dict,
-}  # fmt: skip
-_KINDS = {str: "no text", int: "no whole number", list: "no list", dict: "no table"}
 _SHOWN = 20
 _BUILD_AGAIN = "build the wheel again; it was changed or is damaged"
 
@@ -42,8 +33,7 @@ class KernelWheel:
     module: str
     """The Python package, and its directory in the wheel."""
     variant: Variant
-    metadata: Mapping[str, Any]
-    """Its `metadata.json`."""
+    metadata: KernelMetadata
     core: bytes
     """Its METADATA file."""
     sha256: str
@@ -52,12 +42,7 @@ class KernelWheel:
     @property
     def kernel(self) -> str:
         """The kernel's name, as its config spells it."""
-        return str(self.metadata["name"])
-
-    @property
-    def not_for_release(self) -> str | None:
-        """Why it must not be published, by its own metadata; None if it may be."""
-        return release.obstacle(self.metadata)
+        return str(self.metadata.name)
 
     @property
     def package(self) -> Mapping[str, Member]:
@@ -70,7 +55,7 @@ class KernelWheel:
     @property
     def fields(self) -> Message:
         """The fields of METADATA."""
-        return fields.read(self.core)
+        return untrusted.fields(self.core)
 
 
 def read_all(paths: Iterable[Path]) -> tuple[KernelWheel, ...]:
@@ -173,21 +158,15 @@ def _module(wheel: Wheel) -> str:
     return module
 
 
-def _metadata(wheel: Wheel, module: str) -> Mapping[str, Any]:
+def _metadata(wheel: Wheel, module: str) -> KernelMetadata:
     name = f"{module}/{METADATA_FILE}"
     try:
-        table = untrusted.json_object(_member(wheel, name))
+        metadata = KernelMetadata.read(_member(wheel, name))
     except UntrustedError as error:
         raise WheelError(f"'{wheel.path}': '{name}' cannot be used: {error}", help=_BUILD_AGAIN) from error
-    lacking = ", ".join(f"'{key}'" for key in _REQUIRED if key not in table)
-    if lacking:
-        raise WheelError(f"'{wheel.path}': '{name}' lacks {lacking}", help=_BUILD_AGAIN)
-    wrong = "; ".join(
-        f"'{key}' is {_KINDS[kind]}" for key, kind in _TYPES.items() if key in table and type(table[key]) is not kind
-    )
-    if wrong:
-        raise WheelError(f"'{wheel.path}': '{name}' has values of another type: {wrong}", help=_BUILD_AGAIN)
-    return table
+    if metadata.unusable is not None:
+        raise WheelError(f"'{wheel.path}': '{name}' {metadata.unusable}", help=_BUILD_AGAIN)
+    return metadata
 
 
 def _variant(wheel: Wheel) -> Variant:
@@ -221,7 +200,7 @@ def variant_of(label: str | None, tags: Iterable[Tag]) -> Variant:
 
 
 def _disagreements(kernel_wheel: KernelWheel, hashes: Mapping[str, bytes]) -> Iterator[str]:
-    backend = kernel_wheel.metadata["backend"].get("type")
+    backend = kernel_wheel.metadata.backend
     if backend != kernel_wheel.variant.backend.value:
         yield f"{METADATA_FILE} says backend '{backend}', the name says '{kernel_wheel.variant.backend}'"
     if canonicalize_name(kernel_wheel.kernel) != kernel_wheel.wheel.name:
@@ -235,15 +214,9 @@ def _disagreements(kernel_wheel: KernelWheel, hashes: Mapping[str, bytes]) -> It
         kernel_wheel.wheel.version
     ):
         yield f"METADATA is of '{fields['Name']} {fields['Version']}', not of what the file is named"
-    if kernel_wheel.metadata["digest"] != {"algorithm": "sha256", "files": _digests(kernel_wheel, hashes)}:
+    digested = {name: hashes[f"{kernel_wheel.module}/{name}"] for name in kernel_wheel.package if is_digested(name)}
+    if not kernel_wheel.metadata.has_digests(digested):
         yield f"the digest in {METADATA_FILE} is not that of the files"
-
-
-def _digests(kernel_wheel: KernelWheel, hashes: Mapping[str, bytes]) -> dict[str, str]:
-    prefix = f"{kernel_wheel.module}/"
-    return {
-        name: base64.b64encode(hashes[f"{prefix}{name}"]).decode() for name in kernel_wheel.package if is_digested(name)
-    }
 
 
 def one_kernel(wheels: Iterable[KernelWheel]) -> str:
@@ -266,3 +239,16 @@ def one_kernel(wheels: Iterable[KernelWheel]) -> str:
         found = "".join(f"\n  {variant}: {', '.join(paths)}" for variant, paths in sorted(double.items()))
         raise BuilderError(f"two wheels are of one variant{found}", help="keep the one you mean")
     return next(iter(kernels)).split()[0]
+
+
+def require_release(obstacles: Mapping[str, str | None], *, allowed: bool) -> None:
+    """Refuse what is not to be published, by name and with its reason, unless that is `allowed`.
+
+    Raises:
+        PublishError: naming each.
+    """
+    found = [f"{name} ({reason})" for name, reason in obstacles.items() if reason is not None]
+    if found and not allowed:
+        raise PublishError(
+            f"not for release: {', '.join(found)}", help="build without --archs, or pass --allow-quick to take them too"
+        )

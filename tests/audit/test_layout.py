@@ -5,8 +5,8 @@ import zipfile
 import pytest
 
 from builder import audit
+from builder.metadata import is_digested
 from builder.wheel.archive import Bytes, Wheel, pack
-from builder.wheel.digest import is_digested
 from tests.given.audits import findings
 from tests.wheels import rewritten
 

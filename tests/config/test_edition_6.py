@@ -10,7 +10,7 @@ from builder.cli import run
 from builder.config import Backend, parse, read, v5, v6
 from builder.config.update import rewrite
 from builder.render import render
-from builder.wheel.metadata import core_metadata
+from builder.wheel.core_metadata import metadata_file
 from tests.config.texts import GENERAL, problems_of, source
 from tests.render import small
 from tests.wheel.cells import cells
@@ -68,7 +68,7 @@ def test_every_repository_is_in_the_metadata_and_the_first_is_what_clients_are_t
     assert json.loads(project.files["torch-ext/tiny/metadata.json"])["upstream"] == URLS[0]
     _, found = cells(framework='[torch]\nsrc = ["b.cpp"]')
     cell = found["torch213-cxx11-cpu-x86_64-linux"]
-    said = core_metadata(made.config, cell, version="1", framework_version="2.13.0")
+    said = metadata_file(made.config, cell, version="1", framework_version="2.13.0")
     assert f"Project-URL: Upstream-2, {URLS[1]}\n" in said
 
 

@@ -1,13 +1,11 @@
 """The most bytes that a wheel may have."""
 
-import json
-
 import pytest
 
 from builder.config import Backend, parse
 from builder.config.update import rewrite
 from builder.config.wheel_values import WheelSize
-from builder.render.package_metadata import client
+from builder.metadata import KernelMetadata
 from tests.config.dump import dump
 from tests.config.texts import GENERAL, five, problems_of, source
 
@@ -19,8 +17,8 @@ def test_it_is_read_written_kept_by_update_and_stands_in_the_wheel():
     assert config.max_size.bytes == 200_000_000
     assert parse(source(dump(config))) == config
     assert rewrite(source(GENERAL + LIMIT)) == GENERAL + LIMIT
-    assert json.loads(client(config, Backend.CPU, ops="a", extensions={}))["require"] == {"max-size": "200 MB"}
-    assert "require" not in json.loads(client(five("[torch]\n"), Backend.CPU, ops="a", extensions={}))
+    assert KernelMetadata.of(config, Backend.CPU, ops="a", extensions={}).table["require"] == {"max-size": "200 MB"}
+    assert "require" not in KernelMetadata.of(five("[torch]\n"), Backend.CPU, ops="a", extensions={}).table
 
 
 @pytest.mark.parametrize(

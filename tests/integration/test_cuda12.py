@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from builder.binary import device_code
-from builder.wheel import metadata
+from builder.metadata import KernelMetadata
 from tests.integration import rendered
 
 
@@ -92,7 +92,7 @@ def test_a_cell_of_cuda_12_is_built_loaded_and_audited(store, tmp_path, example,
         said = json.loads(archive.read(name))
         (library,) = (name for name in archive.namelist() if name.endswith(".so"))
         found = device_code.read(library, archive.read(library))
-    archs, shared = tuple(said["backend"]["archs"]), metadata.shared_code(said)
+    archs, shared = tuple(said["backend"]["archs"]), KernelMetadata(said).shared_code
     assert found == device_code.images_of(tuple(arch for arch in archs if arch not in shared))
     assert shared == ("8.9",)
     assert archs == COMPILED.get(release(), archs)

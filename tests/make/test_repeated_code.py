@@ -121,7 +121,7 @@ def test_the_wheel_of_a_family_keeps_what_shares_its_code(tmp_path):
         place.write_bytes(made_of_it.content)
         said[str(family)] = kernel_wheel.read(place).metadata
         assert missing(place) == []
-    listed = {family: (table["backend"]["archs"], table["build"].get("shared-code")) for family, table in said.items()}
-    assert listed["sm80"] == (["8.6+PTX", "8.9"], ["8.9"])
-    assert listed["sm90"] == (["9.0", "9.0a"], ["9.0a"])
-    assert listed["sm100"] == (["8.6+PTX"], None)
+    listed = {family: (table.archs, table.shared_code) for family, table in said.items()}
+    assert listed["sm80"] == (("8.6+PTX", "8.9"), ("8.9",))
+    assert listed["sm90"] == (("9.0", "9.0a"), ("9.0a",))
+    assert listed["sm100"] == (("8.6+PTX",), ())

@@ -12,6 +12,7 @@ import pytest
 from builder.errors import BuilderError
 from builder.make import reproducible
 from builder.make.reproducible import Rules
+from builder.metadata import RebuildInputs
 from builder.toolchain.tool import REACHES_BUILD
 from builder.wheel.archive import EPOCH, LATEST, Bytes, pack
 from builder.wheel.options import BuildOptions, epoch_of
@@ -65,8 +66,7 @@ def test_what_is_no_rule_is_refused():
 def test_a_toolchain_that_cannot_be_made_reproducible_is_marked(cuda, canonical, marked):
     reason = reproducible.why_not_reproducible(cuda=cuda, canonical=canonical)
     assert (reason is not None) is marked
-    given = {"project": "p", "framework": "f", "pins": "q", "toolchain": {}}
-    assert ("not-reproducible" in reproducible.inputs(**given, not_reproducible=reason)) is marked
+    assert ("not-reproducible" in RebuildInputs(project="p", not_reproducible=reason).to_dict()) is marked
 
 
 def test_a_zip_of_members_in_another_order_is_the_same():

@@ -19,7 +19,7 @@ from builder.matrix import (
     without_absent_extensions,
 )
 from builder.matrix.selection import Scope
-from builder.wheel.metadata import requirements
+from builder.wheel.core_metadata import requirements
 from tests.config.texts import five
 
 BODY = """

@@ -66,10 +66,10 @@ def test_a_page_lets_in_no_script_and_asks_nobody_else(tmp_path):
 def test_hostile_texts_are_shown_as_they_are(tmp_path):
     (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", CPU, content=f'"""{HOSTILE}"""', requires=[HOSTILE])])
     for key in ("license", "source", "upstream", "version"):
-        wheel.metadata[key] = HOSTILE
-    wheel.metadata["backend"]["archs"] = [HOSTILE]
-    wheel.metadata["build"] = {"project": HOSTILE}
-    wheel.metadata["provenance"] = {"kernel-builder": {"version": HOSTILE}, "kernel": {"commit": [HOSTILE]}}
+        wheel.metadata.table[key] = HOSTILE
+    wheel.metadata.table["backend"]["archs"] = [HOSTILE]
+    wheel.metadata.table["build"] = {"project": HOSTILE}
+    wheel.metadata.table["provenance"] = {"kernel-builder": {"version": HOSTILE}, "kernel": {"commit": [HOSTILE]}}
     site = index.build([wheel], base_url='https://example.org/"><script>alert(2)</script>')
     for path in ("index.html", "kernels/relu/index.html"):
         tags = Links(site[path].content.decode()).tags
@@ -99,7 +99,7 @@ def test_a_page_leads_to_the_bill_of_materials_and_to_lines_that_verify(tmp_path
     bill = '{"bomFormat": "CycloneDX"}'
     name = f"relu-1.0.0+{CPU.label}.dist-info/sboms/relu.cdx.json"
     (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", CPU, extra={name: Bytes(bill.encode())})])
-    wheel.metadata["source"] = "https://github.com/some/relu.git"
+    wheel.metadata.table["source"] = "https://github.com/some/relu.git"
     site = index.build([wheel])
     page = site["kernels/relu/index.html"].content.decode()
     file = wheel.wheel.path.name

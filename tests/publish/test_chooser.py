@@ -120,7 +120,7 @@ def test_a_gap_says_whether_a_wheel_could_be_built(tmp_path):
 )
 def test_the_client_is_given_the_repository_that_the_kernel_names(tmp_path, source, hub):
     (wheel,) = read(tmp_path, "torch-cpu")
-    wheel.metadata["source"] = source
+    wheel.metadata.table["source"] = source
     assert {answer.hub for answer in chooser.chooser(picks.offer([wheel])).answers} == {hub}
 
 

@@ -86,7 +86,7 @@ def entries(read):
 
 def test_each_family_has_its_own_code_and_is_named_by_its_first_gpus(wheel, tmp_path):
     found = split(wheel(code(*USUAL), code(*USUAL)), tmp_path)
-    archs = {str(family): read.metadata["backend"]["archs"] for family, read in found.items()}
+    archs = {str(family): read.metadata.table["backend"]["archs"] for family, read in found.items()}
     assert archs == {
         "sm70": ["7.5"],
         "sm80": ["8.0", "8.6"],
@@ -97,7 +97,7 @@ def test_each_family_has_its_own_code_and_is_named_by_its_first_gpus(wheel, tmp_
     }
     for family, read in found.items():
         assert read.wheel.path.name == NAME.format(family.build_tag)
-        assert read.metadata["build"]["gpus"] == str(family)
+        assert read.metadata.table["build"]["gpus"] == str(family)
         message = email.message_from_bytes(read.wheel.members[f"{read.wheel.dist_info}/WHEEL"].read())
         assert message["Build"] == family.build_tag
 
@@ -160,8 +160,8 @@ def test_linker_input_stays_as_it_is():
 def test_of_the_required_gpus_a_wheel_names_those_of_its_family(wheel, tmp_path):
     required = {"require": {"gpus": ["H100", "T4", "gfx942"], "max-size": "1 MB"}}
     found = split(wheel(code(*USUAL), metadata=required), tmp_path)
-    assert found[Family(9)].metadata["require"] == {"max-size": "1 MB", "gpus": ["H100"]}
-    assert found[Family(8)].metadata["require"] == {"max-size": "1 MB"}
+    assert found[Family(9)].metadata.table["require"] == {"max-size": "1 MB", "gpus": ["H100"]}
+    assert found[Family(8)].metadata.table["require"] == {"max-size": "1 MB"}
 
 
 def test_the_audit_finds_as_much_in_a_wheel_of_a_family_as_in_the_whole(wheel, tmp_path):

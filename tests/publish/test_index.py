@@ -172,8 +172,8 @@ def test_the_next_command_takes_the_address_that_was_given(dist, tmp_path, capsy
 def test_what_a_wheel_says_cannot_become_html(tmp_path):
     path = make(tmp_path, "relu", Variant.parse(NAMES[1]), requires=['torch; python_version > "<b>"'])
     (wheel,) = kernel_wheel.read_all([path])
-    wheel.metadata["license"] = "<script>alert(1)</script>"
-    wheel.metadata["source"] = "javascript:alert(1)"
+    wheel.metadata.table["license"] = "<script>alert(1)</script>"
+    wheel.metadata.table["source"] = "javascript:alert(1)"
     page = index.build([wheel])["kernels/relu/index.html"].content.decode()
     assert Links(page).tags.count("script") == 1  # the site's own
     assert "&lt;script&gt;" in page

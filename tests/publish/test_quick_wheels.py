@@ -7,11 +7,10 @@ import pytest
 from builder import audit
 from builder.cli import run
 from builder.matrix.variant import Variant
+from builder.metadata import METADATA_FILE, KernelMetadata, RebuildInputs
 from builder.repro.inputs import Published
-from builder.wheel import kernel_wheel, metadata, release
+from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes, Wheel
-from builder.wheel.digest import METADATA_FILE
-from builder.wheel.options import BuildOptions
 from tests.wheels import make, package
 
 CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
@@ -21,29 +20,30 @@ REASON = "built for 9.0 alone"
 def quick(folder, *, only=("9.0",), version="1.0.0.dev0"):
     files = package("relu", CUDA, archs=["9.0"])
     rendered = files.pop(METADATA_FILE).content
-    build = {"project": "0", "framework": "2.13", "pins": "1", **release.of_build(BuildOptions(only=only))}
-    files[METADATA_FILE] = Bytes(metadata.client_metadata(rendered, package=files, archs=None, build=build))
+    content = {path: member.content for path, member in files.items()}
+    inputs = RebuildInputs(project="0", framework="2.13", pins="1")
+    metadata = KernelMetadata.read(rendered).built(content, inputs=inputs, only=only)
+    files[METADATA_FILE] = Bytes(metadata.text.encode())
     folder.mkdir(exist_ok=True)
     return make(folder, "relu", CUDA, files=files, version=version)
 
 
 def test_a_full_build_says_nothing(tmp_path):
-    assert release.of_build(BuildOptions()) == {}
     wheel = kernel_wheel.read(quick(tmp_path / "dist", only=(), version="1.0.0"))
-    assert wheel.not_for_release is None
-    assert "archs" not in wheel.metadata["build"]
+    assert wheel.metadata.not_for_release is None
+    assert "archs" not in wheel.metadata.table["build"]
 
 
 def test_a_quick_build_says_for_what_it_is(tmp_path):
     wheel = kernel_wheel.read(quick(tmp_path / "dist", only=("8.0", "9.0a")))
-    assert wheel.metadata["build"]["archs"] == ["8.0", "9.0a"]
-    assert wheel.not_for_release == "built for 8.0, 9.0a alone"
+    assert wheel.metadata.table["build"]["archs"] == ["8.0", "9.0a"]
+    assert wheel.metadata.not_for_release == "built for 8.0, 9.0a alone"
 
 
 @pytest.mark.parametrize("build", [None, [], "quick", {}, {"not-for-release": None}])
 def test_what_is_no_reason_is_none(build):
-    assert release.obstacle({"build": build}) is None
-    assert release.obstacle({}) is None
+    assert KernelMetadata({"build": build}).not_for_release is None
+    assert KernelMetadata().not_for_release is None
 
 
 def test_the_audit_notes_it_and_breaks_no_rule(tmp_path):

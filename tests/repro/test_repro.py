@@ -5,6 +5,7 @@ import re
 import pytest
 
 from builder.cli.group import run
+from builder.metadata import KernelMetadata
 from builder.repro import difference, inputs
 from builder.repro.variations import BACKENDS, END, START, VARIATIONS
 from builder.wheel.archive import Bytes, pack
@@ -103,7 +104,7 @@ def test_the_record_of_inputs_is_compared_field_by_field():
         "provenance": {"kernel-builder": {"version": "1"}},
         "build": {"project": "p", "framework": "f", "pins": "q", "toolchain": {"cxx-version": "g++ 12"}},
     }
-    published = inputs.inputs_of(metadata)
+    published = inputs.inputs_of(KernelMetadata(metadata))
     assert sorted(published) == ["builder", "cxx-version", "framework", "pins", "project"]
     (only,) = inputs.differences(published, {**published, "cxx-version": "g++ 13"})
     assert str(only) == "cxx-version (identity of a tool): published with g++ 12, here g++ 13"

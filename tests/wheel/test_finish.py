@@ -16,6 +16,7 @@ from builder.config import Backend, Framework
 from builder.config.text import Source
 from builder.errors import AuditError, BuilderError
 from builder.kernel import Kernel
+from builder.metadata import RebuildInputs
 from builder.render.template import environment
 from builder.wheel.archive import EPOCH, Bytes, Wheel
 from builder.wheel.finish import BuildFacts, archs_of, finish
@@ -58,7 +59,8 @@ def finished(*, package=PACKAGE, change=lambda cell: cell, archs=None, fixed=Tru
     )
     kernel = Kernel(root=Path(), source=Source(name="build.toml", text=""), config=config, schema=5)
     options = BuildOptions(**asked, epoch=STAMP)
-    facts = BuildFacts(framework_version="2.13.0", build={"a": 1}, archs=archs, options=options, fixed=fixed)
+    inputs = RebuildInputs(project="a")
+    facts = BuildFacts(framework_version="2.13.0", inputs=inputs, archs=archs, options=options, fixed=fixed)
     return finish(raw, kernel=kernel, cell=change(found[CPU]), facts=facts)
 
 
@@ -104,7 +106,7 @@ def test_a_wheel_has_the_package_and_what_describes_it_and_nothing_else():
         }
         assert [name for name, mode in modes.items() if mode == 0o755] == ["demo_kernel/_ops.abi3.so"]
         table = json.loads(archive.read("demo_kernel/metadata.json"))
-        assert (table["backend"]["archs"], table["build"]) == (["1", "2"], {"a": 1})
+        assert (table["backend"]["archs"], table["build"]) == (["1", "2"], {"project": "a"})
         assert b"Root-Is-Purelib: false\nTag: cp39-abi3-manylinux_2_28_x86_64\n" in archive.read(f"{info}/WHEEL")
         assert b"Requires-Dist: torch==2.13.*\n" in archive.read(f"{info}/METADATA")
 
@@ -121,9 +123,9 @@ def test_a_quick_wheel_says_for_what_it_is_and_a_full_one_nothing():
         with zipfile.ZipFile(BytesIO(finished(**asked).content)) as archive:
             return json.loads(archive.read("demo_kernel/metadata.json"))["build"]
 
-    assert build() == {"a": 1}
+    assert build() == {"project": "a"}
     assert build(only=("8.0", "9.0a")) == {
-        "a": 1,
+        "project": "a",
         "archs": ["8.0", "9.0a"],
         "not-for-release": "built for 8.0, 9.0a alone",
     }

@@ -11,6 +11,7 @@ from builder.config import parse
 from builder.config.text import Source
 from builder.matrix import rows, select
 from builder.matrix.variant import Variant
+from builder.metadata import RebuildInputs
 from builder.wheel import kernel_wheel, provenance
 from builder.wheel.archive import Bytes
 from tests.wheels import make
@@ -234,8 +235,9 @@ def test_the_statement_of_a_wheel_is_valid_and_names_its_digest(tmp_path, capsys
 
 def test_a_statement_says_what_the_metadata_knows(tmp_path):
     (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", Variant.parse("torch213-cxx11-cpu-x86_64-linux"))])
-    wheel.metadata["source"] = "git@example.org:team/kernel.git"
-    wheel.metadata["build"] = {"project": "ab" * 32, "framework": "2.13.0+cpu", "toolchain": {"cxx-version": "g++"}}
+    wheel.metadata.table["source"] = "git@example.org:team/kernel.git"
+    inputs = RebuildInputs(project="ab" * 32, framework="2.13.0+cpu", toolchain={"cxx-version": "g++"})
+    wheel.metadata.table["build"] = inputs.to_dict()
     origin = provenance.Origin(commit=COMMIT, dirty=True)
     definition = json.loads(provenance.statement(wheel, origin))["predicate"]["buildDefinition"]
     assert definition["resolvedDependencies"] == [

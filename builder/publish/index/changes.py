@@ -75,7 +75,7 @@ def _newest(release: Release) -> KernelWheel:
 
 
 def _license(older: Release, newer: Release) -> Iterator[str]:
-    was, now = (str(_newest(release).metadata.get("license") or "not said") for release in (older, newer))
+    was, now = (_newest(release).metadata.license or "not said" for release in (older, newer))
     if was != now:
         yield f"license {wording.escaped(now)}, before {wording.escaped(was)}"
 
@@ -90,13 +90,8 @@ def _python_files(pairs: Sequence[tuple[KernelWheel, KernelWheel]], side: int) -
     """Return path -> hash of the Python files of the first pair; those of other cells are the same sources."""
     if not pairs:
         return {}
-    files = pairs[0][side].metadata["digest"].get("files")
-    listed = sorted(files.items()) if isinstance(files, dict) else ()
-    return {
-        str(name): str(digest)
-        for name, digest in listed
-        if str(name).endswith(".py") and not str(name).startswith(_GENERATED)
-    }
+    files = sorted(pairs[0][side].metadata.digests.items())
+    return {name: digest for name, digest in files if name.endswith(".py") and not name.startswith(_GENERATED)}
 
 
 def _changed_files(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

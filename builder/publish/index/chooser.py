@@ -165,6 +165,7 @@ def _hub(kernel_wheel: KernelWheel) -> str | None:
     variant = kernel_wheel.variant
     if variant.python is not None or variant.framework is Framework.CTYPES:
         return None
-    said = (_HUB.fullmatch(str(kernel_wheel.metadata.get(key))) for key in ("source", "upstream"))
+    metadata = kernel_wheel.metadata
+    said = (_HUB.fullmatch(url or "") for url in (metadata.source, metadata.upstream))
     known = next((match[1] for match in said if match is not None), None)
     return known or f"OWNER/{kernel_wheel.wheel.name}"

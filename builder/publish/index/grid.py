@@ -181,7 +181,6 @@ def serves(variant: Variant) -> str:
 def _grid_wheel(kernel_wheel: KernelWheel, *, code: DeviceCode, split: Iterable[FamilyWheel]) -> GridWheel:
     name = kernel_wheel.wheel.path.name
     url = f"{TOP}{FILES}/{quote(name)}"
-    archs = kernel_wheel.metadata["backend"].get("archs")
     return GridWheel(
         variant=str(kernel_wheel.variant),
         serves=serves(kernel_wheel.variant),
@@ -190,7 +189,7 @@ def _grid_wheel(kernel_wheel: KernelWheel, *, code: DeviceCode, split: Iterable[
         size=wording.size(kernel_wheel.size),
         sha256=kernel_wheel.sha256,
         requirement=shlex.quote(f"{kernel_wheel.wheel.name}=={kernel_wheel.wheel.version}"),
-        archs=tuple(map(str, archs)) if isinstance(archs, list) else (),
+        archs=kernel_wheel.metadata.archs or (),
         code=code,
         families=tuple((_family(each), f"{TOP}{each.root}/", wording.size(each.size)) for each in split),
         load_test=_load_test(kernel_wheel),

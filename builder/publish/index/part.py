@@ -81,7 +81,7 @@ class Listed:
             variant=str(kernel_wheel.variant),
             sha256=kernel_wheel.sha256,
             uploaded=uploaded,
-            not_for_release=kernel_wheel.not_for_release,
+            not_for_release=kernel_wheel.metadata.not_for_release,
         )
 
 

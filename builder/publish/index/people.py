@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from builder import templates, wording
+from builder.metadata import KernelMetadata
 from builder.publish.index import cards, chooser, grid, words
 from builder.publish.index.by_family import FamilyWheel
 from builder.publish.index.cards import Card
@@ -38,14 +39,14 @@ def kernel(
         summary=words.summary(newest),
         readme=words.description(newest),
         metadata=newest.metadata,
-        links=_links(newest),
+        links=_links(newest.metadata),
         requires=chooser.requires(newest),
         chooser=chooser.chooser(offer),
         grids=grid.grids(wheels, code=code, split=split, uploaded=uploaded),
         repository=_repository(newest),
-        made_with=_text(newest, "provenance", "kernel-builder", "version"),
-        project=_text(newest, "build", "project"),
-        commit=_text(newest, "provenance", "kernel", "commit"),
+        made_with=wording.escaped(newest.metadata.builder or ""),
+        project=wording.escaped(newest.metadata.inputs.project or ""),
+        commit=wording.escaped(newest.metadata.commit or ""),
         **_address(base_url),
     )
 
@@ -85,20 +86,12 @@ def _address(base_url: str | None) -> dict[str, object]:
     return {"base": "URL" if base_url is None else base_url.rstrip("/"), "base_known": base_url is not None}
 
 
-def _links(kernel_wheel: KernelWheel) -> tuple[tuple[str, str], ...]:
-    urls = ((label, kernel_wheel.metadata.get(label)) for label in ("source", "upstream"))
-    return tuple((label, str(url)) for label, url in urls if str(url).startswith(("https://", "http://")))
+def _links(metadata: KernelMetadata) -> tuple[tuple[str, str], ...]:
+    urls = (("source", metadata.source), ("upstream", metadata.upstream))
+    return tuple((label, url) for label, url in urls if url and url.startswith(("https://", "http://")))
 
 
 def _repository(kernel_wheel: KernelWheel) -> str | None:
     """Return the repository on GitHub that a kernel says it is from."""
-    found = _GITHUB.fullmatch(str(kernel_wheel.metadata.get("source")))
+    found = _GITHUB.fullmatch(kernel_wheel.metadata.source or "")
     return None if found is None else found[1]
-
-
-def _text(kernel_wheel: KernelWheel, *keys: str) -> str:
-    """Return a text of the metadata, or an empty one where it has none."""
-    value: object = kernel_wheel.metadata
-    for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return wording.escaped(value) if isinstance(value, str) else ""

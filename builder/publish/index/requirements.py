@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from builder.wheel import fields
+from builder.untrusted import fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class Requirements:
 @lru_cache(maxsize=1 << 17)
 def read(core: bytes) -> Requirements:
     """Return what the METADATA of a wheel says that it requires."""
-    found = fields.read(core)
+    found = fields(core)
     python = found["Requires-Python"]
     return Requirements(
         python=None if python is None else str(python),

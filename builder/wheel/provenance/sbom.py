@@ -12,8 +12,8 @@ from builder import __version__, json_text
 from builder.config import Config
 from builder.hashes import sha256
 from builder.matrix import Cell
+from builder.metadata import METADATA_FILE
 from builder.wheel.archive import Bytes
-from builder.wheel.digest import METADATA_FILE
 from builder.wheel.provenance import materials
 
 SPEC_VERSION = "1.6"

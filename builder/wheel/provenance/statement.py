@@ -5,7 +5,6 @@ from typing import Any
 from urllib.parse import quote
 
 from builder import __version__, json_text
-from builder.wheel import release
 from builder.wheel.kernel_wheel import KernelWheel
 from builder.wheel.provenance.materials import web
 
@@ -42,23 +41,22 @@ def statement(kernel_wheel: KernelWheel, origin: Origin) -> bytes:
 
 
 def _definition(kernel_wheel: KernelWheel, origin: Origin) -> dict[str, Any]:
-    build = kernel_wheel.metadata.get("build") or {}
+    metadata = kernel_wheel.metadata
     external: dict[str, Any] = {
         "kernel": kernel_wheel.kernel,
         "version": str(kernel_wheel.wheel.version.public),
         "variant": str(kernel_wheel.variant),
     }
-    if release.ARCHS in build:
-        external[release.ARCHS] = build[release.ARCHS]
-    source = kernel_wheel.metadata.get("source")
-    if isinstance(source, str):
-        external["source"] = source
+    if metadata.quick_archs:
+        external["archs"] = list(metadata.quick_archs)
+    if metadata.source is not None:
+        external["source"] = metadata.source
     return {
         "buildType": BUILD_TYPE,
         "externalParameters": external,
         "internalParameters": {
             "builder": __version__,
-            "toolchain": build.get("toolchain", {}),
+            "toolchain": metadata.inputs.toolchain or {},
             **({} if origin.sandbox is None else {"sandbox": origin.sandbox}),
         },
         "resolvedDependencies": [*_sources(kernel_wheel, origin), *_framework(kernel_wheel)],
@@ -68,16 +66,16 @@ def _definition(kernel_wheel: KernelWheel, origin: Origin) -> dict[str, Any]:
 def _sources(kernel_wheel: KernelWheel, origin: Origin) -> list[dict[str, Any]]:
     """Return the commit that was checked out, and the rendered project that was built."""
     found: list[dict[str, Any]] = []
-    source = kernel_wheel.metadata.get("source")
+    source = kernel_wheel.metadata.source
     if origin.commit is not None:
         dependency: dict[str, Any] = {"name": "kernel", "digest": {"gitCommit": origin.commit}}
-        if isinstance(source, str) and ":" in source:
+        if source is not None and ":" in source:
             dependency["uri"] = _git(source)
         if origin.dirty:
             dependency["annotations"] = {"dirty": True}
         found.append(dependency)
-    project = (kernel_wheel.metadata.get("build") or {}).get("project")
-    if isinstance(project, str):
+    project = kernel_wheel.metadata.inputs.project
+    if project is not None:
         found.append({"name": "rendered project", "digest": {"sha256": project}})
     return found
 
@@ -88,8 +86,8 @@ def _git(source: str) -> str:
 
 
 def _framework(kernel_wheel: KernelWheel) -> list[dict[str, Any]]:
-    version = (kernel_wheel.metadata.get("build") or {}).get("framework")
-    if not version or not isinstance(version, str) or kernel_wheel.variant.noarch:
+    version = kernel_wheel.metadata.inputs.framework
+    if not version or kernel_wheel.variant.noarch:
         return []
     name = "apache-tvm-ffi" if kernel_wheel.variant.framework.value == "tvm-ffi" else "torch"
     return [{"name": name, "uri": f"pkg:pypi/{name}@{quote(version, safe='')}"}]

@@ -1,38 +1,18 @@
-"""The metadata of a wheel: METADATA, WHEEL, and metadata.json for the client."""
+"""METADATA and WHEEL, the files that tell installers what a wheel is."""
 
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 from packaging.version import Version
 
-from builder import __version__, json_text
+from builder import __version__
 from builder.config import Config, Framework, dependencies, libraries
 from builder.kernel import source_set
 from builder.matrix import Cell, absent_components, without_absent_extensions
 from builder.render.package_metadata import content_type, framework_requirement, python_depends, spdx, urls
-from builder.wheel.archive import Bytes
-from builder.wheel.digest import digests
-
-_SHARED_CODE = "shared-code"
-"""Where `build` of metadata.json has the architectures that run the machine code of others."""
 
 
-def with_shared_code(build: Mapping[str, Any], archs: Sequence[str]) -> dict[str, Any]:
-    """Return `build` of metadata.json with the architectures whose code is the same as that of others, if there are."""
-    rest = {key: value for key, value in build.items() if key != _SHARED_CODE}
-    return {**rest, _SHARED_CODE: list(archs)} if archs else rest
-
-
-def shared_code(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the architectures that run the machine code of others, by a metadata.json."""
-    build = table.get("build")
-    found = build.get(_SHARED_CODE) if isinstance(build, dict) else None
-    return tuple(name for name in found if isinstance(name, str)) if isinstance(found, list) else ()
-
-
-def core_metadata(
+def metadata_file(
     config: Config,
     cell: Cell,
     *,
@@ -97,25 +77,3 @@ def wheel_file(*, tag: str, pure: bool) -> str:
     tags = "".join(f"Tag: {interpreter}-{abi}-{platform}\n" for platform in platforms.split("."))
     generator = f"kernel-wheel-builder ({__version__})"
     return f"Wheel-Version: 1.0\nGenerator: {generator}\nRoot-Is-Purelib: {str(pure).lower()}\n{tags}"
-
-
-def client_metadata(
-    rendered: bytes, *, package: Mapping[str, Bytes], archs: tuple[str, ...] | None, build: Mapping[str, Any]
-) -> bytes:
-    """Complete the metadata.json of a rendered project.
-
-    Args:
-        rendered: The file as the project has it.
-        package: The files of the variant, by path within it.
-        archs: Architectures that were compiled; None keeps those that the file has.
-        build: What anybody needs to build the same bytes.
-    """
-    table = json.loads(rendered)
-    if archs is not None:
-        table["backend"]["archs"] = list(archs)
-    if not table.get("extensions", True):
-        del table["extensions"]  # the cell leaves out all that the project may have
-    table["digest"] = {"algorithm": "sha256", "files": digests(package)}
-    table["provenance"] = {"kernel-builder": {"version": __version__}}
-    table["build"] = build
-    return json_text.document(table, escaped=False).encode()

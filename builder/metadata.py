@@ -1,0 +1,398 @@
+"""metadata.json, by which a kernel's package tells clients and audits what it is: one type that writes and reads it."""
+
+import base64
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any
+
+from builder import __version__, json_text, untrusted
+from builder.config import Backend, Config
+from builder.config.source_tables import ExtensionName
+from builder.config.v5 import KernelDependency
+from builder.hashes import base64_sha256
+
+METADATA_FILE = "metadata.json"
+SIGNATURE_FILE = "metadata.json.sigstore"
+"""The signature of metadata.json, which the hub's client verifies."""
+ID = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}", re.ASCII)
+"""The id of a library: a Python name."""
+ID_KEY = "id"
+ARCHS_KEY = "backend.archs"
+QUICK_KEY = "build.archs"
+_COMPLETED = {"archs": "@KERNEL_ARCHITECTURES@", "extensions": "@KERNEL_EXTENSIONS@"}
+"""The variables in which CMake writes the architectures that it compiled, and the extensions that it has."""
+_DEPENDS_SINCE = "0.17.0"
+"""The first client that loads the kernels another one depends on; older ones load any other kernel."""
+_OF_CONFIG = (
+    "name", "version", "kernels-minver", "license", "upstream", "source", "python-depends", "kernel-depends",
+)  # fmt: skip
+_KINDS = {str: "no text", int: "no whole number", list: "no list", dict: "no table"}
+_TYPES: Mapping[str, type] = {
+    "name": str, "id": str, "version": int, "kernels-minver": str, "license": str, "upstream": str, "source": str,
+    "python-depends": list, "backend": dict, "exports": list, "digest": dict, "provenance": dict, "build": dict,
+}  # fmt: skip
+
+
+def is_digested(name: str) -> bool:
+    """Whether the digest of a package has a file: not what holds or signs it, and no bytecode."""
+    return name not in (METADATA_FILE, SIGNATURE_FILE) and not name.endswith((".pyc", ".pyo"))
+
+
+def is_extension(name: object, ops: object) -> bool:
+    """Whether an entry of `extensions` is a name, and an id of a library."""
+    known = isinstance(name, str) and ExtensionName.matches(name)
+    return known and isinstance(ops, str) and ID.fullmatch(ops) is not None
+
+
+def dependency_table(kernel: KernelDependency) -> dict[str, Any]:
+    """Return a kernel that another one depends on, as metadata.json and a lock of kernels have it."""
+    version = {"version": kernel.version} if kernel.revision is None else {"revision": kernel.revision}
+    return {"repo-id": kernel.repo_id, **version}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebuildInputs:
+    """The inputs, besides builder's version, that must be the same where anybody builds the same bytes again."""
+
+    project: str | None = None
+    """The digest of the rendered project."""
+    framework: str | None = None
+    """The version of torch or tvm-ffi."""
+    pins: str | None = None
+    """The digest of the pinned wheels."""
+    toolchain: Mapping[str, str] | None = None
+    """The versions of the compilers, by their names."""
+    not_reproducible: str | None = None
+    """Why the bytes may differ all the same."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the inputs that are known, as metadata.json has them."""
+        found = {
+            "project": self.project,
+            "framework": self.framework,
+            "pins": self.pins,
+            "toolchain": None if self.toolchain is None else dict(sorted(self.toolchain.items())),
+            "not-reproducible": self.not_reproducible,
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMetadata:
+    """The content of a metadata.json. A property of one that a stranger wrote is empty where its value is of no use."""
+
+    table: Mapping[str, Any] = field(default_factory=dict)
+    """The JSON object; keys that nobody here knows stay in it."""
+
+    @classmethod
+    def of(cls, config: Config, backend: Backend, *, ops: str, extensions: Mapping[str, str]) -> "KernelMetadata":
+        """Return the metadata of a kernel on one backend, which a build completes.
+
+        `ops` is the id of its library; `extensions` are those of further ones, by the names of their extensions.
+        """
+        general = config.general
+        kernels = [dependency_table(kernel) for kernel in config.kernel_depends(backend)]
+        table: dict[str, Any] = {
+            "name": str(general.name),
+            "id": ops,
+            "version": general.version,
+            **({"kernels-minver": _DEPENDS_SINCE} if kernels else {}),
+            "license": general.license,
+        }
+        table |= {key: value for key in ("upstream", "source") if (value := getattr(general, key)) is not None}
+        table["python-depends"] = list(dict.fromkeys(config.python_depends(backend)))
+        if kernels:
+            table["kernel-depends"] = kernels
+        if extensions:
+            table["extensions"] = dict(extensions)
+        table["backend"] = {"type": str(backend)}
+        gpus = config.required_gpus(backend)
+        required: dict[str, Any] = {"gpus": list(gpus)} if gpus else {}
+        if config.max_size is not None:
+            required["max-size"] = str(config.max_size)
+        if required:
+            table["require"] = required
+        if config.ctypes is not None:
+            table["exports"] = list(config.ctypes.exports_of(backend))
+        return cls(table)
+
+    @classmethod
+    def read(cls, content: bytes) -> "KernelMetadata":
+        """Read a metadata.json, whoever wrote it.
+
+        Raises:
+            UntrustedError: it is not a JSON object, or goes beyond the bounds of one.
+        """
+        return cls(untrusted.json_object(content))
+
+    @property
+    def text(self) -> str:
+        """The file, as it is written."""
+        return json_text.document(self.table, escaped=False)
+
+    def template(self, completed: AbstractSet[str]) -> str:
+        """Return a template of the file, in which CMake completes `archs`, `extensions` or both."""
+        table = dict(self.table)
+        if "archs" in completed:
+            table["backend"] = {**table["backend"], "archs": []}
+        if "extensions" in completed and "extensions" in table:
+            table["extensions"] = []
+        # No text of the config has an '@' left, so CMake replaces these alone.
+        text = KernelMetadata(table).text.replace("@", "\\u0040")
+        for key in sorted(completed):
+            text = text.replace(f'"{key}": []', f'"{key}": {_COMPLETED[key]}')
+        return text
+
+    def built(
+        self,
+        package: Mapping[str, bytes],
+        *,
+        archs: Sequence[str] | None = None,
+        inputs: RebuildInputs | None = None,
+        only: Sequence[str] = (),
+        shared_code: Sequence[str] = (),
+    ) -> "KernelMetadata":
+        """Return the metadata of a package that was built.
+
+        Args:
+            package: The files of the package, by path within it.
+            archs: The architectures that were compiled; None keeps those that the file has.
+            inputs: What anybody needs to build the same bytes.
+            only: The GPUs of a quick build; empty for a full one.
+            shared_code: Those of `archs` that run the machine code of others.
+        """
+        table = dict(self.table)
+        if archs is not None:
+            table["backend"] = {**table["backend"], "archs": list(archs)}
+        if not table.get("extensions", True):
+            del table["extensions"]  # the cell leaves out all that the project may have
+        build = {} if inputs is None else inputs.to_dict()
+        if only:
+            build |= {"archs": list(only), "not-for-release": f"built for {', '.join(only)} alone"}
+        if shared_code:
+            build["shared-code"] = list(shared_code)
+        table["digest"] = {"algorithm": "sha256", "files": _digests(package)}
+        table["provenance"] = {"kernel-builder": {"version": __version__}}
+        table["build"] = build
+        return KernelMetadata(table)
+
+    def of_family(
+        self,
+        family: str,
+        package: Mapping[str, bytes],
+        *,
+        archs: Sequence[str],
+        gpus: Sequence[str],
+        shared_code: Sequence[str],
+    ) -> "KernelMetadata":
+        """Return the metadata of the part of a package that is for one family of GPUs.
+
+        Args:
+            family: The name of the family.
+            package: The files of the part, by path within it.
+            archs: The architectures that the part has.
+            gpus: Those of `required_gpus` that are of the family.
+            shared_code: Those of `shared_code` that are of the family.
+        """
+        table = dict(self.table)
+        table["backend"] = {**table["backend"], "archs": list(archs)}
+        table["digest"] = {**table["digest"], "files": _digests(package)}
+        required = table.get("require")
+        if isinstance(required, dict) and isinstance(required.get("gpus"), list):
+            others = {key: value for key, value in required.items() if key != "gpus"}
+            table["require"] = {**others, **({"gpus": list(gpus)} if gpus else {})}
+        build = {**self._build, "gpus": family}
+        build.pop("shared-code", None)
+        table["build"] = {**build, **({"shared-code": list(shared_code)} if shared_code else {})}
+        return KernelMetadata(table)
+
+    def from_commit(self, commit: str, *, dirty: bool) -> "KernelMetadata":
+        """Return the same with the commit that it was built from, and whether files had changed since."""
+        return self._of_provenance({"kernel": {"commit": commit, "dirty": dirty}})
+
+    def without_sandbox(self) -> "KernelMetadata":
+        """Return the same, which says that it was built without a sandbox."""
+        return self._of_provenance({"sandbox": False})
+
+    @property
+    def name(self) -> str | None:
+        """The kernel's name, as its config spells it."""
+        return _text(self.table.get("name"))
+
+    @property
+    def version(self) -> int | None:
+        """The major version."""
+        version = self.table.get("version")
+        return version if isinstance(version, int) and not isinstance(version, bool) else None
+
+    @property
+    def ops(self) -> str | None:
+        """The id of the main library."""
+        return _text(self.table.get("id"))
+
+    @property
+    def extensions(self) -> Mapping[str, str]:
+        """The ids of further libraries, by the names of their extensions."""
+        return {name: ops for name, ops in _mapping(self.table.get("extensions")).items() if is_extension(name, ops)}
+
+    @property
+    def license(self) -> str | None:
+        """The license, as the config has it."""
+        return _text(self.table.get("license"))
+
+    @property
+    def source(self) -> str | None:
+        """The repository of the kernel."""
+        return _text(self.table.get("source"))
+
+    @property
+    def upstream(self) -> str | None:
+        """The repository that the kernel was taken from."""
+        return _text(self.table.get("upstream"))
+
+    @property
+    def python_depends(self) -> tuple[str, ...]:
+        """The Python packages that it imports."""
+        return _texts(self.table.get("python-depends"))
+
+    @property
+    def kernel_depends(self) -> tuple[object, ...]:
+        """The kernels that it depends on, whatever is written there; each should be as `dependency_table` makes it."""
+        listed = self.table.get("kernel-depends") or []
+        return tuple(listed) if isinstance(listed, list) else (listed,)
+
+    @property
+    def backend(self) -> str | None:
+        """The backend, whatever is written there."""
+        backend = _mapping(self.table.get("backend")).get("type")
+        return None if backend is None else str(backend)
+
+    @property
+    def archs(self) -> tuple[str, ...] | None:
+        """The architectures that its device code is for; None where it names none."""
+        archs = _mapping(self.table.get("backend")).get("archs")
+        return tuple(map(str, archs)) if isinstance(archs, list) else None
+
+    @property
+    def exports(self) -> tuple[str, ...]:
+        """The functions that a plain library promises; none where one of them is no text."""
+        found = self.table.get("exports")
+        return tuple(found) if isinstance(found, list) and len(_texts(found)) == len(found) else ()
+
+    @property
+    def required_gpus(self) -> tuple[str, ...]:
+        """The GPUs that must run all of the kernel, whatever is written there."""
+        gpus = _mapping(self.table.get("require")).get("gpus")
+        return tuple(map(str, gpus)) if isinstance(gpus, list) else ()
+
+    @property
+    def max_size(self) -> object:
+        """The most bytes that the wheel may have, whatever is written there; None without a limit."""
+        return _mapping(self.table.get("require")).get("max-size")
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """The hashes of the files of the package, by their paths."""
+        files = _mapping(_mapping(self.table.get("digest")).get("files"))
+        return {str(name): str(digest) for name, digest in files.items()}
+
+    def has_digests(self, digests: Mapping[str, bytes]) -> bool:
+        """Whether these are the files and the sha256 hashes in the digest, and nothing else."""
+        files = {name: base64.b64encode(digest).decode() for name, digest in digests.items()}
+        return bool(self.table.get("digest") == {"algorithm": "sha256", "files": files})
+
+    @property
+    def builder(self) -> str | None:
+        """The version of builder that made it."""
+        return _text(_mapping(self._provenance.get("kernel-builder")).get("version"))
+
+    @property
+    def commit(self) -> str | None:
+        """The commit that it was built from."""
+        return _text(_mapping(self._provenance.get("kernel")).get("commit"))
+
+    @property
+    def unsandboxed(self) -> bool:
+        """Whether it was built without a sandbox, and says so."""
+        return self._provenance.get("sandbox") is False
+
+    @property
+    def inputs(self) -> RebuildInputs:
+        """The inputs that a rebuild must have, as far as it has the record of them."""
+        build, tools = self._build, self._build.get("toolchain")
+        return RebuildInputs(
+            project=_text(build.get("project")),
+            framework=_text(build.get("framework")),
+            pins=_text(build.get("pins")),
+            toolchain={name: str(version) for name, version in tools.items()} if isinstance(tools, dict) else None,
+            not_reproducible=_text(build.get("not-reproducible")),
+        )
+
+    @property
+    def quick_archs(self) -> tuple[str, ...]:
+        """The GPUs of a quick build; none of a full one."""
+        return _texts(self._build.get("archs"))
+
+    @property
+    def not_for_release(self) -> str | None:
+        """Why it must not be published; None where nothing speaks against it."""
+        reason = self._build.get("not-for-release")
+        return None if reason is None else str(reason)
+
+    @property
+    def shared_code(self) -> tuple[str, ...]:
+        """The architectures that run the machine code of others, since the compiler wrote the same for them."""
+        return _texts(self._build.get("shared-code"))
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        """The name and the version, whatever is written there: all variants of a kernel have the same."""
+        return {key: self.table[key] for key in ("name", "version") if key in self.table}
+
+    def unlike(self, other: "KernelMetadata") -> Iterator[tuple[str, object, object]]:
+        """Yield each key of the config whose value is another in `other`, with both values."""
+        for key in _OF_CONFIG:
+            if self.table.get(key) != other.table.get(key):
+                yield key, self.table.get(key), other.table.get(key)
+
+    @property
+    def unusable(self) -> str | None:
+        """Why a wheel that has it cannot be published; None if it can."""
+        lacking = ", ".join(f"'{key}'" for key in ("name", "backend", "digest") if key not in self.table)
+        if lacking:
+            return f"lacks {lacking}"
+        wrong = "; ".join(
+            f"'{key}' is {_KINDS[kind]}"
+            for key, kind in _TYPES.items()
+            if key in self.table and type(self.table[key]) is not kind
+        )
+        return f"has values of another type: {wrong}" if wrong else None
+
+    def _of_provenance(self, more: Mapping[str, Any]) -> "KernelMetadata":
+        return KernelMetadata({**self.table, "provenance": {**self._provenance, **more}})
+
+    @property
+    def _build(self) -> Mapping[str, Any]:
+        return _mapping(self.table.get("build"))
+
+    @property
+    def _provenance(self) -> Mapping[str, Any]:
+        return _mapping(self.table.get("provenance"))
+
+
+def _digests(package: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: base64_sha256(package[name]) for name in sorted(package) if is_digested(name)}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
