@@ -66,6 +66,12 @@ class PublishError(BuilderError):
     exit_code = 6
 
 
+class BugError(BuilderError):
+    """This program failed by a mistake of its own, which only its authors can correct."""
+
+    exit_code = 70
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """A range of a text: 1-based line and column (in characters), the end exclusive."""

@@ -113,5 +113,5 @@ def _module(subject: Subject, library: Library, file: str) -> Iterator[Finding]:
 
 
 def _imports(subject: Subject, file: str, named: str) -> bool:
-    text = subject.texts.get(f"{subject.module}/{file}", b"").decode("utf-8", "replace")
+    text = subject.text(f"{subject.module}/{file}").decode("utf-8", "replace")
     return re.search(rf"^from \. import {re.escape(named)}$", text, re.MULTILINE) is not None

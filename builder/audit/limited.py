@@ -9,20 +9,20 @@ import json
 import os
 import resource
 import signal
-import sys
+import traceback
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from builder import json_text
+from builder import json_text, terminal
 from builder.audit import BUDGET, CHECKS, gpus, hub_variant, judge, reading
 from builder.audit.facts import AuditPromise
 from builder.audit.gpu import GpuCode
 from builder.audit.report import AuditReport, Finding
 from builder.audit.sizes import WheelSizes
 from builder.audit.sizes import of as sizes_of
-from builder.errors import BuilderError
+from builder.errors import BugError, BuilderError
 from builder.wheel.archive import Wheel, WheelError
 
 _SECONDS = 4
@@ -115,7 +115,7 @@ def _judge(path: Path, writer: int, *, seconds: int, memory: int, sizes: bool) -
         code = _NO_MEMORY  # the parent has it, too, and does not ask
     finally:
         if code == _BUG:
-            sys.excepthook(*sys.exc_info())
+            terminal.err(traceback.format_exc().rstrip())
         os._exit(code)
 
 
@@ -171,7 +171,7 @@ def _answer(reader: int, child: int) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(text)
         return answer
     if code == _BUG:
-        raise ChildProcessError("the process that judged the wheel failed; its traceback is above")
+        raise BugError("the process that judged the wheel failed by a mistake of its own")
     return {"too much": "processor time" if code == -signal.SIGXCPU else "memory"}
 
 

@@ -93,7 +93,7 @@ def _needed(library: Library, policy: Policy, subject: Subject) -> Iterator[Find
         if facts is None
         else policies.loaded(str(facts.framework), str(facts.backend), one_python=subject.python is not None)
     )
-    required = facts_of.requirements(subject.texts.get(f"{subject.dist_info}/METADATA", b""))
+    required = facts_of.requirements(subject.text(f"{subject.dist_info}/METADATA"))
     carried = {posixpath.basename(name) for name in subject.files}
     for needed in library.extension.needed:
         if needed in policy.libraries or needed in policies.loaders():

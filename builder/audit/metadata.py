@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield _finding(path, "metadata.json", "the wheel lacks it, so no client knows what the kernel is")
         return
     try:
-        values = KernelMetadata.read(subject.texts[path]).table
+        values = KernelMetadata.read(subject.text(path)).table
     except UntrustedError as error:
         yield _finding(path, "metadata.json", str(error))
         return
@@ -97,7 +97,7 @@ def _extensions(path: str, values: Mapping[str, object], subject: Subject) -> It
 
 def _ops_file(file: str, ops: str, subject: Subject) -> Iterator[Finding]:
     path = f"{subject.module}/{file}"
-    text = subject.texts.get(path, b"").decode("utf-8", "replace")
+    text = subject.text(path).decode("utf-8", "replace")
     if path in subject.files and re.search(rf"(?<![A-Za-z0-9_]){re.escape(ops)}(?![A-Za-z0-9_])", text) is None:
         noarch = subject.facts is not None and subject.facts.framework is Framework.TORCH_NOARCH
         if not noarch:  # a noarch package finds its backend, and so its namespace, when it is imported

@@ -72,6 +72,8 @@ def _member(name: str, member: Member, *, texts: dict[str, bytes] | None, judged
         with memory(member.size) as data:
             file = _hash(first, pieces, into=data)
             judged.append(_judge(name, data))
+            if texts is not None:  # its name says that it describes others, whatever it is
+                texts[name] = data[:LARGEST_TEXT]
         return file
     kept = io.BytesIO()
     file = _hash(first, pieces, into=kept if texts is not None and member.size <= LARGEST_TEXT else None)

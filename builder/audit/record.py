@@ -43,7 +43,7 @@ def _record(subject: Subject) -> Iterator[Finding]:
         return
     listed: set[str] = set()
     free = {path, *(f"{subject.dist_info}/{name}" for name in _UNHASHED)}
-    text = subject.texts[path].decode("utf-8", "replace")
+    text = subject.text(path).decode("utf-8", "replace")
     try:
         rows = list(islice(csv.reader(io.StringIO(text), strict=True), _MOST_ROWS + 1))
     except csv.Error as error:
@@ -83,8 +83,8 @@ def _wheel(subject: Subject) -> Iterator[Finding]:
     if path not in subject.files:
         yield _finding(path, "WHEEL", "the wheel lacks it")
         return
-    yield from _readable(path, subject.texts[path])
-    message = facts.headers(subject.texts[path])
+    yield from _readable(path, subject.text(path))
+    message = facts.headers(subject.text(path))
     tags = {str(tag) for tag in message.get_all("Tag", [])}
     for tag in sorted(tags ^ set(subject.tags)):
         where, other = ("WHEEL", "the file name") if tag in tags else ("the file name", "WHEEL")
@@ -114,8 +114,8 @@ def _metadata(subject: Subject) -> Iterator[Finding]:
     if path not in subject.files:
         yield _finding(path, "METADATA", "the wheel lacks it")
         return
-    yield from _readable(path, subject.texts[path])
-    message = facts.headers(subject.texts[path])
+    yield from _readable(path, subject.text(path))
+    message = facts.headers(subject.text(path))
     name, version = str(message.get("Name", "")), str(message.get("Version", ""))
     if canonicalize_name(name) != subject.name:
         yield _finding(path, "Name", f"it says '{name[:_SHOWN]}', the file name '{subject.name}'")
@@ -144,7 +144,7 @@ def _requirement(path: str, subject: Subject) -> Iterator[Finding]:
     if stated is None or stated.version is None:  # of no torch, or pure Python
         return
     package = _FRAMEWORKS[stated.framework]
-    required = facts.requirements(subject.texts[path]).get(package)
+    required = facts.requirements(subject.text(path)).get(package)
     version = stated.version
     wanted = f">={version}" if stated.stable else f"=={version}.*"
     have = SpecifierSet() if required is None else required.specifier

@@ -61,13 +61,20 @@ class Subject:
     facts: FrameworkClaim | None = None
     files: Mapping[str, File] = field(default_factory=dict)
     texts: Mapping[str, bytes] = field(default_factory=dict)
-    """Content of the files that describe the others."""
+    """Content of the files that describe the others; the checks ask `text` for it."""
     libraries: tuple[Library, ...] = ()
     refused: tuple[Finding, ...] = ()
     """What could not be read."""
     sizes: WheelSizes | None = None
     """What takes its bytes, where it has more of them than its kernel allows."""
     plan: AuditPromise = field(default_factory=AuditPromise)
+
+    def text(self, file: str) -> bytes:
+        """Return the content of a file that describes others.
+
+        It is empty for a file that is missing or too large: `layout` or `budget` has a finding of that.
+        """
+        return self.texts.get(file, b"")
 
     @property
     def module(self) -> str:
@@ -77,7 +84,7 @@ class Subject:
     @property
     def metadata(self) -> KernelMetadata:
         """The metadata.json; an empty one where it is missing or is not a JSON object."""
-        return read_metadata(self.texts.get(f"{self.module}/{METADATA_FILE}", b""))
+        return read_metadata(self.text(f"{self.module}/{METADATA_FILE}"))
 
     @property
     def platforms(self) -> tuple[str, ...]:

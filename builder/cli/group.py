@@ -1,6 +1,7 @@
 """The group of all commands, and the only place that turns an error into an exit code."""
 
 import contextlib
+import errno
 import importlib
 import io
 import os
@@ -12,8 +13,10 @@ import click
 
 from builder import __version__, terminal
 from builder.cli import COMMANDS, help_text
-from builder.errors import BuilderError, ToolError
+from builder.errors import BugError, BuilderError, ToolError
 from builder.wording import nearest
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class _Commands(click.Group):
@@ -62,6 +65,8 @@ def run(argv: list[str]) -> int:
         if not type(sys.stdout).__name__.endswith("PacifyFlushWrapper"):  # of click, which has no public name
             raise
         return _report(terminal.ReaderGoneError("nobody reads the help"))  # click found out
+    except Exception as error:  # noqa: BLE001  a mistake of this program, whatever it is
+        return _bug(error)
     return result if isinstance(result, int) else 0
 
 
@@ -73,20 +78,52 @@ def _report(error: BaseException) -> int:
             code = 0
         case terminal.OutputError():
             code = _lost(error)
+        case BugError():
+            code = _show(BugError(error.message, help=_where_to_report()))
         case BuilderError():
             code = _show(error)
         case click.ClickException():
             code = _show_usage(error)
-        case FileNotFoundError() if not _has_folder():
-            code = _show(BuilderError("the current folder is not there any more", help="change to one that is"))
-        case OSError(filename=None):  # click wrote its help
-            code = _lost(terminal.OutputError(f"cannot write: {error.strerror}", help="free the disk"))
         case OSError():
-            code = _show(file_error(error))
+            code = _refused(error)
         case _:
             _say("interrupted")
             code = 130
     return code
+
+
+def _refused(error: OSError) -> int:
+    """Say what the system did not do."""
+    if isinstance(error, FileNotFoundError) and not _has_folder():
+        return _show(BuilderError("the current folder is not there any more", help="change to one that is"))
+    if error.filename is not None:
+        return _show(file_error(error))
+    if error.errno is None:  # raised by code, and not by the system
+        return _bug(error)
+    if error.errno in _NO_ROOM:  # click wrote its help
+        return _lost(terminal.OutputError(f"cannot write: {error.strerror}", help="free the disk"))
+    return _lost(terminal.OutputError(f"the system refused what is needed: {error.strerror}"))
+
+
+def _bug(error: Exception) -> int:
+    """Show the traceback of a mistake of this program, and say where to report it."""
+    import traceback  # noqa: PLC0415  almost never needed
+
+    _say("".join(traceback.format_exception(error)).rstrip())
+    said = " ".join(str(error).split())
+    message = f"this is a mistake of builder itself: {type(error).__name__}{f': {said}' if said else ''}"
+    return _show(BugError(message, help=_where_to_report()))
+
+
+def _where_to_report() -> str:
+    from builder.ci import origin  # noqa: PLC0415  almost never needed
+
+    try:
+        address = origin.find()
+    except Exception:  # noqa: BLE001  what is being reported comes first
+        address = None
+    where = "to whom you have builder from" if address is None else f"at {address.page}"
+    return f"report it {where}, with the traceback above and what you ran"
 
 
 def _has_folder() -> bool:

@@ -15,7 +15,8 @@ This page is generated: `python -m builder.cli.reference > docs/cli.md`. `builde
 
 Results go to stdout, progress and diagnostics to stderr; `--json` makes stdout one JSON document. Exit codes: 0 done;
 1 a comparison or a test failed, or a time limit came; 2 config or usage; 3 nothing selected, or something would be
-overwritten; 4 a tool failed; 5 the audit failed; 6 publishing failed; 130 interrupted.
+overwritten; 4 a tool failed; 5 the audit failed; 6 publishing failed; 70 a mistake of builder itself;
+130 interrupted.
 """
 
 

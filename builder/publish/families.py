@@ -17,6 +17,7 @@ from builder.config import Backend
 from builder.config.gpus import Gpu, GpuName, known
 from builder.matrix import architectures
 from builder.metadata import METADATA_FILE, SIGNATURE_FILE, KernelMetadata
+from builder.untrusted import UntrustedError
 from builder.wheel.archive import Bytes, WheelError, pack
 from builder.wheel.finish import FinishedWheel
 from builder.wheel.kernel_wheel import KernelWheel
@@ -128,7 +129,10 @@ def _wheel(wheel: KernelWheel, family: Family) -> FinishedWheel:
     members[f"{prefix}{METADATA_FILE}"] = Bytes(metadata.text.encode())
     for name, member in members.items():
         if name.startswith(f"{wheel.wheel.dist_info}/sboms/"):
-            members[name] = Bytes(with_files(member.content, package))
+            try:
+                members[name] = Bytes(with_files(member.content, package))
+            except UntrustedError as error:
+                raise WheelError(f"'{wheel.wheel.path}': '{name}' cannot be used: {error}") from error
     info = f"{wheel.wheel.dist_info}/WHEEL"
     members[info] = Bytes(members[info].content.rstrip(b"\n") + f"\nBuild: {family.build_tag}\n".encode())
     distribution, version, *tags = wheel.wheel.path.name.split("-")

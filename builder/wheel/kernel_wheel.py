@@ -92,6 +92,7 @@ def read(path: Path) -> KernelWheel:
         metadata = _metadata(held, module)
         variant = _variant(wheel)
         core = _member(held, f"{wheel.dist_info}/METADATA")
+        _member(held, f"{wheel.dist_info}/WHEEL")
     kernel_wheel = KernelWheel(
         wheel=wheel,
         module=module,

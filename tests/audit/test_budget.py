@@ -14,6 +14,7 @@ import pytest
 
 from builder import audit
 from builder.audit import limited, reading
+from builder.errors import BugError
 from builder.matrix.variant import Variant
 from builder.wheel.archive import Bytes, Wheel, pack
 from tests import hostile
@@ -161,7 +162,7 @@ def test_a_reader_that_the_system_kills_does_not_say_that_a_wheel_is_right(tmp_p
 
 def test_a_bug_of_a_reader_is_shown_and_not_called_a_finding(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(limited, "run", lambda _: {}["bug"])
-    with pytest.raises(ChildProcessError):
+    with pytest.raises(BugError):
         limited.run_limited(small(tmp_path))
     assert "KeyError: 'bug'" in capfd.readouterr().err
 

@@ -1,3 +1,5 @@
+import errno
+import os
 import subprocess
 import sys
 
@@ -5,6 +7,7 @@ import pytest
 
 from builder import __version__, cli
 from builder.cli import group
+from builder.errors import BugError
 from tests.given.processes import builder
 
 
@@ -60,3 +63,41 @@ def test_a_memory_that_is_no_size_is_refused(size):
     done = builder("build", "examples/relu", f"--memory={size}")
     assert done.returncode == 2
     assert "is not a size" in done.stderr
+
+
+def fails(monkeypatch, error):
+    def main(**_):
+        raise error
+
+    monkeypatch.setattr(group.cli, "main", main)
+    return cli.run(["matrix"])
+
+
+@pytest.mark.parametrize("error", [KeyError("x.dist-info/METADATA"), ChildProcessError("it failed"), OSError()])
+def test_a_mistake_of_this_program_is_called_one_and_says_where_to_report_it(monkeypatch, capsys, error):
+    assert fails(monkeypatch, error) == 70
+    said = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in said
+    assert f"error: this is a mistake of builder itself: {type(error).__name__}" in said
+    assert "help: report it " in said
+    assert "disk" not in said
+
+
+def test_a_mistake_elsewhere_is_reported_without_a_traceback_of_its_own(monkeypatch, capsys):
+    assert fails(monkeypatch, BugError("the process that judged the wheel failed")) == 70
+    said = capsys.readouterr().err
+    assert said.startswith("error: the process that judged the wheel failed\n  help: report it ")
+    assert said.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        pytest.param(errno.ENOSPC, "cannot write: No space left on device\n  help: free the disk", id="no room"),
+        pytest.param(errno.EMFILE, "the system refused what is needed: Too many open files", id="too much is open"),
+    ],
+)
+def test_the_disk_is_full_only_where_the_system_says_so(monkeypatch, capsys, number, message):
+    monkeypatch.setattr(group, "_drop_output", lambda: None)
+    assert fails(monkeypatch, OSError(number, os.strerror(number))) == 4
+    assert capsys.readouterr().err == f"error: {message}\n"

@@ -1,6 +1,5 @@
 """The bill of materials that a wheel carries in `.dist-info/sboms/`: CycloneDX, in JSON."""
 
-import json
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -8,11 +7,12 @@ from urllib.parse import quote
 
 from packaging.utils import canonicalize_name
 
-from builder import __version__, json_text
+from builder import __version__, json_text, untrusted
 from builder.config import Config
 from builder.hashes import sha256
 from builder.matrix import Cell
 from builder.metadata import METADATA_FILE
+from builder.untrusted import UntrustedError
 from builder.wheel.archive import Bytes
 from builder.wheel.provenance import materials
 
@@ -65,9 +65,16 @@ def sbom(
 
 
 def with_files(bill: bytes, package: Mapping[str, Bytes]) -> bytes:
-    """Return a bill for a package with other files of the same kernel."""
-    table = json.loads(bill)
-    parts = [part for part in table["components"] if part["type"] != "file"]
+    """Return a bill for a package with other files of the same kernel.
+
+    Raises:
+        UntrustedError: it is not a bill of materials.
+    """
+    table = untrusted.json_object(bill)
+    listed = table.get("components")
+    if not isinstance(listed, list) or not all(isinstance(part, dict) for part in listed):
+        raise UntrustedError("it has no list of components")
+    parts = [part for part in listed if part.get("type") != "file"]
     return _numbered({**table, "components": [*parts, *_files(package)]})
 
 
