@@ -14,8 +14,8 @@ from builder.cli.selecting import is_pattern, picked
 from builder.errors import BuilderError, NothingToDoError
 from builder.hashes import sha256_of
 from builder.publish import index
-from builder.publish.index import choice, uploads
-from builder.publish.index.part import Part
+from builder.publish.index import picks, simple
+from builder.publish.index.site import Part
 from builder.wheel import kernel_wheel
 from builder.wheel.options import epoch_of
 
@@ -66,15 +66,15 @@ def command(
 def _time(text: str) -> str:
     """Return when wheels come into the index; SOURCE_DATE_EPOCH stands for the time that it is now."""
     if text != "now":
-        return uploads.parse(text)
+        return simple.parse_time(text)
     is_set = "SOURCE_DATE_EPOCH" in os.environ
-    return uploads.of_seconds(epoch_of(os.environ) if is_set else time.time())
+    return simple.time_of(epoch_of(os.environ) if is_set else time.time())
 
 
 def _next(output: Path, parts: Sequence[Part], base_url: str | None) -> str:
     """Return the next step: how to install from the index."""
     first = min(parts, key=lambda part: part.name)
-    mine = choice.named(first.environments)
+    mine = picks.environment_names(first.environments)
     place = f"for/{mine[0]}/simple/" if mine else "simple/"
     more = len({environment for part in parts for environment in part.environments}) > 1
     url = base_url.rstrip("/") if base_url is not None else f"http://localhost:{_PORT}"

@@ -16,7 +16,7 @@ from builder.errors import BuilderError
 from builder.matrix import variant
 from builder.matrix.variant import Variant
 from builder.publish import index
-from builder.publish.index import choice, gpus, grid
+from builder.publish.index import grid, picks, words
 from builder.publish.index.site import UNFINISHED
 from builder.wheel import kernel_wheel
 from tests.given.files import tree
@@ -134,7 +134,7 @@ def test_what_fits(name, torch, compute, fits):
 @pytest.mark.parametrize("backend", ["torch-neuron", "torch-npu", "torch-tpu"])
 def test_a_wheel_of_a_backend_that_compiles_nothing_is_in_some_index(backend, tmp_path):
     (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", Variant.parse(backend))])
-    assert choice.fitting([wheel])
+    assert picks.fitting([wheel])
 
 
 def test_the_landing_page_shows_each_wheel_with_size_hash_and_command(site, dist):
@@ -188,7 +188,7 @@ def test_the_newest_version_comes_first_and_every_gap_is_shown(tmp_path):
         for version in ("1.9.0", "1.10.0")
     ]
     wheels = kernel_wheel.read_all(paths)
-    grids = grid.grids(wheels, code=gpus.read(wheels))
+    grids = grid.grids(wheels, code=words.device_code(wheels))
     assert [found.version for found in grids] == ["1.10.0", "1.9.0"]
     assert grids[0].columns == ("torch 2.12", "torch 2.13")
     shape = {(row.compute, row.system): [cell.why for cell in row.cells] for row in grids[0].rows}

@@ -7,7 +7,7 @@ from builder.errors import BuilderError
 from builder.matrix import variant
 from builder.matrix.variant import Variant
 from builder.publish import bundle
-from builder.publish.index import choice, gpus, grid, variants
+from builder.publish.index import derived, grid, picks, words
 from builder.wheel import kernel_wheel
 from tests.wheels import make
 
@@ -31,13 +31,13 @@ def test_the_hub_refuses_them_with_the_reason(wheel):
 
 
 def test_an_index_offers_them_for_every_torch_of_their_toolkit(wheel):
-    found = choice.fitting([wheel])
+    found = picks.fitting([wheel])
     assert {compute for _, compute in found} == {"cu130"}
     assert len(found) > 1
     assert not variant.fits(CUDA, torch=Version("2.13"), compute="cpu")
-    assert variants.properties(CUDA) == {"torch_kernel": {"abi": ["any"], "compute": ["cu130"]}}
+    assert derived.variant_properties(CUDA) == {"torch_kernel": {"abi": ["any"], "compute": ["cu130"]}}
 
 
 def test_the_grid_of_a_kernel_has_a_column_for_them(wheel):
-    (only,) = grid.grids([wheel], code=gpus.read([wheel]))
+    (only,) = grid.grids([wheel], code=words.device_code([wheel]))
     assert only.columns == ("any framework",)

@@ -10,7 +10,7 @@ from builder.cli import run
 from builder.errors import BuilderError
 from builder.matrix.variant import Variant
 from builder.publish import index
-from builder.publish.index import uploads
+from builder.publish.index import simple
 from builder.wheel import kernel_wheel
 from tests.publish.test_index import tree
 from tests.wheels import make
@@ -97,8 +97,8 @@ def test_what_is_no_time_is_refused(dist, tmp_path, text, capsys):
     [("2026-08-01", "2026-08-01T00:00:00Z"), ("2026-08-01T10:20:30.5Z", "2026-08-01T10:20:30Z")],
 )
 def test_a_time_is_written_in_one_way(text, time):
-    assert uploads.parse(text) == time
-    assert uploads.is_time(time)
+    assert simple.parse_time(text) == time
+    assert simple.is_time(time)
 
 
 @pytest.mark.parametrize("said", [[], {"x": 1}, {"x": "<b>"}], ids=repr)
@@ -121,4 +121,4 @@ def test_kernels_that_are_not_on_the_front_page_have_their_day_too(tmp_path):
 
 def test_an_error_names_what_can_be_written():
     with pytest.raises(BuilderError, match="write 'now', a day such as '2026-08-01'"):
-        uploads.parse("soon")
+        simple.parse_time("soon")

@@ -1,7 +1,7 @@
-"""The matrix of one version of a kernel as a grid: what exists, what a wheel serves, and why a place is empty."""
+"""A grid of frameworks and platforms for the wheels of one version, and the changes since the version before."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -9,19 +9,25 @@ from urllib.parse import quote
 
 from builder import wording
 from builder.config import Framework, Version
+from builder.config.gpus import Gpu, known
 from builder.make import wheel_record as record
 from builder.matrix.variant import Variant
-from builder.publish.index import changes, picks, uploads, words
-from builder.publish.index.by_family import FILES, FamilyWheel
-from builder.publish.index.changes import Changes, Release
-from builder.publish.index.gpus import DeviceCode
+from builder.publish.index import picks, simple, words
+from builder.publish.index.derived import FILES, FamilyWheel
 from builder.publish.index.picks import Offer, Pick, Place
-from builder.publish.index.uploads import Uploads
+from builder.publish.index.simple import NO_UPLOADS, Uploads
+from builder.publish.index.words import DeviceCode
 from builder.wheel.kernel_wheel import KernelWheel
 
 SBOM_SUFFIX = ".cdx.json"
 TOP = "../../"
 """What leads from the page of a kernel to the top of the site."""
+
+
+_MOST_FILES = 10
+"""Changed files that are named."""
+_GENERATED = "_ops"
+"""How the names of modules begin that every build writes anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +78,27 @@ class GridRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """The wheels of one version."""
+
+    version: str
+    wheels: Sequence[KernelWheel]
+    """By the names of their files."""
+    offer: Offer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What a user of one version should know who comes from another."""
+
+    since: str
+    """The version before."""
+    new: tuple[str, ...]
+    gone: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
     """One version of a kernel."""
 
@@ -91,7 +118,7 @@ def grids(
     *,
     code: Mapping[Path, DeviceCode],
     split: Mapping[Path, tuple[FamilyWheel, ...]] = {},
-    uploaded: Uploads = uploads.NONE,
+    uploaded: Uploads = NO_UPLOADS,
 ) -> tuple[Grid, ...]:
     """Return a grid for each version, the newest first; `split` are the wheels for one family of GPUs each."""
     versions: dict[str, list[KernelWheel]] = {}
@@ -136,8 +163,8 @@ def _grid(
             for place in offer.places
         ),
         wheels=tuple(shown.values()),
-        changes=None if before is None else changes.between(before, release, code),
-        released=uploads.day_of(wheels, uploaded),
+        changes=None if before is None else changes_between(before, release, code),
+        released=simple.day_of(wheels, uploaded),
     )
 
 
@@ -213,3 +240,77 @@ def _load_test(kernel_wheel: KernelWheel) -> str:
     """Return the load test in the record of a wheel; the wheel itself says nothing of the machine that tested it."""
     known = record.read(kernel_wheel.wheel.path, sha256=kernel_wheel.sha256)
     return "not known, as it has no record" if known is None else known.words
+
+
+def changes_between(older: Release, newer: Release, code: Mapping[Path, DeviceCode]) -> Changes:
+    """Compare what two versions serve, what they require, their Python files and their sizes."""
+    unsure = frozenset(gpu for each in (*older.wheels, *newer.wheels) for gpu in code[each.wheel.path].silent)
+    before, after = (_traits(release, code, unsure) for release in (older, newer))
+    pairs = _pairs(older, newer)
+    was, now = _python_files(pairs, 0), _python_files(pairs, 1)
+    return Changes(
+        since=older.version,
+        new=(*_lacking(after, before), *_named("file", [name for name in now if name not in was])),
+        gone=(*_lacking(before, after), *_named("file", [name for name in was if name not in now])),
+        changed=(*_license(older, newer), *_changed_files(was, now), *_sizes(pairs)),
+    )
+
+
+def _traits(release: Release, code: Mapping[Path, DeviceCode], unsure: frozenset[Gpu]) -> dict[str, None]:
+    """Return what a version serves and requires, in words and in a fixed order; nothing of GPUs that are `unsure`."""
+    newest = _newest(release)
+    running = {answer.gpu for each in release.wheels for answer in code[each.wheel.path].codes if answer.runs}
+    found = [
+        *(f"PyTorch {torch}" for torch in release.offer.torches),
+        *(words.compute(compute) for compute in release.offer.computes),
+        *(words.system(system) for system in release.offer.systems),
+        *(words.gpu_title(gpu) for gpu in known() if gpu in running - unsure),
+        *(f"requires {wording.escaped(requirement)}" for requirement in simple.requires(newest)),
+    ]
+    return dict.fromkeys(found)
+
+
+def _lacking(these: Mapping[str, None], those: Mapping[str, None]) -> Iterator[str]:
+    return (trait for trait in these if trait not in those)
+
+
+def _newest(release: Release) -> KernelWheel:
+    return max(release.wheels, key=lambda each: (each.wheel.version, each.wheel.path.name))
+
+
+def _license(older: Release, newer: Release) -> Iterator[str]:
+    was, now = (_newest(release).metadata.license or "not said" for release in (older, newer))
+    if was != now:
+        yield f"license {wording.escaped(now)}, before {wording.escaped(was)}"
+
+
+def _pairs(older: Release, newer: Release) -> tuple[tuple[KernelWheel, KernelWheel], ...]:
+    """Return the wheels of both versions that are for the same cell."""
+    before = {str(each.variant): each for each in older.wheels}
+    return tuple((before[name], each) for each in newer.wheels if (name := str(each.variant)) in before)
+
+
+def _python_files(pairs: Sequence[tuple[KernelWheel, KernelWheel]], side: int) -> dict[str, str]:
+    """Return path -> hash of the Python files of the first pair; those of other cells are the same sources."""
+    if not pairs:
+        return {}
+    files = sorted(pairs[0][side].metadata.digests.items())
+    return {name: digest for name, digest in files if name.endswith(".py") and not name.startswith(_GENERATED)}
+
+
+def _changed_files(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    return _named("file", [name for name in now if name in was and was[name] != now[name]])
+
+
+def _named(what: str, names: Sequence[str]) -> Iterator[str]:
+    """Return names in words; many are counted."""
+    shown = [f"{what} {wording.escaped(name)}" for name in names[:_MOST_FILES]]
+    more = len(names) - _MOST_FILES
+    yield from (*shown, f"{more} more {what}s") if more > 0 else shown
+
+
+def _sizes(pairs: Sequence[tuple[KernelWheel, KernelWheel]]) -> Iterator[str]:
+    was, now = (sum(pair[side].size for pair in pairs) for side in (0, 1))
+    if wording.size(was) != wording.size(now):
+        which = "the wheel" if len(pairs) == 1 else f"the {len(pairs)} wheels"
+        yield f"size {wording.size(now)}, before {wording.size(was)}, of {which} that both versions have"

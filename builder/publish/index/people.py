@@ -1,23 +1,272 @@
-"""The pages for people: a front page with a card for each kernel, and a page for each kernel."""
+"""The pages for people: a front page with a card for each kernel, and a page with a chooser for each kernel."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from builder import templates, wording
+from builder import json_text, templates, wording
+from builder.config import Framework, Version
+from builder.config.gpus import known
+from builder.matrix import rows
 from builder.metadata import KernelMetadata
-from builder.publish.index import cards, chooser, grid, words
-from builder.publish.index.by_family import FamilyWheel
-from builder.publish.index.cards import Card
-from builder.publish.index.gpus import DeviceCode
-from builder.publish.index.picks import Offer
-from builder.publish.index.uploads import Uploads
+from builder.publish.index import grid, picks, simple, words
+from builder.publish.index.derived import FamilyWheel
+from builder.publish.index.picks import Offer, Pick, Place
+from builder.publish.index.simple import NO_UPLOADS, Uploads
+from builder.publish.index.words import DeviceCode
 from builder.wheel.kernel_wheel import KernelWheel
 
+INSTALLERS = (("pip", "pip"), ("uv", "uv"), ("pyproject", "pyproject.toml"), ("kernels", "kernels"))
+_HUB = re.compile(r"https://huggingface\.co/(?:kernels/)?([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)/?")
 ON_FRONT = 100
 """How many cards the front page has; more make it slow to load."""
-_INSTALLERS = frozenset(("installer", value) for value, _ in chooser.INSTALLERS)
+_INSTALLERS = frozenset(("installer", value) for value, _ in INSTALLERS)
 _GITHUB = re.compile(r"https://github\.com/([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+?)(?:\.git)?/?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One of several values."""
+
+    value: str
+    title: str
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """What is chosen: a name for the page, and one for people."""
+
+    name: str
+    title: str
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What to install for some choices: it is shown for those whose values it has."""
+
+    torches: tuple[str, ...]
+    compute: str
+    system: str
+    version: str
+    built_for: str
+    wheels: tuple[tuple[str, str], ...]
+    """Name and size of each."""
+    requires: tuple[str, ...]
+    """What must be there before, quoted for a shell."""
+    hub: str | None
+    """The repository that the `kernels` client loads it from; None where it cannot load it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lack:
+    """Why there is nothing for some choices."""
+
+    torches: tuple[str, ...]
+    compute: str
+    systems: tuple[str, ...]
+    why: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chooser:
+    """All choices of a page, and the answer to each."""
+
+    axes: tuple[Axis, ...]
+    answers: tuple[Answer, ...]
+    lacks: tuple[Lack, ...]
+
+
+def chooser(offer: Offer) -> Chooser:
+    """Return the chooser for what there is; the first choice is one that has an answer."""
+    torch, first = _first(offer)
+    newest_first = offer.torches[::-1]
+    return Chooser(
+        axes=(
+            Axis(
+                name="torch",
+                title="PyTorch",
+                options=tuple(
+                    Option(value=words.value(each), title=str(each), chosen=each == torch) for each in newest_first
+                ),
+            ),
+            _axis("compute", "Compute", offer.computes, words.compute, first.place.compute),
+            _axis("system", "System", offer.systems, words.system, first.place.system),
+            Axis(
+                name="installer",
+                title="Installer",
+                options=tuple(Option(value=value, title=title, chosen=value == "pip") for value, title in INSTALLERS),
+            ),
+        ),
+        answers=tuple(_answer(pick, among=offer.torches) for pick in offer.picks),
+        lacks=tuple(_lacks(offer)),
+    )
+
+
+def _axis(name: str, title: str, values: Iterable[str], say: words.Saying, chosen: str) -> Axis:
+    options = tuple(Option(value=value, title=say(value), chosen=value == chosen) for value in values)
+    return Axis(name=name, title=title, options=options)
+
+
+def _first(offer: Offer) -> tuple[Version, Pick]:
+    """Return the choice that most people make: a PyTorch of a release, CUDA, x86_64, and the newest of these."""
+    released = {row.torch for row in rows() if row.set == "release"}
+
+    def weight(each: tuple[Version, Pick]) -> tuple[bool, bool, bool, Version, str]:
+        torch, pick = each
+        place = pick.place
+        return torch in released, place.compute.startswith("cu"), place.system == "x86_64-linux", torch, place.compute
+
+    return max(((torch, pick) for pick in offer.picks for torch in pick.torches), key=weight)
+
+
+def _answer(pick: Pick, *, among: Sequence[Version]) -> Answer:
+    best = pick.wheels[0]
+    where = f"{words.compute(pick.place.compute)}, {words.system(pick.place.system)}"
+    return Answer(
+        torches=tuple(map(words.value, pick.torches)),
+        compute=pick.place.compute,
+        system=pick.place.system,
+        version=best.wheel.version.public,
+        built_for=f"torch {words.torches(pick.torches, among=among)}, {where}",
+        wheels=tuple((each.wheel.path.name, wording.size(each.size)) for each in pick.wheels),
+        requires=tuple(shlex.quote(wording.escaped(each)) for each in simple.requires(best)),
+        hub=_hub(best),
+    )
+
+
+def _lacks(offer: Offer) -> Iterator[Lack]:
+    """Yield why there is nothing to take: one reason for all systems of a compute platform that lack the same."""
+    taken = {(torch, pick.place) for pick in offer.picks for torch in pick.torches}
+    found: dict[tuple[str, tuple[Version, ...], bool], list[str]] = {}
+    for place in (Place(compute=compute, system=system) for compute in offer.computes for system in offer.systems):
+        for listed in (True, False):
+            lacking = tuple(
+                torch
+                for torch in offer.torches
+                if (torch, place) not in taken and picks.in_matrix(torch, place) is listed
+            )
+            if lacking:
+                found.setdefault((place.compute, lacking, listed), []).append(place.system)
+    for (compute, torches, listed), systems in found.items():
+        where = f"{words.compute(compute)} on {' and '.join(map(words.system, systems))}"
+        yield Lack(
+            torches=tuple(map(words.value, torches)),
+            compute=compute,
+            systems=tuple(systems),
+            why=f"There is no wheel for torch {words.torches(torches, among=offer.torches)} with {where}: "
+            + ("it was not built." if listed else "no such PyTorch is known."),
+            instead=_instead(compute, offer),
+        )
+
+
+def _instead(compute: str, offer: Offer) -> str:
+    """Say what there is for a compute platform."""
+    found = [
+        f"torch {words.torches(pick.torches, among=offer.torches)} on {words.system(pick.place.system)}"
+        for pick in offer.picks
+        if pick.place.compute == compute
+    ]
+    return f"With {words.compute(compute)} there is: {'; '.join(found)}."
+
+
+def _hub(kernel_wheel: KernelWheel) -> str | None:
+    """Return the repository that a kernel says it is in, or one to complete; None where the client cannot load it."""
+    variant = kernel_wheel.variant
+    if variant.python is not None or variant.framework is Framework.CTYPES:
+        return None
+    metadata = kernel_wheel.metadata
+    said = (_HUB.fullmatch(url or "") for url in (metadata.source, metadata.upstream))
+    known = next((match[1] for match in said if match is not None), None)
+    return known or f"OWNER/{kernel_wheel.wheel.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A kernel at a glance."""
+
+    name: str
+    summary: str
+    version: str
+    """Its newest."""
+    backends: tuple[Option, ...]
+    torches: tuple[Option, ...]
+    """The newest first."""
+    gpus: tuple[Option, ...]
+    """Those that run some wheel of it, or of which no wheel says that they do not."""
+    range: str
+    wheels: str
+    size: str
+    """Of all its wheels."""
+    released: str
+    """The day on which its newest version came into the index; empty where that is not known."""
+
+
+def card(
+    wheels: Sequence[KernelWheel], offer: Offer, code: Mapping[Path, DeviceCode], uploaded: Uploads = NO_UPLOADS
+) -> Card:
+    """Return the card of a kernel that has these wheels."""
+    newest = max(wheels, key=lambda each: (each.wheel.version, each.wheel.path.name))
+    backends = sorted({each.variant.backend for each in wheels})
+    running = {gpu.arch for each in wheels for gpu in code[each.wheel.path].running}
+    return Card(
+        name=newest.wheel.name,
+        summary=words.summary(newest),
+        version=newest.wheel.version.public,
+        backends=tuple(Option(value=each.value, title=each.facts.title.removeprefix("the ")) for each in backends),
+        torches=tuple(Option(value=words.value(each), title=str(each)) for each in offer.torches[::-1]),
+        gpus=tuple(Option(value=gpu.arch, title=words.gpu_title(gpu)) for gpu in known() if gpu.arch in running),
+        range=words.torches(offer.torches, among=offer.torches),
+        wheels=f"{len(wheels)} wheel{'' if len(wheels) == 1 else 's'}",
+        size=wording.size(sum(each.size for each in wheels)),
+        released=simple.day_of((each for each in wheels if _is_of(newest, each)), uploaded),
+    )
+
+
+def _is_of(newest: KernelWheel, each: KernelWheel) -> bool:
+    return each.wheel.version.public == newest.wheel.version.public
+
+
+def card_filters(cards: Iterable[Card]) -> tuple[Axis, ...]:
+    """Return what cards can be picked by: all that any of them has."""
+    listed = tuple(cards)
+    backends = {option for card in listed for option in card.backends}
+    torches = {option for card in listed for option in card.torches}
+    gpus = {option.value: option for card in listed for option in card.gpus}
+    axes = (
+        Axis(name="backend", title="Backend", options=tuple(sorted(backends, key=lambda option: option.value))),
+        Axis(name="torch", title="PyTorch", options=tuple(sorted(torches, key=_newest))),
+        Axis(name="gpu", title="GPU", options=tuple(gpus[gpu.arch] for gpu in known() if gpu.arch in gpus)),
+    )
+    return tuple(axis for axis in axes if axis.options)
+
+
+def _newest(option: Option) -> tuple[int, ...]:
+    return tuple(-int(number) for number in option.title.split("."))
+
+
+def cards_as_json(cards: Iterable[Card]) -> bytes:
+    """Return what the search reads of kernels that are not on the front page."""
+    table = [
+        {
+            "name": card.name,
+            "summary": card.summary,
+            "version": card.version,
+            "backends": {option.value: option.title for option in card.backends},
+            "torches": [option.value for option in card.torches],
+            "gpus": [option.value for option in card.gpus],
+            "range": card.range,
+            "wheels": card.wheels,
+            "size": card.size,
+            **({"released": card.released} if card.released else {}),
+        }
+        for card in cards
+    ]
+    return (json_text.compact(table) + "\n").encode()
 
 
 def kernel(
@@ -40,8 +289,8 @@ def kernel(
         readme=words.description(newest),
         metadata=newest.metadata,
         links=_links(newest.metadata),
-        requires=chooser.requires(newest),
-        chooser=chooser.chooser(offer),
+        requires=simple.requires(newest),
+        chooser=chooser(offer),
         grids=grid.grids(wheels, code=code, split=split, uploaded=uploaded),
         repository=_repository(newest),
         made_with=wording.escaped(newest.metadata.builder or ""),
@@ -58,12 +307,12 @@ def front(
 
     Where the front page cannot have every kernel, there is also a list of all, and what the search reads.
     """
-    common: dict[str, object] = {"count": len(shown), "filters": cards.filters(shown), **_address(base_url)}
+    common: dict[str, object] = {"count": len(shown), "filters": card_filters(shown), **_address(base_url)}
     here = {"root": "", "environments": environments, "more": len(shown) > ON_FRONT, "cards": shown[:ON_FRONT]}
     result = {"index.html": templates.page("index.html.j2", **common, **here)}
     if len(shown) > ON_FRONT:
         result["all/index.html"] = templates.page("all.html.j2", **common, root="../", cards=shown)
-        result["kernels.json"] = cards.as_json(shown[ON_FRONT:])
+        result["kernels.json"] = cards_as_json(shown[ON_FRONT:])
     result["style.css"] = templates.page("site.css.j2", values=sorted({*values, *_INSTALLERS}))
     result["site.js"] = templates.page("site.js")
     return result

@@ -1,13 +1,69 @@
-"""What an installer takes for each PyTorch, compute platform and system; and why there is nothing to take."""
+"""What an installer takes for each PyTorch, compute platform and system, and why there is nothing to take.
 
-from collections.abc import Iterable, Sequence
+An installer cannot tell which wheel fits which installed framework, so each environment has an index of its own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
-from builder.config import Version
+from builder.config import Framework, Version
 from builder.matrix import rows
-from builder.publish.index.choice import fitting
+from builder.matrix.variant import Variant, fits
 from builder.wheel.kernel_wheel import KernelWheel
+
+Environment = tuple[Version, str]
+"""A PyTorch, and the compute platform that it was built for."""
+
+
+def environment_names(environments: Iterable[Environment]) -> tuple[str, ...]:
+    """Return the names of the indexes for these, each once; the newest torch first.
+
+    Wheels of one version of a kernel differ only in a label. An installer takes the highest label that its
+    requirements allow, and `torch==2.13.*` matches a CPU build as well as one for CUDA 13.
+    """
+    newest_first = sorted(set(environments), key=lambda each: (-each[0].major, -each[0].minor, each[1]))
+    return tuple(environment_name(environment) for environment in newest_first)
+
+
+def fitting(
+    wheels: Sequence[KernelWheel], among: frozenset[Environment] | None = None
+) -> Mapping[Environment, tuple[KernelWheel, ...]]:
+    """Return the wheels for each environment that some wheel fits, in the order of the wheels.
+
+    `among` are those that are looked at; None is those that the matrix and these wheels name.
+    """
+    pairs = environments(frozenset(each.variant for each in wheels)) if among is None else among
+    found: dict[Environment, list[KernelWheel]] = {}
+    for kernel_wheel in wheels:
+        for pair in _fitted(kernel_wheel.variant, pairs):
+            found.setdefault(pair, []).append(kernel_wheel)
+    return {pair: tuple(each) for pair, each in found.items()}
+
+
+@lru_cache(maxsize=1 << 12)
+def _fitted(variant: Variant, among: frozenset[Environment]) -> tuple[Environment, ...]:
+    """Return those of some environments that a wheel of a variant fits; kernels mostly have the same variants."""
+    return tuple(pair for pair in among if fits(variant, torch=pair[0], compute=pair[1]))
+
+
+def environment_name(environment: Environment) -> str:
+    """Return the name of the index for one torch and one compute platform."""
+    torch, compute = environment
+    return f"torch{torch.major}{torch.minor}-{compute}"
+
+
+@lru_cache(maxsize=1 << 8)
+def environments(variants: frozenset[Variant]) -> frozenset[Environment]:
+    """Return the environments of the matrix, and those that only one of these variants names."""
+    pairs = {(row.torch, row.compute) for row in rows()}
+    for variant in variants:
+        if variant.framework is Framework.TORCH and variant.version is not None and not variant.stable:
+            pairs.add((variant.version, variant.compute))
+        elif not variant.backend.facts.components:
+            pairs |= {(row.torch, variant.compute) for row in rows()}
+    return frozenset(pairs)
+
 
 ANY_SYSTEM = "any-system"
 """Where the matrix knows no system for a compute platform."""
@@ -33,16 +89,6 @@ class Pick:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """Where there is nothing to take."""
-
-    places: tuple[Place, ...]
-    torches: tuple[Version, ...]
-    known: bool
-    """Whether the matrix has a PyTorch there, so that a wheel could be built."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
     """All there is to take of some wheels of a kernel, in a fixed order."""
 
@@ -62,20 +108,6 @@ class Offer:
         return tuple(
             sorted({place.system for place in self.places}, key=lambda system: system.split("-")[::-1], reverse=True)
         )
-
-    def gaps(self) -> tuple[Gap, ...]:
-        """Return where nothing can be taken, each PyTorch and place once."""
-        taken = {(torch, pick.place) for pick in self.picks for torch in pick.torches}
-        places = [Place(compute=compute, system=system) for compute in self.computes for system in self.systems]
-        found: dict[tuple[str, tuple[Version, ...], bool], list[Place]] = {}
-        for place in places:
-            for known in (True, False):
-                lacking = tuple(
-                    torch for torch in self.torches if (torch, place) not in taken and in_matrix(torch, place) is known
-                )
-                if lacking:
-                    found.setdefault((place.compute, lacking, known), []).append(place)
-        return tuple(Gap(places=tuple(each), torches=key[1], known=key[2]) for key, each in found.items())
 
 
 def offer(wheels: Iterable[KernelWheel]) -> Offer:

@@ -1,20 +1,29 @@
 """The simple repository API, in HTML and in JSON, for installers."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import lru_cache
 from urllib.parse import quote
 
 from packaging.version import Version
 
-from builder import json_text, templates
+from builder import json_text, templates, untrusted
+from builder.errors import BuilderError
 from builder.hashes import sha256
-from builder.publish.index import choice, requirements
-from builder.publish.index.choice import Environment
+from builder.publish.index.picks import Environment, environment_name
 from builder.wheel.kernel_wheel import KernelWheel
 
 API_VERSION = "1.4"
 METADATA_SUFFIX = ".metadata"
+Uploads = Mapping[str, str]
+"""Times by the names of wheels, those that are known, as `2026-08-01T00:00:00Z`."""
+NO_UPLOADS: Uploads = {}
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
+_DATE = 10
+"""How many characters of a time are its day."""
+_FRAMEWORK = re.compile(r"(?:torch|apache-tvm-ffi)(?![A-Za-z0-9._-])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +55,10 @@ class Listing:
             uploaded=uploaded,
         )
 
-    @property
-    def order(self) -> tuple[Version, str]:
-        """The place in a list: old versions first."""
-        return Version(self.version), self.filename
-
 
 def root_for(environment: Environment, gpus: str | None = None) -> str:
     """Return where in the site the index for an environment is, and for a family of GPUs, such as `sm90`."""
-    return f"for/{choice.name(environment)}{'' if gpus is None else f'-{gpus}'}/simple"
+    return f"for/{environment_name(environment)}{'' if gpus is None else f'-{gpus}'}/simple"
 
 
 def root(names: Sequence[str], *, root: str) -> dict[str, bytes]:
@@ -71,7 +75,7 @@ _META = {"api-version": API_VERSION}
 def project(name: str, listings: Iterable[Listing], *, root: str, files: str) -> dict[str, bytes]:
     """Return the pages of a project in the index at `root`; `files` leads from the top of the site to the wheels."""
     base = f"{'../' * (root.count('/') + 2)}{files}"
-    ordered = sorted(listings, key=lambda listing: listing.order)
+    ordered = sorted(listings, key=lambda listing: (Version(listing.version), listing.filename))
     listed = [_file(listing, base=base) for listing in ordered]
     page = templates.page("simple-project.html.j2", api_version=API_VERSION, name=name, files=listed)
     table = {
@@ -93,12 +97,12 @@ def _file(listing: Listing, *, base: str) -> dict[str, object]:
 def _facts(listing: Listing) -> tuple[str, Mapping[str, object]]:
     """Return what is the same of a wheel in every index: its name in an address, and what is said of it."""
     metadata = {"sha256": sha256(listing.core)}
-    requires_python = requirements.read(listing.core).python
+    requires_python = untrusted.fields(listing.core)["Requires-Python"]
     return quote(listing.filename), {
         "hashes": {"sha256": listing.sha256},
         "size": listing.size,
         **({} if listing.uploaded is None else {"upload-time": listing.uploaded}),
-        **({} if requires_python is None else {"requires-python": requires_python}),
+        **({} if requires_python is None else {"requires-python": str(requires_python)}),
         "core-metadata": metadata,
         "dist-info-metadata": metadata,
         "yanked": False,
@@ -107,3 +111,48 @@ def _facts(listing: Listing) -> tuple[str, Mapping[str, object]]:
 
 def _json(value: object) -> bytes:
     return json_text.document(value, indent=1, escaped=False).encode()
+
+
+def requires(kernel_wheel: KernelWheel) -> tuple[str, ...]:
+    """Return what must be installed besides the framework; that one differs from wheel to wheel."""
+    found = map(str, kernel_wheel.fields.get_all("Requires-Dist", []))
+    return tuple(requirement for requirement in found if not _FRAMEWORK.match(requirement))
+
+
+def time_of(seconds: float) -> str:
+    """Return the time that is so many seconds after the beginning of 1970."""
+    return _written(datetime.fromtimestamp(seconds, timezone.utc))
+
+
+def parse_time(text: str) -> str:
+    """Return a time that a user wrote: a day, or a time; in UTC where it does not say.
+
+    Raises:
+        BuilderError: it is none.
+    """
+    try:
+        found = datetime.fromisoformat(f"{text[:-1]}+00:00" if text.endswith("Z") else text)  # 3.10 knows no Z
+        return _written(found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc))
+    except (ValueError, OverflowError):
+        raise BuilderError(
+            f"'{text}' is not a time", help="write 'now', a day such as '2026-08-01', or '2026-08-01T12:30:00Z'"
+        ) from None
+
+
+def is_time(text: object) -> bool:
+    """Whether a text of a manifest is a time as it is written here."""
+    return isinstance(text, str) and _TIME.fullmatch(text) is not None
+
+
+def day_of(wheels: Iterable[KernelWheel], uploads: Uploads) -> str:
+    """Return the day on which a version came into the index; nothing where that of any of its wheels is not known.
+
+    It is that of its first wheel: one for a new PyTorch, which comes later, makes no new version.
+    """
+    found = [uploads.get(each.wheel.path.name) for each in wheels]
+    known = [time for time in found if time is not None]
+    return min(known)[:_DATE] if known and len(known) == len(found) else ""
+
+
+def _written(time: datetime) -> str:
+    return time.astimezone(timezone.utc).replace(microsecond=0, tzinfo=None).isoformat() + "Z"

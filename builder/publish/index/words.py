@@ -1,11 +1,17 @@
-"""How the pages call what labels spell: `cu130` is CUDA 13.0."""
+"""The words of the pages: `cu130` is CUDA 13.0, and a wheel runs on GPUs in one way or another."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from builder import untrusted, wording
+from builder.audit import gpus
+from builder.audit.gpu import GpuCode
 from builder.config import Version
+from builder.config.gpus import Gpu, known
+from builder.errors import BuilderError
 from builder.matrix import rows
 from builder.matrix.variant import backend_of
 from builder.publish.index.picks import ANY_SYSTEM
@@ -77,3 +83,56 @@ def description(kernel_wheel: KernelWheel) -> str:
     text = kernel_wheel.core.replace(b"\r\n", b"\n").partition(b"\n\n")[2].decode(errors="replace").strip()
     shown = text if len(text) <= _LONGEST_README else f"{text[:_LONGEST_README]}\n…"
     return "\n".join(wording.escaped(line.expandtabs()) for line in shown.split("\n"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceCode:
+    """What the device code of a wheel says of GPUs."""
+
+    codes: tuple[GpuCode, ...] = ()
+    """What each GPU of its backend runs; nothing where the wheel does not say it."""
+    silent: tuple[Gpu, ...] = ()
+    """The GPUs of its backend, where the wheel does not say which of them run it."""
+    why: str = ""
+    """Why it does not."""
+
+    @property
+    def running(self) -> tuple[Gpu, ...]:
+        """The GPUs that run the wheel, and those of which it does not say that they do not."""
+        return (*(code.gpu for code in self.codes if code.runs), *self.silent)
+
+    @property
+    def groups(self) -> tuple[tuple[str, str], ...]:
+        """The GPUs with the way in which they run it: first GPUs with code of their own, last those without any."""
+        ways: dict[str, list[Gpu]] = {}
+        for code in sorted(self.codes, key=_worse):
+            ways.setdefault(code.way, []).append(code.gpu)
+        return tuple(("; ".join(map(gpu_title, each)), way) for way, each in ways.items())
+
+
+def device_code(wheels: Iterable[KernelWheel]) -> Mapping[Path, DeviceCode]:
+    """Return what the device code of each wheel says, by the path of the wheel."""
+    return {each.wheel.path: _code(each) for each in wheels}
+
+
+def _code(kernel_wheel: KernelWheel) -> DeviceCode:
+    backend = kernel_wheel.variant.backend
+    among = tuple(gpu for gpu in known() if gpu.backend is backend)
+    if not among:
+        return DeviceCode()
+    try:
+        codes = gpus.of_libraries(kernel_wheel.wheel, backend)
+    except BuilderError:
+        return DeviceCode(silent=among, why="not known, as its device code cannot be read")
+    if not codes:
+        return DeviceCode(silent=among, why="not known, as it has no device code of its own")
+    return DeviceCode(codes=codes)
+
+
+def _worse(code: GpuCode) -> tuple[bool, bool, bool]:
+    return not code.runs, not code.own, not code.older
+
+
+def gpu_title(gpu: Gpu) -> str:
+    """Return a GPU as a person says it: its products, and its architecture."""
+    return f"{', '.join(gpu.names)} ({gpu.arch})"

@@ -13,8 +13,8 @@ from builder import json_text
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import is_at, lock, write_atomic
 from builder.hashes import sha256_of
+from builder.publish.index.simple import Uploads, is_time
 from builder.publish.index.site import FILES, MANIFEST, UNFINISHED, UPLOADED, Page
-from builder.publish.index.uploads import Uploads, is_time
 from builder.publish.index.workers import Map
 
 _BATCH = 250

@@ -1,24 +1,35 @@
-"""Indexes for one PyTorch and one family of GPUs, whose wheels have the device code of that family alone."""
+"""Wheels that a site makes of those it is given: one for each family of GPUs, and wheel variants.
+
+A wheel variant, as PEP 817 and 825 draft it, is the same wheel with a label that an installer understands.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from builder.config import Backend
+from builder import json_text
+from builder.config import Backend, Framework
 from builder.errors import BuilderError
 from builder.hashes import sha256
-from builder.matrix.variant import backend_of
+from builder.matrix.variant import Variant, backend_of
 from builder.publish import families
 from builder.publish.families import Family
 from builder.publish.index import simple
-from builder.publish.index.choice import Environment
-from builder.publish.index.simple import Listing
-from builder.publish.index.uploads import Uploads
-from builder.wheel.archive import WheelError
+from builder.publish.index.picks import Environment
+from builder.publish.index.simple import Listing, Uploads
+from builder.variant_provider import ABI, COMPUTE, NAMESPACE
+from builder.wheel.archive import Bytes, WheelError, pack
 from builder.wheel.kernel_wheel import KernelWheel
 
 FILES = "files"
 _FOLDER = f"{FILES}/families"
+SCHEMA = "https://variants-schema.wheelnext.dev/v0.2.0.json"
+_VARIANT_FILE = "variant.json"
+_PROVIDER = {
+    "plugin-api": "builder.variant_provider:TorchKernelProvider",
+    "requires": ["kernel-wheel-builder"],
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +52,7 @@ class ByFamily:
     """What each wheel was split into, by the path of the whole one."""
 
 
-def root_for(environment: Environment, family: Family) -> str:
-    """Return where in the site the index for an environment with GPUs of a family is."""
-    return simple.root_for(environment, str(family))
-
-
-def add(
+def add_families(
     name: str,
     fitting: Mapping[Environment, Sequence[KernelWheel]],
     whole: Mapping[Path, Listing],
@@ -83,10 +89,10 @@ def add(
             for family, listing in made[path].items():
                 listed.setdefault(family, []).append(listing)
                 if listing is not whole[path]:
-                    place = root_for(environment, family)
+                    place = simple.root_for(environment, str(family))
                     split.setdefault(path, {})[family] = FamilyWheel(family=family, size=listing.size, root=place)
         for family, listings in sorted(listed.items()):
-            roots.append(root_for(environment, family))
+            roots.append(simple.root_for(environment, str(family)))
             indexes |= simple.project(name, listings, root=roots[-1], files=FILES)
     wheels_of = {path: tuple(found[family] for family in sorted(found)) for path, found in split.items()}
     return ByFamily(roots=tuple(roots), wheels=wheels_of)
@@ -117,3 +123,69 @@ def _of_wheel(
     except BuilderError as error:
         raise WheelError(f"'{wheel.wheel.path}' cannot be split: {error.message}", help=error.help) from error
     return found
+
+
+def as_variant(kernel_wheel: KernelWheel, uploaded: str | None = None) -> tuple[Listing, bytes]:
+    """Return a wheel as a variant: its label is at the end of its name, and its version has none."""
+    wheel = kernel_wheel.wheel
+    version = wheel.version.public
+    distribution, _version, *tags = wheel.path.name.removesuffix(".whl").split("-")
+    old, new = wheel.dist_info, f"{distribution}-{version}.dist-info"
+    label = kernel_wheel.variant.label
+    core = kernel_wheel.core.replace(f"\nVersion: {wheel.version}\n".encode(), f"\nVersion: {version}\n".encode(), 1)
+    members = {
+        name.replace(f"{old}/", f"{new}/", 1) if name.startswith(f"{old}/") else name: Bytes(
+            member.read(), mode=member.mode
+        )
+        for name, member in wheel.members.items()
+        if name != f"{old}/RECORD"
+    }
+    members[f"{new}/METADATA"] = Bytes(core)
+    members[f"{new}/{_VARIANT_FILE}"] = Bytes(_json(_variants_table({label: variant_properties(kernel_wheel.variant)})))
+    content = pack(members, dist_info=new)
+    listing = Listing(
+        project=wheel.name,
+        version=version,
+        filename="-".join([distribution, version, *tags, label]) + ".whl",
+        sha256=sha256(content),
+        size=len(content),
+        core=core,
+        uploaded=uploaded,
+    )
+    return listing, content
+
+
+def variant_indexes(wheels: Sequence[KernelWheel]) -> Mapping[str, bytes]:
+    """Return `<name>-<version>-variants.json` for each version of each kernel."""
+    found: dict[str, dict[str, Any]] = {}
+    for kernel_wheel in wheels:
+        distribution = kernel_wheel.wheel.path.name.split("-")[0]
+        name = f"{kernel_wheel.wheel.name}/{distribution}-{kernel_wheel.wheel.version.public}-variants.json"
+        found.setdefault(name, {})[kernel_wheel.variant.label] = variant_properties(kernel_wheel.variant)
+    return {name: _json(_variants_table(found[name])) for name in sorted(found)}
+
+
+def variant_properties(variant: Variant) -> dict[str, dict[str, list[str]]]:
+    """Return what a wheel needs: an ABI, and a compute platform that PyTorch must have been built for."""
+    version = "" if variant.version is None else f"{variant.version.major}{variant.version.minor}"
+    match variant.framework:
+        case Framework.TORCH:
+            needs = {ABI: f"stable{version}" if variant.stable else f"torch{version}", COMPUTE: variant.compute}
+        case Framework.TORCH_NOARCH:
+            needs = {ABI: "any", COMPUTE: variant.backend.value}
+        case Framework.TVM_FFI | Framework.CTYPES:
+            needs = {ABI: "any", COMPUTE: variant.compute}
+    return {NAMESPACE: {feature: [value] for feature, value in needs.items()}}
+
+
+def _variants_table(labels: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "$schema": SCHEMA,
+        "default-priorities": {"namespace": [NAMESPACE]},
+        "providers": {NAMESPACE: _PROVIDER},
+        "variants": dict(labels),
+    }
+
+
+def _json(value: object) -> bytes:
+    return json_text.document(value, indent=1, ordered=True).encode()
