@@ -1,4 +1,4 @@
-"""The archive of a wheel: its members, packed so that the same content gives the same bytes, and read back."""
+"""The archive of a wheel: packed so that the same content gives the same bytes, and read back within bounds."""
 
 import contextlib
 import io
@@ -6,6 +6,7 @@ import stat
 import struct
 import unicodedata
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +16,10 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
+from builder.errors import BuilderError
 from builder.hashes import digest, record_hash
 from builder.untrusted import why_not_a_name
-from builder.wheel.zipped import LOCAL_HEADER, WheelError, Zipped, why_not_readable
 from builder.wording import quoted
-
-__all__ = ["EPOCH", "Bytes", "Member", "Wheel", "WheelError", "check_name", "pack", "unpack"]
 
 EPOCH = 315532800
 """1980-01-01T00:00:00Z, the first instant that a zip archive can name."""
@@ -35,6 +34,114 @@ _ELSEWHERE = frozenset(("", ".", ".."))
 """Parts of a path that name no file in a folder: that of one that is absolute begins with an empty one."""
 _FILE_MODE = 0o644
 _LIBRARY_MODE = 0o755
+_PIECE = 1 << 20
+_READ = 1 << 18
+_LOCAL = struct.Struct("<4s5H3I2H")
+_LOCAL_HEADER = _LOCAL.size
+_MAGIC = b"PK\x03\x04"
+_UTF_8 = 0x800
+_ENCRYPTED = 0x1
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+class WheelError(BuilderError):
+    """A file that is not a wheel, or is unsafe to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Zipped:
+    """A member of an archive."""
+
+    archive: Path
+    info: zipfile.ZipInfo
+    opened: BinaryIO | None = None
+    """The archive, where it is held open: to open a file takes longer than to read a small member."""
+
+    @property
+    def size(self) -> int:
+        """Bytes when unpacked."""
+        return self.info.file_size
+
+    @property
+    def mode(self) -> int:
+        """Permission bits."""
+        return stat.S_IMODE(self.info.external_attr >> 16)
+
+    def read(self) -> bytes:
+        """Return the content."""
+        return b"".join(self.chunks())
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the content in pieces.
+
+        Raises:
+            WheelError: it is damaged, or is not what the directory of the archive says.
+        """
+        try:
+            with self.archive.open("rb") if self.opened is None else contextlib.nullcontext(self.opened) as file:
+                yield from self._checked(file)
+        except (OSError, EOFError, zlib.error, struct.error) as error:
+            raise WheelError(f"'{self.archive}' is damaged at '{self.info.filename}': {error}") from error
+
+    def _checked(self, file: BinaryIO) -> Iterator[bytes]:
+        size = checksum = 0
+        for piece in filter(None, _unpacked(file, self.info)):
+            size += len(piece)
+            if size > self.info.file_size:
+                break
+            checksum = zlib.crc32(piece, checksum)
+            yield piece
+        if size != self.info.file_size:
+            raise EOFError(f"it does not have the {self.info.file_size} bytes that it states")
+        if checksum != self.info.CRC:
+            raise EOFError("its checksum is another")
+
+
+def why_not_readable(info: zipfile.ZipInfo) -> str | None:
+    """Return why a member cannot be read here, or None."""
+    if info.flag_bits & _ENCRYPTED:
+        return "is encrypted"
+    if info.compress_type not in _METHODS:
+        return f"is compressed by method {info.compress_type}, and wheels are by deflate or not at all"
+    return None
+
+
+def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    _seek_content(file, info)
+    packed = _packed(file, info.compress_size)
+    if info.compress_type == zipfile.ZIP_STORED:
+        yield from packed
+        return
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    for block in packed:
+        waiting = block
+        while waiting and not inflate.eof:
+            yield inflate.decompress(waiting, _PIECE)
+            waiting = inflate.unconsumed_tail
+    while not inflate.eof:
+        rest = inflate.decompress(b"", _PIECE)
+        if not rest:
+            raise EOFError("its compressed data has no end")
+        yield rest
+
+
+def _seek_content(file: BinaryIO, info: zipfile.ZipInfo) -> None:
+    """Go to the content, past a local header that must agree with the directory: readers differ in which they use."""
+    file.seek(info.header_offset)
+    magic, _, flags, method, _, _, _, _, _, name_size, extra_size = _LOCAL.unpack(file.read(_LOCAL.size))
+    name = file.read(name_size).decode("utf-8" if flags & _UTF_8 else "cp437", "replace")
+    if magic != _MAGIC or method != info.compress_type or flags & _ENCRYPTED or name != info.orig_filename:
+        raise EOFError("the header before it does not say what the directory of the archive says")
+    file.seek(extra_size, 1)
+
+
+def _packed(file: BinaryIO, size: int) -> Iterator[bytes]:
+    while size > 0:
+        block = file.read(min(size, _READ))
+        if not block:
+            raise EOFError("it is cut off")
+        size -= len(block)
+        yield block
 
 
 class Member(Protocol):
@@ -171,7 +278,7 @@ def _check_size(path: Path, infos: list[zipfile.ZipInfo]) -> None:
     for info in sorted(infos, key=lambda info: info.header_offset):
         if info.header_offset < end:
             raise WheelError(f"'{path}': '{info.filename}' lies over another member", help="pack it again")
-        end = info.header_offset + LOCAL_HEADER + info.compress_size
+        end = info.header_offset + _LOCAL_HEADER + info.compress_size
 
 
 def _check_same(path: Path, name: str, seen: dict[str, tuple[str, str]]) -> None:

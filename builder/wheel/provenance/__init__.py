@@ -1,4 +1,4 @@
-"""What is inside a wheel, and how it came to be: a bill of materials and a statement, both reproducible."""
+"""The provenance of a wheel: a bill of its materials and a statement of its build, both reproducible."""
 
 from builder.wheel.provenance.sbom import sbom, sbom_name, with_files
 from builder.wheel.provenance.statement import Origin, statement

@@ -1,23 +1,31 @@
 """The bill of materials that a wheel carries in `.dist-info/sboms/`: CycloneDX, in JSON."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.utils import canonicalize_name
 
-from builder import __version__, json_text, untrusted
-from builder.config import Config
+from builder import __version__, json_text, toml, untrusted
+from builder.config import Config, Framework, dependencies
+from builder.config.sources import SourceName
 from builder.hashes import sha256
 from builder.matrix import Cell
 from builder.metadata import METADATA_FILE
+from builder.render.sources import used_sources
+from builder.resources import DATA
 from builder.untrusted import UntrustedError
 from builder.wheel.archive import Bytes
-from builder.wheel.provenance import materials
 
 SPEC_VERSION = "1.6"
 _NAMESPACE = uuid.UUID("6f0fbd0e-3f0b-5d3c-9d5a-6f1f0a0c7c11")
+
+
+Component = dict[str, Any]
+"""A component of a bill, as CycloneDX has it."""
 
 
 def sbom_name(config: Config) -> str:
@@ -45,7 +53,7 @@ def sbom(
         toolchain: Versions of the compilers, by name.
     """
     root = _root(config, version) | {"properties": [{"name": "kernel-wheel-builder:variant", "value": cell.variant}]}
-    parts = materials.of(config, cell, framework_version=framework_version)
+    parts = _materials(config, cell, framework_version)
     files = _files(package)
     table = {
         "$schema": f"http://cyclonedx.org/schema/bom-{SPEC_VERSION}.schema.json",
@@ -53,10 +61,10 @@ def sbom(
         "specVersion": SPEC_VERSION,
         "version": 1,
         "metadata": {"component": root, "tools": {"components": [_tool()]}},
-        "components": [*(part.component for part in parts), *files],
+        "components": [*parts, *files],
         "dependencies": [
-            {"ref": root["bom-ref"], "dependsOn": sorted(part.ref for part in parts)},
-            *({"ref": part.ref} for part in parts),
+            {"ref": root["bom-ref"], "dependsOn": sorted(part["bom-ref"] for part in parts)},
+            *({"ref": part["bom-ref"]} for part in parts),
         ],
     }
     if toolchain:
@@ -96,12 +104,12 @@ def _root(config: Config, version: str) -> dict[str, Any]:
         "name": name,
         "version": version,
         "purl": purl,
-        "licenses": [materials.license_of(general.license)],
+        "licenses": [license_of(general.license)],
     }
     if general.source is not None:
-        root["externalReferences"] = [{"type": "vcs", "url": materials.web(general.source)}]
+        root["externalReferences"] = [{"type": "vcs", "url": web(general.source)}]
     if general.upstream is not None:
-        origins = [{"type": "vcs", "url": materials.web(url)} for url in (general.upstream, *general.more_upstreams)]
+        origins = [{"type": "vcs", "url": web(url)} for url in (general.upstream, *general.more_upstreams)]
         root["pedigree"] = {
             "ancestors": [{"type": "library", "name": f"{name} upstream", "externalReferences": origins}]
         }
@@ -117,7 +125,7 @@ def _tool() -> dict[str, Any]:
     }
 
 
-def _files(package: Mapping[str, Bytes]) -> list[dict[str, Any]]:
+def _files(package: Mapping[str, Bytes]) -> list[Component]:
     """Return every file but metadata.json, which changes when the wheel is published to the hub."""
     return [
         {
@@ -131,8 +139,138 @@ def _files(package: Mapping[str, Bytes]) -> list[dict[str, Any]]:
     ]
 
 
-def _toolchain(toolchain: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _toolchain(toolchain: Mapping[str, Any]) -> list[Component]:
     return [
         {"type": "application", "bom-ref": f"tool:{name}", "name": name, "version": str(toolchain[name])}
         for name in sorted(toolchain)
     ]
+
+
+@lru_cache(maxsize=1)
+def _facts() -> dict[str, Any]:
+    return toml.loads((DATA / "sbom.toml").read_text(encoding="utf-8"))
+
+
+def _materials(config: Config, cell: Cell, framework_version: str) -> tuple[Component, ...]:
+    """Return the components of a kernel besides its own files, each once."""
+    found = {
+        part["bom-ref"]: part
+        for part in (
+            *_framework(cell, framework_version),
+            *_toolkit(cell),
+            *_header_only(config, cell),
+            *_foreign(config, cell),
+            *_imports(config, cell),
+            *_kernels(config, cell),
+        )
+    }
+    return tuple(found[ref] for ref in sorted(found))
+
+
+def web(url: str) -> str:
+    """Return a Git URL as a URL: `host:path` is written `ssh://host/path`."""
+    if "://" in url:
+        return url
+    host, path = url.split(":", 1)
+    return f"ssh://{host}/{path}"
+
+
+def license_of(text: str) -> dict[str, Any]:
+    """Return a license as a bill has it: an expression, or the name of one that is none."""
+    try:
+        return {"expression": str(canonicalize_license_expression(text))}
+    except InvalidLicenseExpression:
+        return {"license": {"name": text}}
+
+
+def _framework(cell: Cell, version: str) -> Iterator[Component]:
+    if cell.framework is Framework.CTYPES:
+        return
+    fact = _facts()["framework"]["tvm-ffi" if cell.framework is Framework.TVM_FFI else "torch"]
+    if cell.noarch:
+        # Nothing of it is compiled in, and any version will do.
+        yield _material(fact | {"description": "imported"}, version=None)
+    else:
+        yield _material(fact, version=version)
+
+
+def _toolkit(cell: Cell) -> Iterator[Component]:
+    fact = _facts()["toolkit"].get(cell.backend.value)
+    if fact is not None and not cell.noarch:
+        yield _material(fact, version=cell.toolkit)
+
+
+def _header_only(config: Config, cell: Cell) -> Iterator[Component]:
+    facts = _facts()["component"]
+    for part in () if cell.noarch else config.components(cell.backend).values():
+        for name in part.depends:
+            version = dependencies.table()["component"].get(name, {}).get("cutlass")
+            if version is not None:
+                yield _material(facts["cutlass"], version=version)
+            elif name in facts:
+                yield _material(facts[name], version=_by_toolkit(facts[name], cell))
+
+
+def _foreign(config: Config, cell: Cell) -> Iterator[Component]:
+    """Yield the foreign sources that the cell reads, each by its hash and the place that build.toml names."""
+    names = () if cell.noarch else used_sources(config, cell.backend)
+    for name in names:
+        source = config.sources[SourceName(name)]
+        if source.git is None:
+            found = f"?checksum=sha256:{source.sha256}&download_url={quote(str(source.url), safe=':/')}"
+        else:
+            found = f"@{source.rev}?vcs_url={quote(f'git+{source.git}@{source.rev}', safe=':/')}"
+        component: dict[str, Any] = {
+            "type": "library",
+            "bom-ref": f"pkg:generic/{name}{found}",
+            "name": name,
+            "purl": f"pkg:generic/{name}{found}",
+            "scope": "required",
+            "description": "source, compiled in",
+        }
+        if source.rev is not None:
+            component["version"] = str(source.rev)
+        if source.sha256 is not None:
+            component["hashes"] = [{"alg": "SHA-256", "content": str(source.sha256)}]
+        if source.license is not None:
+            component["licenses"] = [license_of(source.license)]
+        yield component
+
+
+def _by_toolkit(fact: dict[str, Any], cell: Cell) -> str | None:
+    version = ".".join((cell.toolkit or "").split(".")[:2])
+    found = fact.get("toolkit-version", {}).get(version)
+    return None if found is None else str(found)
+
+
+def _imports(config: Config, cell: Cell) -> Iterator[Component]:
+    named = map(dependencies.package, config.python_depends(cell.backend))
+    for package in (*named, *(requirement.package for requirement in config.requires)):
+        yield _material({"name": package, "purl": f"pkg:pypi/{package}", "description": "imported"}, version=None)
+
+
+def _kernels(config: Config, cell: Cell) -> Iterator[Component]:
+    for kernel in config.kernel_depends(cell.backend):
+        version = kernel.revision if kernel.version is None else f"v{kernel.version}"
+        fact = {"name": kernel.repo_id, "purl": f"pkg:huggingface/{quote(kernel.repo_id)}"}
+        yield _material(fact | {"description": "loaded from the hub"}, version=version)
+
+
+def _material(fact: dict[str, Any], *, version: str | None) -> Component:
+    tag = "" if version is None else f"@{quote(fact.get('tag', '') + version, safe='')}"
+    purl = f"{fact['purl']}{tag}"
+    component: Component = {
+        "type": "library",
+        "bom-ref": purl,
+        "name": fact["name"],
+        "purl": purl,
+        "scope": "required",
+        "description": fact["description"],
+    }
+    if version is not None:
+        component["version"] = version
+    if "license" in fact:
+        component["licenses"] = [{"license": {"id": fact["license"]}}]
+    elif "license-name" in fact:
+        component["licenses"] = [{"license": {"name": fact["license-name"]}}]
+    return component

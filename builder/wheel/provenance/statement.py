@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from builder import __version__, json_text
 from builder.wheel.kernel_wheel import KernelWheel
-from builder.wheel.provenance.materials import web
+from builder.wheel.provenance.sbom import web
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://slsa.dev/provenance/v1"
