@@ -14,11 +14,9 @@ from builder.audit import (
     size_budget,
     torch_classic,
     torch_stable_abi,
-    unique_symbols,
 )
-from builder.audit.facts import AuditPromise, FrameworkClaim
 from builder.audit.report import AuditReport, Finding
-from builder.audit.subject import Library, Subject
+from builder.audit.subject import AuditPromise, FrameworkClaim, Library, Subject
 from builder.wheel.archive import Wheel
 
 __all__ = ["CHECKS", "AuditPromise", "AuditReport", "Finding", "FrameworkClaim", "Library", "Subject", "judge", "run"]
@@ -38,7 +36,7 @@ CHECKS: Mapping[str, Check] = {
     torch_stable_abi.RULE: torch_stable_abi.check,
     torch_classic.RULE: torch_classic.check,
     archs.RULE: archs.check,
-    unique_symbols.RULE: unique_symbols.check,
+    exports.UNIQUE_RULE: exports.check_unique,
     exports.RULE: exports.check,
     gpus.RULE: gpus.check,
     size_budget.RULE: size_budget.check,

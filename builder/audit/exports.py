@@ -1,4 +1,4 @@
-"""Exports: a plain library has the functions that it promises, and nothing else that other libraries could meet."""
+"""Symbols that other libraries of a process could meet: exports of a plain library, and unique symbols of any."""
 
 from collections.abc import Iterator
 
@@ -12,6 +12,7 @@ RULE = "exports"
 _SHOWN = 80
 _MOST = 1000
 """Globs that a wheel may promise: each is compared with every symbol."""
+UNIQUE_RULE = "unique-symbols"
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -53,3 +54,18 @@ def _library(library: Library, globs: tuple[str, ...]) -> Iterator[Finding]:
 
 def _finding(file: str, symbol: str, why: str, remedy: str) -> Finding:
     return Finding(file=file, rule=RULE, symbol=symbol, why=why, remedy=remedy)
+
+
+def check_unique(subject: Subject) -> Iterator[Finding]:
+    """Name each STB_GNU_UNIQUE symbol: two kernels with the same inline static would share it."""
+    for library in subject.libraries:
+        for symbol in (*library.extension.defined, *library.extension.undefined):
+            if symbol.binding == "unique":
+                yield Finding(
+                    file=library.name,
+                    rule=UNIQUE_RULE,
+                    symbol=symbol.name,
+                    why="the loader keeps one copy of it for the whole process, shared with every other kernel that "
+                    "has the same name, and never unloads the library",
+                    remedy="compile with -fno-gnu-unique (device compilers' host objects too: -Xcompiler)",
+                )

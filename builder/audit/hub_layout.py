@@ -1,27 +1,40 @@
-"""A folder in hub layout: which variants it has, whether they are of one kernel, and whether of the one at hand."""
+"""A folder in hub layout: the check of all its variants together, and each variant as the wheel that it came from."""
 
+import csv
+import io
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from builder import json_text, matrix
-from builder.audit import hub_variant
+from packaging.utils import parse_wheel_filename
+
+from builder import json_text, matrix, untrusted
 from builder.audit.report import AuditReport, Finding
-from builder.config import Config
+from builder.config import Config, Framework, KernelName, libraries
 from builder.errors import Severity
+from builder.hashes import digest, record_hash
 from builder.kernel import Kernel
 from builder.matrix.variant import Variant
 from builder.metadata import ID, ID_KEY, METADATA_FILE, KernelMetadata
 from builder.untrusted import UntrustedError
+from builder.wheel.archive import MAX_MEMBERS, Bytes, Member, Wheel, WheelError, check_name
 
 RULE = "hub-layout"
 _CARD = "CARD.md"
 _LARGEST = 16 << 20
 _SHOWN = 120
+POLICY = "manylinux_2_28"
+"""What the hub's libraries for Linux are built for."""
+_PIECE = 1 << 20
+_MACHINES = {("x86_64", "darwin"): "x86_64", ("aarch64", "darwin"): "arm64"}
+_LARGEST_VERSION = 1 << 31
+_ABI3 = ".abi3.so"
 
 
 def variants(root: Path) -> tuple[Path, ...]:
     """Return the folders of the variants in a layout, by name."""
-    return tuple(path for path in sorted(root.iterdir()) if path.is_dir() and hub_variant.named(path.name) is not None)
+    return tuple(path for path in sorted(root.iterdir()) if path.is_dir() and named(path.name) is not None)
 
 
 def check(root: Path, *, kernel: Kernel | None = None, complete: bool = False) -> AuditReport:
@@ -116,3 +129,164 @@ def _of_config(config: Config, name: str, table: KernelMetadata) -> Iterator[Fin
 
 def _spelled(value: object) -> str:
     return "nothing" if value is None else json_text.line(value, escaped=False)[:_SHOWN]
+
+
+@dataclass(frozen=True, slots=True)
+class _OnDisk:
+    """A member that is a file of its own."""
+
+    path: Path
+    size: int
+    mode: int
+
+    def read(self) -> bytes:
+        """Return the content."""
+        return b"".join(self.chunks())
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the content in pieces.
+
+        Raises:
+            WheelError: it cannot be read, or changed meanwhile.
+        """
+        left = self.size
+        try:
+            with self.path.open("rb") as file:
+                while left and (piece := file.read(min(_PIECE, left))):
+                    left -= len(piece)
+                    yield piece
+        except OSError as error:
+            raise WheelError(f"cannot read '{self.path}': {error.strerror}") from error
+        if left:
+            raise WheelError(f"'{self.path}' became shorter while it was read")
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; one that no system can have is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def named(name: str) -> Variant | None:
+    """Return the variant of a folder's name, if it is one that the hub's client looks for."""
+    try:
+        variant = Variant.parse(name)
+    except ValueError:
+        return None
+    return None if variant.framework is Framework.CTYPES else variant
+
+
+def read_variant(folder: Path) -> Wheel:
+    """Return the wheel that a variant stands for: its files, with the tags that its name promises.
+
+    Raises:
+        WheelError: it has no name of a variant, or something in it is not a plain file with a safe name.
+    """
+    variant = named(Path(os.path.abspath(folder)).name)  # noqa: PTH100  the name of a link is the variant's
+    if variant is None:
+        raise WheelError(f"'{folder}' is not named like a variant, such as 'torch-cuda'", help="name a folder of one")
+    files = dict(_files_of(folder))
+    name, version = _identity(_metadata_of(files))
+    module = name.replace("-", "_")
+    interpreter = _interpreter(variant, files)
+    path = Path(f"{module}-{version}.0.0+{variant.label}-{interpreter}-{_platform(variant)}.whl")
+    normalised, parsed, _build, tags = parse_wheel_filename(path.name)
+    members: dict[str, Member] = {f"{module}/{each}": file for each, file in files.items()}
+    wheel = Wheel(path=path, name=str(normalised), version=parsed, tags=tags, members=members)
+    return Wheel(
+        path=path, name=wheel.name, version=parsed, tags=tags, members={**members, **_dist_info(wheel, name, variant)}
+    )
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes of all files of a variant."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _files_of(folder: Path) -> Iterator[tuple[str, Member]]:
+    for number, path in enumerate(sorted(folder.rglob("*"))):
+        name = path.relative_to(folder).as_posix()
+        check_name(name, archive=folder)
+        if number >= MAX_MEMBERS:
+            raise WheelError(f"'{folder}' has more than the {MAX_MEMBERS} files that are read")
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise WheelError(
+                f"'{path}' is not a plain file",
+                help="fetch the layout into a folder of its own: hf download --local-dir",
+            )
+        if path.is_file():
+            status = path.stat()
+            yield name, _OnDisk(path, status.st_size, status.st_mode & 0o777)
+
+
+def _metadata_of(files: Mapping[str, Member]) -> KernelMetadata:
+    member = files.get(METADATA_FILE)
+    if member is None or member.size > untrusted.LARGEST_TEXT:
+        return KernelMetadata()
+    try:
+        return KernelMetadata.read(member.read())
+    except UntrustedError:
+        return KernelMetadata()  # the layout's own check says what is wrong
+
+
+def _identity(metadata: KernelMetadata) -> tuple[str, int]:
+    """Return name and version, or made-up ones, which the checks compare with what is there."""
+    version = metadata.version
+    try:
+        name = str(KernelName(str(metadata.name)))
+    except ValueError:
+        name = "unnamed"
+    return name, version if version is not None and 0 <= version < _LARGEST_VERSION else 0
+
+
+def _interpreter(variant: Variant, files: Mapping[str, Member]) -> str:
+    if variant.python is not None:
+        return f"{variant.python}-{variant.python}"
+    return "cp39-abi3" if any(name.endswith(_ABI3) for name in files) else "py3-none"
+
+
+def _platform(variant: Variant) -> str:
+    if variant.system is None:
+        return "any"
+    machine, system = variant.system.split("-")
+    if system == "darwin":
+        oldest = str(variant.backend.facts.macos).replace(".", "_")
+        return f"macosx_{oldest}_{_MACHINES[machine, system]}"
+    return f"win_{'amd64' if machine == 'x86_64' else 'arm64'}" if system == "windows" else f"{POLICY}_{machine}"
+
+
+def _dist_info(wheel: Wheel, name: str, variant: Variant) -> dict[str, Member]:
+    """Return what an installer would be told of a variant, which a hub layout has not."""
+    fields = [f"Name: {name}", f"Version: {wheel.version}", *(f"Requires-Dist: {each}" for each in _requires(variant))]
+    pure = str(variant.noarch).lower()
+    tags = [f"Tag: {tag}" for tag in sorted(wheel.tags, key=str)]
+    texts = {
+        "METADATA": ("Metadata-Version: 2.4", *fields),
+        "WHEEL": ("Wheel-Version: 1.0", f"Root-Is-Purelib: {pure}", *tags),
+    }
+    made: dict[str, Member] = {
+        f"{wheel.dist_info}/{file}": Bytes(("\n".join(lines) + "\n").encode()) for file, lines in texts.items()
+    }
+    record = f"{wheel.dist_info}/RECORD"
+    return {**made, record: Bytes(_record({**wheel.members, **made}, record))}
+
+
+def _requires(variant: Variant) -> tuple[str, ...]:
+    """Return the framework of a variant, and what brings libraries of the toolkit to those who have its torch."""
+    brought = sorted({wheel for facts in libraries.table().values() for wheel in facts.wheels.values()})
+    if variant.version is None:
+        return ("torch", *brought)
+    if variant.framework is Framework.TVM_FFI:
+        return (f"apache-tvm-ffi=={variant.version}.*", *brought)
+    return (f"torch>={variant.version}" if variant.stable else f"torch=={variant.version}.*", *brought)
+
+
+def _record(members: Mapping[str, Member], own: str) -> bytes:
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    for name, member in members.items():
+        rows.writerow((name, record_hash(digest(member.chunks())), member.size))
+    rows.writerow((own, "", ""))
+    return text.getvalue().encode()

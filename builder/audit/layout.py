@@ -1,13 +1,23 @@
-"""Layout: RECORD, names, `metadata.json`, its digest, and files that do not belong."""
+"""Layout: RECORD, WHEEL and METADATA, the files beside them, and `metadata.json` with its digest."""
 
+import base64
+import csv
+import io
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import PurePosixPath
 
-from builder.audit import metadata, record
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from builder import untrusted
+from builder.audit import metadata
 from builder.audit.report import Finding
-from builder.audit.subject import Library, Subject
+from builder.audit.subject import File, Library, Subject, header_fields, requirement, requirements
 from builder.config.values import Framework
+from builder.untrusted import UntrustedError
 from builder.wording import listed
 
 RULE = "layout"
@@ -18,20 +28,21 @@ _LEFT_OVER = (
 )  # fmt: skip
 _ACTED_ON = frozenset(("entry_points.txt",))
 """Files of the `.dist-info` directory that others act on: these are the commands and plugins of a package."""
-_SHOWN = 10
+_MOST_MODULES = 10
 _LEFT_OVER_NAMES = frozenset(("CMakeCache.txt", "CMakeLists.txt", "build.ninja", "compile_commands.json", "Makefile"))
+
+_FRAMEWORKS = {Framework.TORCH: "torch", Framework.TVM_FFI: "apache-tvm-ffi"}
+_SHOWN = 80
+_MOST_ROWS = 1 << 15
+_UNHASHED = ("RECORD.jws", "RECORD.p7s")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Judge the files of the wheel, and what they say about each other."""
-    yield from record.check(subject)
+    yield from check_description(subject)
     yield from _places(subject)
     yield from _libraries(subject)
     yield from metadata.check(subject)
-
-
-def _finding(file: str, symbol: str, why: str, remedy: str) -> Finding:
-    return Finding(file=file, rule=RULE, symbol=symbol, why=why, remedy=remedy)
 
 
 def _places(subject: Subject) -> Iterator[Finding]:
@@ -102,7 +113,7 @@ def _module(subject: Subject, library: Library, file: str) -> Iterator[Finding]:
     named = PurePosixPath(library.name).name.partition(".")[0]
     if not subject.library or named in library.extension.modules or not _imports(subject, file, named):
         return
-    modules = ", ".join(library.extension.modules[:_SHOWN]) or "no module"
+    modules = ", ".join(library.extension.modules[:_MOST_MODULES]) or "no module"
     yield _finding(
         library.name,
         f"PyInit_{named}",
@@ -115,3 +126,142 @@ def _module(subject: Subject, library: Library, file: str) -> Iterator[Finding]:
 def _imports(subject: Subject, file: str, named: str) -> bool:
     text = subject.text(f"{subject.module}/{file}").decode("utf-8", "replace")
     return re.search(rf"^from \. import {re.escape(named)}$", text, re.MULTILINE) is not None
+
+
+def check_description(subject: Subject) -> Iterator[Finding]:
+    """Compare RECORD, WHEEL and METADATA with the wheel."""
+    yield from _record(subject)
+    yield from _wheel(subject)
+    yield from _metadata(subject)
+
+
+def _finding(file: str, symbol: str, why: str, remedy: str = "build the wheel again") -> Finding:
+    return Finding(file=file, rule=RULE, symbol=symbol, why=why, remedy=remedy)
+
+
+def _record(subject: Subject) -> Iterator[Finding]:
+    path = f"{subject.dist_info}/RECORD"
+    if path not in subject.files:
+        yield _finding(path, "RECORD", "the wheel lacks it, so no installer can verify or remove its files")
+        return
+    listed: set[str] = set()
+    free = {path, *(f"{subject.dist_info}/{name}" for name in _UNHASHED)}
+    text = subject.text(path).decode("utf-8", "replace")
+    try:
+        rows = list(islice(csv.reader(io.StringIO(text), strict=True), _MOST_ROWS + 1))
+    except csv.Error as error:
+        yield _finding(path, "RECORD", f"it is not a table: {error}")
+        return
+    if len(rows) > _MOST_ROWS:
+        yield _finding(path, "RECORD", f"it has more than the {_MOST_ROWS} rows that are read")
+        return
+    for row in filter(None, rows):
+        name = row[0]
+        if name in listed:
+            yield _finding(path, name, "RECORD lists it twice")
+        listed.add(name)
+        if len(row) != 3:  # noqa: PLR2004  path, hash, size
+            yield _finding(path, name, "its row does not have the three fields path, hash and size")
+        elif name not in subject.files:
+            yield _finding(path, name, "RECORD lists it, and it is not in the wheel")
+        elif name not in free:
+            yield from _row(path, row, subject.files[name])
+    for name in sorted(subject.files.keys() - listed - free):
+        yield _finding(name, name, "RECORD does not list it")
+
+
+def _row(path: str, row: list[str], file: File) -> Iterator[Finding]:
+    name, digest, size = row
+    encoded = base64.urlsafe_b64encode(file.sha256).rstrip(b"=").decode()
+    if not digest.startswith("sha256="):
+        yield _finding(path, name, f"its hash in RECORD is {digest[:_SHOWN]!r}, not a sha256")
+    elif digest.rstrip("=") != f"sha256={encoded}":
+        yield _finding(path, name, "its hash in RECORD is not that of the file")
+    if size != str(file.size):
+        yield _finding(path, name, f"its size in RECORD is {size[:_SHOWN]}, the file has {file.size}")
+
+
+def _wheel(subject: Subject) -> Iterator[Finding]:
+    path = f"{subject.dist_info}/WHEEL"
+    if path not in subject.files:
+        yield _finding(path, "WHEEL", "the wheel lacks it")
+        return
+    yield from _readable(path, subject.text(path))
+    message = header_fields(subject.text(path))
+    tags = {str(tag) for tag in message.get_all("Tag", [])}
+    for tag in sorted(tags ^ set(subject.tags)):
+        where, other = ("WHEEL", "the file name") if tag in tags else ("the file name", "WHEEL")
+        yield _finding(path, tag, f"{where} has this tag, {other} does not")
+    pure = str(message.get("Root-Is-Purelib", "")).lower()
+    if pure == "true" and subject.libraries:
+        yield _finding(path, "Root-Is-Purelib", "it says true, and the wheel has a library", "set it to false")
+    for tag in sorted(subject.tags):
+        yield from _tag(path, tag, subject)
+
+
+def _tag(path: str, tag: str, subject: Subject) -> Iterator[Finding]:
+    python, abi, platform = tag.split("-")
+    of_one_torch = subject.facts is not None and subject.facts.framework is Framework.TORCH and not subject.facts.stable
+    if subject.libraries and abi not in ("abi3", "none") and not (of_one_torch and subject.python):
+        why = f"its ABI tag is '{abi}', which one Python has, and kernels are built for every one"
+        yield _finding(path, tag, why, "tag it py3-none, or cp39-abi3 if its library uses Python's C API")
+    if subject.libraries and abi == "none" and python != "py3":
+        why = f"it is for '{python}' alone, and its library needs nothing of Python"
+        yield _finding(path, tag, why, "tag it py3-none")
+    if subject.libraries and platform == "any":
+        yield _finding(path, tag, "its platform tag is 'any', and it has a library", "tag it with its platform")
+
+
+def _metadata(subject: Subject) -> Iterator[Finding]:
+    path = f"{subject.dist_info}/METADATA"
+    if path not in subject.files:
+        yield _finding(path, "METADATA", "the wheel lacks it")
+        return
+    yield from _readable(path, subject.text(path))
+    message = header_fields(subject.text(path))
+    name, version = str(message.get("Name", "")), str(message.get("Version", ""))
+    if canonicalize_name(name) != subject.name:
+        yield _finding(path, "Name", f"it says '{name[:_SHOWN]}', the file name '{subject.name}'")
+    try:
+        same = len(version) <= _SHOWN and Version(version) == Version(subject.version)
+    except InvalidVersion:
+        same = False
+    if not same:
+        yield _finding(path, "Version", f"it says '{version[:_SHOWN]}', the file name '{subject.version}'")
+    for line in dict.fromkeys(message.get_all("Requires-Dist", [])):
+        if requirement(line) is None:
+            yield _finding(path, "Requires-Dist", f"'{line[:_SHOWN]}' is not a requirement that can be read")
+    yield from _requirement(path, subject)
+
+
+def _readable(path: str, content: bytes) -> Iterator[Finding]:
+    try:
+        untrusted.fields(content)
+    except UntrustedError as error:
+        yield _finding(path, path.rpartition("/")[2], str(error))
+
+
+def _requirement(path: str, subject: Subject) -> Iterator[Finding]:
+    """Check that a kernel for one torch requires it: installed beside another torch, it registers nothing."""
+    stated = subject.facts
+    if stated is None or stated.version is None:  # of no torch, or pure Python
+        return
+    package = _FRAMEWORKS[stated.framework]
+    required = requirements(subject.text(path)).get(package)
+    version = stated.version
+    wanted = f">={version}" if stated.stable else f"=={version}.*"
+    have = SpecifierSet() if required is None else required.specifier
+    if required is None or not _admits_only(have, major=version.major, minor=version.minor, later=stated.stable):
+        yield _finding(
+            path,
+            "Requires-Dist",
+            f"it requires '{package}{str(have)[:_SHOWN]}', and the wheel is for '{package}{wanted}'",
+        )
+
+
+def _admits_only(specifier: SpecifierSet, *, major: int, minor: int, later: bool) -> bool:
+    """Whether a specifier admits a minor version, none before it, and the later ones if they are meant."""
+    earlier = minor > 0 and specifier.contains(f"{major}.{minor - 1}.99")
+    own = any(specifier.contains(f"{major}.{minor}.{patch}") for patch in range(100))
+    following = specifier.contains(f"{major}.{minor + 1}.0")
+    return own and not earlier and following == later

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from builder import json_text, terminal
-from builder.audit import BUDGET, CHECKS, gpus, hub_variant, judge, reading
-from builder.audit.facts import AuditPromise
-from builder.audit.gpu import GpuCode
+from builder.audit import BUDGET, CHECKS, gpus, hub_layout, judge, reading
+from builder.audit.gpus import GpuCode
 from builder.audit.report import AuditReport, Finding
 from builder.audit.sizes import WheelSizes
 from builder.audit.sizes import of as sizes_of
+from builder.audit.subject import AuditPromise
 from builder.errors import BugError, BuilderError
 from builder.wheel.archive import Wheel, WheelError
 
@@ -86,7 +86,7 @@ def run_limited(path: Path, *, sizes: bool = False) -> Judged:
 
 def _size(path: Path) -> int:
     try:
-        return hub_variant.size(path) if hub_variant.is_folder(path) else path.stat().st_size
+        return hub_layout.size_of(path) if hub_layout.is_folder(path) else path.stat().st_size
     except OSError:
         return 0  # the child says what is wrong
 
@@ -136,7 +136,7 @@ def _limit(kind: int, value: int) -> None:
 
 def _audited(path: Path, *, sizes: bool) -> str:
     try:
-        folder = hub_variant.is_folder(path)
+        folder = hub_layout.is_folder(path)
         judged = _of_variant(path) if folder else run(Wheel.read(path))
         taken = sizes_of(Wheel.read(path)).to_dict() if sizes and not folder else None
         answer = {**judged.report.to_dict(), "gpus": [code.to_dict() for code in judged.gpus]}
@@ -147,7 +147,7 @@ def _audited(path: Path, *, sizes: bool) -> str:
 
 def _of_variant(folder: Path) -> Judged:
     """Judge a variant as a wheel, and name its files as they lie in the layout."""
-    wheel = hub_variant.read(folder)
+    wheel = hub_layout.read_variant(folder)
     judged = run(wheel)
     module, name = f"{wheel.path.name.partition('-')[0]}/", folder.name
     findings = (

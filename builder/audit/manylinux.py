@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from builder.audit import facts as facts_of
 from builder.audit.report import Finding
-from builder.audit.subject import Library, Subject
+from builder.audit.subject import Library, Subject, requirements
 from builder.binary import manylinux as policies
 from builder.binary.lowest_policy import LowestPolicy, lowest_policy, obstacles
 from builder.binary.manylinux import Policy
@@ -93,7 +92,7 @@ def _needed(library: Library, policy: Policy, subject: Subject) -> Iterator[Find
         if facts is None
         else policies.loaded(str(facts.framework), str(facts.backend), one_python=subject.python is not None)
     )
-    required = facts_of.requirements(subject.text(f"{subject.dist_info}/METADATA"))
+    required = requirements(subject.text(f"{subject.dist_info}/METADATA"))
     carried = {posixpath.basename(name) for name in subject.files}
     for needed in library.extension.needed:
         if needed in policy.libraries or needed in policies.loaders():

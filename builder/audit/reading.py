@@ -9,15 +9,23 @@ from itertools import chain
 
 from packaging.utils import canonicalize_name
 
-from builder.audit import facts, size_budget, sizes
-from builder.audit.facts import AuditPromise, FrameworkClaim
-from builder.audit.headers import header_versions
+from builder.audit import size_budget, sizes
 from builder.audit.library_members import HEAD, is_library, memory, named_as_library
 from builder.audit.report import Finding
-from builder.audit.subject import File, Library, Subject, read_metadata
+from builder.audit.subject import (
+    AuditPromise,
+    File,
+    FrameworkClaim,
+    Library,
+    Subject,
+    claim_of_contents,
+    claim_of_label,
+    read_metadata,
+)
 from builder.binary import device_code
 from builder.binary.elf_symbols import Data
-from builder.binary.extension import Extension
+from builder.binary.extension import Extension, ExtensionError
+from builder.config.values import Version
 from builder.errors import BuilderError
 from builder.hashes import Hasher
 from builder.metadata import METADATA_FILE
@@ -26,6 +34,14 @@ from builder.wheel.archive import Member, Wheel
 
 _IN_PACKAGE = re.compile(r"metadata\.json|_ops(?:_[a-z0-9_]+)?\.py|_library\.py", re.ASCII)
 _TEXTS = ("METADATA", "RECORD", "WHEEL")
+# `TORCH_ABI_VERSION`, major << 56 | minor << 48 | patch << 40, is an argument of torch_library_impl and
+# torch_call_dispatcher, so it stands in the code as a constant. The target version does not.
+_X86_64 = re.compile(rb"[\x48\x49][\xb8-\xbf]\x00{5}[\x00-\x1f]([\x00-\x3f])([\x02-\x03])", re.DOTALL)
+# `movz xN, #0x20a, lsl #48`: five bits of N, sixteen of the constant, and the operation.
+_AARCH64 = re.compile(rb"[\x40-\x67]\xe0\xd2")
+_WORD = 4
+_MOST_PLACES = 1 << 20
+"""Places in the code that look like such a constant; a real library has some dozens."""
 
 
 def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
@@ -137,9 +153,47 @@ def _facts(wheel: Wheel, *, package: str, texts: Mapping[str, bytes], plan: Audi
         return FrameworkClaim.of(plan.variant)
     platform = min(tag.platform for tag in wheel.tags)
     if wheel.label is not None:
-        return facts.of_label(wheel.label, platform)
-    return facts.from_contents(
+        return claim_of_label(wheel.label, platform)
+    return claim_of_contents(
         backend=read_metadata(texts.get(f"{package}/{METADATA_FILE}", b"")).backend,
         metadata=texts.get(f"{wheel.dist_info}/METADATA", b""),
         noarch=platform == "any",
     )
+
+
+def header_versions(extension: Extension, data: Data) -> frozenset[Version]:
+    """Return the versions that the code of `extension` loads as whole 64-bit constants.
+
+    Raises:
+        ExtensionError: there are so many places to look at that it is no code.
+    """
+    found: set[tuple[int, int]] = set()
+    for seen, version in enumerate(_places(extension, data)):
+        if seen > _MOST_PLACES:
+            raise ExtensionError(
+                f"'{extension.name}' has more than {_MOST_PLACES} constants that look like a version of torch",
+                help="build it again",
+            )
+        found.add(version)
+    return frozenset(Version(f"{major}.{minor}") for major, minor in found)
+
+
+def _places(extension: Extension, data: Data) -> Iterator[tuple[int, int]]:
+    for offset, size in extension.code:
+        if extension.machine == "x86_64":
+            yield from _x86_64(data, offset, offset + size)
+        elif extension.machine == "aarch64":
+            yield from _aarch64(data, offset, offset + size)
+
+
+def _x86_64(data: Data, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for match in _X86_64.finditer(data, start, end):
+        yield match[2][0], match[1][0]
+
+
+def _aarch64(data: Data, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for match in _AARCH64.finditer(data, start + 1, end):
+        at = match.start() - 1
+        if (at - start) % _WORD == 0:
+            constant = int.from_bytes(data[at : at + _WORD], "little") >> 5 & 0xFFFF
+            yield constant >> 8, constant & 0xFF

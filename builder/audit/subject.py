@@ -1,21 +1,106 @@
-"""What the checks judge: a wheel's own words, and each of its libraries, read once."""
+"""The subject of all checks: what a wheel says it is, and each of its libraries, read once."""
 
 import contextlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email.message import Message
 from functools import lru_cache
 
-from builder.audit.facts import AuditPromise, FrameworkClaim
+from packaging.requirements import InvalidRequirement, Requirement
+
+from builder import untrusted
 from builder.audit.report import Finding
 from builder.audit.sizes import WheelSizes
 from builder.binary.device_image import Group, Image
 from builder.binary.extension import Extension
-from builder.config.values import Framework, Version
-from builder.matrix.variant import extension_suffix, python_of
+from builder.config.values import Backend, Framework, Version
+from builder.matrix.variant import Variant, extension_suffix, python_of
 from builder.metadata import METADATA_FILE, KernelMetadata
 from builder.untrusted import UntrustedError
 
+_LONGEST_REQUIREMENT = 1000
 _LONGEST_ID = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPromise:
+    """The promise of the build that made a wheel; where a field is None, the words of the wheel itself count."""
+
+    variant: Variant | None = None
+    ops: str | None = None
+    archs: tuple[str, ...] | None = None
+    extensions: frozenset[str] | None = None
+    """The extensions that the cell has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameworkClaim:
+    """The framework and the backend that a wheel says it is for."""
+
+    framework: Framework
+    backend: Backend
+    version: Version | None = None
+    """Version of torch, of the stable ABI or of tvm-ffi; None when it does not say."""
+    stable: bool = False
+
+    @classmethod
+    def of(cls, variant: Variant) -> "FrameworkClaim":
+        """Return the facts that a variant name states."""
+        return cls(framework=variant.framework, backend=variant.backend, version=variant.version, stable=variant.stable)
+
+
+def claim_of_label(label: str, platform: str) -> FrameworkClaim | None:
+    """Return the facts of a wheel with a label, or None where label and platform are of no variant."""
+    try:
+        return FrameworkClaim.of(Variant.of_wheel(label, platform))
+    except ValueError:
+        return None
+
+
+def header_fields(content: bytes) -> Message:
+    """Return the headers of METADATA or WHEEL; none if they cannot be read, which `layout` reports."""
+    try:
+        return untrusted.fields(content)
+    except UntrustedError:
+        return Message()
+
+
+def requirements(content: bytes) -> Mapping[str, Requirement]:
+    """Return the requirements of METADATA by name; other text is left out, which `layout` reports."""
+    lines = header_fields(content).get_all("Requires-Dist", [])
+    found = filter(None, map(requirement, dict.fromkeys(lines)))
+    return {each.name.lower().replace("_", "-"): each for each in found}
+
+
+def requirement(line: str) -> Requirement | None:
+    """Return a requirement; None for other text, and for one that is unreasonably long or nested."""
+    if len(line) > _LONGEST_REQUIREMENT:
+        return None
+    try:
+        return Requirement(line)
+    except (InvalidRequirement, RecursionError):
+        return None
+
+
+def claim_of_contents(*, backend: str | None, metadata: bytes, noarch: bool) -> FrameworkClaim | None:
+    """Return the facts of a wheel without a label, from its requirements and what its metadata.json has."""
+    try:
+        known = Backend(str(backend))
+    except ValueError:
+        return None
+    if noarch:
+        return FrameworkClaim(framework=Framework.TORCH_NOARCH, backend=known)
+    required = requirements(metadata)
+    if "torch" not in required:
+        tvm_ffi = required.get("apache-tvm-ffi")
+        return None if tvm_ffi is None else FrameworkClaim(framework=Framework.TVM_FFI, backend=known)
+    for clause in required["torch"].specifier:
+        match = re.match(r"([0-9]+\.[0-9]+)(\..*)?$", clause.version)
+        if match and clause.operator in (">=", "=="):
+            stable = clause.operator == ">="
+            return FrameworkClaim(framework=Framework.TORCH, backend=known, version=Version(match[1]), stable=stable)
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

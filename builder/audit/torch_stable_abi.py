@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from builder import json_text, resources, toml
-from builder.audit.facts import FrameworkClaim
 from builder.audit.mangled import torch_names
 from builder.audit.report import Finding
-from builder.audit.subject import Library, Subject
+from builder.audit.subject import FrameworkClaim, Library, Subject
 from builder.binary.elf_symbols import Symbol
 from builder.config.values import Backend, Framework, Version
 

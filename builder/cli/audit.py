@@ -8,8 +8,7 @@ import click
 
 from builder import json_text, terminal
 from builder import kernel as kernels
-from builder.audit import gpus, hub_layout, hub_variant
-from builder.audit.gpu import named
+from builder.audit import gpus, hub_layout
 from builder.audit.limited import Judged, run_limited
 from builder.audit.report import AuditReport
 from builder.cli import completing
@@ -60,7 +59,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Check wheels, and folders in hub layout: ABI, layout, architectures."""
-    required = tuple(named(name) for name in (require_gpus or "").split(",") if name.strip())
+    required = tuple(gpus.named(name) for name in (require_gpus or "").split(",") if name.strip())
     judged: list[Judged] = []
     unreadable: list[WheelError] = []
     layouts = [layout for path in paths if (layout := _layout(path)) is not None]
@@ -85,14 +84,14 @@ def _signatures(
     Raises:
         BuilderError: a signer is named, and a wheel, which has no signature in it.
     """
-    wheels = [path for path in paths if not hub_variant.is_folder(path)]
+    wheels = [path for path in paths if not hub_layout.is_folder(path)]
     if signed_by is not None and wheels:
         raise BuilderError(f"'{wheels[0]}' is no variant of a hub layout, which --signed-by is about")
     signer = None if signed_by is None else signature.Signer(identity=signed_by, issuer=issuer)
     verify = None if signer is None else signature.verifier(trust_config)
 
     def add(path: Path, judged: Judged) -> Judged:
-        found = signature.check(path, signer, verify) if hub_variant.is_folder(path) else ()
+        found = signature.check(path, signer, verify) if hub_layout.is_folder(path) else ()
         rules = (*judged.report.rules, *((signature.RULE,) if signer else ()))
         findings = tuple(sorted((*judged.report.findings, *found)))
         return replace(judged, report=replace(judged.report, rules=rules, findings=findings))
@@ -102,7 +101,7 @@ def _signatures(
 
 def _layout(path: Path) -> Path | None:
     """Return the folder that has variants, if `path` is one or is around one."""
-    if not hub_variant.is_folder(path) or (path / METADATA_FILE).exists():
+    if not hub_layout.is_folder(path) or (path / METADATA_FILE).exists():
         return None
     inner = path / "build"
     return inner if inner.is_dir() and not hub_layout.variants(path) else path

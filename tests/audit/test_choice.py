@@ -6,8 +6,7 @@ from itertools import combinations, cycle
 
 import pytest
 
-from builder.audit.gpu import named
-from builder.audit.gpus import choose
+from builder.audit.gpus import choose, named
 from builder.binary import device_code
 from builder.binary.device_image import Image
 from tests.audit import nvidia

@@ -6,7 +6,7 @@ import pytest
 
 from builder import audit
 from builder.audit import gpus
-from builder.audit.gpu import named
+from builder.audit.gpus import named
 from builder.binary import device_code
 from builder.binary.device_image import Image
 from builder.binary.extension import Extension

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from builder.audit import exports
-from builder.audit.facts import FrameworkClaim
-from builder.audit.subject import Library, Subject
+from builder.audit.subject import FrameworkClaim, Library, Subject
 from builder.binary.elf_symbols import Symbol
 from builder.binary.extension import Extension
 from builder.config.values import Backend, Framework

@@ -6,8 +6,7 @@ import pytest
 
 from builder import audit
 from builder.audit import layout, metadata
-from builder.audit.facts import AuditPromise, FrameworkClaim
-from builder.audit.subject import File, Library, Subject
+from builder.audit.subject import AuditPromise, File, FrameworkClaim, Library, Subject
 from builder.binary.elf_symbols import Symbol
 from builder.binary.extension import Extension
 from builder.config.values import Backend, Framework, Version

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from builder import audit, cli
-from builder.audit.gpu import cuda_of_ptx, named
-from builder.audit.gpus import choose
+from builder.audit.gpus import choose, cuda_of_ptx, named
 from builder.binary.device_code import groups
 from builder.binary.device_image import Image
 from builder.config.gpus import known

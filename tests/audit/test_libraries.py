@@ -5,8 +5,7 @@ import json
 import pytest
 
 from builder.audit import layout
-from builder.audit.facts import FrameworkClaim
-from builder.audit.subject import File, Library, Subject
+from builder.audit.subject import File, FrameworkClaim, Library, Subject
 from builder.binary.elf_symbols import Symbol
 from builder.binary.extension import Extension
 from builder.config.values import Backend, Framework, Version

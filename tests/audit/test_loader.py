@@ -7,8 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from builder.audit.gpu import named
-from builder.audit.gpus import choose
+from builder.audit.gpus import choose, named
 from builder.binary import device_code
 from builder.errors import BuilderError
 from builder.toolchain import this_machine

@@ -5,9 +5,8 @@ import hashlib
 
 import pytest
 
-from builder.audit import record
-from builder.audit.facts import FrameworkClaim
-from builder.audit.subject import File, Library, Subject
+from builder.audit import layout
+from builder.audit.subject import File, FrameworkClaim, Library, Subject
 from builder.binary.extension import Extension
 from builder.config.values import Backend, Framework, Version
 
@@ -42,7 +41,7 @@ def found(
         texts=texts,
         libraries=libraries,
     )  # fmt: skip
-    return [(finding.symbol, finding.why) for finding in record.check(subject)]
+    return [(finding.symbol, finding.why) for finding in layout.check_description(subject)]
 
 
 def whys(findings, symbol):
@@ -106,7 +105,7 @@ def test_a_wheel_that_lacks_what_describes_it_is_found(name):
     texts = subject_files | {f"{INFO}/RECORD": f"{rows}{INFO}/RECORD,,\n".encode()}
     files = {key: File(size=len(each), sha256=hashlib.sha256(each).digest()) for key, each in texts.items()}
     subject = Subject(name="demo", version="1.0.0", dist_info=INFO, tags=("cp39-abi3-any",), files=files, texts=texts)
-    assert [finding.symbol for finding in record.check(subject)] == [name]
+    assert [finding.symbol for finding in layout.check_description(subject)] == [name]
 
 
 LIBRARY = (Library(extension=Extension(name="demo/a.so")),)

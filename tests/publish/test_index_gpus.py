@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from builder.audit import gpus as audited
-from builder.audit.gpu import named
+from builder.audit.gpus import named
 from builder.matrix.variant import Variant
 from builder.publish import index
 from builder.publish.index import people, words

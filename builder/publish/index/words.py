@@ -8,7 +8,7 @@ from pathlib import Path
 
 from builder import untrusted, wording
 from builder.audit import gpus
-from builder.audit.gpu import GpuCode
+from builder.audit.gpus import GpuCode
 from builder.config import Version
 from builder.config.gpus import Gpu, known
 from builder.errors import BuilderError
