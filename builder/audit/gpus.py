@@ -25,7 +25,7 @@ _KEPT = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuCode:
-    """What one GPU runs of a wheel."""
+    """The code of a wheel that one GPU runs."""
 
     gpu: Gpu
     own: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class GpuCode:
     lacks: bool = False
     """Whether some of the device code has nothing for it, so that those kernels fail."""
     special: tuple[str, ...] = ()
-    """What device code is for that is special code for other GPUs alone, such as `9.0a`; it lacks nothing by that."""
+    """The architectures of special code for other GPUs alone, such as `9.0a`; the GPU lacks nothing by that."""
 
     @property
     def runs(self) -> bool:

@@ -25,7 +25,7 @@ _CARD = "CARD.md"
 _LARGEST = 16 << 20
 _SHOWN = 120
 POLICY = "manylinux_2_28"
-"""What the hub's libraries for Linux are built for."""
+"""The manylinux policy of the hub's libraries for Linux."""
 _PIECE = 1 << 20
 _MACHINES = {("x86_64", "darwin"): "x86_64", ("aarch64", "darwin"): "arm64"}
 _LARGEST_VERSION = 1 << 31

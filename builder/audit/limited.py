@@ -42,9 +42,9 @@ class Judged:
 
     report: AuditReport
     gpus: tuple[GpuCode, ...] = ()
-    """What each GPU of its backend runs; nothing for a backend without device code."""
+    """The code that each GPU of its backend runs; empty for a backend without device code."""
     sizes: WheelSizes | None = None
-    """What takes its bytes, where that was asked."""
+    """The sizes of its parts, where they were asked for."""
 
 
 def run(wheel: Wheel) -> Judged:

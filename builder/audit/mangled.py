@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"[0-9]+")
 _MOST_DIGITS = 9
 _LONGEST_MEMBER = 256
 _DOUBT = re.compile(r"L[NS0-9]|E[0-9]+_|f[pL]|D[vFB]|T[chv]")
-"""Where a number may be something else than a length: a value, an offset, a width."""
+"""A place where a number may not be a length: it may be a value, an offset or a width."""
 _FIRST_AGAIN = re.compile(r"NS_(?=[0-9])")
 
 
@@ -24,7 +24,7 @@ class RootName:
 
     namespace: str
     member: str | None
-    """What follows the namespace; None for an operator."""
+    """The name after the namespace; None for an operator."""
 
     def __str__(self) -> str:
         return f"{self.namespace}::{self.member or 'operator'}"
@@ -63,7 +63,7 @@ def _length(symbol: str, digits: str) -> int:
 
 
 class _Identifiers:
-    """Where the `<length><identifier>`s of a name are; asked from left to right, it reads the name once."""
+    """The places of the `<length><identifier>`s of a name. Asked from left to right, it reads the name once."""
 
     def __init__(self, symbol: str) -> None:
         self._symbol = symbol

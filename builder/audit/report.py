@@ -1,4 +1,4 @@
-"""What the audit found."""
+"""The report of an audit: findings, for people and for programs."""
 
 from dataclasses import asdict, dataclass
 
@@ -14,7 +14,7 @@ class Finding:
     file: str
     rule: str
     symbol: str
-    """What breaks it: a symbol, a library, a path or a key."""
+    """The symbol, library, path or key that breaks it."""
     why: str
     remedy: str
     severity: Severity = "error"
@@ -22,7 +22,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
-    """What all checks say about one wheel."""
+    """The findings of all checks about one wheel."""
 
     wheel: str
     rules: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What takes the bytes of a wheel: its files, and in its libraries the device code of each architecture."""
+"""The sizes of a wheel: of its files, and in its libraries of the device code of each architecture."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ class CodeSize:
     plain: int
     """The bytes of it that are not compressed."""
     pieces: int
-    """How many fat binaries or bundles have some: about one for each source."""
+    """The number of fat binaries or bundles that have some: about one for each source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +42,13 @@ class FileSize:
 
     @property
     def rest(self) -> int:
-        """What is left: code of the processor, tables of symbols, data."""
+        """The bytes that are left: code of the processor, tables of symbols, data."""
         return self.size - sum(each.size for each in self.code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelSizes:
-    """What takes the bytes of a wheel."""
+    """The sizes of a wheel and of its files."""
 
     packed: int
     """The size of the wheel itself."""

@@ -149,9 +149,9 @@ class Subject:
     """Content of the files that describe the others; the checks ask `text` for it."""
     libraries: tuple[Library, ...] = ()
     refused: tuple[Finding, ...] = ()
-    """What could not be read."""
+    """Findings of the members that could not be read."""
     sizes: WheelSizes | None = None
-    """What takes its bytes, where it has more of them than its kernel allows."""
+    """The sizes of its parts, where it has more bytes than its kernel allows."""
     plan: AuditPromise = field(default_factory=AuditPromise)
 
     def text(self, file: str) -> bytes:

@@ -1,1 +1,1 @@
-"""What a shared object says of itself: symbols, links, device code, and the manylinux policies it meets."""
+"""Read shared objects: symbols, links, device code, and the manylinux policies that they meet."""

@@ -16,7 +16,7 @@ _HEADER = struct.Struct("<40xQ10xHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _NO_BITS = 8
 _FILLED = (b".text.", b".nv.global", b".nv.constant", b".merc.text")
-"""What the names of sections begin with that have code or data."""
+"""The beginnings of the names of sections that have code or data."""
 _ABOUT = (b".note.nv.", b".nv.compat")
 """Sections that say how a cubin was made, and for which GPU; none of it runs."""
 _OF_KERNEL = b".nv.info."

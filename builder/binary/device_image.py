@@ -8,7 +8,7 @@ from builder.errors import BuilderError
 
 _LARGEST_BUNDLES = 256 << 20
 _MAX_RATIO = 32
-"""How often a library's own size all its compressed bundles may unpack to, beyond `_LARGEST_BUNDLES`."""
+"""The multiple of a library's own size that all its compressed bundles may unpack to, beyond `_LARGEST_BUNDLES`."""
 
 # A library with 200 MB of device code for ten architectures has some thousands of each.
 _MOST_MAGICS = 1 << 16
@@ -57,7 +57,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 @dataclass(slots=True)
 class Budget:
-    """How much of one library may still be read: its parts can point at each other, and would be read forever."""
+    """The bytes of one library that may still be read: its parts can point at each other, and would be read forever."""
 
     name: str
     unpacked: int

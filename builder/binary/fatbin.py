@@ -31,7 +31,7 @@ class _Stored:
     image: Image
     flags: int
     header: int
-    """Where its header begins, behind which it is."""
+    """The offset of its header, which comes right before it."""
     start: int
     end: int
     whole: int

@@ -1,4 +1,4 @@
-"""Which manylinux policies a library meets, and what keeps it from an older one."""
+"""The lowest manylinux policy that a library meets, and the symbols that keep it from an older one."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -103,7 +103,7 @@ class Macho:
 
     @property
     def rpath(self) -> tuple[str, ...]:
-        """Where `@rpath` leads."""
+        """The folders that `@rpath` stands for."""
         return self._texts(_LC_RPATH)
 
     @property

@@ -14,7 +14,7 @@ _NUMBERS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What the oldest system of a manylinux policy has, on one machine."""
+    """The symbols and libraries that the oldest system of a manylinux policy has, on one machine."""
 
     name: str
     """Such as `manylinux_2_28`."""

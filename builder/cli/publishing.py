@@ -1,4 +1,4 @@
-"""What `builder publish` and `builder release` send, and how they show it."""
+"""Send a site or a layout for `builder publish` and `builder release`, and show what is sent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ HUB = "hub:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """What a user takes although it is not for release."""
+    """The kinds of wheels that a user takes although they are not for release."""
 
     unsandboxed: bool
     quick: bool
@@ -37,7 +37,7 @@ class Permissions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """How a command tells what it sends."""
+    """The way in which a command tells what it sends."""
 
     dry_run: bool
     as_json: bool
@@ -124,7 +124,7 @@ class HubTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """What a repository was sent."""
+    """The report of what a repository was sent."""
 
     line: str
     """In a line."""

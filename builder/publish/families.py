@@ -38,7 +38,7 @@ class Family:
 
     @property
     def build_tag(self) -> str:
-        """What the names of its wheels have between version and tags; it begins with a digit, as it must."""
+        """The build tag in the names of its wheels, between version and tags; it begins with a digit, as it must."""
         return f"{self.major}0sm"
 
     @property

@@ -26,7 +26,7 @@ class Layout:
     kernel: str
     version: int
     files: Mapping[str, Path]
-    """What goes to the repository, by its path there."""
+    """The files for the repository, by their paths there."""
     unsandboxed: tuple[str, ...] = ()
     """Variants that were built without a sandbox."""
     obstacles: Mapping[str, str | None] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubCommit:
-    """What one commit adds and deletes."""
+    """The files that one commit adds and deletes."""
 
     add: Mapping[str, Path]
     delete: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class HubCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How a commit reaches a repository."""
+    """The way in which a commit reaches a repository."""
 
     create_pr: bool = False
     """As a pull request, for which nobody has to be allowed to write to the repository."""
@@ -72,7 +72,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What the hub made of a commit."""
+    """The result of a commit."""
 
     url: str
     """Of the commit, or of the pull request."""
@@ -285,7 +285,7 @@ class Hub:
 
     @property
     def _refusals(self) -> tuple[type[Exception], ...]:
-        """What the library raises."""
+        """The exceptions of the library."""
         return refusals(self._library)
 
     def _failure(self, error: Exception) -> PublishError:

@@ -15,7 +15,7 @@ from builder.wheel import kernel_wheel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitePlan:
-    """What a publication does; the target is only read until then."""
+    """The files that a publication sends; until then the target is only read."""
 
     wheels: tuple[str, ...]
     """Names of the wheels that the target does not list yet."""
@@ -23,7 +23,7 @@ class SitePlan:
     """Paths of all files that never change; those that the target has are not sent again."""
     pages: tuple[str, ...]
     unsandboxed: tuple[str, ...] = ()
-    """Those of the new wheels that were built without a sandbox."""
+    """The new wheels that were built without a sandbox."""
     obstacles: Mapping[str, str | None] = field(default_factory=dict)
     """Why each of the new wheels is not to be published, where something speaks against it."""
 

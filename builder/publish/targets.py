@@ -1,4 +1,4 @@
-"""Where a site goes: a directory of this machine, or a bucket by way of rclone."""
+"""Targets of a site: a directory of this machine, or a bucket by way of rclone."""
 
 import filecmp
 import os

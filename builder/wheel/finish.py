@@ -23,7 +23,7 @@ from builder.wheel.options import BuildOptions
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
 _OF_PYTHON = ".abi3.so"
-"""How the library of a kernel is named whose sources include Python's headers."""
+"""The suffix of the library of a kernel whose sources include Python's headers."""
 _LIBRARY_MODE = 0o755
 _ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64"}
 
@@ -38,13 +38,13 @@ class FinishedWheel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildFacts:
-    """What the finished wheel says of its build."""
+    """The facts of a build that the finished wheel tells."""
 
     framework_version: str
     inputs: RebuildInputs
     archs: tuple[str, ...] | None = None
     shared_code: tuple[str, ...] = ()
-    """Those of `archs` that run the machine code of others, since the compiler wrote the same for them."""
+    """The `archs` that run the machine code of others, since the compiler wrote the same for them."""
     options: BuildOptions = field(default_factory=BuildOptions)
     description: str = ""
     """The text of the file that `wheel.readme` names."""

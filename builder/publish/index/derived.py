@@ -39,17 +39,17 @@ class FamilyWheel:
     family: Family
     size: int
     root: str
-    """Where the index for the newest torch is that has it."""
+    """The folder of the index for the newest torch that has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByFamily:
-    """What a site has for families of GPUs of one kernel."""
+    """The wheels and indexes for families of GPUs of one kernel."""
 
     roots: tuple[str, ...] = ()
-    """Where in the site the indexes are."""
+    """The folders of the indexes."""
     wheels: Mapping[Path, tuple[FamilyWheel, ...]] = field(default_factory=dict)
-    """What each wheel was split into, by the path of the whole one."""
+    """The parts of each wheel that was split, by the path of the whole one."""
 
 
 def add_families(

@@ -21,13 +21,13 @@ from builder.wheel.kernel_wheel import KernelWheel
 
 SBOM_SUFFIX = ".cdx.json"
 TOP = "../../"
-"""What leads from the page of a kernel to the top of the site."""
+"""The way from the page of a kernel to the top of the site."""
 
 
 _MOST_FILES = 10
 """Changed files that are named."""
 _GENERATED = "_ops"
-"""How the names of modules begin that every build writes anew."""
+"""The beginning of the names of modules that every build writes anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class GridWheel:
 
     variant: str
     serves: str
-    """What it is built for, in words."""
+    """The framework and platform that it is built for, in words."""
     filename: str
     url: str
     size: str
@@ -46,20 +46,20 @@ class GridWheel:
     archs: tuple[str, ...]
     """The architectures that it says it has device code for."""
     code: DeviceCode
-    """What its device code says of GPUs."""
+    """The GPUs that run its device code, as far as it tells."""
     families: tuple[tuple[str, str, str], ...]
     """The families of GPUs that have a wheel of their own, with where its index is and its size."""
     load_test: str
-    """What became of its load test, in words."""
+    """The outcome of its load test, in words."""
     check: str
     """The line that checks its hash."""
     bill: str | None
-    """Where its bill of materials is."""
+    """The address of its bill of materials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridCell:
-    """Where a row meets one column, or several that one wheel serves."""
+    """The place where a row meets one column, or several that one wheel serves."""
 
     span: int
     wheels: tuple[GridWheel, ...]
@@ -89,7 +89,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What a user of one version should know who comes from another."""
+    """The changes that a user of the version before should know."""
 
     since: str
     """The version before."""
@@ -108,7 +108,7 @@ class Grid:
     wheels: tuple[GridWheel, ...]
     """All wheels; one that no installer prefers is in no cell."""
     changes: Changes | None
-    """What is different from the version before; None of the first."""
+    """The changes since the version before; None for the first version."""
     released: str
     """The day on which it came into the index; empty where that is not known."""
 

@@ -21,7 +21,7 @@ from builder.wheel.kernel_wheel import KernelWheel
 INSTALLERS = (("pip", "pip"), ("uv", "uv"), ("pyproject", "pyproject.toml"), ("kernels", "kernels"))
 _HUB = re.compile(r"https://huggingface\.co/(?:kernels/)?([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)/?")
 ON_FRONT = 100
-"""How many cards the front page has; more make it slow to load."""
+"""The number of cards on the front page; more make it slow to load."""
 _INSTALLERS = frozenset(("installer", value) for value, _ in INSTALLERS)
 _GITHUB = re.compile(r"https://github\.com/([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+?)(?:\.git)?/?")
 
@@ -37,7 +37,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """What is chosen: a name for the page, and one for people."""
+    """One choice, with a name for the page and one for people."""
 
     name: str
     title: str
@@ -46,7 +46,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What to install for some choices: it is shown for those whose values it has."""
+    """The wheel to install for some choices; the page shows it where they are made."""
 
     torches: tuple[str, ...]
     compute: str
@@ -56,7 +56,7 @@ class Answer:
     wheels: tuple[tuple[str, str], ...]
     """Name and size of each."""
     requires: tuple[str, ...]
-    """What must be there before, quoted for a shell."""
+    """The requirements besides the framework, quoted for a shell."""
     hub: str | None
     """The repository that the `kernels` client loads it from; None where it cannot load it."""
 
@@ -197,7 +197,7 @@ class Card:
     torches: tuple[Option, ...]
     """The newest first."""
     gpus: tuple[Option, ...]
-    """Those that run some wheel of it, or of which no wheel says that they do not."""
+    """The GPUs that run a wheel of it, or may run one that does not tell."""
     range: str
     wheels: str
     size: str

@@ -1,6 +1,6 @@
-"""What an installer takes for each PyTorch, compute platform and system, and why there is nothing to take.
+"""The wheel that an installer takes for each PyTorch, compute platform and system.
 
-An installer cannot tell which wheel fits which installed framework, so each environment has an index of its own.
+An installer cannot tell which wheel fits the installed framework, so each environment has an index of its own.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -66,7 +66,7 @@ def environments(variants: frozenset[Variant]) -> frozenset[Environment]:
 
 
 ANY_SYSTEM = "any-system"
-"""Where the matrix knows no system for a compute platform."""
+"""The system of a compute platform for which the matrix knows none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

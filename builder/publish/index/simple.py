@@ -22,7 +22,7 @@ Uploads = Mapping[str, str]
 NO_UPLOADS: Uploads = {}
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 _DATE = 10
-"""How many characters of a time are its day."""
+"""The number of characters of a time that are its day."""
 _FRAMEWORK = re.compile(r"(?:torch|apache-tvm-ffi)(?![A-Za-z0-9._-])")
 
 
@@ -38,9 +38,9 @@ class Listing:
     core: bytes
     """Its METADATA file."""
     uploaded: str | None = None
-    """When it came into the index, if that is known."""
+    """The time at which it came into the index, if that is known."""
     folder: str = ""
-    """Where it is among the files of its index."""
+    """Its folder among the files of its index."""
 
     @classmethod
     def of(cls, kernel_wheel: KernelWheel, uploaded: str | None = None) -> "Listing":

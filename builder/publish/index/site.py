@@ -28,7 +28,7 @@ FILES = derived.FILES
 VARIANTS = "variants"
 MANIFEST = "builder-index.json"
 UPLOADED = "uploaded"
-"""Where the manifest has the times at which wheels came."""
+"""The key of the manifest for the times at which wheels came."""
 _FORMAT = 1
 UNFINISHED = b'{"builder-index": 1, "files": {}, "made": {}}\n'
 """The manifest until all the rest is there."""

@@ -34,7 +34,7 @@ _DOCSTRING = re.compile(r"""(?:[ \t\r\n]|#[^\n]*\n)*[rR]?("{3}|'{3})(.*?)(?:\r?\
 _LONGEST = 160
 _LONGEST_README = 20_000
 _BEGINNING = 8192
-"""How many characters of a file are looked at."""
+"""The number of characters of a file that are looked at."""
 
 
 @cache
@@ -87,10 +87,10 @@ def description(kernel_wheel: KernelWheel) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceCode:
-    """What the device code of a wheel says of GPUs."""
+    """The GPUs that run a wheel, by its device code."""
 
     codes: tuple[GpuCode, ...] = ()
-    """What each GPU of its backend runs; nothing where the wheel does not say it."""
+    """The code that each GPU of its backend runs; empty where the wheel does not tell."""
     silent: tuple[Gpu, ...] = ()
     """The GPUs of its backend, where the wheel does not say which of them run it."""
     why: str = ""

@@ -20,7 +20,7 @@ _B = TypeVar("_B")
 
 
 class Map(Protocol):
-    """What `map` is: results come in the order of what they are of."""
+    """A function like `map`: results come in the order of the values."""
 
     def __call__(self, function: Callable[[_A], _B], values: Iterable[_A], /) -> Iterator[_B]:
         """Return what a function makes of each value."""

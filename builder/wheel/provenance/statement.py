@@ -16,7 +16,7 @@ BUILDER_ID = f"pkg:pypi/kernel-wheel-builder@{__version__}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where the sources were, and who built."""
+    """The origin of a wheel: the commit of its sources, and the platform that built it."""
 
     commit: str | None = None
     """Git commit of the kernel."""
