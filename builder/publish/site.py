@@ -35,16 +35,27 @@ def plan(site: Path, target: Target) -> SitePlan:
         NothingToDoError: `site` is not an index that `builder index` made.
         PublishError: the site is damaged, the target has wheels that the site lacks, or other ones of the same name.
     """
-    content = _read(site / MANIFEST)
-    own = _manifest(content, name=str(site / MANIFEST))
+    manifest = site / MANIFEST
+    try:
+        content = manifest.read_bytes()
+    except OSError as error:
+        raise NothingToDoError(
+            f"'{site}' is not a package index: {MANIFEST} cannot be read ({error.strerror})",
+            help="make one with `builder index DIR --output SITE`",
+        ) from error
+    own = _listed(content, "files", name=str(manifest))
     if not own:
         raise NothingToDoError(
             f"'{site}' lists no wheels: the run of `builder index` that makes it was not finished", help="run it again"
         )
-    listed = {f"{FILES}/{name}": sha256 for name, sha256 in own.items()} | _made(content, name=str(site / MANIFEST))
-    _check_files(site, listed)
+    listed = {f"{FILES}/{name}": sha256 for name, sha256 in own.items()} | _listed(content, "made", name=str(manifest))
+    wrong = [path for path, sha256 in listed.items() if not is_own(site, path) or sha256_of(site / path) != sha256]
+    if wrong:
+        raise PublishError(
+            f"'{site}' is not whole: {', '.join(sorted(wrong))} missing or changed", help="make the index again"
+        )
     there = target.read(MANIFEST)
-    theirs = {} if there is None else _manifest(there, name=f"{target}/{MANIFEST}")
+    theirs = {} if there is None else _listed(there, "files", name=f"{target}/{MANIFEST}")
     _check_against(own, theirs, target)
     files = tuple(path for path in sorted(listed) if path.startswith(f"{FILES}/"))
     records = tuple(path for path in files if path.endswith(record.SUFFIX))  # of the last build: they change
@@ -70,44 +81,13 @@ def publish(site: Path, target: Target, todo: SitePlan) -> None:
     target.send(site, (MANIFEST,), fixed=False)
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise NothingToDoError(
-            f"'{path.parent}' is not a package index: {MANIFEST} cannot be read ({error.strerror})",
-            help="make one with `builder index DIR --output SITE`",
-        ) from error
-
-
-def _made(content: bytes, *, name: str) -> dict[str, str]:
-    """Return the files of a site besides its wheels, which its manifest lists with their digests."""
-    return dict(_table(content, "made", name=name))
-
-
-def _manifest(content: bytes, *, name: str) -> Mapping[str, str]:
-    """Return the wheels of a manifest, with their digests."""
-    return _table(content, "files", name=name)
-
-
-def _table(content: bytes, key: str, *, name: str) -> Mapping[str, str]:
+def _listed(content: bytes, key: str, *, name: str) -> dict[str, str]:
+    """Return the files that a manifest lists with their digests: wheels as `files`, and what is `made` of them."""
     try:
         files = json.loads(content)[key]
         return {str(wheel): str(sha256) for wheel, sha256 in files.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise PublishError(f"'{name}' is not the manifest of an index: {error}", help="make the index again") from error
-
-
-def _check_files(site: Path, listed: Mapping[str, str]) -> None:
-    wrong = [path for path, sha256 in listed.items() if not is_own(site, path) or _sha256(site / path) != sha256]
-    if wrong:
-        raise PublishError(
-            f"'{site}' is not whole: {', '.join(sorted(wrong))} missing or changed", help="make the index again"
-        )
-
-
-def _sha256(path: Path) -> str | None:
-    return sha256_of(path) if path.is_file() else None
 
 
 def _check_against(own: Mapping[str, str], theirs: Mapping[str, str], target: Target) -> None:
