@@ -3,16 +3,11 @@
 import json
 import unicodedata
 from collections.abc import Iterable
-from email.message import Message
-from email.parser import HeaderParser
-from functools import lru_cache
 
 LARGEST_TEXT = 4 << 20
 """Bytes of a file that describes others, such as RECORD; those of real wheels have a few kilobytes."""
 _DEEPEST = 32
 _LONGEST_NAME, _LONGEST_PART = 1024, 255
-_LONGEST_HEAD = 1 << 20
-_MOST_FIELDS = 10_000
 _INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 """Categories of Unicode: control characters, what turns the direction of writing, halves of pairs, ends of lines."""
 
@@ -62,23 +57,6 @@ def _inside(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
-
-
-@lru_cache(maxsize=64)  # who checks a wheel, who judges it and who lists it ask for the same file
-def fields(content: bytes) -> Message:
-    """Return the fields of METADATA or WHEEL, without the text after them.
-
-    Raises:
-        UntrustedError: they are not UTF-8, or too many.
-    """
-    head = content.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
-    if len(head) > _LONGEST_HEAD or head.count(b"\n") > _MOST_FIELDS:
-        raise UntrustedError(f"it has more than {_MOST_FIELDS} lines of fields, or {_LONGEST_HEAD} bytes")
-    try:
-        text = head.decode()
-    except UnicodeDecodeError as error:
-        raise UntrustedError(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
-    return HeaderParser().parsestr(text)
 
 
 def why_not_a_name(name: str) -> str | None:

@@ -12,12 +12,12 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from builder import untrusted
 from builder.audit import metadata
 from builder.audit.report import Finding
 from builder.audit.subject import File, Library, Subject, header_fields, requirement, requirements
 from builder.config.values import Framework
 from builder.untrusted import UntrustedError
+from builder.wheel import fields
 from builder.wording import listed
 
 RULE = "layout"
@@ -236,7 +236,7 @@ def _metadata(subject: Subject) -> Iterator[Finding]:
 
 def _readable(path: str, content: bytes) -> Iterator[Finding]:
     try:
-        untrusted.fields(content)
+        fields.read(content)
     except UntrustedError as error:
         yield _finding(path, path.rpartition("/")[2], str(error))
 

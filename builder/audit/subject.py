@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from builder import untrusted
 from builder.audit.report import Finding
 from builder.audit.sizes import WheelSizes
 from builder.binary.device_image import Group, Image
@@ -18,6 +17,7 @@ from builder.config.values import Backend, Framework, Version
 from builder.matrix.variant import Variant, extension_suffix, python_of
 from builder.metadata import METADATA_FILE, KernelMetadata
 from builder.untrusted import UntrustedError
+from builder.wheel import fields
 
 _LONGEST_REQUIREMENT = 1000
 _LONGEST_ID = 200
@@ -61,7 +61,7 @@ def claim_of_label(label: str, platform: str) -> FrameworkClaim | None:
 def header_fields(content: bytes) -> Message:
     """Return the headers of METADATA or WHEEL; none if they cannot be read, which `layout` reports."""
     try:
-        return untrusted.fields(content)
+        return fields.read(content)
     except UntrustedError:
         return Message()
 

@@ -116,10 +116,10 @@ def _bug(error: Exception) -> int:
 
 
 def _where_to_report() -> str:
-    from builder.ci import origin  # noqa: PLC0415  almost never needed
-
     try:
-        address = origin.find()
+        from builder.ci import workflow  # noqa: PLC0415  almost never needed
+
+        address = workflow.find()
     except Exception:  # noqa: BLE001  what is being reported comes first
         address = None
     where = "to whom you have builder from" if address is None else f"at {address.page}"

@@ -12,12 +12,12 @@ from pathlib import Path
 from packaging.tags import Tag
 from packaging.utils import canonicalize_name
 
-from builder import untrusted
 from builder.errors import BuilderError, PublishError
 from builder.hashes import digest, record_hash, sha256_of
 from builder.matrix.variant import Variant, python_of
 from builder.metadata import METADATA_FILE, KernelMetadata, is_digested
 from builder.untrusted import LARGEST_TEXT, UntrustedError
+from builder.wheel import fields
 from builder.wheel.archive import MAX_MEMBERS, Member, Wheel, WheelError
 
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -55,7 +55,7 @@ class KernelWheel:
     @property
     def fields(self) -> Message:
         """The fields of METADATA."""
-        return untrusted.fields(self.core)
+        return fields.read(self.core)
 
 
 def read_all(paths: Iterable[Path]) -> tuple[KernelWheel, ...]:

@@ -4,13 +4,13 @@ import pytest
 from packaging.metadata import Metadata
 from packaging.requirements import Requirement
 
-from builder import toml, untrusted
+from builder import toml
 from builder.config import Framework, Version, dependencies
 from builder.config.text import Source
 from builder.kernel import Kernel
 from builder.render import values
 from builder.render.template import environment
-from builder.wheel import core_metadata
+from builder.wheel import core_metadata, fields
 from tests.wheel.cells import cells
 
 FACTS = values.SourceFacts(libraries={None: values.LibraryFacts()})
@@ -150,4 +150,4 @@ def test_the_readme_is_the_description_of_a_wheel_with_the_type_of_its_suffix(pa
     read_back = Metadata.from_email(said.encode(), validate=True)
     assert (read_back.description, read_back.description_content_type) == ("# D\u00e9mo\n\nName: other\nend\n", type_)
     assert read_back.name == "demo-kernel"
-    assert untrusted.fields(said.encode())["Requires-Dist"] == "torch==2.13.*"
+    assert fields.read(said.encode())["Requires-Dist"] == "torch==2.13.*"

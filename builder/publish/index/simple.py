@@ -9,10 +9,11 @@ from urllib.parse import quote
 
 from packaging.version import Version
 
-from builder import json_text, templates, untrusted
+from builder import json_text, templates
 from builder.errors import BuilderError
 from builder.hashes import sha256
 from builder.publish.index.picks import Environment, environment_name
+from builder.wheel import fields
 from builder.wheel.kernel_wheel import KernelWheel
 
 API_VERSION = "1.4"
@@ -97,7 +98,7 @@ def _file(listing: Listing, *, base: str) -> dict[str, object]:
 def _facts(listing: Listing) -> tuple[str, Mapping[str, object]]:
     """Return what is the same of a wheel in every index: its name in an address, and what is said of it."""
     metadata = {"sha256": sha256(listing.core)}
-    requires_python = untrusted.fields(listing.core)["Requires-Python"]
+    requires_python = fields.read(listing.core)["Requires-Python"]
     return quote(listing.filename), {
         "hashes": {"sha256": listing.sha256},
         "size": listing.size,

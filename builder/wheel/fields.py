@@ -1,0 +1,29 @@
+"""Read the fields of METADATA and WHEEL, untrusted as they are: apart, since building needs no reader of mail."""
+
+from email.message import Message
+from email.parser import HeaderParser
+from functools import lru_cache
+
+from builder.untrusted import UntrustedError
+
+_LONGEST_HEAD = 1 << 20
+_MOST_FIELDS = 10_000
+_KEPT = 64
+"""Files whose fields several ask for in a row: who checks a wheel, and who lists it."""
+
+
+@lru_cache(maxsize=_KEPT)
+def read(content: bytes) -> Message:
+    """Return the fields of METADATA or WHEEL; what follows them is not looked at.
+
+    Raises:
+        UntrustedError: they are not UTF-8, or too many.
+    """
+    head = content.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    if len(head) > _LONGEST_HEAD or head.count(b"\n") > _MOST_FIELDS:
+        raise UntrustedError(f"it has more than {_MOST_FIELDS} lines of fields, or {_LONGEST_HEAD} bytes")
+    try:
+        text = head.decode()
+    except UnicodeDecodeError as error:
+        raise UntrustedError(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
+    return HeaderParser().parsestr(text)
