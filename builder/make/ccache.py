@@ -40,7 +40,8 @@ def defines(program: Path) -> dict[str, str]:
 
 def write(job: Job, *, scratch: Path, base: Path, include: Iterable[Path]) -> None:
     """Write ccache's settings into the scratch directory; `include` are the folders of headers outside the project."""
-    inputs = json_text.document(dict(_inputs(job, include)), indent=1, ordered=True)
+    # The same text as ever, to which the objects of shared caches belong: no line break at its end.
+    inputs = json_text.document(dict(_inputs(job, include)), indent=1, ordered=True).rstrip()
     settings = {
         "cache_dir": str(base / "ccache"),
         "compiler_check": f"string:{sha256(inputs)}",
