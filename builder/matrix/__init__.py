@@ -1,8 +1,9 @@
 """The build matrix: the cells of a config, and the reason for each row that gives none."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from builder import codec
 from builder.config import Backend, Config, Framework, Version
 from builder.config.libraries import LibraryName
 from builder.config.source_tables import ExtensionName
@@ -88,7 +89,7 @@ class Cell:
     compute: str
     stable_abi: Version | None = None
     tvm_ffi: Version | None = None
-    python: str | None = None
+    python: str | None = field(default=None, metadata=codec.spelled(sparse=True))
     """The one Python that the library is for, such as `cp312`; None where one library serves them all."""
     bundle: bool = True
     set: str = "release"

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from builder import json_text, resources, toml
+from builder import codec, json_text, resources, toml
 from builder.config import Backend, Framework, Version
 from builder.errors import NotHereError
 from builder.hashes import sha256
@@ -48,7 +48,7 @@ class PinnedWheel:
     name: str
     version: str
     sha256: str
-    index: str | None = None
+    index: str | None = field(default=None, metadata=codec.spelled(sparse=True))
     """The index that publishes it, unless that is the default one."""
 
     @property
