@@ -3,9 +3,10 @@
     make test TEST_OPTIONS='-p tests.passed --passed-to=FILE'          writes down what passed, and where
     make test-all TEST_OPTIONS='-p tests.passed --passed-before=FILE'  leaves it out
 
-A test runs again where it could end otherwise: all tests where a file of the checkout, the Python or a package is
-another one, and those that compile or import torch where the compiler is another one, too. What was skipped or failed
-was not written down, so it runs. The head of the run says how many tests are left out, or why none is.
+A test runs again where it could end otherwise: all tests where a file of the checkout, the Python (but for its patch
+release) or the version of a package is another one, and tests that compile or import torch also where the compiler is.
+A test that was skipped or failed was not written down, so it runs. The head of the run says how many tests are left
+out, or why none is.
 """
 
 import hashlib
@@ -67,7 +68,10 @@ class Before:
 
     def __init__(self, before, here):
         self.passed = frozenset(before["passed"])
-        self.other = [name for name in ("files", "python", "packages") if before[name] != here[name]]
+        self.other = [name for name in ("files", "python") if before[name] != here[name]]
+        # A patch release of Python decides whether some are needed: only those that are in both can be compared.
+        versions = ((version, here["packages"].get(name, version)) for name, version in before["packages"].items())
+        self.other += ["packages"] if any(one != other for one, other in versions) else []
         self.compiles_alike = before["compiler"] == here["compiler"]
 
     @classmethod
@@ -96,12 +100,12 @@ class Before:
 
 def facts_of(root):
     """Return what decides how a test ends, besides the tools that it asks for itself."""
-    packages = {f"{each.name}=={each.version}" for each in importlib.metadata.distributions()}
+    packages = {each.name: each.version for each in importlib.metadata.distributions()}
     compiler = subprocess.run(["g++", "--version"], capture_output=True, text=True, check=False)
     return {
         "files": digest_of(root),
         "python": ".".join(platform.python_version_tuple()[:2]),
-        "packages": sorted(each for each in packages if each.partition("==")[0] not in _OF_PYTHON),
+        "packages": {name: packages[name] for name in sorted(packages) if name not in _OF_PYTHON},
         "compiler": compiler.stdout.partition("\n")[0],
     }
 

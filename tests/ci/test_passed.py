@@ -77,7 +77,7 @@ def test_what_passed_is_left_out_and_nothing_else(run, tmp_path, workers):
     assert again.returncode == 1
 
 
-@pytest.mark.parametrize(("fact", "other"), [("files", "0"), ("python", "3.9"), ("packages", [])])
+@pytest.mark.parametrize(("fact", "other"), [("files", "0"), ("python", "3.9"), ("packages", {"pytest": "1"})])
 def test_all_run_again_where_a_file_or_a_package_is_another_one(run, tmp_path, fact, other):
     file = tmp_path / "passed.json"
     run(f"--passed-to={file}")
