@@ -286,11 +286,7 @@ def declared(root: Path) -> Iterator[tuple[str, str]]:
 
 def absent(root: Path) -> tuple[str, ...]:
     """Return the folders of submodules that have no files."""
-    return tuple(path for path, _ in declared(root) if not _has_files(root / path))
-
-
-def _has_files(folder: Path) -> bool:
-    return folder.is_dir() and any(folder.iterdir())
+    return tuple(path for path, _ in declared(root) if not ((root / path).is_dir() and any((root / path).iterdir())))
 
 
 def sources(root: Path, included: frozenset[str], todo: Todo) -> Iterator[Submodule]:

@@ -1,7 +1,7 @@
 """Build a cell again under other circumstances, compare the bytes, and find which circumstance makes them differ."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder.repro import difference
@@ -80,7 +80,9 @@ def repeat(
     for number in range(1, times):
         names = ", ".join(each.name for each in left) or "nothing"
         say(f"building again, round {number} of {times - 1}: {names} varied")
-        search = _Search(builder=builder, setting=setting, workspace=_in_round(workspace, number), first=first, say=say)
+        search = _Search(
+            builder=builder, setting=setting, workspace=replace(workspace, round=number), first=first, say=say
+        )
         varied = search.vary(left)
         if varied.sha256 != first.sha256:
             other = varied.wheel
@@ -96,10 +98,6 @@ def repeat(
         causes=causes,
         other=other,
     )
-
-
-def _in_round(workspace: Workspace, number: int) -> Workspace:
-    return Workspace(folder=workspace.folder, preload=workspace.preload, round=number)
 
 
 _Places = frozenset[tuple[str, str]]

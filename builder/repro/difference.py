@@ -44,12 +44,10 @@ def between(first: Path, second: Path) -> tuple[Difference, ...]:
         return ()
     found = tuple(_members(Wheel.read(first), Wheel.read(second)))
     causes = tuple(difference for difference in found if not _follows(difference))
-    named = () if first.name == second.name else (Difference(member="", part="file name", detail=_two(first, second)),)
+    named: tuple[Difference, ...] = ()
+    if first.name != second.name:
+        named = (Difference(member="", part="file name", detail=f"{first.name} and {second.name}"),)
     return named + (causes or found or tuple(_archive(first, second)))
-
-
-def _two(first: Path, second: Path) -> str:
-    return f"{first.name} and {second.name}"
 
 
 def _follows(difference: Difference) -> bool:

@@ -130,7 +130,11 @@ def read(wanted: str, source: Source) -> Release:
         standard=whole.standard,
         python_headers=whole.python_headers,
         shim=whole.shim,
-        notes=(*_systems_without(tables), *_indexes_without(answers), *notes),
+        notes=(
+            *(f"the default index has no wheel for {system}" for system, table in tables.items() if not table),
+            *(f"{each.index} does not have this version" for each in answers if not each.files and each.error is None),
+            *notes,
+        ),
         away=tuple(f"{answer.index}: {answer.error}" for answer in answers if answer.error),
     )
 
@@ -316,15 +320,3 @@ def _pinned(
     )
     wheels = {each.file: each for _, table in builds for each in table.values()}
     return (*torch_parts(version, builds), *new.parts), {**wheels, **new.wheels}, notes
-
-
-def _systems_without(tables: Mapping[str, Mapping[str, IndexFile]]) -> Iterator[str]:
-    for system, table in tables.items():
-        if not table:
-            yield f"the default index has no wheel for {system}"
-
-
-def _indexes_without(answers: tuple[IndexAnswer, ...]) -> Iterator[str]:
-    for answer in answers:
-        if not answer.files and answer.error is None:
-            yield f"{answer.index} does not have this version"

@@ -140,16 +140,16 @@ def _united(part: Part, new: Part) -> Part:
 
 def _inserted(parts: list[Part], new: Part) -> list[Part]:
     """Return the parts with a new one behind those of its name that are not for a later version."""
-    places = [number for number, part in enumerate(parts) if part.name == new.name and _before(part, new)]
+    places = [
+        number
+        for number, part in enumerate(parts)
+        if part.name == new.name and _numbers(part.version) <= _numbers(new.version)
+    ]
     if new.version is None:  # toolkit and libraries stand in pairs
         places = [number for number, part in enumerate(parts) if part.name in ("toolkit", "libraries")]
     first = next((number for number, part in enumerate(parts) if part.name == new.name), len(parts))
     place = max(places, default=first - 1) + 1
     return [*parts[:place], new, *parts[place:]]
-
-
-def _before(part: Part, new: Part) -> bool:
-    return _numbers(part.version) <= _numbers(new.version)
 
 
 def _numbers(version: str | None) -> tuple[int, ...]:

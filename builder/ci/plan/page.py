@@ -47,20 +47,15 @@ def _section(plan: CiPlan) -> _Section:
     return _Section(
         name=str(plan.kernel.config.general.name),
         headline=headline(plan),
-        built=tuple(map(_cells_first, _groups([row for row in rows if not row.is_left_out], _backend))),
+        built=tuple(
+            replace(group, rows=tuple(sorted(group.rows, key=lambda row: row.cell is None)))
+            for group in _groups([row for row in rows if not row.is_left_out], lambda row: row.row.backend.value)
+        ),
         left_out=_groups(
             sorted((row for row in rows if row.is_left_out), key=lambda row: row.rule), lambda row: row.rule
         ),
         footnotes=footnotes(plan),
     )
-
-
-def _backend(row: ExplainedRow) -> str:
-    return str(row.row.backend.value)
-
-
-def _cells_first(group: _Group) -> _Group:
-    return replace(group, rows=tuple(sorted(group.rows, key=lambda row: row.cell is None)))
 
 
 def _groups(rows: Sequence[ExplainedRow], name: Callable[[ExplainedRow], str]) -> tuple[_Group, ...]:
