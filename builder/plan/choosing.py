@@ -119,9 +119,9 @@ def _target(
             help="leave out --archs, which is for components of CUDA and ROCm",
         )
     if not isinstance(archs, TargetGpus):
-        from builder.toolchain import gpus  # noqa: PLC0415  few builds ask the machine
+        from builder.toolchain import this_machine  # noqa: PLC0415  few builds ask the machine
 
-        return gpus.native(able, environ)
+        return this_machine.native_gpus(able, environ)
     if archs.backend not in able:
         raise NoGpuCodeError(
             f"{archs} is of {archs.backend.facts.title}, and what is to be built has code for {titles}",
