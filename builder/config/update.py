@@ -3,19 +3,17 @@
 import difflib
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tomlkit.exceptions import TOMLKitError
 
 from builder import toml
-from builder.config import PREVIEW, Backend, Config, detect_schema, read, schema_type, toml_edit, v2, v3
+from builder.config import PREVIEW, Backend, Config, detect_schema, read, toml_edit, v2
 from builder.config.decode import decode
 from builder.config.dependencies import CudaPythonDependency, PythonDependency
 from builder.config.text import Source
 from builder.config.v5 import EDITION
-from builder.config.values import InvalidValueError
 from builder.config.wheel_values import license_problem
 from builder.errors import BuilderError
 from builder.files import flush_names, write_atomic
@@ -31,37 +29,23 @@ def rewrite(source: Source, *, license: str | None = None, preview: bool = False
     Raises:
         ConfigError: with every problem of the text, among them a license that is missing and not given.
     """
-    text = _current(source, license=license)
-    given = Source(name=source.name, text=text)
-    if not preview or detect_schema(given.table(), given) == PREVIEW:
-        return text
-    expected = read(given).config
-    try:
-        text = _from_5(_with_newline(text), toml.loads(text), license)
-    except (TOMLKitError, LookupError, StopIteration) as error:
-        raise _unusual(source) from error
-    _check_same(source, text, expected)
-    return text
-
-
-def _current(source: Source, *, license: str | None) -> str:  # noqa: A002
     if license is not None:
         _check_license(license)
     text = _supplied(source, license)
     given = Source(name=source.name, text=text)
-    schema = detect_schema(given.table(), given)
-    if schema >= EDITION:
-        read(given)
+    schema, wanted = detect_schema(given.table(), given), PREVIEW if preview else EDITION
+    expected = read(given, license=license).config
+    if schema >= wanted:
         return text
-    expected = _upgraded(given, schema, license)
-    text, license_added = _with_newline(text), license
+    text = text if text.endswith("\n") else f"{text}\n"
     try:
-        for number in range(schema, EDITION):
-            text = _STEPS[number](text, toml.loads(text), license_added)
+        for number in range(schema, wanted):
+            text = _STEPS[number](text, toml.loads(text), license)
     except (TOMLKitError, LookupError, StopIteration) as error:
         raise _unusual(source) from error
     text = text if given.text.endswith("\n") else text.removesuffix("\n")
-    _check_same(source, text, expected)
+    if read(Source(name=source.name, text=text)).config != expected:
+        raise _unusual(source)
     return text
 
 
@@ -80,26 +64,6 @@ def _check_license(license_: str) -> None:
     if problem is not None:
         message, remedy = problem
         raise BuilderError(message, help=remedy)
-
-
-def _upgraded(source: Source, schema: int, license_: str | None) -> Config:
-    """Return what the text means: parsing upgrades in memory, but cannot supply a license."""
-    if schema > 3 or license_ is None:  # noqa: PLR2004
-        return read(source).config
-    config: Any = decode(schema_type(schema), source.table(), source, current=Config, old=True)
-    try:
-        while not isinstance(config, Config):
-            if isinstance(config, v3.Config):
-                config = replace(config, general=replace(config.general, license=license_))
-            config = config.upgrade()
-    except InvalidValueError:
-        return read(source).config  # which reports it with its place
-    return config
-
-
-def _check_same(source: Source, text: str, expected: Config) -> None:
-    if read(Source(name=source.name, text=text)).config != expected:
-        raise _unusual(source)
 
 
 def _unusual(source: Source) -> BuilderError:
@@ -220,15 +184,11 @@ def _from_5(text: str, table: dict[str, Any], _: str | None) -> str:
     return text if upstream is None else toml_edit.change(text, ("general", "upstream"), [upstream])
 
 
-_STEPS: dict[int, Step] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
+_STEPS: dict[int, Step] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5}
 
 
 def _add_general(text: str, key: str, value: toml_edit.Value, *, after: str) -> str:
     return toml_edit.add(text, ("general", key), value, after=after)
-
-
-def _with_newline(text: str) -> str:
-    return text if text.endswith("\n") else f"{text}\n"
 
 
 def write(path: Path, text: str) -> None:
