@@ -55,7 +55,10 @@ def command(
         raise click.UsageError("--list, --output and --check exclude each other")
     if force and output is None:
         raise click.UsageError("--force needs --output")
-    _refuse_unclear(directories, backend=backend, nowhere=output is None and check is None)
+    if len(directories) > 1 and backend != ALL:
+        raise click.UsageError(f"several kernels are rendered for all their backends: pass --backend {ALL}")
+    if backend == ALL and output is None and check is None:
+        raise click.UsageError(f"--backend {ALL} needs --output or --check")
     loaded = {directory: kernels.load(directory) for directory in directories or (Path(),)}
     if listing and backend is None:
         terminal.out(_backends(_single(loaded)), end="")
@@ -71,13 +74,6 @@ def command(
         _compare(projects, check, how=f"{' '.join(map(str, loaded))} --backend {chosen}")
     else:
         _show(projects[Path()], listing=listing)
-
-
-def _refuse_unclear(directories: tuple[Path, ...], *, backend: str | None, nowhere: bool) -> None:
-    if len(directories) > 1 and backend != ALL:
-        raise click.UsageError(f"several kernels are rendered for all their backends: pass --backend {ALL}")
-    if backend == ALL and nowhere:
-        raise click.UsageError(f"--backend {ALL} needs --output or --check")
 
 
 def _single(loaded: Mapping[Path, Kernel]) -> Kernel:
@@ -114,18 +110,15 @@ def _show(project: Project, *, listing: bool) -> None:
 
 def _write(projects: Mapping[Path, Project], output: Path, *, force: bool) -> None:
     for place, project in projects.items():
-        _refuse_quote(project, output / place)
+        folder = output / place
+        # In such a folder, CMake writes install scripts that it cannot read.
+        if "CMakeLists.txt" in project.files and '"' in str(folder.absolute()):
+            raise BuilderError(
+                f"CMake cannot build in '{folder}': the path has a double quote",
+                help="name a folder without one; 'builder build' takes a kernel from any folder",
+            )
     for place, project in projects.items():
         project.write(output / place, overwrite=force)
-
-
-def _refuse_quote(project: Project, output: Path) -> None:
-    """Refuse a folder in which CMake writes install scripts that it cannot read."""
-    if "CMakeLists.txt" in project.files and '"' in str(output.absolute()):
-        raise BuilderError(
-            f"CMake cannot build in '{output}': the path has a double quote",
-            help="name a folder without one; 'builder build' takes a kernel from any folder",
-        )
 
 
 def _backends(kernel: Kernel) -> str:
@@ -142,18 +135,17 @@ def _only(kernel: Kernel) -> Backend:
     return names[0]
 
 
-def _difference(project: Project, folder: Path) -> str:
-    """Return a diff; of a folder that is not there one line, and not the whole project."""
-    return project.compare(folder) if folder.is_dir() else f"'{folder}' is not a folder\n"
-
-
 def _compare(projects: Mapping[Path, Project], root: Path, *, how: str) -> None:
     if not root.is_dir():
         raise BuilderError(
             f"'{root}' is not a folder: there is nothing to compare with",
             help=f"name the folder of an earlier render, or write it: builder render {how} --output {root}",
         )
-    differences = {root / place: _difference(project, root / place) for place, project in projects.items()}
+    differences = {
+        # Of a folder that is not there one line, and not the whole project.
+        folder: project.compare(folder) if folder.is_dir() else f"'{folder}' is not a folder\n"
+        for folder, project in ((root / place, project) for place, project in projects.items())
+    }
     terminal.document("".join(differences.values()))
     different = [str(path) for path, difference in differences.items() if difference]
     if different:

@@ -8,7 +8,7 @@ from builder.config.gpus import code_of
 from builder.config.source_tables import Component, CudaComponent
 from builder.config.sources import SourceName, foreign_path, require_path
 from builder.config.text import KeyPath
-from builder.config.v5 import Config
+from builder.config.v5 import Config, Wheel
 from builder.config.values import Backend, CudaCapability, Framework, InvalidValueError, RocmArch
 from builder.config.wheel_values import PackageRequirement, WheelVersion
 from builder.wording import listed, nearest, quoted
@@ -22,11 +22,13 @@ def check(config: Config) -> Iterator[InvalidValueError]:
         yield from _generated(config)
     yield from _required_gpus(config)
     yield from _extensions(config)
-    yield from _wheel_version(config)
-    yield from _plain_library(config) if config.ctypes is not None else _requires(config)
+    if config.wheel is not None:
+        yield from _wheel(config, config.wheel)
+    if config.ctypes is not None:
+        yield from _plain_library(config)
     for name, part in config.kernel.items():
-        if isinstance(part, CudaComponent):
-            yield from _code_of_one_gpu(("kernel", name, "cuda-capabilities"), part.cuda_capabilities or ())
+        if isinstance(part, CudaComponent) and part.cuda_capabilities is not None:
+            yield from _code_of_one_gpu(("kernel", name, "cuda-capabilities"), part.cuda_capabilities)
         if part.when is not None:
             yield from _condition(config, ("kernel", name, "when"), (part.backend,), part.when)
     for key, extension in config.extension.items():
@@ -46,19 +48,15 @@ def _code_of_one_gpu(path: KeyPath, names: tuple[str, ...]) -> Iterator[InvalidV
             yield InvalidValueError(message, code="B067", path=(*path, number), help="remove one of the two")
 
 
-def _wheel_version(config: Config) -> Iterator[InvalidValueError]:
-    """Refuse a version of the wheel whose first number is not the version of the kernel's API."""
-    version, major = None if config.wheel is None else config.wheel.version, config.general.version
+def _wheel(config: Config, wheel: Wheel) -> Iterator[InvalidValueError]:
+    """Refuse a version that is not of the kernel's API, and a second requirement of the framework."""
+    version, major = wheel.version, config.general.version
     if version is not None and version.major != major:
         message = f"{quoted(version)} does not fit general.version = {major}"
         remedy = f"write a version that begins with {major}, or change general.version"
         yield InvalidValueError(message, code=WheelVersion.code, path=("wheel", "version"), help=remedy)
-
-
-def _requires(config: Config) -> Iterator[InvalidValueError]:
-    """Refuse a second requirement of the framework, which the wheel requires by itself."""
     framework = "apache-tvm-ffi" if config.framework is Framework.TVM_FFI else "torch"
-    for number, requirement in enumerate(config.requires):
+    for number, requirement in enumerate(() if config.ctypes is not None else wheel.requires):
         if requirement.package == framework:
             message = f"{quoted(requirement)} is required anyway"
             remedy = f"leave it out: the wheel requires the '{framework}' that it was built with"

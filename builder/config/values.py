@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache, lru_cache, total_ordering
+from functools import cache, total_ordering
 from typing import Any, ClassVar
 
 from builder import toml
@@ -154,7 +154,7 @@ class Version:
 
     def __init__(self, text: str) -> None:
         # Nearly no version has white space, and that takes milliseconds to compile.
-        found = re.fullmatch(_VERSION, text, re.ASCII) or _compiled(f"{_WHITE}*{_VERSION}{_WHITE}*").fullmatch(text)
+        found = re.fullmatch(_VERSION, text, re.ASCII) or re.fullmatch(f"{_WHITE}*{_VERSION}{_WHITE}*", text, re.ASCII)
         if found is None or max(int(found[1][:21]), int(found[2][:21])) > _LARGEST:
             raise InvalidValueError(
                 f"{quoted(text)} is not a version: write MAJOR.MINOR, such as '{self.example}'",
@@ -209,7 +209,7 @@ class Text(str):
     @classmethod
     def matches(cls, text: str) -> bool:
         """Whether the pattern is that of all of `text`."""
-        return _compiled(cls.pattern).fullmatch(text) is not None
+        return re.fullmatch(cls.pattern, text, re.ASCII) is not None
 
     @classmethod
     def refusal(cls, text: str) -> InvalidValueError:
@@ -239,7 +239,7 @@ class KernelName(Text):
     def remedy(cls, text: str) -> str | None:
         """Return the name with the letters and separators that names have."""
         guess = re.sub(r"[^a-z0-9]+", "-", text[:200].lower()).strip("-").lstrip("-0123456789")
-        return f"write '{guess}'" if _compiled(cls.pattern).fullmatch(guess) else None
+        return f"write '{guess}'" if cls.matches(guess) else None
 
     @property
     def module(self) -> str:
@@ -364,11 +364,6 @@ class ToolkitVersion(Text):
     code = "B021"
     kind = "a version of a toolkit"
     rule = "write MAJOR.MINOR or MAJOR.MINOR.PATCH, such as '13.0'"
-
-
-@lru_cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.ASCII)
 
 
 def _leaves(path: str) -> bool:

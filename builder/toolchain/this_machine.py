@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from builder import toml
 from builder.config import Version
@@ -172,21 +171,11 @@ def ccache_fits(search: Search, program: Path) -> bool:
 
 
 @cache
-def _newest_of_toolkits() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = toml.loads((DATA / "host-compilers.toml").read_text(encoding="utf-8"))["cuda"]
-    return found
-
-
 def newest_for_nvcc(toolkit: str) -> Mapping[str, int]:
     """Return the newest `gcc` and `clang` that nvcc of a release of CUDA takes; nothing where that was not measured."""
-    return next(
-        (
-            {name: entry[name] for name in ("gcc", "clang")}
-            for entry in _newest_of_toolkits()
-            if Version(toolkit) >= Version(entry["since"])
-        ),
-        {},
-    )
+    entries = toml.loads((DATA / "host-compilers.toml").read_text(encoding="utf-8"))["cuda"]
+    fitting = (entry for entry in entries if Version(toolkit) >= Version(entry["since"]))
+    return next(({name: entry[name] for name in ("gcc", "clang")} for entry in fitting), {})
 
 
 def require_for_nvcc(search: Search, toolkit: str, *, target: str | None = None) -> None:
