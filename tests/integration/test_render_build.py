@@ -114,7 +114,7 @@ def test_a_kernel_is_linked_without_the_libraries_of_torch_and_without_python(tm
 def test_two_folders_give_the_same_bytes(tmp_path):
     libraries = []
     for name in ("one", "a second, longer"):
-        kernel = rendered.plain_kernel(tmp_path / name / "kernel", PLAIN_ONE, {"one.cpp": PLAIN_ANSWER})
+        kernel = rendered.small_kernel(tmp_path / name / "kernel", ONE, {"one.cpp": ANSWER})
         libraries.append(build(tmp_path / name, kernel).read_bytes())
     assert libraries[0] == libraries[1]
 
