@@ -1,7 +1,6 @@
-"""Read the fields of METADATA and WHEEL, untrusted as they are: apart, since building needs no reader of mail."""
+"""Read the fields of METADATA and WHEEL, untrusted as they are."""
 
 from email.message import Message
-from email.parser import HeaderParser
 from functools import lru_cache
 
 from builder.untrusted import UntrustedError
@@ -26,4 +25,6 @@ def read(content: bytes) -> Message:
         text = head.decode()
     except UnicodeDecodeError as error:
         raise UntrustedError(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
+    from email.parser import HeaderParser  # noqa: PLC0415  a build needs no reader of mail
+
     return HeaderParser().parsestr(text)
