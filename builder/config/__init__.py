@@ -33,6 +33,7 @@ __all__ = [
     "read",
     "schema_type",
 ]
+
 PREVIEW = 6
 """The edition after the current one, whose form may still change."""
 _SINCE_4 = ("version", "license", "source")
@@ -41,10 +42,6 @@ _SINCE_4 = ("version", "license", "source")
 
 def schema_type(number: int) -> Any:
     """Return the class of a schema, imported for a file that is in it; schema 4 is edition 5 without the new keys."""
-    if number == PREVIEW:
-        from builder.config import v6  # noqa: PLC0415
-
-        return v6.Config
     return Config if number in (4, v5.EDITION) else importlib.import_module(f"builder.config.v{number}").Config
 
 

@@ -19,6 +19,7 @@ DEEPEST = 64
 
 MOST = 50_000
 """Keys and values that a config may have; the largest public one has 4,000."""
+
 _DEPTH = f"more than {DEEPEST} levels of nesting"
 _BLANK = re.compile(r"[ \t]*")
 _SPACE = re.compile(r"(?:[ \t\n]+|#[^\n]*)*")
@@ -29,6 +30,7 @@ _BASIC_STOP = re.compile(r'["\\\n]')
 _MULTI_BASIC_STOP = re.compile(r'\\|"{3,5}')
 _MULTI_LITERAL_STOP = re.compile(r"'{3,5}")
 _SCALAR = re.compile(r"[^\s,#\[\]{}\"'=]+(?: [0-9][^\s,#\[\]{}\"'=]*)?")  # a date and a time may have a space between
+
 _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _AT_END = " (at end of document)"
 _ESCAPES = ("unescaped '\\'", "invalid hex value", "escaped character")

@@ -23,6 +23,7 @@ LARGEST = 2 * 1024 * 1024
 
 Paint = Callable[[str, str], str]
 """Colors a part of what is shown, by the role of the part: a severity, `message`, `place` or `help`."""
+
 _TAB = "    "
 _WIDTH = 160
 """Characters of a line that are shown at most."""

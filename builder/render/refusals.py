@@ -29,7 +29,7 @@ _LOADS_CODE = "makes the compiler run code of its own choice"
 _READS_FLAGS = "reads more flags from a file, which nobody checks"
 _RUNS_COMMANDS = "makes nvcc's shell run a command"
 _OTHER_TOOLS = "makes the compiler run other programs than its own"
-_RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+_UNSAFE_FLAGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), reason)
     for pattern, reason in (
         (r"@.*", _READS_FLAGS),
@@ -183,7 +183,9 @@ def unsafe_flags(flags: Mapping[KeyPath, str]) -> Iterator[tuple[KeyPath, str]]:
     for path, flag in flags.items():
         forwarded = _FORWARDS.fullmatch(flag)
         parts = [flag] if forwarded is None else re.split(r"[,\s]+", forwarded[1] or "")
-        reason = next((reason for part in parts for rule, reason in _RULES if rule.fullmatch(part.strip("'\""))), None)
+        reason = next(
+            (reason for part in parts for rule, reason in _UNSAFE_FLAGS if rule.fullmatch(part.strip("'\""))), None
+        )
         if reason is None and {"cuda-flags", "file-flags"} & set(path) and _FOR_A_SHELL.match(flag):
             reason = _RUNS_COMMANDS
         if reason is not None:

@@ -22,7 +22,7 @@ CFLAGS, CXXFLAGS, CPATH and their like are not among them: they are not used, an
 """
 
 Digest = Callable[[Path], str]
-_OURS = "run:"
+_WHOLE_COMMAND = "run:"
 """The beginning of a whole command in the table, where no package manager is asked."""
 
 
@@ -127,8 +127,8 @@ def installing(*tools: str, of: Mapping[str, str] | None = None) -> str:
     packages = [_table()["tool"][tool].get(known) for tool in tools]
     if known is None or None in packages:
         return f"install {' '.join(tools)}" + ("" if known is None else ", which this distribution does not package")
-    whole = [package.removeprefix(_OURS) for package in packages if package.startswith(_OURS)]
-    named = [package for package in packages if not package.startswith(_OURS)]
+    whole = [package.removeprefix(_WHOLE_COMMAND) for package in packages if package.startswith(_WHOLE_COMMAND)]
+    named = [package for package in packages if not package.startswith(_WHOLE_COMMAND)]
     commands = [*dict.fromkeys(whole)]
     if named:
         commands.append(" ".join((_table()["family"][known]["install"], *dict.fromkeys(named))))
