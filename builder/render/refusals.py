@@ -183,9 +183,8 @@ def unsafe_flags(flags: Mapping[KeyPath, str]) -> Iterator[tuple[KeyPath, str]]:
     for path, flag in flags.items():
         forwarded = _FORWARDS.fullmatch(flag)
         parts = [flag] if forwarded is None else re.split(r"[,\s]+", forwarded[1] or "")
-        reason = next(
-            (reason for part in parts for rule, reason in _UNSAFE_FLAGS if rule.fullmatch(part.strip("'\""))), None
-        )
+        unsafe = (reason for part in parts for rule, reason in _UNSAFE_FLAGS if rule.fullmatch(part.strip("'\"")))
+        reason = next(unsafe, None)
         if reason is None and {"cuda-flags", "file-flags"} & set(path) and _FOR_A_SHELL.match(flag):
             reason = _RUNS_COMMANDS
         if reason is not None:

@@ -187,7 +187,7 @@ def test_the_new_text_means_the_same_has_edition_5_and_is_not_changed_again(conf
 def meaning(source):
     """What parsing gives, with a license for a text that has none."""
     try:
-        return update._upgraded(source, schema_of(source.text), "MIT")  # noqa: SLF001
+        return read(source, license="MIT").config
     except ConfigError as error:
         return error
 
