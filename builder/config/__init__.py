@@ -42,6 +42,10 @@ _SINCE_4 = ("version", "license", "source")
 
 def schema_type(number: int) -> Any:
     """Return the class of a schema, imported for a file that is in it; schema 4 is edition 5 without the new keys."""
+    if number == PREVIEW:
+        from builder.config import v6  # noqa: PLC0415  few files are in it
+
+        return v6.Config
     return Config if number in (4, v5.EDITION) else importlib.import_module(f"builder.config.v{number}").Config
 
 
