@@ -1,7 +1,6 @@
 """For which GPUs `builder test` and `builder watch` build."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
@@ -115,8 +114,12 @@ def test_the_command_refuses_what_is_no_architecture(capsys):
 
 def test_what_stands_behind_two_dashes_is_for_pytest(monkeypatch, capsys):
     seen = []
-    monkeypatch.setattr(TestRequest, "prepare", lambda self, _kernel: seen.append(self) or SimpleNamespace())
-    with pytest.raises(AttributeError):
-        run(["test", str(RELU.root), "--archs", "native", "--", "-k", "x", "--archs"])
+
+    def prepare(request, _kernel):
+        seen.append(request)
+        raise BuilderError("enough")
+
+    monkeypatch.setattr(TestRequest, "prepare", prepare)
+    assert run(["test", str(RELU.root), "--archs", "native", "--", "-k", "x", "--archs"]) == BuilderError.exit_code
     assert (seen[0].arguments, seen[0].ask.archs) == (("-k", "x", "--archs"), "native")
     assert capsys.readouterr().out == ""
