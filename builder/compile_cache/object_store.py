@@ -20,7 +20,11 @@ _SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectStore:
-    """Entries in a bucket, whose lifecycle rules remove old ones."""
+    """Entries in a bucket, whose lifecycle rules remove old ones.
+
+    Raises:
+        CacheError: the store does not answer, or refuses.
+    """
 
     name: str
     store: S3Store

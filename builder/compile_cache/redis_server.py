@@ -19,7 +19,11 @@ _SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisServer:
-    """Entries in Redis, which removes old ones as it is configured."""
+    """Entries in Redis, which removes old ones as it is configured.
+
+    Raises:
+        CacheError: the server does not answer, or refuses.
+    """
 
     name: str
     client: Any
