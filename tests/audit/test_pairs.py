@@ -10,6 +10,7 @@ from builder.config import Version
 from builder.config.gpus import code_of
 from builder.matrix import architectures
 from tests.audit import nvidia
+from tests.given import processes
 
 pytestmark = pytest.mark.cuda
 KERNEL = "__global__ void twice(float *x) { x[threadIdx.x] *= 2; }\n"
@@ -65,7 +66,7 @@ def test_nvcc_makes_two_pieces_of_code_for_one_gpu_without_a_word(tmp_path):
 
 def test_nvcc_takes_every_pair_that_our_rules_do(tmp_path):
     """By `--dryrun`: what only the assembler refuses is above."""
-    version = nvidia.run(nvidia.nvcc(), "--version").partition("release ")[2].partition(",")[0]
+    version = processes.output(nvidia.nvcc(), "--version").partition("release ")[2].partition(",")[0]
     targets = next(each.targets for each in architectures.generations() if each.since <= Version(version))
     names = {code_of(f"{virtual}:{real}").name for virtual in targets for real in targets}
     taken = sorted(name for name in names if architectures.makes(name, targets))
