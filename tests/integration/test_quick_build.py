@@ -57,7 +57,7 @@ def kernel(tmp_path):
 
 
 @pytest.fixture
-def quick(build, kernel, tmp_path):
+def made(build, kernel, tmp_path):
     """Build the kernel; return what became of it, and the wheel."""
 
     def run(*arguments):
@@ -72,20 +72,20 @@ def archs(wheel):
         return json.loads(archive.read("tiny/metadata.json"))["backend"]["archs"]
 
 
-def test_a_quick_wheel_has_the_code_of_its_gpu_and_is_told_apart_everywhere(builder, quick, tmp_path):
-    status, quick = quick("--archs", "9.0")
+def test_a_quick_wheel_has_the_code_of_its_gpu_and_is_told_apart_everywhere(builder, made, tmp_path):
+    status, quick = made("--archs", "9.0")
     assert (status, archs(quick)) == ("built", ["9.0", "9.0a"])
     assert quick.name.startswith("tiny-1.0.0.dev0+torch.stable210.cu130-")
     audited = builder("audit", quick)
     assert audited.returncode == 0, audited.stdout
     assert "it is not for release: built for 9.0 alone" in audited.stdout
 
-    status, full = quick()
+    status, full = made()
     assert status == "built"
     assert {"7.5", "8.0", "9.0a", "12.1+PTX"} < set(archs(full))
     assert full.name.startswith("tiny-1.0.0+torch.stable210.cu130-")
-    assert quick("--archs", "9.0")[0] == "hit"
-    assert quick() == ("hit", full)
+    assert made("--archs", "9.0")[0] == "hit"
+    assert made() == ("hit", full)
 
     refused = builder("index", "dist", "--output", "site")
     assert refused.returncode == 6
