@@ -127,9 +127,8 @@ def importing(kernel, tries):
     package.write_text(f"{package.read_text()}\n{tries.code()}\n{failing}")
 
 
-def including(kernel, path):
-    """Let a source of a kernel take a file of the machine into its library."""
-    source = kernel / "csrc/scale.cpp"
+def including(source, path):
+    """Let a source take a file of the machine into its library."""
     text = f'asm(".section .rodata\\n.global stolen\\nstolen:\\n.incbin \\"{path}\\"\\n.previous");\n'
     source.write_text(f"{source.read_text()}\n{text}")
 

@@ -106,6 +106,12 @@ def relu(tmp_path):
     return salted(ROOT / "examples/relu-tvm-ffi", tmp_path / "relu", "tvm-ffi-ext/relu_kernels.h")
 
 
+@pytest.fixture
+def plain(tmp_path):
+    """A kernel of plain C++ that no store has."""
+    return salted(ROOT / "tests/data/kernels/plain", tmp_path / "plain", "csrc/scale.cpp")
+
+
 def salted(source, target, header):
     root = Path(shutil.copytree(source, target))
     file = root / header

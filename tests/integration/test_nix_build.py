@@ -19,7 +19,8 @@ from builder.store import Store
 from tests.given.files import only_wheel, sha256
 from tests.integration import hostile, nix_tools
 
-builder, flake, relu, tiny = nix_tools.builder, nix_tools.flake, nix_tools.relu, nix_tools.tiny
+builder, flake, plain = nix_tools.builder, nix_tools.flake, nix_tools.plain
+relu, tiny = nix_tools.relu, nix_tools.tiny
 STABLE = "torch-stable-abi210-cpu-x86_64-linux"
 TVM_FFI = "tvm-ffi01-cpu-x86_64-linux"
 PLAIN = "ctypes-cpu-x86_64-linux"
@@ -42,14 +43,14 @@ def test_a_cell_is_the_same_file_from_nix_and_from_the_local_engine(builder, tin
     assert sorted(change.field for change in changes(last, BuildRecord(**kept["record"]))) == []
 
 
-def test_a_hostile_kernel_gets_nothing_of_the_machine(builder, tiny, tmp_path):
+def test_a_hostile_kernel_gets_nothing_of_the_machine(builder, plain, tmp_path):
     with hostile.bystander() as pid, hostile.prey(tmp_path, pid=pid, store=tmp_path / "store") as tries:
         # The host's own folders are Nix's to guard: what is tried there would harm this machine.
-        hostile.importing(tiny, replace(tries, rough=False))
+        hostile.importing(plain, replace(tries, rough=False))
         env = {"SECRET": hostile.TOKEN, "HOME": str(tmp_path / "somebody")}
-        builder(tiny, "--variant", STABLE, "--output", tmp_path / "nix", env=env, check=0)
-        hostile.including(tiny, tries.files[0])
-        done = builder(tiny, "--variant", STABLE, "--output", tmp_path / "nix", env=env, check=4)
+        builder(plain, "--variant", PLAIN, "--output", tmp_path / "nix", env=env, check=0)
+        hostile.including(plain / "csrc/scale.cpp", tries.files[0])
+        done = builder(plain, "--variant", PLAIN, "--output", tmp_path / "nix", env=env, check=4)
     assert f"file not found: {tries.files[0]}" in done.stderr
     assert not (tmp_path / "written").exists()
 
@@ -60,10 +61,9 @@ def test_a_tvm_ffi_cell_is_the_same_file_from_nix_and_from_the_local_engine(buil
     assert sha256(only_wheel(tmp_path / "nix")) == sha256(only_wheel(tmp_path / "local"))
 
 
-def test_a_plain_library_is_the_same_file_from_nix_and_from_the_local_engine(builder, tmp_path):
-    kernel = nix_tools.salted(nix_tools.ROOT / "tests/data/kernels/plain", tmp_path / "plain", "csrc/scale.cpp")
-    builder(kernel, "--variant", PLAIN, "--output", tmp_path / "nix", check=0)
-    builder(kernel, "--variant", PLAIN, "--output", tmp_path / "local", engine=(), check=0)
+def test_a_plain_library_is_the_same_file_from_nix_and_from_the_local_engine(builder, plain, tmp_path):
+    builder(plain, "--variant", PLAIN, "--output", tmp_path / "nix", check=0)
+    builder(plain, "--variant", PLAIN, "--output", tmp_path / "local", engine=(), check=0)
     assert sha256(only_wheel(tmp_path / "nix")) == sha256(only_wheel(tmp_path / "local"))
 
 

@@ -122,7 +122,7 @@ def test_without_a_sandbox_a_file_that_no_key_sees_is_in_the_library(build, tiny
     if sandbox.why_unavailable() is not None:
         pytest.skip(f"no sandbox here: {sandbox.why_unavailable()}")
     (tmp_path / "file").write_text("first")
-    hostile.including(tiny, tmp_path / "file")
+    hostile.including(tiny / "csrc/twice.cpp", tmp_path / "file")
     first = build(tiny, CPU, place="a", without=("sandbox",))
     (tmp_path / "file").write_text("other")
     assert build(tiny, CPU, place="a", without=("sandbox",)) != first

@@ -75,7 +75,7 @@ def test_a_compiler_gets_nothing_while_it_compiles(run, plain, tries, tmp_path):
 
 
 def test_a_file_that_no_key_sees_is_not_there_for_the_assembler(run, plain, tries):
-    hostile.including(plain, tries.files[0])
+    hostile.including(plain / "csrc/scale.cpp", tries.files[0])
     done = run(check=4)
     assert f"file not found: {tries.files[0]}" in done.stderr
     run("--experiment", OPEN, check=0)
