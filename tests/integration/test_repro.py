@@ -7,13 +7,9 @@ import pytest
 
 from builder import sandbox
 from builder.repro.variations import BACKENDS, NAMES
-from tests.given.kernels import linux
+from tests.given.kernels import PLAIN_CELL, linux
 from tests.integration import rendered, rocm
 from tests.paths import ROOT
-
-TINY = ROOT / "tests/data/kernels/tiny"
-CPU = "torch-stable-abi210-cpu-x86_64-linux"
-CUDA = "torch-stable-abi210-cu130-x86_64-linux"
 
 pytestmark = [
     pytest.mark.torch,
@@ -33,7 +29,7 @@ def repro(builder):
 
 def says(kernel, text):
     """Let the library of a kernel hold a text, where no optimisation removes it."""
-    source = kernel / "csrc/twice.cpp"
+    source = kernel / "csrc/scale.cpp"
     source.write_text(f'{source.read_text()}\n__attribute__((used)) extern const char planted[] = "says " {text};\n')
     return kernel
 
@@ -56,20 +52,20 @@ def causes(done):
     }
 
 
-def test_the_time_of_the_build_is_found_and_named(repro, tiny, tmp_path):
+def test_the_time_of_the_build_is_found_and_named(repro, plain, tmp_path):
     """A compiler that knows nothing of SOURCE_DATE_EPOCH, as old ones."""
-    says(tiny, "__TIME__")
+    says(plain, "__TIME__")
     env = compiler(tmp_path, "unset SOURCE_DATE_EPOCH")
-    found = causes(repro(tiny, "--variant", CPU, "--json", env=env, check=1))
+    found = causes(repro(plain, "--variant", PLAIN_CELL, "--json", env=env, check=1))
     assert list(found) == ["time"]
     assert ".so section .rodata" in found["time"]
     assert "'says " in found["time"]
 
 
-def test_the_folder_of_the_build_is_found_and_named(repro, tiny):
-    says(tiny, "__FILE__")
+def test_the_folder_of_the_build_is_found_and_named(repro, plain):
+    says(plain, "__FILE__")
     off = ("--without", "canonical-path", "--without", "prefix-map")
-    found = causes(repro(tiny, "--variant", CPU, "--json", "--vary", "store,locale", *off, check=1))
+    found = causes(repro(plain, "--variant", PLAIN_CELL, "--json", "--vary", "store,locale", *off, check=1))
     # Away from the canonical path each build also has a folder of its own.
     assert list(found) == ["repetition", "store"]
     assert ".so section .rodata" in found["repetition"]
@@ -77,59 +73,59 @@ def test_the_folder_of_the_build_is_found_and_named(repro, tiny):
     assert ".so section " in found["store"]
 
 
-def test_a_random_symbol_is_found_and_named(repro, tiny, tmp_path):
-    source = tiny / "csrc/twice.cpp"
+def test_a_random_symbol_is_found_and_named(repro, plain, tmp_path):
+    source = plain / "csrc/scale.cpp"
     source.write_text(
         f'{source.read_text()}\nextern "C" __attribute__((visibility("default"))) int PLANTED() {{ return 1; }}\n'
     )
-    env = compiler(tmp_path, "extra=-DPLANTED=planted_$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')")
-    found = causes(repro(tiny, "--variant", CPU, "--json", "--vary", "locale,time", env=env, check=1))
+    env = compiler(tmp_path, "extra=-DPLANTED=plain_$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')")
+    found = causes(repro(plain, "--variant", PLAIN_CELL, "--json", "--vary", "locale,time", env=env, check=1))
     assert list(found) == ["repetition"]
-    assert ".so symbol planted_" in found["repetition"]
+    assert ".so symbol plain_" in found["repetition"]
     assert "only in the first" in found["repetition"]
 
 
-def test_a_directory_listing_is_found_and_named(repro, tiny, tmp_path):
-    says(tiny, "LISTING")
+def test_a_directory_listing_is_found_and_named(repro, plain, tmp_path):
+    says(plain, "LISTING")
     listed = r"""extra="-DLISTING=\"$(ls -U ${PWD%/build*}/src/csrc | tr '\n' ',')\"" """
-    found = causes(repro(tiny, "--variant", CPU, "--json", env=compiler(tmp_path, listed), check=1))
+    found = causes(repro(plain, "--variant", PLAIN_CELL, "--json", env=compiler(tmp_path, listed), check=1))
     assert list(found) == ["order"]
     assert ".so section .rodata" in found["order"]
     # The order itself is the file system's; both have all the files.
-    assert found["order"].count("factor.h") == 2
+    assert found["order"].count("answer.cpp") == 2
 
 
-def test_a_variable_of_the_user_is_found_and_named(repro, tiny, tmp_path):
-    says(tiny, "USER_SEEN")
+def test_a_variable_of_the_user_is_found_and_named(repro, plain, tmp_path):
+    says(plain, "USER_SEEN")
     env = compiler(tmp_path, r"""extra="-DUSER_SEEN=\"${USER:-}\"" """)
     vary = ("--vary", "locale,user")
-    found = causes(repro(tiny, "--variant", CPU, "--json", *vary, "--without", "environment", env=env, check=1))
+    found = causes(repro(plain, "--variant", PLAIN_CELL, "--json", *vary, "--without", "environment", env=env, check=1))
     assert list(found) == ["user"]
     assert ".so section .rodata" in found["user"]
-    assert "somebody" in found["user"]
-    assert repro(tiny, "--variant", CPU, *vary, env=env, check=0).stdout.startswith("the same bytes")
+    assert "'says " in found["user"]
+    assert repro(plain, "--variant", PLAIN_CELL, *vary, env=env, check=0).stdout.startswith("the same bytes")
 
 
-def test_a_published_wheel_is_verified_and_a_changed_source_is_said_first(repro, tiny, tmp_path):
-    repro(tiny, "--variant", CPU, "--output", tmp_path / "dist", command="build", check=0)
+def test_a_published_wheel_is_verified_and_a_changed_source_is_said_first(repro, plain, tmp_path):
+    repro(plain, "--variant", PLAIN_CELL, "--output", tmp_path / "dist", command="build", check=0)
     (wheel,) = (tmp_path / "dist").glob("*.whl")
-    done = repro(tiny, "--against", wheel, check=0)
+    done = repro(plain, "--against", wheel, check=0)
     assert done.stdout.startswith("the same bytes: sha256 ")
-    says(tiny, '"something new"')
-    changed = repro(tiny, "--against", wheel, check=1)
+    says(plain, '"something new"')
+    changed = repro(plain, "--against", wheel, check=1)
     first = changed.stdout.splitlines()[0]
     assert first.startswith("input: project (digest of the rendered project: sources, headers, CMake): published with ")
     # The library is named by the content of the kernel.
     assert ".so: only in the first" in changed.stdout
-    record = json.loads(repro(tiny, "--against", wheel, "--json", check=1).stdout)
+    record = json.loads(repro(plain, "--against", wheel, "--json", check=1).stdout)
     assert [each["name"] for each in record["inputs"]] == ["project"]
 
 
-def test_what_cannot_be_varied_is_refused_by_name(repro, tiny):
-    done = repro(tiny, "--variant", CPU, "--vary", "tmie", check=2)
+def test_what_cannot_be_varied_is_refused_by_name(repro, plain):
+    done = repro(plain, "--variant", PLAIN_CELL, "--vary", "tmie", check=2)
     assert "nothing named 'tmie' can be varied" in done.stderr
     assert "did you mean 'time'?" in done.stderr
-    refused = repro(tiny, "--variant", CPU, "--without", "stirp", check=2)
+    refused = repro(plain, "--variant", PLAIN_CELL, "--without", "stirp", check=2)
     assert "'stirp' is not a rule of reproducible builds" in refused.stderr
 
 

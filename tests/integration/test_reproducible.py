@@ -13,14 +13,16 @@ import pytest
 
 from builder import sandbox
 from builder.make import reproducible
+from tests.given.kernels import PLAIN_CELL
 from tests.given.processes import tool
 from tests.integration import hostile, rendered
 
 ROOT = Path(__file__).parent.parent.parent
-TINY = ROOT / "tests/data/kernels/tiny"
 EVERYWHERE = ROOT / "tests/data/kernels/everywhere"
-CPU = "torch-stable-abi210-cpu-x86_64-linux"
 CUDA = "torch-stable-abi210-cu130-x86_64-linux"
+
+SHARED = ("environments", "locks", "uv")
+"""The folders of a store that builds share, with the locks that let only one of them make an environment."""
 
 pytestmark = [
     pytest.mark.torch,
@@ -35,7 +37,7 @@ def environments(tmp_path_factory):
     """A store that the tests of a run share, for its environments alone."""
     base = tmp_path_factory.getbasetemp()
     root = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
-    for name in ("environments", "uv"):
+    for name in SHARED:
         (root / name).mkdir(parents=True, exist_ok=True)
     return root
 
@@ -46,7 +48,7 @@ def build(environments, tmp_path):
         """Build in a store of its own, whose path has the length of `place` in it; return the wheel's sha256."""
         store = tmp_path / place / "store"
         store.mkdir(parents=True, exist_ok=True)
-        for name in ("environments", "uv"):
+        for name in SHARED:
             if not (store / name).exists():
                 (store / name).symlink_to(environments / name)
         experiment = json.dumps({"without": without, "variables": variables or {}})
@@ -67,74 +69,70 @@ def build(environments, tmp_path):
     return run
 
 
-@pytest.fixture
-def tiny(tmp_path):
-    return Path(shutil.copytree(TINY, tmp_path / "kernel"))
-
-
 def says(kernel, text):
     """Let the library of a kernel hold a text, where no optimisation removes it."""
-    source = kernel / "csrc/twice.cpp"
+    source = kernel / "csrc/scale.cpp"
     source.write_text(f'{source.read_text()}\n__attribute__((used)) extern const char planted[] = "says " {text};\n')
 
 
 AWAY = ("canonical-path",)
 
 
-def test_without_a_prefix_map_the_folder_of_the_build_is_in_the_library(build, tiny):
-    says(tiny, "__FILE__")
+def test_without_a_prefix_map_the_folder_of_the_build_is_in_the_library(build, plain):
+    says(plain, "__FILE__")
     off = (*AWAY, "prefix-map")
-    assert build(tiny, CPU, place="a", without=off) != build(tiny, CPU, place="longer/b", without=off)
-    assert build(tiny, CPU, place="a", without=AWAY) == build(tiny, CPU, place="longer/b", without=AWAY)
+    assert build(plain, PLAIN_CELL, place="a", without=off) != build(plain, PLAIN_CELL, place="longer/b", without=off)
+    assert build(plain, PLAIN_CELL, place="a", without=AWAY) == build(plain, PLAIN_CELL, place="longer/b", without=AWAY)
 
 
-def test_without_the_canonical_path_and_maps_a_text_differs_and_with_it_none_does(build, tiny):
+def test_without_the_canonical_path_and_maps_a_text_differs_and_with_it_none_does(build, plain):
     if not sandbox.can_mount():
         pytest.skip("this kernel allows no user namespaces")
-    says(tiny, "__FILE__")
+    says(plain, "__FILE__")
     off = ("prefix-map",)
-    assert build(tiny, CPU, place="a", without=off) == build(tiny, CPU, place="longer/b", without=off)
+    assert build(plain, PLAIN_CELL, place="a", without=off) == build(plain, PLAIN_CELL, place="longer/b", without=off)
 
 
-def test_without_the_epoch_the_time_of_the_build_is_in_the_library(build, tiny):
-    says(tiny, "__TIME__")
+def test_without_the_epoch_the_time_of_the_build_is_in_the_library(build, plain):
+    says(plain, "__TIME__")
     off = ("source-date-epoch",)
-    first = build(tiny, CPU, place="a", without=off)
-    assert build(tiny, CPU, place="a", without=off) != first
-    assert build(tiny, CPU, place="a") == build(tiny, CPU, place="b")
+    first = build(plain, PLAIN_CELL, place="a", without=off)
+    assert build(plain, PLAIN_CELL, place="a", without=off) != first
+    assert build(plain, PLAIN_CELL, place="a") == build(plain, PLAIN_CELL, place="b")
 
 
-def test_without_the_list_of_variables_a_compiler_reads_the_users(build, tiny, tmp_path):
+def test_without_the_list_of_variables_a_compiler_reads_the_users(build, plain, tmp_path):
     (tmp_path / "include").mkdir()
     (tmp_path / "include/mine.h").write_text('#define MINE "the user\'s"\n')
-    source = tiny / "csrc/twice.cpp"
+    source = plain / "csrc/scale.cpp"
     source.write_text(
         '#if __has_include(<mine.h>)\n#include <mine.h>\n#else\n#define MINE ""\n#endif\n' + source.read_text()
     )
-    says(tiny, "MINE")
+    says(plain, "MINE")
     noisy = {"CPATH": str(tmp_path / "include")}
     off = ("environment", "sandbox")  # in which the folder is not there
-    assert build(tiny, CPU, place="a", without=off) != build(tiny, CPU, place="a", without=off, env=noisy)
-    assert build(tiny, CPU, place="a") == build(tiny, CPU, place="a", env=noisy)
+    first = build(plain, PLAIN_CELL, place="a", without=off)
+    assert build(plain, PLAIN_CELL, place="a", without=off, env=noisy) != first
+    assert build(plain, PLAIN_CELL, place="a") == build(plain, PLAIN_CELL, place="a", env=noisy)
 
 
-def test_without_a_sandbox_a_file_that_no_key_sees_is_in_the_library(build, tiny, tmp_path):
+def test_without_a_sandbox_a_file_that_no_key_sees_is_in_the_library(build, plain, tmp_path):
     if sandbox.why_unavailable() is not None:
         pytest.skip(f"no sandbox here: {sandbox.why_unavailable()}")
     (tmp_path / "file").write_text("first")
-    hostile.including(tiny / "csrc/twice.cpp", tmp_path / "file")
-    first = build(tiny, CPU, place="a", without=("sandbox",))
+    hostile.including(plain / "csrc/scale.cpp", tmp_path / "file")
+    first = build(plain, PLAIN_CELL, place="a", without=("sandbox",))
     (tmp_path / "file").write_text("other")
-    assert build(tiny, CPU, place="a", without=("sandbox",)) != first
+    assert build(plain, PLAIN_CELL, place="a", without=("sandbox",)) != first
     with pytest.raises(AssertionError, match="file not found"):
-        build(tiny, CPU, place="a")
+        build(plain, PLAIN_CELL, place="a")
 
 
-def test_without_a_fixed_zip_the_time_of_packing_is_in_the_wheel(build, tiny):
+def test_without_a_fixed_zip_the_time_of_packing_is_in_the_wheel(build, plain):
     off = ("fixed-zip",)
-    first = build(tiny, CPU, place="a", without=off)
+    first = build(plain, PLAIN_CELL, place="a", without=off)
     time.sleep(2)  # a zip names times in steps of two seconds
-    assert build(tiny, CPU, place="a", without=off) != first
+    assert build(plain, PLAIN_CELL, place="a", without=off) != first
 
 
 @pytest.mark.cuda
