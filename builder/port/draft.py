@@ -1,46 +1,54 @@
-"""The parts of a `build.toml` that a recording asks for."""
+"""The tables of sources that a recording asks for."""
 
-import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from builder.config.values import Backend, Version
 from builder.port import flag_keys
 from builder.port.flag_keys import FlagKeys
 from builder.port.flags import Flags, Line
-from builder.port.lines import CXX, GPU, of_extension, of_run
+from builder.port.lines import CXX, GPU, of_run
 from builder.port.part import Part
 from builder.port.recording import Extension, Recording, Run
+from builder.port.tables import TableDraft, Value
 from builder.wording import listed
+
+_GPU_KEYS = {Backend.CUDA: ("cuda-capabilities", "cuda-flags"), Backend.ROCM: ("rocm-archs", "hip-flags")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
-    """The sources that bind to torch: `[torch]`, or `[extension.<name>]` for one more library."""
+class SourcesDraft:
+    """Sources that are compiled in one way: `[torch]`, `[extension.<name>]` or `[kernel.<name>]`."""
 
+    name: str
+    backend: Backend | None = None
+    """That of a component; None for a table of sources that bind."""
+    extension: str | None = None
+    when: str | None = None
     src: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
-    keys: FlagKeys = field(default_factory=FlagKeys)
+    capabilities: tuple[str, ...] = ()
+    flags: FlagKeys = field(default_factory=FlagKeys)
     libraries: tuple[str, ...] = ()
     stable_abi: Version | None = None
     python_abi: bool = False
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComponentDraft:
-    """One `[kernel.<name>]`."""
-
-    name: str
-    backend: Backend
-    src: tuple[str, ...]
-    exclude: tuple[str, ...] = ()
-    extension: str | None = None
-    include: tuple[str, ...] = ()
-    keys: FlagKeys = field(default_factory=FlagKeys)
-    libraries: tuple[str, ...] = ()
-    capabilities: tuple[str, ...] | None = None
-    when: str | None = None
+    @property
+    def table(self) -> TableDraft:
+        """The table of the config."""
+        keys: dict[str, Value] = {"src": self.src, "exclude": self.exclude, "include": self.include}
+        flags: dict[str, Value] = {"defines": dict(self.flags.defines), "cxx-flags": self.flags.cxx_flags}
+        if self.backend is None:
+            abi = None if self.stable_abi is None else str(self.stable_abi)
+            last = {"stable-abi": abi, "python-abi": "cpython" if self.python_abi else None}
+            return TableDraft(name=self.name, keys={**keys, **flags, "libraries": self.libraries, **last})
+        first: dict[str, Value] = {"backend": str(self.backend), "depends": ("torch",), "extension": self.extension}
+        first["when"] = None if self.when is None else {"cuda": self.when}
+        if self.backend in _GPU_KEYS:
+            architectures, gpu_flags = _GPU_KEYS[self.backend]
+            flags = {architectures: self.capabilities, **flags, gpu_flags: self.flags.gpu_flags}
+        return TableDraft(name=f"kernel.{self.name}", keys={**first, **keys, **flags, "libraries": self.libraries})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,54 +56,41 @@ class Compiled:
     """The bindings and components of every backend."""
 
     backends: tuple[Backend, ...]
-    torch: Binding
-    extensions: Mapping[str, Binding] = field(default_factory=dict)
-    components: tuple[ComponentDraft, ...] = ()
-
-    @property
-    def include(self) -> tuple[tuple[str, ...], ...]:
-        """The include folders of each table."""
-        bindings = (self.torch, *self.extensions.values())
-        return (*(each.include for each in bindings), *(each.include for each in self.components))
+    drafts: tuple[SourcesDraft, ...]
+    """`[torch]`, further extensions, and components."""
 
 
+Runs = Mapping[Backend, tuple[Run, ...]]
+"""The runs that speak for each backend."""
 Lines = Mapping[str, Line]
-_Way = tuple[FlagKeys, tuple[str, ...], tuple[str, ...] | None]
-"""The flags of a component, its include folders, and its capabilities where they differ by toolkit."""
 
 
-def compiled(recording: Recording, parts: Iterable[Part]) -> Compiled:
+def compiled(recording: Recording, parts: Sequence[Part]) -> Compiled:
     """Return the bindings and components that the runs ask for; tell a person of things without a key."""
     runs = _by_backend(recording)
-    main, *others = tuple(parts) or (None,)
-    drafted = [] if main is None else _all_components(main, runs, recording)
-    extensions = [_each_with_components(part, runs, recording) for part in others if part is not None]
-    backends = {each.backend for _, own in extensions for each in own}
-    if main is not None and backends - {each.backend for each in drafted}:
+    main, *others = parts
+    drafted = _all_components(main, runs, recording)
+    extensions = [_each_with_components(part, runs, recording) for part in others]
+    if {each.backend for _, own in extensions for each in own} - {each.backend for each in drafted}:
         main, drafted = _each_with_components(main, runs, recording)
-    kept = [(part, _beside(part, own, {each.backend for each in drafted})) for part, own in extensions]
-    kept = [(part, own) for part, own in kept if own]
-    components = (*drafted, *(each for _, own in kept for each in own))
+    beside = [(part, _beside(part, own, {each.backend for each in drafted})) for part, own in extensions]
+    kept = [(part, own) for part, own in beside if own]
+    components = _of_one_name_each((*drafted, *(each for _, own in kept for each in own)))
     used = {component.backend for component in components}
-    found = [part for part in (main, *(part for part, _ in kept)) if part is not None]
-    torch = Binding() if main is None else _binding(main, runs, drafted=bool(drafted))
-    if any(part.needs_python for part in found):
+    torch = _binding(main, runs, drafted=bool(drafted))
+    if any(part.needs_python for part in (main, *(part for part, _ in kept))):
         torch = replace(torch, python_abi=True, stable_abi=None)
     return Compiled(
         backends=tuple(backend for backend in runs if backend in used or not used),
-        torch=torch,
-        extensions={str(part.own): _binding(part, runs, drafted=True) for part, _ in kept},
-        components=_of_one_name_each(components),
+        drafts=(torch, *(_binding(part, runs, drafted=True) for part, _ in kept), *components),
     )
 
 
-def _all_components(part: Part, runs: Mapping[Backend, tuple[Run, ...]], recording: Recording) -> list[ComponentDraft]:
+def _all_components(part: Part, runs: Runs, recording: Recording) -> list[SourcesDraft]:
     return [each for backend, own in runs.items() for each in _components(part, backend, own, recording)]
 
 
-def _each_with_components(
-    part: Part, runs: Mapping[Backend, tuple[Run, ...]], recording: Recording
-) -> tuple[Part, list[ComponentDraft]]:
+def _each_with_components(part: Part, runs: Runs, recording: Recording) -> tuple[Part, list[SourcesDraft]]:
     """Return the components of a library that has one on each of its backends: its binding, if it has no more there."""
     found = _all_components(part, runs, recording)
     wanted = {backend for backend, own in runs.items() if _line_of(part, own[-1], sorted(part.sources)) is not None}
@@ -105,28 +100,27 @@ def _each_with_components(
     return whole, _all_components(whole, runs, recording)
 
 
-def _beside(part: Part, components: list[ComponentDraft], backends: set[Backend]) -> list[ComponentDraft]:
+def _beside(part: Part, components: list[SourcesDraft], backends: set[Backend | None]) -> list[SourcesDraft]:
     """Return the components of an extension for the backends that the first one has, and tell a person of others."""
+    name = part.extension.name
     lost = dict.fromkeys(str(each.backend) for each in components if each.backend not in backends)
     if lost:
-        part.say(f"extension '{part.extension.name}' is left out for {listed(lost)}: the first extension is not for it")
+        part.place.say(f"extension '{name}' is left out for {listed(lost)}: the first extension is not for it")
     if not components:
-        part.say(f"extension '{part.extension.name}' is left out: none of its sources is there")
+        part.place.say(f"extension '{name}' is left out: none of its sources is there")
     return [each for each in components if each.backend in backends]
 
 
-def _of_one_name_each(components: Iterable[ComponentDraft]) -> tuple[ComponentDraft, ...]:
+def _of_one_name_each(components: Iterable[SourcesDraft]) -> tuple[SourcesDraft, ...]:
     """Return components with names of which no two are equal."""
-    taken: dict[str, ComponentDraft] = {}
+    taken: dict[str, SourcesDraft] = {}
     for draft in components:
-        numbered = (f"{draft.name}_{number}" for number in itertools.count(2))
-        name = next(each for each in itertools.chain((draft.name,), numbered) if each not in taken)
+        name = flag_keys.unused(draft.name, taken)
         taken[name] = replace(draft, name=name)
     return tuple(taken.values())
 
 
-def _by_backend(recording: Recording) -> dict[Backend, tuple[Run, ...]]:
-    """Return the runs that speak for each backend."""
+def _by_backend(recording: Recording) -> Runs:
     found: dict[Backend, tuple[Run, ...]] = {}
     plain = next((run for run in recording.runs if run.setting.cuda is None and run.setting.hip is None), None)
     if plain is not None and plain.failure is None and plain.extensions and not _has_gpu_code(plain):
@@ -155,28 +149,28 @@ def _without_gencode(extension: Extension) -> Extension:
     return replace(extension, nvcc_flags=flags, at="")
 
 
-def _binding(part: Part, runs: Mapping[Backend, tuple[Run, ...]], *, drafted: bool) -> Binding:
+def _binding(part: Part, runs: Runs, *, drafted: bool) -> SourcesDraft:
     """Return the table of the sources that bind; where components are `drafted`, these list its headers."""
+    name = "torch" if part.own is None else f"extension.{part.own}"
     found = {backend: _line_of(part, each[-1], part.binding) for backend, each in runs.items()}
     known = {backend: line for backend, line in found.items() if line is not None}
     if not known:
-        return Binding(python_abi=part.needs_python)
+        return SourcesDraft(name=name)
     backend = Backend.CUDA if Backend.CUDA in known else next(iter(known))
     line = known[backend]
     include = part.include(line.include)
-    table = "torch" if part.own is None else "extension"
     if len({_plain(each) for each in known.values()}) > 1:
         names = listed(str(each) for each in known)
-        part.say(f"the flags of the binding differ between {names}: those of {backend} are written")
+        part.place.say(f"the flags of the binding differ between {names}: those of {backend} are written")
     src, exclude = (part.binding, ()) if drafted else part.src(part.binding, include)
-    return Binding(
+    return SourcesDraft(
+        name=name,
         src=src,
         exclude=exclude,
         include=include,
-        keys=flag_keys.keys_of(line.flags, None, backend=backend, table=table, place=part.place),
+        flags=flag_keys.keys_of(line.flags, None, backend=backend, place=part.place),
         libraries=() if drafted else part.libraries,
-        stable_abi=None if part.needs_python else flag_keys.stable_abi(line.flags),
-        python_abi=part.needs_python,
+        stable_abi=flag_keys.stable_abi(line.flags) if part.own is None else None,
     )
 
 
@@ -184,27 +178,30 @@ def _plain(line: Line) -> tuple[object, ...]:
     return (tuple(sorted(line.flags.macros.items(), key=str)), line.flags.rest, line.include)
 
 
+def _lines(part: Part, run: Run) -> Lines:
+    return of_run(run).get(part.extension.name, {})
+
+
 def _line_of(part: Part, run: Run, sources: Iterable[str]) -> Line | None:
-    lines = of_run(run).get(part.extension.name, {})
+    lines = _lines(part, run)
     return next((lines[path] for path in sources if path in lines), None)
 
 
-def _components(part: Part, backend: Backend, runs: tuple[Run, ...], recording: Recording) -> list[ComponentDraft]:
+def _components(part: Part, backend: Backend, runs: tuple[Run, ...], recording: Recording) -> tuple[SourcesDraft, ...]:
     """Return the components of one backend: one, or one for each range of toolkits that compiles in another way."""
-    of_toolkit: dict[str, Lines] = {}
-    for run in runs:
-        lines = of_run(run).get(part.extension.name, {})
-        of_toolkit[run.setting.cuda or ""] = {
-            path: line for path, line in lines.items() if path in part.sources and path not in part.binding
-        }
+    compiled_here = part.sources.difference(part.binding)
+    of_toolkit = {
+        run.setting.cuda or "": {path: line for path, line in _lines(part, run).items() if path in compiled_here}
+        for run in runs
+    }
     follows = backend is not Backend.CUDA or _follow_machine(part, recording)
-    drafts: list[ComponentDraft] = []
+    drafts: list[SourcesDraft] = []
     for bundle in _bundles(part, of_toolkit):
         own = {
             toolkit: {path: lines[path] for path in bundle if path in lines} for toolkit, lines in of_toolkit.items()
         }
         drafts += _of_bundle(part, backend, own, follows=follows)
-    return _named(part, backend, drafts)
+    return _of_one_name_each(drafts)
 
 
 def _bundles(part: Part, of_toolkit: Mapping[str, Lines]) -> Iterable[list[str]]:
@@ -217,50 +214,62 @@ def _bundles(part: Part, of_toolkit: Mapping[str, Lines]) -> Iterable[list[str]]
     groups: dict[str, dict[object, list[str]]] = {CXX: {}, GPU: {}}
     for lines in of_toolkit.values():
         for path, line in sorted(lines.items()):
-            groups[line.language].setdefault(_way_of(line), []).append(path)
+            way = (*_plain(line), line.flags.undefined, line.flags.capabilities, line.flags.standard)
+            groups[line.language].setdefault(way, []).append(path)
     cxx, gpu = (sorted(each.values(), key=len, reverse=True) for each in groups.values())
     return [each for each in ([path for group in (*cxx[:1], *gpu[:1]) for path in group], *cxx[1:], *gpu[1:]) if each]
 
 
-def _way_of(line: Line) -> tuple[object, ...]:
-    return (*_plain(line), line.flags.undefined, line.flags.capabilities, line.flags.standard)
-
-
-def _of_bundle(part: Part, backend: Backend, of_toolkit: Mapping[str, Lines], *, follows: bool) -> list[ComponentDraft]:
-    wanted = {toolkit: _wanted(lines, toolkit) for toolkit, lines in of_toolkit.items()}
-    for name in dict.fromkeys(name for lines in of_toolkit.values() for name in _unread(lines) if ":" in name):
-        part.say(f"'{name}' is left out: other code is made for that GPU, too, and a config has one of the two")
-    if follows:
-        wanted = {toolkit: _archs(lines) if backend is Backend.ROCM else () for toolkit, lines in of_toolkit.items()}
+def _of_bundle(
+    part: Part, backend: Backend, of_toolkit: Mapping[str, Lines], *, follows: bool
+) -> Iterator[SourcesDraft]:
+    """Yield the components of one bundle; where the flags follow the machine's GPU, these name no capabilities."""
+    gpu = {toolkit: _gpu_flags(lines) for toolkit, lines in of_toolkit.items()}
+    for name in dict.fromkeys(name for flags in gpu.values() for name in flags.unread if ":" in name):
+        part.place.say(f"'{name}' is left out: other code is made for that GPU, too, and a config has one of the two")
+    if backend is Backend.ROCM:
+        wanted = {toolkit: tuple(filter(_is_rocm, flags.unread)) for toolkit, flags in gpu.items()}
+    else:
+        known = flag_keys.known
+        wanted = {toolkit: () if follows else known(flags.capabilities, toolkit) for toolkit, flags in gpu.items()}
     shared = flag_keys.union(wanted) if backend is Backend.CUDA else next(iter(wanted.values()), ())
-    wanted = flag_keys.by_range(wanted) if shared is None else wanted
-    ways = {
-        toolkit: _way(part, backend, lines, wanted[toolkit] if shared is None else None)
-        for toolkit, lines in of_toolkit.items()
-        if lines
-    }
-    found = list(_grouped(of_toolkit, ways))
-    drafts = []
-    for condition, sources, (keys, include, capabilities) in found:
-        src, exclude = part.src(sources, include, more=part.binding)
-        draft = ComponentDraft(
-            name="",
-            backend=backend,
+    named = flag_keys.by_range(wanted) if shared is None else dict.fromkeys(wanted, shared)
+    ways = {toolkit: _way(part, backend, lines, named[toolkit]) for toolkit, lines in of_toolkit.items() if lines}
+    base = flag_keys.table_name(part.extension.name) + ("" if backend is Backend.CUDA else f"_{backend}")
+    for condition, sources, way in _grouped(of_toolkit, ways):
+        src, exclude = part.src(sources, way.include, more=part.binding)
+        yield replace(
+            way,
+            name=flag_keys.table_name(base + condition.replace(">=", "_from_").replace("<", "_before_")),
             src=src,
             exclude=exclude,
-            extension=part.own,
-            include=include,
-            keys=keys,
             libraries=_libraries(part, backend),
-            capabilities=capabilities if shared is None else shared or None,
             when=condition or None,
         )
-        drafts.append(draft)
-    return drafts
 
 
-def _grouped(of_toolkit: Mapping[str, Lines], ways: Mapping[str, _Way]) -> Iterable[tuple[str, tuple[str, ...], _Way]]:
-    """Yield sources that are compiled in one way, and the condition on the toolkit that they are under."""
+def _gpu_flags(lines: Lines) -> Flags:
+    return next((line.flags for line in lines.values() if line.language == GPU), Flags())
+
+
+def _is_rocm(architecture: str) -> bool:
+    return architecture.startswith("gfx")  # `native` names none
+
+
+def _way(part: Part, backend: Backend, lines: Lines, capabilities: tuple[str, ...]) -> SourcesDraft:
+    """Return a component of which all but its sources is known."""
+    flags: dict[str, Flags] = {line.language: line.flags for line in lines.values()}
+    keys = flag_keys.keys_of(flags.get(CXX), flags.get(GPU), backend=backend, place=part.place)
+    include = part.include(dict.fromkeys(folder for line in lines.values() for folder in line.include))
+    return SourcesDraft(
+        name="", backend=backend, extension=part.own, include=include, flags=keys, capabilities=capabilities
+    )
+
+
+def _grouped(
+    of_toolkit: Mapping[str, Lines], ways: Mapping[str, SourcesDraft]
+) -> Iterator[tuple[str, tuple[str, ...], SourcesDraft]]:
+    """Yield the condition on the toolkit, the sources that are compiled in one way under it, and that way."""
     among = list(of_toolkit)
     for way in dict.fromkeys(ways.values()):
         toolkits = [toolkit for toolkit in among if ways.get(toolkit) == way]
@@ -273,68 +282,25 @@ def _grouped(of_toolkit: Mapping[str, Lines], ways: Mapping[str, _Way]) -> Itera
                 yield condition, tuple(sources), way
 
 
-def _way(part: Part, backend: Backend, lines: Lines, capabilities: tuple[str, ...] | None) -> _Way:
-    flags: dict[str, Flags] = {line.language: line.flags for line in lines.values()}
-    keys = flag_keys.keys_of(flags.get(CXX), flags.get(GPU), backend=backend, table="kernel", place=part.place)
-    include = dict.fromkeys(folder for line in lines.values() for folder in line.include)
-    return keys, part.include(include), capabilities or None
-
-
-def _capabilities(lines: Lines) -> tuple[str, ...]:
-    return next((line.flags.capabilities for line in lines.values() if line.language == GPU), ())
-
-
-def _archs(lines: Lines) -> tuple[str, ...]:
-    """Return the ROCm architectures that are named; `native` names none."""
-    return tuple(name for name in _unread(lines) if name.startswith("gfx"))
-
-
-def _unread(lines: Lines) -> tuple[str, ...]:
-    return next((line.flags.unread for line in lines.values() if line.language == GPU), ())
-
-
-def _wanted(lines: Lines, toolkit: str) -> tuple[str, ...]:
-    """Return the capabilities that a toolkit compiles, of all that are asked for."""
-    return flag_keys.known(_capabilities(lines), toolkit) if toolkit else ()
-
-
 def _follow_machine(part: Part, recording: Recording) -> bool:
     """Whether the architectures are those of the machine's GPU, or of a variable; a person is told."""
     newest = recording.main[-1].setting.cuda if recording.main else None
     found = {
-        _of_run(run, part)
+        _gpu_flags(_lines(part, run)).capabilities
         for run in recording.runs
         if run.setting.cuda == newest and run.failure is None and run.setting.cuda is not None
     }
     if len(found) > 1:
-        part.say(
+        part.place.say(
             "the architectures follow the GPU of the machine or TORCH_CUDA_ARCH_LIST: 'cuda-capabilities' is left out, "
             "which compiles for all that the toolkit has"
         )
     return len(found) > 1
 
 
-def _of_run(run: Run, part: Part) -> tuple[str, ...]:
-    extension = next((each for each in run.extensions if each.name == part.extension.name), None)
-    return () if extension is None else _capabilities(of_extension(extension))
-
-
 def _libraries(part: Part, backend: Backend) -> tuple[str, ...]:
     """Return the libraries that a backend has; those of another are told to a person."""
     others = [name for name in part.libraries if not name.facts.is_for(backend)]
     if others:
-        part.say(f"{listed(others)} is linked, which {backend} does not have by that name")
+        part.place.say(f"{listed(others)} is linked, which {backend} does not have by that name")
     return tuple(name for name in part.libraries if name not in others)
-
-
-def _named(part: Part, backend: Backend, drafts: list[ComponentDraft]) -> list[ComponentDraft]:
-    """Return the components with names that no other one of the kernel has."""
-    base = flag_keys.table_name(part.extension.name) + ("" if backend is Backend.CUDA else f"_{backend}")
-    named: dict[str, ComponentDraft] = {}
-    for draft in drafts:
-        said = "" if draft.when is None else draft.when.replace(">=", "_from_").replace("<", "_before_")
-        start = flag_keys.table_name(base + said)
-        numbers = (f"{start}_{number}" for number in itertools.count(2))
-        name = next(each for each in (start, *itertools.islice(numbers, len(drafts))) if each not in named)
-        named[name] = replace(draft, name=name)
-    return list(named.values())

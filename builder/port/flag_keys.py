@@ -1,51 +1,17 @@
 """Spell flags as keys of the config, and differences between CUDA toolkits as its conditions."""
 
+import itertools
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import TypeVar
 
-from builder.config import Config, shape
 from builder.config.gpus import code_of
-from builder.config.shape import Array, Record, Table, Tagged
-from builder.config.source_tables import CudaComponent, Torch
 from builder.config.values import Backend, Version
 from builder.matrix import architectures
-from builder.port import source_facts
 from builder.port.flags import Flag, Flags
 from builder.port.settings import facts, standard
-from builder.port.source_facts import Todo
+from builder.port.source_facts import Place
 from builder.render import arguments, refusals
-
-
-@lru_cache
-def has(table: str, key: str) -> bool:
-    """Whether a table of the config (`torch`, `kernel`, one of the top) has a key; an empty one asks for the table."""
-    own = {"torch": Torch, "kernel": CudaComponent}.get(table)
-    if own is None:
-        own = next((_record(item.kind) for item in shape.fields(Config) if item.key == table), None)
-        if own is None or not key:
-            return own is not None
-    return any(key == item.key for item in shape.fields(own))
-
-
-def _record(kind: object) -> type | None:
-    match kind:
-        case Record(type=cls):
-            return cls
-        case Table(value=value):
-            return _record(value)
-        case Array(item=item):
-            return _record(item)
-        case Tagged(variants=variants):
-            return variants[0][1]
-        case _:
-            return None
-
-
-Key = TypeVar("Key", bound=Hashable)
 
 
 def when(holds: Sequence[str], among: Sequence[str]) -> tuple[str, ...]:
@@ -54,16 +20,8 @@ def when(holds: Sequence[str], among: Sequence[str]) -> tuple[str, ...]:
     Each is a range of toolkits that lie side by side; toolkits before the first count as the first, and after the last
     as the last.
     """
-    ranges: list[list[str]] = []
-    for index, toolkit in enumerate(among):
-        if toolkit in holds:
-            if ranges and index and among[index - 1] in holds:
-                ranges[-1].append(toolkit)
-            else:
-                ranges.append([toolkit])
-    if len(ranges) == 1 and len(ranges[0]) == len(among):
-        return ()
-    return tuple(_specifier(each, among) for each in ranges)
+    ranges = [tuple(group) for inside, group in itertools.groupby(among, lambda toolkit: toolkit in holds) if inside]
+    return () if ranges == [tuple(among)] else tuple(_specifier(each, among) for each in ranges)
 
 
 def _specifier(toolkits: Sequence[str], among: Sequence[str]) -> str:
@@ -73,24 +31,14 @@ def _specifier(toolkits: Sequence[str], among: Sequence[str]) -> str:
     return ",".join(bounds)
 
 
-def grouped(values: Mapping[str, Mapping[str, Key]]) -> dict[tuple[tuple[str, Key], ...], list[str]]:
-    """Return the sources that have the same value for the same toolkits; `values` are by toolkit, then source."""
-    found: dict[tuple[tuple[str, Key], ...], list[str]] = {}
-    for source in sorted({source for each in values.values() for source in each}):
-        history = tuple((toolkit, each[source]) for toolkit, each in values.items() if source in each)
-        found.setdefault(history, []).append(source)
-    return found
-
-
 def union(wanted: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
     """Return capabilities that give each toolkit what it is wanted to compile; None where no one list does.
 
     A toolkit may compile more of what is wanted of others, but no pairs, and nothing that only some know: `10.0f`.
     """
-    whole = {name.removesuffix("+PTX"): "" for names in wanted.values() for name in names}
-    for names in wanted.values():
-        whole |= {name.removesuffix("+PTX"): "+PTX" for name in names if name.endswith("+PTX")}
-    listed = tuple(sorted((name + mark for name, mark in whole.items()), key=architectures.natural))
+    asked = {name for names in wanted.values() for name in names}
+    without = {name for name in asked if f"{name}+PTX" in asked}
+    listed = tuple(sorted(asked - without, key=architectures.natural))
     for toolkit, names in wanted.items():
         missing, more = differences(listed, names, toolkit)
         if missing or any(code_of(name).special or ":" in name for name in more):
@@ -162,20 +110,7 @@ class FlagKeys:
     gpu_flags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """The origin of flags: the line of the extension, and the list for things that have no key."""
-
-    root: Path
-    at: str
-    todo: Todo
-
-    def line(self, text: str) -> str:
-        """Return the line that has a text."""
-        return source_facts.line_of(self.root, self.at, text)
-
-
-def keys_of(cxx: Flags | None, gpu: Flags | None, *, backend: Backend, table: str, place: Place) -> FlagKeys:
+def keys_of(cxx: Flags | None, gpu: Flags | None, *, backend: Backend, place: Place) -> FlagKeys:
     """Return the keys for the flags of the two languages; None for a language without sources.
 
     What must not be in a config, or is decided by whoever builds, is told to a person.
@@ -190,7 +125,7 @@ def keys_of(cxx: Flags | None, gpu: Flags | None, *, backend: Backend, table: st
     shared = {
         name: value
         for name, value in shared.items()
-        if has(table, "defines") and name != _STABLE and (gpu is None or not _SHELL & set(value or ""))
+        if name != _STABLE and (gpu is None or not _SHELL & set(value or ""))
     }
     defines = tuple(sorted((name, _value(value)) for name, value in shared.items()))
     return FlagKeys(
@@ -232,17 +167,22 @@ def _words(flags: Flags, shared: dict[str, str | None], backend: Backend | None,
         yield from _standard(flags.standard, place)
     ours = set() if backend is None else set(arguments.flags_of(backend, ()))
     for flag in flags.rest:
-        if " ".join(flag) not in ours and _is_known(flag, backend, place) and _is_safe(flag, place):
+        text = " ".join(flag)
+        if text in ours:
+            continue
+        why = _why_left_out(flag, backend)
+        if why is None:
             yield from flag
+        else:
+            place.say(f"'{text}' is left out{why}", near=flag[0])
 
 
-def _is_known(flag: Flag, backend: Backend | None, place: Place) -> bool:
-    """Whether the compiler of a backend knows a flag that `setup.py` gives it; for ROCm, it may be one of nvcc."""
-    text = " ".join(flag)
-    if backend is not Backend.ROCM or not any(re.fullmatch(each, text) for each in facts()["nvcc"]["alone"]):
-        return True
-    place.todo.add(f"'{text}' is left out for ROCm: nvcc alone has it", at=place.line(flag[0]))
-    return False
+def _why_left_out(flag: Flag, backend: Backend | None) -> str | None:
+    """Return why a flag of `setup.py` is none of the config; for ROCm, it may be one of nvcc."""
+    if backend is Backend.ROCM and any(re.fullmatch(each, " ".join(flag)) for each in facts()["nvcc"]["alone"]):
+        return " for ROCm: nvcc alone has it"
+    unsafe = refusals.unsafe_flags({(str(index),): word for index, word in enumerate(flag)})
+    return next((f": it {reason}" for _, reason in unsafe), None)
 
 
 def taken_away(backend: Backend | None) -> frozenset[str]:
@@ -259,18 +199,9 @@ def _standard(wanted: str, place: Place) -> Iterator[str]:
     if wanted.isdigit() and int(wanted) <= own:
         if int(wanted) < own:
             text = f"'-std=c++{wanted}' is left out: the headers of torch have C++{own}, and so do the sources"
-            place.todo.add(text, at=place.line(f"-std=c++{wanted}"))
+            place.say(text, near=f"-std=c++{wanted}")
         return
     yield f"-std=c++{wanted}"
-
-
-def _is_safe(flag: Flag, place: Place) -> bool:
-    found = next(
-        (reason for _, reason in refusals.unsafe_flags({(str(i),): word for i, word in enumerate(flag)})), None
-    )
-    if found is not None:
-        place.todo.add(f"'{' '.join(flag)}' is left out: it {found}", at=place.line(flag[0]))
-    return found is None
 
 
 def extension_name(text: str) -> str:
@@ -282,3 +213,9 @@ def extension_name(text: str) -> str:
 def table_name(text: str) -> str:
     """Return a name of a table for a text, such as `pkg_ops` for `pkg.ops`."""
     return re.sub(r"[^A-Za-z0-9-]+", "_", text).strip("_") or "kernel"
+
+
+def unused(name: str, taken: Container[str]) -> str:
+    """Return a name, with a number where it is taken."""
+    numbered = (f"{name}_{number}" for number in itertools.count(2))
+    return next(each for each in itertools.chain((name,), numbered) if each not in taken)

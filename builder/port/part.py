@@ -1,17 +1,16 @@
 """One extension of a project: which of its sources are there, which bind, and what it includes."""
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from builder.config import libraries
 from builder.config.libraries import LibraryName
 from builder.port import source_facts
-from builder.port.flag_keys import Place, extension_name
+from builder.port.flag_keys import extension_name, unused
 from builder.port.lines import CXX, language, normal
 from builder.port.recording import Extension, Recording
-from builder.port.source_facts import Todo
+from builder.port.source_facts import Place, Todo
 
 _LINKED = "-l"
 _CMAKE = "CMake"
@@ -27,8 +26,8 @@ _HARMLESS_LINK = ("-s", "-Wl,-s", "-Wl,-rpath", "-Wl,--strip", "-Wl,--no-as-need
 class Part:
     """One extension, and what its files say."""
 
-    root: Path
-    todo: Todo
+    place: Place
+    """The call that makes it."""
     extension: Extension
     own: str | None
     """Its table in `[extension]`; None for the first, which `[torch]` binds."""
@@ -42,55 +41,44 @@ class Part:
     """Folders of submodules that were not fetched."""
 
     @property
-    def place(self) -> Place:
-        """The origin of its flags."""
-        return Place(root=self.root, at=self.extension.at, todo=self.todo)
-
-    @property
     def reached(self) -> tuple[str, str]:
         """The name that Python imports in place of the extension, and the generated module that has it."""
         return "module" if self.needs_python else "ops", "_ops" if self.own is None else f"_ops_{self.own}"
-
-    def say(self, text: str) -> None:
-        """Tell a person something about the whole extension."""
-        self.todo.add(text, at=self.extension.at)
 
     def src(
         self, sources: Iterable[str], include: tuple[str, ...], *, more: Iterable[str] = ()
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the entries of `src`, and of `exclude`: sources, and headers of them and `more` beyond the folders."""
-        listed = tuple(sources)
+        root, listed = self.place.root, tuple(sources)
         own = [folder for folder in include if ":" not in folder]
-        headers = source_facts.headers(self.root, [*listed, *more], own)
+        headers = source_facts.headers(root, [*listed, *more], own)
         known = {path for path in headers if source_facts.is_path(path) and path not in {*listed, *more}}
         compiled = {path for path in known if language(path) is not None}
         for path in sorted(compiled - self.sources):
-            self.todo.add(
+            self.place.todo.add(
                 f"'{path}' is included by another source, and in 'src' it would be compiled by itself: "
                 "rename it to end with '.inc'"
             )
-        entries, others = source_facts.with_globs(self.root, listed)
+        entries, others = source_facts.with_globs(root, listed)
         return (*entries, *source_facts.header_globs(sorted(known - compiled))), others
 
     def include(self, folders: Iterable[str]) -> tuple[str, ...]:
         """Return the entries of `include`; folders outside of the project are told to a person."""
-        return tuple(entry for folder in folders for entry in self._folder(folder))
+        return tuple(entry for folder in folders if (entry := self._include(folder)) is not None)
 
-    def _folder(self, folder: str) -> Iterator[str]:
+    def _include(self, folder: str) -> str | None:
         module = next((name for name in self.absent if folder == name or folder.startswith(f"{name}/")), None)
         if module is not None:
-            yield from self._foreign(module, folder)
-        elif folder.startswith("<"):
-            self.say(f"include folder '{folder}' is of a Python package: it has no key")
+            return f"{source_facts.source_name(module)}:{normal(folder.removeprefix(module).lstrip('/') or '.')}"
+        if folder.startswith("<"):
+            self.place.say(f"include folder '{folder}' is of a Python package: it has no key")
         elif folder.startswith(("/", "..")) or not source_facts.is_path(folder):
-            self.say(f"include folder '{folder}' is outside of the project: it has no key")
-        elif not source_facts.is_folder(self.root, folder):
-            self.say(f"include folder '{folder}' is left out: it is not there")
+            self.place.say(f"include folder '{folder}' is outside of the project: it has no key")
+        elif not source_facts.is_folder(self.place.root, folder):
+            self.place.say(f"include folder '{folder}' is left out: it is not there")
         else:
-            yield folder
-
-    def _foreign(self, module: str, folder: str) -> Iterator[str]:
-        yield f"{source_facts.source_name(module)}:{normal(folder.removeprefix(module).lstrip('/') or '.')}"
+            return folder
+        return None
 
 
 def parts(recording: Recording, root: Path, todo: Todo) -> Iterator[Part]:
@@ -100,81 +88,66 @@ def parts(recording: Recording, root: Path, todo: Todo) -> Iterator[Part]:
     said = "" if best is None or best.setup is None else best.setup.texts.get("name", "")
     taken = {extension_name(f".{name}") for name in (said, root.name)}  # the module of the kernel is no extension
     for extension in () if best is None else best.extensions:
+        place, quiet = (Place(root=root, at=extension.at, todo=each) for each in (todo, Todo()))
         if extension.name in seen:
-            todo.add(f"extension '{extension.name}' is left out: there is another of that name", at=extension.at)
-        elif seen and extension.kind == _CMAKE and not _part(recording, extension, root, Todo(), own=None).binding:
+            place.say(f"extension '{extension.name}' is left out: there is another of that name")
+        elif not seen:
+            yield _part(recording, extension, place, own=None)
+        elif extension.kind == _CMAKE and not _part(recording, extension, quiet, own=None).binding:
             todo.add(f"target '{extension.name}' is left out: no source of it registers ops or makes a Python module")
         else:
-            own = _unique(extension_name(extension.name), taken) if seen else None
-            yield _part(recording, extension, root, todo, own=own)
+            own = unused(extension_name(extension.name), taken)
+            taken.add(own)
+            yield _part(recording, extension, place, own=own)
         seen.add(extension.name)
 
 
-def _unique(name: str, taken: set[str]) -> str:
-    """Return a name, with a number where it is taken, and take it."""
-    numbered = (f"{name}_{number}" for number in itertools.count(2))
-    found = next(each for each in itertools.chain((name,), numbered) if each not in taken)
-    taken.add(found)
-    return found
-
-
-def _part(recording: Recording, extension: Extension, root: Path, todo: Todo, *, own: str | None) -> Part:
-    everywhere = {
-        path
+def _part(recording: Recording, extension: Extension, place: Place, *, own: str | None) -> Part:
+    asked = {
+        normal(path)
         for run in recording.runs
         for each in run.extensions
         if each.name == extension.name
-        for path in map(normal, each.sources)
+        for path in each.sources
     }
-    sources = frozenset(path for path in sorted(everywhere) if _is_there(root, path, extension.at, todo))
-    _say_missing(root, sorted(path for path in everywhere - sources if source_facts.is_path(path)), extension.at, todo)
-    pybind = {path: line for path in sorted(sources) if (line := source_facts.pybind_line(root, path)) is not None}
-    registered = {path for path in sources if source_facts.library_line(root, path) is not None}
-    binding = tuple(sorted(path for path in {*pybind, *registered} if language(path) == CXX))
-    _say_binding(extension, sources, binding, pybind, todo)
+    sources = frozenset(path for path in sorted(asked) if _is_there(path, place))
+    _say_missing(sorted(path for path in asked - sources if source_facts.is_path(path)), place)
+    modules = {path for path in sources if source_facts.makes_module(place.root, path)}
+    registering = {path for path in sources if source_facts.registers_ops(place.root, path)}
+    binding = tuple(sorted(path for path in modules | registering if language(path) == CXX))
+    if sources and not binding:
+        in_gpu = "the binding is in a source for the GPU: it stays in the component"
+        place.say(in_gpu if modules else "no source registers ops or makes a Python module: write a binding")
     return Part(
-        root=root,
-        todo=todo,
+        place=place,
         extension=extension,
         own=own,
         sources=sources,
         binding=binding,
-        needs_python=bool(pybind),
-        libraries=tuple(dict.fromkeys((*_libraries(extension, root, todo), *_included(sources, root)))),
+        needs_python=bool(modules),
+        libraries=tuple(dict.fromkeys((*_linked(extension, place), *_included(sources, place.root)))),
         absent=recording.absent,
     )
 
 
-def _is_there(root: Path, path: str, at: str, todo: Todo) -> bool:
+def _is_there(path: str, place: Place) -> bool:
     if path.startswith(("/", "<", "..")) or not source_facts.is_path(path):
-        todo.add(f"source '{path}' is outside of the project", at=at)
+        place.say(f"source '{path}' is outside of the project")
         return False
-    if not source_facts.is_file(root, path):
+    if not source_facts.is_file(place.root, path):
         return False
     if language(path) is None:
-        todo.add(f"source '{path}' is of no language that a component compiles", at=at)
+        place.say(f"source '{path}' is of no language that a component compiles")
         return False
     return True
 
 
-def _say_missing(root: Path, paths: list[str], at: str, todo: Todo) -> None:
-    """Tell a person of sources that are not there."""
-    missing = [path for path in paths if not source_facts.is_file(root, path)]
-    if not missing:
-        return
-    more = f" and {len(missing) - 1} more" if missing[1:] else ""
-    text = f"source '{missing[0]}'{more} is not there: it is generated or fetched before the build"
-    todo.add(text, at=source_facts.line_of(root, at, missing[0]))
-
-
-def _say_binding(
-    extension: Extension, sources: frozenset[str], binding: tuple[str, ...], pybind: Mapping[str, int], todo: Todo
-) -> None:
-    """Tell a person what has to be done about the binding."""
-    if sources and not binding and not pybind:
-        todo.add("no source registers ops or makes a Python module: write a binding", at=extension.at)
-    elif sources and not binding:
-        todo.add("the binding is in a source for the GPU: it stays in the component", at=extension.at)
+def _say_missing(paths: list[str], place: Place) -> None:
+    missing = [path for path in paths if not source_facts.is_file(place.root, path)]
+    if missing:
+        more = f" and {len(missing) - 1} more" if missing[1:] else ""
+        text = f"source '{missing[0]}'{more} is not there: it is generated or fetched before the build"
+        place.say(text, near=missing[0])
 
 
 def _included(sources: Iterable[str], root: Path) -> Iterator[LibraryName]:
@@ -186,13 +159,13 @@ def _included(sources: Iterable[str], root: Path) -> Iterator[LibraryName]:
                 yield name
 
 
-def _libraries(extension: Extension, root: Path, todo: Todo) -> Iterator[LibraryName]:
+def _linked(extension: Extension, place: Place) -> Iterator[LibraryName]:
     linked = [*extension.libraries]
     for flag in extension.link_flags:
         if flag.startswith(_LINKED):
             linked.append(flag.removeprefix(_LINKED))
         elif not flag.startswith(_HARMLESS_LINK):
-            todo.add(f"linker flag '{flag}' is left out", at=source_facts.line_of(root, extension.at, flag))
+            place.say(f"linker flag '{flag}' is left out", near=flag)
     for name in dict.fromkeys(linked):
         if name in _OF_TORCH:
             continue
@@ -200,7 +173,6 @@ def _libraries(extension: Extension, root: Path, todo: Todo) -> Iterator[Library
         if known in LibraryName.names():
             yield LibraryName(known)
         else:
-            place = source_facts.line_of(root, extension.at, name)
-            todo.add(f"library '{name}' is linked, and no key says so", at=place)
+            place.say(f"library '{name}' is linked, and no key says so", near=name)
     for path in extension.extra_objects:
-        todo.add(f"'{path}' is linked as it is: build it from sources", at=extension.at)
+        place.say(f"'{path}' is linked as it is: build it from sources")

@@ -4,7 +4,7 @@ import configparser
 import itertools
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -12,6 +12,7 @@ from builder.config.sources import SourceName, SourceUrl
 from builder.config.values import InvalidValueError, ProjectPath
 from builder.kernel import git
 from builder.kernel.git import Checkout
+from builder.port.tables import TableDraft
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,27 @@ class Todo:
         """Add one thing to do."""
         self.items[Remaining(at, text)] = None
 
-    def __iter__(self) -> Iterator[Remaining]:
-        return iter(self.items)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A line of a project, and the list of what remains to do."""
+
+    root: Path
+    at: str
+    todo: Todo
+
+    def say(self, text: str, *, near: str | None = None) -> None:
+        """Tell a person something about the line, or about the nearest one of its file that has the text `near`."""
+        self.todo.add(text, at=self.at if near is None else self._line_of(near))
+
+    def _line_of(self, text: str) -> str:
+        file, _, number = self.at.rpartition(":")
+        lines = read(self.root, file).splitlines()
+        quoted = [index for index, line in enumerate(lines, start=1) if f'"{text}' in line or f"'{text}" in line]
+        if not quoted:
+            return self.at
+        at = int(number) if number.isdigit() else 1
+        return f"{file}:{min(quoted, key=lambda index: abs(index - at))}"
 
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
@@ -50,6 +70,7 @@ _RELATIVE = re.compile(
 _MOST = 20_000
 _CODE = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hip", ".hpp", ".inl", ".py", ".pyi")
 _NO_DATA = frozenset((*_CODE, ".md", ".pyc", ".pyd", ".so"))
+_WILD = set("[]*?")
 _FEWEST = 4
 """Files that are named one by one; more of them by a glob that names no other."""
 
@@ -87,29 +108,24 @@ def read(root: Path, path: str) -> str:
         return ""
 
 
-def _blank(comment: "re.Match[str]") -> str:
-    return re.sub(r"[^\n]", " ", comment[0])
+def _code(root: Path, source: str) -> str:
+    """Return the text of a source with its comments blank."""
+    return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), read(root, source))
 
 
 def headers_of(root: Path, source: str) -> tuple[str, ...]:
     """Return the headers that the `#include` lines of a source name."""
-    return tuple(found[2] for found in _INCLUDE.finditer(_COMMENT.sub(_blank, read(root, source))))
+    return tuple(found[2] for found in _INCLUDE.finditer(_code(root, source)))
 
 
-def pybind_line(root: Path, source: str) -> int | None:
-    """Return the line of a source that makes a Python module; None where it makes none."""
-    return _line_of(_PYBIND, root, source)
+def makes_module(root: Path, source: str) -> bool:
+    """Whether a source makes a Python module."""
+    return _PYBIND.search(_code(root, source)) is not None
 
 
-def library_line(root: Path, source: str) -> int | None:
-    """Return the line of a source that registers ops; None where it registers none."""
-    return _line_of(_LIBRARY, root, source)
-
-
-def _line_of(pattern: "re.Pattern[str]", root: Path, source: str) -> int | None:
-    text = _COMMENT.sub(_blank, read(root, source))
-    found = pattern.search(text)
-    return None if found is None else text.count("\n", 0, found.start(1)) + 1
+def registers_ops(root: Path, source: str) -> bool:
+    """Whether a source registers ops."""
+    return _LIBRARY.search(_code(root, source)) is not None
 
 
 def headers(root: Path, sources: Iterable[str], folders: Iterable[str]) -> tuple[str, ...]:
@@ -130,7 +146,7 @@ def headers(root: Path, sources: Iterable[str], folders: Iterable[str]) -> tuple
 
 
 def _included(root: Path, path: str, folders: tuple[str, ...]) -> Iterator[str]:
-    for bracket, name in _INCLUDE.findall(_COMMENT.sub(_blank, read(root, path))):
+    for bracket, name in _INCLUDE.findall(_code(root, path)):
         beside = (posixpath.dirname(path),) if bracket == '"' else ()
         for folder in (*beside, "csrc", *folders):
             candidate = posixpath.normpath(posixpath.join(folder, name))
@@ -141,36 +157,36 @@ def _included(root: Path, path: str, folders: tuple[str, ...]) -> Iterator[str]:
 
 def with_globs(root: Path, paths: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return a list of files with a glob for each folder and extension of which it has nearly all, and the others."""
-    left = set(paths)
     entries: list[str] = []
     others: list[str] = []
-    groups: dict[tuple[str, str], set[str]] = {}
-    for path in left:
-        groups.setdefault((posixpath.dirname(path), PurePosixPath(path).suffix), set()).add(path)
-    for (folder, suffix), files in sorted(groups.items()):
-        pattern = f"{folder}/*{suffix}" if folder else f"*{suffix}"
-        there = {path.relative_to(root).as_posix() for path in (root / folder).glob(f"*{suffix}") if path.is_file()}
+    for (folder, glob), files in _by_glob(paths).items():
+        there = {path.relative_to(root).as_posix() for path in (root / folder).glob(glob) if path.is_file()}
         hidden = any(PurePosixPath(path).name.startswith(".") for path in there)
         more = there - files
         few = len(files) >= _FEWEST and len(more) * _FEWEST <= len(files) and files <= there
-        if few and not hidden and not set("[]*?") & set("".join((folder, *more))):
-            entries.append(pattern)
+        if few and not hidden and not _WILD & set("".join((folder, *more))):
+            entries.append(posixpath.join(folder, glob))
             others += more
         else:
-            entries += sorted(files)
+            entries += files
     return tuple(sorted(entries)), tuple(sorted(others))
 
 
 def header_globs(paths: Iterable[str]) -> tuple[str, ...]:
     """Return a list of headers, with a glob for each folder and extension that has several: too many do no harm."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for path in paths:
-        groups.setdefault((posixpath.dirname(path), PurePosixPath(path).suffix), []).append(path)
-    found = []
-    for (folder, suffix), files in groups.items():
-        plain = len(files) == 1 or not suffix or set("[]*?") & set(folder)
-        found += files if plain else [f"{folder}/*{suffix}" if folder else f"*{suffix}"]
+    found: list[str] = []
+    for (folder, glob), files in _by_glob(paths).items():
+        plain = len(files) == 1 or glob == "*" or _WILD & set(folder)
+        found += files if plain else [posixpath.join(folder, glob)]
     return tuple(sorted(found))
+
+
+def _by_glob(paths: Iterable[str]) -> dict[tuple[str, str], set[str]]:
+    """Return files by their folder and the glob for their extension."""
+    groups: dict[tuple[str, str], set[str]] = {}
+    for path in paths:
+        groups.setdefault((posixpath.dirname(path), f"*{PurePosixPath(path).suffix}"), set()).add(path)
+    return groups
 
 
 def imports_of(root: Path, module: str, packages: Iterable[str], *, top: str) -> Iterator[tuple[str, int]]:
@@ -210,19 +226,17 @@ def data_of(root: Path, package: str) -> tuple[str, ...]:
 
 def mentions_of(root: Path, module: str, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield the lines of Python files, in the folders of packages, that have the name of a module as a text."""
-    pattern = re.compile(rf"""["']{re.escape(module)}["']""")
-    return _lines_with(pattern, root, packages)
+    return _lines_with(rf"""["']{re.escape(module)}["']""", root, packages)
 
 
 def loads_of(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield the lines of Python files, in the folders of packages, that compile with torch when they are imported."""
-    pattern = re.compile(r"^(?![ \t]*#).*\bcpp_extension[ \t]*(?:\.|import\b.*\b)load(?:_inline)?\b", re.MULTILINE)
-    return _lines_with(pattern, root, packages)
+    return _lines_with(r"^(?![ \t]*#).*\bcpp_extension[ \t]*(?:\.|import\b.*\b)load(?:_inline)?\b", root, packages)
 
 
-def _lines_with(pattern: "re.Pattern[str]", root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
+def _lines_with(pattern: str, root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
     for file, text in _texts(root, packages):
-        for found in pattern.finditer(text):
+        for found in re.finditer(pattern, text, re.MULTILINE):
             yield file, text.count("\n", 0, found.start()) + 1
 
 
@@ -232,17 +246,6 @@ def _texts(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, str]]:
         for path in sorted((root / folder).glob("*.py")):
             file = path.relative_to(root).as_posix()
             yield file, read(root, file)
-
-
-def line_of(root: Path, place: str, text: str) -> str:
-    """Return the line of the file of a call that has a text, nearest to the call; else the call's own line."""
-    file, _, number = place.rpartition(":")
-    lines = read(root, file).splitlines()
-    quoted = [index for index, line in enumerate(lines, start=1) if f'"{text}' in line or f"'{text}" in line]
-    if not quoted:
-        return place
-    at = int(number) if number.isdigit() else 1
-    return f"{file}:{min(quoted, key=lambda index: abs(index - at))}"
 
 
 def license_of(text: str) -> str | None:
@@ -263,16 +266,6 @@ _LICENSES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submodule:
-    """One `[sources.<name>]`."""
-
-    name: str
-    path: str
-    url: str
-    commit: str
-
-
 def declared(root: Path) -> Iterator[tuple[str, str]]:
     """Yield the folder and the address of each submodule that `.gitmodules` names, sorted."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
@@ -289,8 +282,8 @@ def absent(root: Path) -> tuple[str, ...]:
     return tuple(path for path, _ in declared(root) if not ((root / path).is_dir() and any((root / path).iterdir())))
 
 
-def sources(root: Path, included: frozenset[str], todo: Todo) -> Iterator[Submodule]:
-    """Yield the foreign sources that include folders name."""
+def sources(root: Path, included: Container[str], todo: Todo) -> Iterator[TableDraft]:
+    """Yield the table of each foreign source that include folders name."""
     for path, url in declared(root):
         name = source_name(path)
         if name not in included:
@@ -303,7 +296,7 @@ def sources(root: Path, included: frozenset[str], todo: Todo) -> Iterator[Submod
             address = f"https://example.com/{name}"
         if commit is None:
             todo.add(f"write the commit of the submodule '{path}' into sources.{name}.rev", at=".gitmodules:1")
-        yield Submodule(name=name, path=path, url=address, commit=commit or "0" * 40)
+        yield TableDraft(name=f"sources.{name}", keys={"git": address, "rev": commit or "0" * 40})
 
 
 def source_name(path: str) -> str:

@@ -1,0 +1,49 @@
+"""The tables of a drafted config, and their text."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from builder import toml
+
+NOWHERE = "nowhere"
+"""The origin of a value that a person has to write."""
+_WIDTH = 110
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A value, and where it was found."""
+
+    value: str | int
+    origin: str
+
+    def __str__(self) -> str:
+        origin = "".join(letter if letter.isprintable() else "?" for letter in self.origin)
+        return f"{toml.spelled(self.value)} # {'not found: write it' if origin == NOWHERE else f'from {origin}'}"
+
+
+Value = Found | str | int | tuple[str, ...] | Mapping[str, str | int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDraft:
+    """A table of the config, with its keys in the order in which they are written."""
+
+    name: str
+    keys: Mapping[str, Value]
+    """A key with None or nothing in it is not written."""
+
+    def __str__(self) -> str:
+        return "".join(f"{line}\n" for line in (f"[{self.name}]", *self._lines()))
+
+    def _lines(self) -> Iterator[str]:
+        for key, value in self.keys.items():
+            match value:
+                case _ if not value:
+                    pass
+                case Found():
+                    yield f"{key} = {value}"
+                case tuple():
+                    yield from toml.array(key, value, width=_WIDTH)
+                case _:
+                    yield f"{key} = {toml.spelled(value)}"
