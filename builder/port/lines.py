@@ -219,7 +219,7 @@ def recording(path: Path, directory: Path) -> Recording:
     )
     on_gpu = any(line.language == GPU for lines in known.values() for line in lines.values())
     setting = Setting(name=path.name, cuda=toolkits()[-1], gpu=(9, 0)) if on_gpu else Setting(name=path.name)
-    return Recording(runs=(Run(setting=setting, extensions=extensions),), absent=absent(directory))
+    return Recording(runs=(Run(setting=setting, extensions=extensions, failure=None),), absent=absent(directory))
 
 
 def _target(command: Command) -> str:

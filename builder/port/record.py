@@ -8,15 +8,17 @@ import stat
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import packaging
 
 from builder import sandbox, untrusted
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.port import source_facts
 from builder.port.recording import Recording, Run, decode
-from builder.port.settings import RESULT, SPEC, Setting, files_of, make_machine, settings
+from builder.port.settings import RESULT, SPEC, Setting, make_machine, settings
 from builder.run import Limits, ends_within, started
 from builder.sandbox import CANONICAL, SandboxPaths
 from builder.sandbox.paths import prefixes_of
@@ -68,9 +70,26 @@ def record(
             help="pass --no-sandbox to let it do what 'pip install' lets it do",
         )
     _refuse_large(directory)
-    with tempfile.TemporaryDirectory(prefix="builder-port-") as scratch:
-        given = _Recorder(directory, Path(scratch).resolve(), home, variables or {}, seconds, sandboxed=sandboxed)
-        return given.all(settings() if among is None else among)
+    with tempfile.TemporaryDirectory(prefix="builder-port-") as name:
+        scratch = Path(name).resolve()
+        shutil.copytree(_RECORDER, scratch / "lib/_recorder", ignore=_OUTPUTS)
+        shutil.copytree(Path(packaging.__file__).parent, scratch / "lib/packaging", ignore=_OUTPUTS)
+        recorder = _Recorder(
+            directory=directory,
+            absent=source_facts.absent(directory),
+            scratch=scratch,
+            inside=CANONICAL if sandboxed else scratch,
+            home=home,
+            variables=variables or {},
+            seconds=seconds,
+        )
+        runs = tuple(recorder.run(setting) for setting in (settings() if among is None else among))
+        return Recording(
+            runs=runs,
+            pretended=tuple(recorder.pretended),
+            absent=recorder.absent,
+            given=tuple(recorder.variables),
+        )
 
 
 def _nothing(directory: Path) -> BuilderError:
@@ -84,7 +103,11 @@ def _nothing(directory: Path) -> BuilderError:
 
 
 def _refuse_large(directory: Path) -> None:
-    total = sum(path.lstat().st_size for path in _files(directory))
+    total = 0
+    for folder, folders, files in os.walk(directory):
+        left_out = _left_out(folder, [*folders, *files])
+        folders[:] = set(folders) - left_out
+        total += sum(Path(folder, name).lstat().st_size for name in set(files) - left_out)
     if total > _LARGEST:
         raise BuilderError(
             f"'{directory}' has {total >> 20} MiB, and no more than {_LARGEST >> 20} are copied for setup.py to run in",
@@ -92,108 +115,86 @@ def _refuse_large(directory: Path) -> None:
         )
 
 
-def _files(directory: Path) -> Iterator[Path]:
-    """Yield the files that are copied."""
-    names = [path.name for path in directory.iterdir()]
-    left_out = _left_out(str(directory), names)
-    for name in sorted(set(names) - left_out):
-        path = directory / name
-        if path.is_dir() and not path.is_symlink():
-            yield from _files(path)
-        else:
-            yield path
-
-
+@dataclass(slots=True, kw_only=True)
 class _Recorder:
     """The runs of one `setup.py`, which share a scratch directory and what is pretended."""
 
-    def __init__(
-        self,
-        directory: Path,
-        scratch: Path,
-        home: Path | None,
-        variables: Mapping[str, str],
-        seconds: float,
-        *,
-        sandboxed: bool,
-    ) -> None:
-        self._directory, self._scratch, self._home, self._seconds = directory, scratch, home, seconds
-        self._sandboxed, self._variables = sandboxed, variables
-        self._pretended: list[str] = []
-        self._absent = source_facts.absent(directory)
-        lib = scratch / "lib"
-        shutil.copytree(_RECORDER, lib / "_recorder", ignore=_OUTPUTS)
-        shutil.copytree(_packaging(), lib / "packaging", ignore=_OUTPUTS)
-        self._fresh = False
+    directory: Path
+    absent: tuple[str, ...]
+    """Folders of submodules that were not fetched."""
+    scratch: Path
+    inside: Path
+    """The scratch directory as `setup.py` sees it: the same where it runs without a sandbox."""
+    home: Path | None
+    variables: Mapping[str, str]
+    seconds: float
+    pretended: list[str] = field(default_factory=list)
+    """Modules that are not here, and are answered by stand-ins."""
+    _copied: Mapping[str, tuple[int, int]] | None = field(default=None, init=False)
+    """The files of the copy, where the last run left all as they were."""
 
-    def all(self, among: tuple[Setting, ...]) -> Recording:
-        runs = tuple(self._run(setting) for setting in among)
-        return Recording(runs=runs, pretended=tuple(self._pretended), absent=self._absent, given=tuple(self._variables))
-
-    def _run(self, setting: Setting) -> Run:
+    def run(self, setting: Setting) -> Run:
         """Run once, and again with a stand-in for each module that is not here."""
         run = self._once(setting)
         while run.missing is not None and self._can_pretend(run.missing):
-            self._pretended.append(run.missing.partition(".")[0])
+            self.pretended.append(run.missing.partition(".")[0])
             run = self._once(setting)
         return run
 
     def _can_pretend(self, module: str) -> bool:
         top = module.partition(".")[0]
-        ours = (self._directory / top).is_dir() or (self._directory / f"{top}.py").is_file()
-        known = top == "torch" or top in self._pretended or ours
-        return not known and len(self._pretended) < _MOST_PRETENDED
+        ours = (self.directory / top).is_dir() or (self.directory / f"{top}.py").is_file()
+        known = top == "torch" or top in self.pretended or ours
+        return not known and len(self.pretended) < _MOST_PRETENDED
 
     def _once(self, setting: Setting) -> Run:
-        tree = self._scratch / "tree"
-        if not self._fresh:
+        tree, result = self.scratch / "tree", self.scratch / RESULT
+        if self._copied is None:
             shutil.rmtree(tree, ignore_errors=True)
-            copy(self._directory, tree)
-            self._before = files_of(tree)
-        inside = CANONICAL if self._sandboxed else self._scratch
-        environment = make_machine(setting, self._scratch, inside, pretended=self._pretended, believed=self._absent)
-        said, late = self._start(inside, {**environment, **self._variables})
-        after = files_of(tree)
-        written = tuple(sorted(path for path in after if after[path] != self._before.get(path)))
-        self._fresh = after == self._before
-        if late:
-            return Run(setting=setting, failure=f"it ran longer than {self._seconds:g} seconds", written=written)
-        return self._result(setting, said, written)
-
-    def _result(self, setting: Setting, said: str, written: tuple[str, ...]) -> Run:
-        path = self._scratch / RESULT
+            copy(self.directory, tree)
+        before = self._copied or _files_of(tree)
+        result.unlink(missing_ok=True)
+        machine = make_machine(setting, self.scratch, self.inside, pretended=self.pretended, believed=self.absent)
+        said, in_time = _follow(self._command(), {**machine, **self.variables}, self.seconds)
+        after = _files_of(tree)
+        written = tuple(sorted(path for path in after if after[path] != before.get(path)))
+        self._copied = before if after == before else None
+        if not in_time:
+            return Run(setting=setting, failure=f"it ran longer than {self.seconds:g} seconds", written=written)
+        if not result.is_file():
+            last = "".join(f": {line[:200]}" for line in said.strip().splitlines()[-1:])
+            return Run(setting=setting, failure=f"it ended its process before anything was recorded{last}")
         try:
-            found = untrusted.json_object(self._relative(path.read_bytes())) if path.is_file() else None
+            return decode(untrusted.json_object(self._relative(result.read_bytes())), setting, written)
         except untrusted.UntrustedError as error:
             return Run(setting=setting, failure=f"it asked for more than can be recorded: {error}", written=written)
-        if found is None:
-            lines = said.strip().splitlines()
-            last = f": {lines[-1][:200]}" if lines else ""
-            return Run(setting=setting, failure=f"it ended its process before anything was recorded{last}")
-        return decode(found, setting, written)
 
     def _relative(self, content: bytes) -> bytes:
         """Return a record with paths of the tree relative to it, and the paths of stand-ins by their names."""
-        inside = str(CANONICAL if self._sandboxed else self._scratch).encode()
+        inside = str(self.inside).encode()
         for folder in (b"cuda", b"rocm", b"torch"):
             content = content.replace(inside + b"/" + folder, b"<" + folder + b">")
         return content.replace(inside + b"/tree/", b"").replace(inside + b"/tree", b".")
 
-    def _start(self, inside: Path, environment: Mapping[str, str]) -> tuple[str, bool]:
-        """Start the recorder, and return the end of what it wrote and whether it was ended for its time."""
-        (self._scratch / RESULT).unlink(missing_ok=True)
+    def _command(self) -> list[str]:
         python = Path(sys.executable).resolve()
-        argv = [str(python), "-I", "-S", "-B", "-c", _START, str(inside / "lib"), str(inside / SPEC)]
-        if self._sandboxed:
-            shown = SandboxPaths(
-                readable=prefixes_of(python, home=self._home), mounts=((self._scratch, inside, True),), cwd=inside
-            )
-            argv = sandbox.enclose(argv, shown)
-        return _follow(argv, environment, self._seconds)
+        argv = [str(python), "-I", "-S", "-B", "-c", _START, str(self.inside / "lib"), str(self.inside / SPEC)]
+        if self.inside == self.scratch:
+            return argv
+        mounts = ((self.scratch, self.inside, True),)
+        readable = prefixes_of(python, home=self.home)
+        return sandbox.enclose(argv, SandboxPaths(readable=readable, mounts=mounts, cwd=self.inside))
+
+
+def _files_of(tree: Path) -> dict[str, tuple[int, int]]:
+    """Return the size and time of every file of a tree."""
+    paths = (path for path in tree.rglob("*") if not path.is_dir() or path.is_symlink())
+    entries = ((path, path.lstat()) for path in paths)
+    return {path.relative_to(tree).as_posix(): (entry.st_size, entry.st_mtime_ns) for path, entry in entries}
 
 
 def _follow(argv: list[str], environment: Mapping[str, str], seconds: float) -> tuple[str, bool]:
-    """Run a command, keep the end of its output, and end it after some time, with what it started."""
+    """Run a command, and end it after some time; return the end of its output, and whether it ended by itself."""
     output, end = os.pipe()
     kept = bytearray()
     with started(argv, env=environment, stdout=end, stderr=end) as process:
@@ -206,7 +207,7 @@ def _follow(argv: list[str], environment: Mapping[str, str], seconds: float) -> 
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)  # what it left behind
     reader.join(timeout=_PATIENCE)
-    return kept.decode(errors="replace") if in_time else "", not in_time
+    return kept.decode(errors="replace"), in_time
 
 
 def _keep_end(output: int, kept: bytearray) -> None:
@@ -238,11 +239,3 @@ def _left_out(folder: str, names: list[str]) -> set[str]:
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
             found.add(name)
     return found
-
-
-def _packaging() -> Path:
-    """Return the folder of `packaging`, which most `setup.py` import."""
-    spec = find_spec("packaging")
-    if spec is None or spec.origin is None:
-        raise ToolError("this Python has no 'packaging'", help="install builder again")
-    return Path(spec.origin).parent

@@ -60,7 +60,7 @@ class Run:
     extensions: tuple[Extension, ...] = ()
     setup: SetupCall | None = None
     events: tuple[Event, ...] = ()
-    failure: str | None = None
+    failure: str | None
     """Why `setup` was not called; None where it was."""
     at: str = ""
     """The `file:line` that failed."""
@@ -96,20 +96,6 @@ class Recording:
         return self.main[-1] if self.main else ended[0] if ended else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Noted:
-    """The text that the recorder writes."""
-
-    extensions: tuple[Extension, ...]
-    setup: SetupCall | None
-    events: tuple[Event, ...]
-    variables: Mapping[str, str]
-    ended: str
-    message: str = ""
-    at: str = ""
-    missing: str | None = None
-
-
 def decode(found: Mapping[str, object], setting: Setting, written: tuple[str, ...]) -> Run:
     """Return the run that the recorder wrote down.
 
@@ -117,31 +103,8 @@ def decode(found: Mapping[str, object], setting: Setting, written: tuple[str, ..
         ToolError: it is not what the recorder writes: `setup.py` can write there, too.
     """
     try:
-        noted = codec.decode(_Noted, found)
+        return codec.decode(Run, {**found, "setting": codec.encode(setting), "written": list(written)})
     except ValueError:
         raise ToolError(
             "setup.py wrote over what was recorded of it", help="leave alone what it finds outside of its own folder"
         ) from None
-    return Run(
-        setting=setting,
-        extensions=noted.extensions,
-        setup=noted.setup,
-        events=noted.events,
-        failure=None if noted.setup is not None else _failure(noted),
-        at=noted.at,
-        missing=noted.missing,
-        written=written,
-        variables=noted.variables,
-    )
-
-
-def _failure(noted: _Noted) -> str:
-    match noted.ended:
-        case "end":
-            return "it ended without calling setup()"
-        case "exit" if noted.message == "None":
-            return "it ended itself: sys.exit()"
-        case "exit":
-            return f"it ended itself: sys.exit({noted.message})"
-        case how:
-            return f"it raised {how}: {noted.message}" if noted.message else f"it raised {how}"

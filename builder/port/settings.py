@@ -54,21 +54,17 @@ def torch_version() -> str:
     return f"{max(row.torch for row in rows())}.0"
 
 
-def _newest(backend: Backend) -> str:
-    found = (Version(row.toolkit) for row in rows() if row.backend is backend and row.toolkit is not None)
-    return str(max(found))
-
-
 def settings() -> tuple[Setting, ...]:
     """Return every machine, those with a CUDA toolkit and a GPU first."""
     versions = toolkits()
     newest = versions[-1]
+    rocm = max(Version(row.toolkit) for row in rows() if row.backend is Backend.ROCM and row.toolkit is not None)
     return (
         *(Setting(name=f"CUDA {version}", cuda=version, gpu=_GPU) for version in versions),
         Setting(name=f"CUDA {newest}, another GPU", cuda=newest, gpu=_OTHER_GPU),
         Setting(name=f"CUDA {newest}, no GPU", cuda=newest),
         Setting(name=f"CUDA {newest}, TORCH_CUDA_ARCH_LIST={_ARCH_LIST}", cuda=newest, gpu=_GPU, arch_list=_ARCH_LIST),
-        Setting(name=f"ROCm {_newest(Backend.ROCM)}", hip=f"{_newest(Backend.ROCM)}.0", gpu=_GPU),
+        Setting(name=f"ROCm {rocm}", hip=f"{rocm}.0", gpu=_GPU),
         Setting(name="no GPU and no toolkit"),
     )
 
@@ -80,28 +76,21 @@ def standard() -> int:
 
 
 SPEC, RESULT = "spec.json", "result.json"
-_NVCC = """#!/bin/sh
+_PROGRAM = """#!/bin/sh
 for word in "$@"; do
   case $word in
-    -V | --version)
+    {answer}
+  esac
+done
+echo 'nothing is compiled while setup.py is recorded' >&2
+exit 1
+"""
+_NVCC = """-V | --version)
       echo 'nvcc: NVIDIA (R) Cuda compiler driver'
       echo 'Copyright (c) 2005-2026 NVIDIA Corporation'
       echo 'Cuda compilation tools, release {version}, V{version}.0'
-      exit 0 ;;
-  esac
-done
-echo 'nothing is compiled while setup.py is recorded' >&2
-exit 1
-"""
-_HIPCC = """#!/bin/sh
-for word in "$@"; do
-  case $word in
-    --version) echo 'HIP version: {version}-0'; exit 0 ;;
-  esac
-done
-echo 'nothing is compiled while setup.py is recorded' >&2
-exit 1
-"""
+      exit 0 ;;"""
+_HIPCC = "--version) echo 'HIP version: {version}-0'; exit 0 ;;"
 _TORCH_FOLDERS = ("include/torch/csrc/api/include", "include/ATen", "lib")
 
 
@@ -109,63 +98,47 @@ def make_machine(
     setting: Setting, scratch: Path, inside: Path, *, pretended: Sequence[str], believed: Sequence[str]
 ) -> Mapping[str, str]:
     """Write the files of a machine into `scratch`, which is seen at `inside`, and return its variables."""
-    toolkit = "cuda" if setting.cuda is not None else "rocm" if setting.hip is not None else None
-    for folder in _TORCH_FOLDERS:
-        (scratch / "torch" / folder).mkdir(parents=True, exist_ok=True)
-    (scratch / "home").mkdir(exist_ok=True)
+    for folder in (*(f"torch/{name}" for name in _TORCH_FOLDERS), "home"):
+        (scratch / folder).mkdir(parents=True, exist_ok=True)
+    variables = {"HOME": str(inside / "home"), "LC_ALL": "C.UTF-8", "TZ": "UTC", "TMPDIR": "/tmp", "MAX_JOBS": "1"}  # noqa: S108
+    path = ["/usr/local/bin", "/usr/bin", "/bin"]
+    local, cuda_home, rocm_home = "cpu", None, None
     if setting.cuda is not None:
-        number = "".join(f"{int(part):0{2 if index else 1}}" for index, part in enumerate(setting.cuda.split(".")))
+        local, cuda_home = f"cu{setting.cuda.replace('.', '')}", str(inside / "cuda")
+        major, minor = setting.cuda.split(".")
         _program(scratch / "cuda/bin/nvcc", _NVCC.format(version=setting.cuda))
-        write_text(scratch / "cuda/include/cuda.h", f"#define CUDA_VERSION {number}0\n")
+        write_text(scratch / "cuda/include/cuda.h", f"#define CUDA_VERSION {major}{minor:0>2}0\n")
         write_text(scratch / "cuda/version.json", json_text.line({"cuda": {"version": f"{setting.cuda}.0"}}))
-    if setting.hip is not None:
+        variables |= {"CUDA_HOME": cuda_home, "CUDA_PATH": cuda_home}
+    elif setting.hip is not None:
+        local, rocm_home = f"rocm{'.'.join(setting.hip.split('.')[:2])}", str(inside / "rocm")
         _program(scratch / "rocm/bin/hipcc", _HIPCC.format(version=setting.hip))
         (scratch / "rocm/include").mkdir(exist_ok=True)
-    home = None if toolkit is None else str(inside / toolkit)
-    spec = {
-        "tree": str(inside / "tree"),
-        "result": str(inside / RESULT),
-        "pretended": list(pretended),
-        "believed": list(believed),
-        "facts": _facts_of_machine(setting, inside, home),
-    }
-    write_text(scratch / SPEC, json_text.line(spec))
-    return _variables(setting, inside, home)
-
-
-def _facts_of_machine(setting: Setting, inside: Path, home: str | None) -> dict[str, object]:
-    local = "cpu"
-    if setting.cuda is not None:
-        local = "cu" + setting.cuda.replace(".", "")
-    elif setting.hip is not None:
-        local = "rocm" + ".".join(setting.hip.split(".")[:2])
-    return {
+        variables |= dict.fromkeys(("ROCM_HOME", "ROCM_PATH", "HIP_PATH"), rocm_home)
+    home = cuda_home or rocm_home
+    if home is not None:
+        path.insert(0, f"{home}/bin")
+    if setting.arch_list is not None:
+        variables["TORCH_CUDA_ARCH_LIST"] = setting.arch_list
+    told = {
         "torch": f"{torch_version()}+{local}",
         "torch_folder": str(inside / "torch"),
         "cuda": setting.cuda,
         "hip": setting.hip,
         "gpu": setting.gpu,
-        "cuda_home": home if setting.cuda is not None else None,
-        "rocm_home": home if setting.hip is not None else None,
+        "cuda_home": cuda_home,
+        "rocm_home": rocm_home,
         "nvcc_flags": facts()["nvcc"]["flags"],
         "hip_flags": facts()["hip"]["flags"],
     }
+    spec = {"tree": str(inside / "tree"), "result": str(inside / RESULT), "facts": told}
+    spec |= {"pretended": list(pretended), "believed": list(believed)}
+    write_text(scratch / SPEC, json_text.line(spec))
+    return {**variables, "PATH": ":".join(path)}
 
 
-def _variables(setting: Setting, inside: Path, home: str | None) -> dict[str, str]:
-    path = ["/usr/local/bin", "/usr/bin", "/bin"]
-    found = {"HOME": str(inside / "home"), "LC_ALL": "C.UTF-8", "TZ": "UTC", "TMPDIR": "/tmp", "MAX_JOBS": "1"}  # noqa: S108
-    if home is not None:
-        path.insert(0, f"{home}/bin")
-        names = ("CUDA_HOME", "CUDA_PATH") if setting.cuda is not None else ("ROCM_HOME", "ROCM_PATH", "HIP_PATH")
-        found |= dict.fromkeys(names, home)
-    if setting.arch_list is not None:
-        found["TORCH_CUDA_ARCH_LIST"] = setting.arch_list
-    return {**found, "PATH": ":".join(path)}
-
-
-def _program(path: Path, content: str) -> None:
-    write_text(path, content)
+def _program(path: Path, answer: str) -> None:
+    write_text(path, _PROGRAM.format(answer=answer))
     path.chmod(0o755)
 
 
@@ -173,13 +146,3 @@ def write_text(path: Path, content: str) -> None:
     """Write a file, and the folders that it is in."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content, encoding="utf-8")
-
-
-def files_of(tree: Path) -> dict[str, tuple[int, int]]:
-    """Return the size and time of every file of a tree."""
-    found = {}
-    for path in tree.rglob("*"):
-        if not path.is_dir() or path.is_symlink():
-            entry = path.lstat()
-            found[path.relative_to(tree).as_posix()] = (entry.st_size, entry.st_mtime_ns)
-    return found

@@ -21,7 +21,7 @@ class Notes:
 
     def __init__(self, tree: str) -> None:
         self.tree = os.path.realpath(tree)
-        self.extensions: list[dict[str, Any]] = []
+        self.extensions: list[Any] = []
         self.setup: dict[str, Any] | None = None
         self.events: list[dict[str, str]] = []
         self.variables: dict[str, str] = {}

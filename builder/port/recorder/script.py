@@ -27,13 +27,14 @@ def main(spec_path: str) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] in stand_ins.PRETENDED]:
         del sys.modules[name]
     _believe(tuple(os.path.join(tree, folder) + os.sep for folder in spec["believed"]))
-    ended = _run(tree, notes)
+    failure = _run(tree, notes)
     found = {
-        **ended,
+        **failure,
+        "failure": None if notes.setup is not None else failure["failure"],
+        "extensions": _extensions(notes),
         "setup": notes.setup,
         "events": notes.events,
         "variables": notes.variables,
-        "extensions": _extensions(notes),
     }
     with open(result, "w", encoding="utf-8") as file:
         file.write(dump(found))
@@ -53,29 +54,26 @@ def _run(tree: str, notes: Notes) -> dict[str, Any]:
     try:
         runpy.run_path(os.path.join(tree, "setup.py"), run_name="__main__")
     except SystemExit as error:
-        return _ended("exit", notes, error, str(error.code))
+        said = "" if error.code is None else _first_line(str(error.code))
+        return {"failure": f"it ended itself: sys.exit({said})", "at": notes.place_of(error)}
     except KeyboardInterrupt:
-        return {"ended": "exit", "message": "it interrupted itself"}
+        return {"failure": "it ended itself: sys.exit(it interrupted itself)"}
     except BaseException as error:  # noqa: BLE001  whatever a setup.py raises is what there is to tell
+        said = f"{error.msg} (line {error.lineno})" if isinstance(error, SyntaxError) else str(error)
+        how = f"it raised {type(error).__name__}: {_first_line(said)}".removesuffix(": ")
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        return {**_ended(type(error).__name__, notes, error, _message(error)), "missing": missing}
-    return {"ended": "end"}
+        return {"failure": how, "at": notes.place_of(error), "missing": missing}
+    return {"failure": "it ended without calling setup()"}
 
 
-def _message(error: BaseException) -> str:
-    if isinstance(error, SyntaxError):
-        return f"{error.msg} (line {error.lineno})"
-    return str(error)
-
-
-def _ended(how: str, notes: Notes, error: BaseException, message: str) -> dict[str, Any]:
+def _first_line(message: str) -> str:
     lines = message.replace(sys.executable, "python").splitlines()
-    return {"ended": how, "message": (lines[0] if lines else "")[:_LONGEST], "at": notes.place_of(error)}
+    return (lines[0] if lines else "")[:_LONGEST]
 
 
 def _extensions(notes: Notes) -> list[dict[str, Any]]:
     """Return the extensions that were passed to `setup`, in their order, or all where it was not called."""
-    made = [entry["made"] for entry in notes.extensions]
+    made = notes.extensions
     if notes.setup is not None:
         by_id = {id(each): each for each in made}
         made = [by_id[number] for number in notes.setup.pop("passed") if number in by_id]
@@ -116,20 +114,18 @@ def _texts(value: Any) -> list[str]:
 
 def _believe(folders: tuple[str, ...]) -> None:
     """Answer that everything is there in folders of submodules that were not fetched: they would be fetched first."""
-    if not folders:
-        return
-    for name in ("exists", "isfile", "isdir"):
-        setattr(os.path, name, _believing(getattr(os.path, name), folders))
 
+    def believing(real: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        def answer(path: Any) -> bool:
+            if real(path):
+                return True
+            try:
+                found: str = os.path.abspath(os.fspath(path)) + os.sep
+            except (TypeError, ValueError):
+                return False
+            return found.startswith(folders)
 
-def _believing(real: Callable[[Any], bool], folders: tuple[str, ...]) -> Callable[[Any], bool]:
-    def answer(path: Any) -> bool:
-        if real(path):
-            return True
-        try:
-            found: str = os.path.abspath(os.fspath(path)) + os.sep
-        except (TypeError, ValueError):
-            return False
-        return found.startswith(folders)
+        return answer
 
-    return answer
+    for name in ("exists", "isfile", "isdir") if folders else ():
+        setattr(os.path, name, believing(getattr(os.path, name)))

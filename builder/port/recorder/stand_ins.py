@@ -16,9 +16,6 @@ class TorchVersion(str):
 
     __slots__ = ()
 
-    def _key(self) -> tuple[int, ...]:
-        return _numbers(self)
-
     def __lt__(self, other: object) -> bool:
         return _numbers(self) < _numbers(other)
 
@@ -133,12 +130,12 @@ def _cpp_extension(module: types.ModuleType, facts: Mapping[str, Any], notes: No
 
     def load(name: str, sources: Any, *_: object, **options: Any) -> Any:
         flags = {"cxx": options.get("extra_cflags"), "nvcc": options.get("extra_cuda_cflags")}
-        _extension("CUDAExtension" if cuda_home else "CppExtension", notes)(
-            name, sources, extra_compile_args=flags, include_dirs=options.get("extra_include_paths")
-        )
+        kind = "CUDAExtension" if cuda_home else "CppExtension"
+        folders = options.get("extra_include_paths")
+        extension_class(kind, notes)(name, sources, extra_compile_args=flags, include_dirs=folders)
         return anything(name)
 
-    _set(module, **{kind: _extension(kind, notes) for kind in _KINDS})
+    _set(module, **{kind: extension_class(kind, notes) for kind in _KINDS})
     _set(module, BuildExtension=_BuildExtension, include_paths=include_paths, load=load)
     _set(module, CUDA_HOME=cuda_home, ROCM_HOME=rocm_home, HIP_HOME=rocm_home, CUDNN_HOME=None, SYCL_HOME=None)
     _set(module, IS_HIP_EXTENSION=rocm_home is not None, ROCM_VERSION=(7, 2) if rocm_home else None)
@@ -164,42 +161,37 @@ class _BuildExtension:
         return cls
 
 
-def _extension(kind: str, notes: Notes) -> Any:
-    """Return a function that notes an extension as torch's class of that name takes it."""
-
-    def make(name: str, sources: Any, *args: object, **options: Any) -> Any:
-        return note(kind, notes, name, sources, *args, **options)
-
-    return make
+_BY_POSITION = ("include_dirs", "define_macros", "undef_macros", "library_dirs", "libraries")
+"""Options that setuptools takes by position, too."""
+_LISTS_OF_EXTENSION = (*_BY_POSITION, "runtime_library_dirs", "extra_objects", "extra_link_args", "depends")
 
 
 class Noted:
     """An extension that was noted; what is changed in it later counts."""
 
-    def __init__(self, kind: str, name: str, sources: Any, place: str, options: Mapping[str, Any]) -> None:
-        self.kind, self.name, self.place = kind, name, place
+    define_macros: Any
+    extra_link_args: Any
+
+    def __init__(self, notes: Notes, name: str, sources: Any, given: Mapping[str, Any]) -> None:
+        self.name, self.kind, self.place = name, type(self).__name__, notes.place()
         self.sources = sources if isinstance(sources, str) else list(sources or ())
-        self.include_dirs = options.get("include_dirs") or []
-        self.define_macros = options.get("define_macros") or []
-        self.undef_macros = options.get("undef_macros") or []
-        self.libraries = options.get("libraries") or []
-        self.library_dirs = options.get("library_dirs") or []
-        self.runtime_library_dirs = options.get("runtime_library_dirs") or []
-        self.extra_objects = options.get("extra_objects") or []
-        self.extra_compile_args = options.get("extra_compile_args") or {}
-        self.extra_link_args = options.get("extra_link_args") or []
-        self.depends = options.get("depends") or []
-        self.py_limited_api = bool(options.get("py_limited_api"))
-        self.language = options.get("language")
-        self.optional = options.get("optional")
+        for option in _LISTS_OF_EXTENSION:
+            setattr(self, option, given.get(option) or [])
+        self.extra_compile_args = given.get("extra_compile_args") or {}
+        self.py_limited_api = bool(given.get("py_limited_api"))
+        self.language, self.optional = given.get("language"), given.get("optional")
+        notes.extensions.append(self)
 
 
-def note(kind: str, notes: Notes, name: str, sources: Any = (), *args: object, **options: Any) -> Noted:
-    """Note an extension and return what stands for it; arguments by position have setuptools' order."""
-    order = ("include_dirs", "define_macros", "undef_macros", "library_dirs", "libraries")
-    made = Noted(kind, name, sources, notes.place(), {**dict(zip(order, args, strict=False)), **options})
-    notes.extensions.append({"made": made})
-    return made
+def extension_class(kind: str, notes: Notes) -> type:
+    """Return a class of that name that notes its instances; projects derive theirs from setuptools' `Extension`."""
+
+    class Extension(Noted):
+        def __init__(self, name: str, sources: Any = (), *args: object, **options: Any) -> None:
+            super().__init__(notes, name, sources, {**dict(zip(_BY_POSITION, args, strict=False)), **options})
+
+    Extension.__name__ = Extension.__qualname__ = kind
+    return Extension
 
 
 PRETENDED = ("setuptools", "distutils", "wheel", "pkg_resources", "setuptools_scm", "versioneer")
@@ -215,25 +207,12 @@ def setuptools_modules(notes: Notes) -> dict[str, Fill]:
             find_namespace_packages=lambda where=".", exclude=(), include=("*",): find_packages(
                 where, exclude, include, namespaces=True
             ),
-            Extension=extension_class(notes),
+            Extension=extension_class("Extension", notes),
             __version__="80.0.0",
         )
 
     names = ("setuptools", "setuptools.extension", "distutils.core", "distutils.extension", "setuptools.discovery")
     return dict.fromkeys(names, fill)
-
-
-def extension_class(notes: Notes) -> type:
-    """Return setuptools' `Extension`, a class since projects derive theirs from it."""
-
-    class Extension(Noted):
-        def __init__(self, name: str, sources: Any = (), *args: object, **options: Any) -> None:
-            order = ("include_dirs", "define_macros", "undef_macros", "library_dirs", "libraries")
-            given = {**dict(zip(order, args, strict=False)), **options}
-            super().__init__(type(self).__name__, name, sources, notes.place(), given)
-            notes.extensions.append({"made": self})
-
-    return Extension
 
 
 _TEXTS = ("name", "version", "license", "url", "python_requires", "long_description", "license_expression")
