@@ -1,82 +1,26 @@
 """Compiler flags, taken apart: macros, architectures, and the words that belong together."""
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from builder.config.gpus import CudaTarget, code_of
 from builder.config.values import InvalidValueError
+from builder.matrix import architectures
+from builder.port.settings import facts
 
 Flag = tuple[str, ...]
 """A flag with the word that is its value, where that stands by itself."""
 
-_TAKES_A_WORD = frozenset(
-    (
-        "--compiler-bindir",
-        "--compiler-options",
-        "--cudafe-options",
-        "--default-stream",
-        "--diag-error",
-        "--diag-suppress",
-        "--diag-warn",
-        "--fatbin-options",
-        "--generate-code",
-        "--gpu-architecture",
-        "--gpu-code",
-        "--linker-options",
-        "--maxrregcount",
-        "--ptxas-options",
-        "--split-compile",
-        "--std",
-        "--threads",
-        "-D",
-        "-I",
-        "-MF",
-        "-MQ",
-        "-MT",
-        "-U",
-        "-Xarch_device",
-        "-Xarch_host",
-        "-Xclang",
-        "-Xcompiler",
-        "-Xcudafe",
-        "-Xfatbin",
-        "-Xlinker",
-        "-Xnvlink",
-        "-Xpreprocessor",
-        "-Xptxas",
-        "-arch",
-        "-arch-list",
-        "-c",
-        "-ccbin",
-        "-code",
-        "-default-stream",
-        "-diag-error",
-        "-diag-suppress",
-        "-diag-warn",
-        "-gencode",
-        "-idirafter",
-        "-include",
-        "-iquote",
-        "-isystem",
-        "-maxrregcount",
-        "-mllvm",
-        "-o",
-        "-split-compile",
-        "-std",
-        "-t",
-        "-x",
-    )
-)
 _GENCODE = re.compile(r"(?:-gencode|--generate-code)=?(.*)")
 _ARCH = re.compile(r"(?:-arch|--gpu-architecture)=?((?:sm|compute)_.*|all|all-major|native)")
 _OFFLOAD = re.compile(r"--offload-arch=(.+)")
 _CODE = re.compile(r"(sm|compute)_([0-9]+)([0-9])([af]?)")
-_THREADS = re.compile(r"(?:-t|--threads)=?[0-9]*")
 _STANDARD = re.compile(r"--?std=(?:c|gnu)\+\+([0-9a-z]+)")
-_PIC = frozenset(
-    {"-fPIC", "-Xcompiler -fPIC", "-Xcompiler=-fPIC", "--compiler-options -fPIC", "--compiler-options=-fPIC"}
-)
+_OF_EVERY_BUILD = re.compile(r"-O3|((-Xcompiler|--compiler-options)[ =])?-fPIC|(-t|--threads)[ =]?[0-9]*")
+"""Flags that every build passes, or chooses itself."""
 _MACRO = re.compile(r"-(D|U)([A-Za-z_]\w*)(?:=(.*))?", re.DOTALL)
 
 
@@ -114,84 +58,67 @@ def group(words: Iterable[str]) -> Iterator[Flag]:
     """Yield the flags of a list of words, with their values."""
     source = iter(words)
     for word in source:
-        if word in _TAKES_A_WORD:
-            following = next(source, None)
-            yield (word,) if following is None else (word, following)
-        else:
-            yield (word,)
+        yield (word, *itertools.islice(source, int(word in _take_a_word())))
+
+
+@cache
+def _take_a_word() -> frozenset[str]:
+    return frozenset(facts()["take-a-word"])
 
 
 def read(words: Iterable[str]) -> Flags:
     """Take the flags of a compiler apart; of macros, the last word holds."""
     macros: dict[str, str | None] = {}
     undefined: dict[str, None] = {}
-    architectures: list[str] = []
+    targets: list[str] = []
     rest: dict[Flag, None] = {}
     standard = None
     for flag in group(words):
         joined = "".join(flag) if flag[0] in {"-D", "-U", "-I"} else " ".join(flag)
         macro, found = _MACRO.fullmatch(joined), _STANDARD.fullmatch(joined.replace(" ", "=", 1))
-        named = _gencode(flag)
-        if macro is not None:
-            _apply(macro, macros, undefined)
+        named = _targets("=".join(flag))
+        if macro is not None and macro[1] == "D":
+            undefined.pop(macro[2], None)
+            macros[macro[2]] = macro[3]
+        elif macro is not None:
+            macros.pop(macro[2], None)
+            undefined[macro[2]] = None
         elif found is not None:
             standard = found[1]
         elif named is not None:
-            architectures += named
-        elif not _is_ours(joined):
+            targets += named
+        elif not _OF_EVERY_BUILD.fullmatch(joined):
             rest[(joined,) if flag[0] == "-I" else flag] = None
-    known = _one_of_each_gpu(dict.fromkeys(name for name in architectures if _is_capability(name)))
+    known = _one_of_each_gpu(dict.fromkeys(filter(_is_capability, targets)))
     return Flags(
         macros=macros,
         undefined=tuple(undefined),
         capabilities=_with_ptx(known),
-        unread=tuple(dict.fromkeys(name for name in architectures if name not in known)),
+        unread=tuple(dict.fromkeys(name for name in targets if name not in known)),
         standard=standard,
         rest=tuple(rest),
     )
 
 
-def _apply(macro: "re.Match[str]", macros: dict[str, str | None], undefined: dict[str, None]) -> None:
-    if macro[1] == "D":
-        undefined.pop(macro[2], None)
-        macros[macro[2]] = macro[3]
-    else:
-        macros.pop(macro[2], None)
-        undefined[macro[2]] = None
-
-
-def _is_ours(joined: str) -> bool:
-    """Whether every build passes a flag, or chooses it itself."""
-    return joined in _PIC or joined == "-O3" or _THREADS.fullmatch(joined.replace(" ", "=", 1)) is not None
-
-
-def _gencode(flag: Flag) -> list[str] | None:
-    """Return the capabilities of a flag that names architectures; None for another flag."""
-    joined = "=".join(flag)
-    whole = _GENCODE.fullmatch(joined)
-    offload = _OFFLOAD.fullmatch(joined)
-    if offload is not None:
+def _targets(flag: str) -> list[str] | None:
+    """Return the capabilities that a flag names, or the architectures of ROCm; None for another flag."""
+    if offload := _OFFLOAD.fullmatch(flag):
         return offload[1].split(",")
-    if whole is not None:
-        return list(_of_gencode(whole[1].strip()))
-    short = _ARCH.fullmatch(joined)
-    if short is None:
+    if short := _ARCH.fullmatch(flag):
+        return [_capability(short[1], virtual="")]
+    if not (whole := _GENCODE.fullmatch(flag)):
         return None
-    return [_capability(short[1], virtual=None)]
+    parts = dict(part.split("=", 1) for part in re.split(r",(?=\w+=)", whole[1].strip()) if "=" in part)
+    virtual = parts.get("arch", "")
+    codes = parts.get("code", virtual).strip("[]").split(",")
+    return [_capability(code.strip("'\" "), virtual=virtual) for code in codes]
 
 
-def _of_gencode(text: str) -> Iterator[str]:
-    parts = dict(part.split("=", 1) for part in re.split(r",(?=\w+=)", text) if "=" in part)
-    arch = parts.get("arch", "")
-    for code in parts.get("code", arch).strip("[]").split(","):
-        yield _capability(code.strip("'\" "), virtual=arch)
-
-
-def _capability(code: str, *, virtual: str | None) -> str:
+def _capability(code: str, *, virtual: str) -> str:
     """Return the capability or pair that code is made for; PTX has a mark until it is joined with its own code."""
-    found, above = _CODE.fullmatch(code), _CODE.fullmatch(virtual or "")
+    found, above = _CODE.fullmatch(code), _CODE.fullmatch(virtual)
     if found is None:
-        return code or (virtual or "")
+        return code or virtual
     same = above is not None and above.groups()[1:3] == found.groups()[1:3]
     name = f"{found[2]}.{found[3]}{found[4] or (above[4] if above is not None and same else '')}"
     if found[1] == "compute":
@@ -219,11 +146,5 @@ def _one_of_each_gpu(names: Iterable[str]) -> tuple[str, ...]:
 
 def _with_ptx(names: tuple[str, ...]) -> tuple[str, ...]:
     """Join the PTX of a capability with its code."""
-    virtual = {name.removesuffix("+PTX") for name in names if name.endswith("+PTX")}
-    plain = dict.fromkeys(name.removesuffix("+PTX") for name in names)
-    return tuple(f"{name}+PTX" if name in virtual else name for name in sorted(plain, key=_order))
-
-
-def _order(name: str) -> tuple[int, int, str]:
-    major, _, minor = name.partition(".")
-    return int(major), int(minor[0]), minor[1:]
+    plain = sorted({name.removesuffix("+PTX") for name in names}, key=architectures.natural)
+    return tuple(f"{name}+PTX" if f"{name}+PTX" in names else name for name in plain)

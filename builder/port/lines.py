@@ -4,7 +4,7 @@ import itertools
 import os.path
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from builder import json_text
 from builder.errors import BuilderError, NothingToDoError
 from builder.port import flags
-from builder.port.flags import Flag, Flags, Line
+from builder.port.flags import Flag, Line
 from builder.port.recording import Extension, Recording, Run
 from builder.port.settings import Setting, facts, toolkits
 from builder.port.source_facts import absent
@@ -39,19 +39,18 @@ def of_extension(extension: Extension, *, hip: bool = False) -> Mapping[str, Lin
     macros = [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in extension.define_macros]
     macros += [f"-U{name}" for name in extension.undef_macros]
     own = facts()["hip" if hip else "nvcc"]["flags"]
-    words = {CXX: [*macros, *extension.cxx_flags], GPU: [*macros, *own, *extension.nvcc_flags]}
-    read = {name: flags.read(each) for name, each in words.items()}
-    found = {}
-    for source in sorted({normal(path) for path in extension.sources}):
-        kind = language(source)
-        if kind is not None:
-            found[source] = _line_of_extension(kind, read[kind], extension.include_dirs)
-    return found
+    cxx = _with_folders([*macros, *extension.cxx_flags], CXX, extension)
+    gpu = _with_folders([*macros, *own, *extension.nvcc_flags], GPU, extension)
+    kinds = {source: language(source) for source in sorted(map(normal, extension.sources))}
+    return {source: gpu if kind == GPU else cxx for source, kind in kinds.items() if kind is not None}
 
 
-def _line_of_extension(kind: str, found: Flags, folders: tuple[str, ...]) -> Line:
+def _with_folders(words: list[str], kind: str, extension: Extension) -> Line:
+    """Return the line of the words and the include folders of an extension, which words name, too."""
+    found = flags.read(words)
     named = [flag[0].removeprefix("-I") for flag in found.rest if flag[0].startswith("-I")]
-    include = dict.fromkeys(normal(folder) for folder in (*folders, *named) if not folder.startswith(_TOOLKITS))
+    folders = (*extension.include_dirs, *named)
+    include = dict.fromkeys(normal(folder) for folder in folders if not folder.startswith(_TOOLKITS))
     rest = tuple(flag for flag in found.rest if not flag[0].startswith("-I"))
     return Line(language=kind, flags=replace(found, rest=rest), include=tuple(include))
 
@@ -69,7 +68,6 @@ def normal(path: str) -> str:
 
 _LARGEST = 256 << 20
 _INCLUDES = ("-isystem", "-iquote", "-idirafter")
-_NOT_FLAGS = frozenset({"-c", "-o"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +102,7 @@ def read_commands(path: Path) -> tuple[Command, ...]:
         raise _unreadable(path, str(error).splitlines()[0]) from None
     if not isinstance(entries, list):
         raise _unreadable(path, "it is not a list")
-    return tuple(found for entry in entries if (found := _command(entry, path)) is not None)
+    return tuple(_command(entry, path) for entry in entries)
 
 
 def _unreadable(path: Path, why: str) -> BuilderError:
@@ -114,7 +112,7 @@ def _unreadable(path: Path, why: str) -> BuilderError:
     )
 
 
-def _command(entry: object, path: Path) -> Command | None:
+def _command(entry: object, path: Path) -> Command:
     match entry:
         case {"directory": str(directory), "file": str(file), "arguments": list(words)}:
             arguments = [word for word in words if isinstance(word, str)]
@@ -125,28 +123,18 @@ def _command(entry: object, path: Path) -> Command | None:
                 raise _unreadable(path, f"{error} in the command of '{file}'") from None
         case _:
             raise _unreadable(path, "an entry has no 'directory', 'file' and 'command'")
-    source = os.path.normpath(os.path.join(directory, file))  # noqa: PTH118  text, of a machine that may be another
+    pairs = list(itertools.pairwise(arguments))
     named = entry.get("output") if isinstance(entry, dict) else None
-    output = named or next((after for word, after in itertools.pairwise(arguments) if word == "-o"), None)
+    output = named or next((word for before, word in pairs if before == "-o"), None)
     return Command(
         directory=directory,
-        source=source,
-        words=tuple(_without_files(arguments[1:], file)),
+        source=os.path.normpath(os.path.join(directory, file)),  # noqa: PTH118  text, of a machine that may be another
+        words=tuple(word for before, word in pairs if before != "-o" and word not in {"-c", "-o", file}),
         output=output if isinstance(output, str) else None,
     )
 
 
-def _without_files(words: list[str], file: str) -> Iterator[str]:
-    """Yield the words but the source and the object."""
-    source = iter(words)
-    for word in source:
-        if word == "-o":
-            next(source, None)
-        elif word not in _NOT_FLAGS and word != file:
-            yield word
-
-
-def lines_of(commands: tuple[Command, ...], roots: dict[str, str]) -> dict[str, list[Line]]:
+def lines_of(commands: Iterable[Command], roots: dict[str, str]) -> dict[str, list[Line]]:
     """Return the lines of each source of a project; one that is compiled several times has several.
 
     `roots` has the name of each absolute folder, an empty one for that of the project: `/p/csrc` becomes `csrc`.
@@ -164,19 +152,13 @@ def _line_of_command(command: Command, kind: str, roots: dict[str, str]) -> Line
     include: dict[str, None] = {}
     rest: list[str] = []
     for flag in flags.group(command.words):
-        folder = _folder(flag)
-        if folder is None:
-            rest += flag
-        else:
+        if flag[0].startswith("-I") or flag[0] in _INCLUDES:
+            folder = flag[-1] if flag[0] in {"-I", *_INCLUDES} else flag[0].removeprefix("-I")
             absolute = os.path.normpath(os.path.join(command.directory, folder))  # noqa: PTH118
             include[relative(absolute, roots)] = None
-    return Line(language=kind if kind == GPU else CXX, flags=flags.read(rest), include=tuple(include))
-
-
-def _folder(flag: Flag) -> str | None:
-    if flag[0] in {"-I", *_INCLUDES}:
-        return flag[-1]
-    return flag[0].removeprefix("-I") if flag[0].startswith("-I") else None
+        else:
+            rest += flag
+    return Line(language=kind, flags=flags.read(rest), include=tuple(include))
 
 
 def relative(path: str, roots: dict[str, str]) -> str:
@@ -205,9 +187,10 @@ def recording(path: Path, directory: Path) -> Recording:
         raise BuilderError(f"'{directory}' is not a folder", help="name the folder of the project")
     targets: dict[str, list[Command]] = {}
     for command in read_commands(path):
-        targets.setdefault(_target(command), []).append(command)
+        target = _TARGET.search(command.output or "")
+        targets.setdefault("kernel" if target is None else target[1], []).append(command)
     roots = {str(directory.resolve()): ""}
-    found = {name: lines_of(tuple(each), roots) for name, each in targets.items()}
+    found = {name: lines_of(each, roots) for name, each in targets.items()}
     known = {name: {source: _plain(lines[0]) for source, lines in each.items()} for name, each in found.items() if each}
     if not known:
         raise NothingToDoError(
@@ -220,11 +203,6 @@ def recording(path: Path, directory: Path) -> Recording:
     on_gpu = any(line.language == GPU for lines in known.values() for line in lines.values())
     setting = Setting(name=path.name, cuda=toolkits()[-1], gpu=(9, 0)) if on_gpu else Setting(name=path.name)
     return Recording(runs=(Run(setting=setting, extensions=extensions, failure=None),), absent=absent(directory))
-
-
-def _target(command: Command) -> str:
-    found = _TARGET.search(command.output or "")
-    return "kernel" if found is None else found[1]
 
 
 def _plain(line: Line) -> Line:

@@ -5,7 +5,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder.config.values import Backend
@@ -47,22 +47,12 @@ set(CMAKE_CUDA_COMPILER_PRODUCED_OUTPUT [==[#$ PATH=/usr/bin
 """
 """The facts about nvcc that CMake would learn by compiling with it."""
 _TORCH_LIBRARIES = ("torch", "torch_cpu", "torch_cuda", "torch_python", "c10", "c10_cuda")
-_CUDA_LIBRARIES = (
-    *("cudart", "cudart_static", "cudadevrt", "cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse"),
-    *(
-        "nvrtc",
-        "nvrtc_builtins",
-        "nvJitLink",
-        "nvjitlink",
-        "nvml",
-        "cupti",
-        "nppc",
-        "nvjpeg",
-        "cufile",
-        "nccl",
-        "cudnn",
-    ),
-)
+_CUDA_LIBRARIES = """
+cudart cudart_static cudadevrt cublas cublasLt cufft curand cusolver cusparse nvrtc nvrtc_builtins nvJitLink nvjitlink
+nvml cupti nppc nvjpeg cufile nccl cudnn
+"""
+_GIVEN = ("<cuda>", "<torch>", "<python>", "<headers>", "<build>")
+"""Include folders that every project has."""
 
 
 def compile_commands(
@@ -78,7 +68,11 @@ def compile_commands(
         shutil.rmtree(folder, ignore_errors=True)
     make_machine(setting, scratch, scratch, pretended=(), believed=())
     render(kernel, backend, allow_unsafe_flags=True).write(project)
-    _torch(torch, setting)
+    local = "cpu" if setting.cuda is None else f"cu{setting.cuda.replace('.', '')}"
+    text = f"__version__ = '{torch_version()}+{local}'\ncuda: Optional[str] = {setting.cuda!r}\n"
+    write_text(torch / "version.py", text)
+    for name in _TORCH_LIBRARIES:
+        write_text(torch / f"lib/lib{name}.so", "")
     settings = {
         "CMAKE_EXPORT_COMPILE_COMMANDS": "ON",
         "CMAKE_MAKE_PROGRAM": str(_tool("ninja", environ)),
@@ -101,10 +95,11 @@ def compile_commands(
         str(build): "<build>",
         str(toolkit): "<cuda>",
         str(torch): "<torch>",
+        str(scratch / "headers"): "<headers>",
+        str(scratch / "python"): "<python>",
+        sysconfig.get_path("include"): "<python>",
+        **{str(scratch / "foreign" / name): name for name in kernel.config.sources},
     }
-    roots |= {str(scratch / "headers"): "<headers>", sysconfig.get_path("include"): "<python>"}
-    roots |= {str(scratch / "python"): "<python>"}
-    roots |= {str(scratch / "foreign" / name): name for name in kernel.config.sources}
     return read_commands(build / "compile_commands.json"), roots
 
 
@@ -116,18 +111,9 @@ def _tool(name: str, environ: Mapping[str, str]) -> Path:
     return Path(found)
 
 
-def _torch(folder: Path, setting: Setting) -> None:
-    local = "+cpu" if setting.cuda is None else f"+cu{setting.cuda.replace('.', '')}"
-    cuda = "None" if setting.cuda is None else f"'{setting.cuda}'"
-    text = f"__version__ = '{torch_version()}{local}'\ncuda: Optional[str] = {cuda}\n"
-    write_text(folder / "version.py", text)
-    for name in _TORCH_LIBRARIES:
-        (folder / "lib" / f"lib{name}.so").touch()
-
-
 def _toolkit(folder: Path, version: str) -> dict[str, str]:
     write_text(folder / "include/cuda_runtime.h", "")
-    for name in _CUDA_LIBRARIES:
+    for name in _CUDA_LIBRARIES.split():
         write_text(folder / f"lib64/lib{name}.so", "")
     write_text(folder / "lib64/stubs/libcuda.so", "")
     write_text(folder / "compiler.cmake", _COMPILER.format(version=version, root=folder))
@@ -156,19 +142,15 @@ def _headers(kernel: Kernel, backend: Backend, scratch: Path) -> dict[str, str]:
         folder = scratch / "headers" / str(library["NAME"])
         write_text(folder / str(library["CONTAINS"]), "")
         found[str(library["VARIABLE"])] = str(folder)
+    listed = [entry for _, table in kernel.config.tables() for entry in table.src]
     for name in kernel.config.sources:
         folder = scratch / "foreign" / name
         folder.mkdir(parents=True, exist_ok=True)
-        for path in _named(kernel, name):
-            write_text(folder / path, "")
+        for entry in listed:
+            if entry.startswith(f"{name}:"):
+                write_text(folder / entry.partition(":")[2], "")
         found[f"FETCHCONTENT_SOURCE_DIR_{name.upper()}"] = str(folder)
     return found
-
-
-def _named(kernel: Kernel, source: str) -> Iterator[str]:
-    """Yield the files of a foreign source that `src` lists."""
-    for _, table in kernel.config.tables():
-        yield from (entry.partition(":")[2] for entry in table.src if entry.startswith(f"{source}:"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +219,7 @@ def verify(
                 at = f"{run.at}: " if run.at else ""
                 raise BuilderError(f"setup.py cannot be recorded with {setting.name}\n  {at}{run.failure}")
             found, roots = compile_commands(kernel, backend, setting, Path(scratch).resolve(), environ=environ)
-            yield _compared(run, recording, lines_of(found, roots), directory)
+            yield _compared(run, recording, lines_of(found, roots))
 
 
 def machines(backends: Iterable[Backend]) -> Iterator[tuple[Backend, Setting]]:
@@ -267,23 +249,18 @@ def _copy(directory: Path, target: Path) -> Kernel:
     return load(target)
 
 
-def _compared(run: Run, recording: Recording, found: Mapping[str, list[Line]], directory: Path) -> Comparison:
+def _compared(run: Run, recording: Recording, found: Mapping[str, list[Line]]) -> Comparison:
+    # In the config, folders of submodules have the names of foreign sources.
+    absent = {path: source_facts.source_name(path) for path in recording.absent}
     wanted: dict[str, list[Line]] = {}
     for lines in of_run(run).values():
         for source, line in lines.items():
-            wanted.setdefault(source, []).append(_renamed(line, recording, directory))
+            include = tuple(relative(folder, absent) for folder in line.include)
+            wanted.setdefault(source, []).append(replace(line, include=include))
     sources = sorted({*wanted, *found})
     differences = [difference(source, wanted.get(source, []), found.get(source, []), run.setting) for source in sources]
     own = tuple(each for each in differences if each is not None)
     return Comparison(setting=run.setting, sources=len(sources) - len(own), differences=own)
-
-
-def _renamed(line: Line, recording: Recording, directory: Path) -> Line:
-    """Return a line with folders of submodules named as foreign sources, which they are in the config."""
-    modules = {path: source_facts.source_name(path) for path, _ in source_facts.declared(directory)}
-    absent = {path: name for path, name in modules.items() if path in recording.absent}
-    include = tuple(relative(folder, absent) for folder in line.include)
-    return Line(language=line.language, flags=line.flags, include=include)
 
 
 def difference(source: str, wanted: list[Line], found: list[Line], setting: Setting) -> Difference | None:
@@ -301,12 +278,10 @@ def difference(source: str, wanted: list[Line], found: list[Line], setting: Sett
             continue
         nearest = min(left, key=lambda each: len(own ^ each[1]))
         left.remove(nearest)
-        missing += sorted(own - nearest[1])
-        extra += sorted(nearest[1] - own)
         lost, more = architectures_of_one(line, nearest[0], setting)
-        missing += lost
-        extra += more
-    extra += ["another compile of it" for _ in left]
+        missing += [*sorted(own - nearest[1]), *lost]
+        extra += [*sorted(nearest[1] - own), *more]
+    extra += ["another compile of it"] * len(left)
     return Difference(source=source, missing=tuple(missing), extra=tuple(extra)) if missing or extra else None
 
 
@@ -319,17 +294,12 @@ def canonical(line: Line) -> frozenset[str]:
         if not is_rendered_macro(name)
     }
     found |= {f"-U{name}" for name in line.flags.undefined if name not in taken}
-    found |= {f"-I{folder}" for folder in map(normal, line.include) if not _is_given(folder)}
+    folders = {folder for folder in map(normal, line.include) if not folder.startswith(_GIVEN)}
+    found |= {f"-I{folder}" for folder in folders.difference(facts()["rendered"]["include"])}
     wanted = line.flags.standard
     if wanted is not None and not (wanted.isdigit() and int(wanted) <= standard()):
         found.add(f"-std=c++{wanted}")
     return frozenset(found | {" ".join(flag) for flag in line.flags.rest if not is_rendered(flag)})
-
-
-def _is_given(folder: str) -> bool:
-    return folder in facts()["rendered"]["include"] or folder.startswith(
-        ("<cuda>", "<torch>", "<python>", "<headers>", "<build>")
-    )
 
 
 def architectures_of_one(wanted: Line, found: Line, setting: Setting) -> tuple[list[str], list[str]]:
