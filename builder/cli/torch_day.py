@@ -42,7 +42,7 @@ def command(
     from builder.torch_day import proposal  # noqa: PLC0415
     from builder.torch_day.rows import RowOptions  # noqa: PLC0415
 
-    found = torch_day.propose(
+    release, proposed = torch_day.propose(
         version,
         data=data,
         options=RowOptions(into=into, drop=drop),
@@ -50,16 +50,16 @@ def command(
         progress=terminal.err,
         record=record,
     )
-    terminal.document(found.proposal.diff(proposal.folder_in_checkout(data)))
-    for note in found.proposal.notes:
+    terminal.document(proposed.diff(proposal.folder_in_checkout(data)))
+    for note in proposed.notes:
         terminal.err(f"look at: {note}")
-    for reason in found.release.away:
+    for reason in release.away:
         terminal.err(f"did not answer: {reason}")
-    if not found.proposal.edits:
-        terminal.err(f"nothing to change for torch {found.release.version}")
+    if not proposed.edits:
+        terminal.err(f"nothing to change for torch {release.version}")
     elif write:
         if not over_edits:
-            proposal.require_unedited(data, tuple(edit.name for edit in found.proposal.edits))
-        torch_day.require_answers(found.release, partial=partial)
-        proposal.write(found.proposal, data)
-        terminal.err(f"wrote {', '.join(edit.name for edit in found.proposal.edits)}")
+            proposal.require_unedited(data, tuple(edit.name for edit in proposed.edits))
+        torch_day.require_answers(release, partial=partial)
+        proposal.write(proposed, data)
+        terminal.err(f"wrote {', '.join(edit.name for edit in proposed.edits)}")

@@ -116,16 +116,11 @@ def keys_of(cxx: Flags | None, gpu: Flags | None, *, backend: Backend, place: Pl
     What must not be in a config, or is decided by whoever builds, is told to a person.
     """
     given = GIVEN if backend is Backend.ROCM else set()
-    each = [
-        {name: value for name, value in macros(flags).items() if name not in given}
-        for flags in (cxx, gpu)
-        if flags is not None
-    ]
-    shared = {name: value for name, value in each[0].items() if all((name, value) in other.items() for other in each)}
+    each = [set(macros(flags).items()) for flags in (cxx, gpu) if flags is not None]
     shared = {
         name: value
-        for name, value in shared.items()
-        if name != _STABLE and (gpu is None or not _SHELL & set(value or ""))
+        for name, value in set.intersection(*each)
+        if name not in given and name != _STABLE and (gpu is None or not _SHELL & set(value or ""))
     }
     defines = tuple(sorted((name, _value(value)) for name, value in shared.items()))
     return FlagKeys(

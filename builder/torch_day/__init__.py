@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from builder import pins as pinning
@@ -15,16 +14,8 @@ from builder.matrix import rules
 from builder.pins import Pins
 from builder.torch_day import read, rows, tables
 from builder.torch_day.proposal import Proposal
-from builder.torch_day.release import Build, Release, to_json
+from builder.torch_day.release import FIRST_WITH_WHEELS, Release, to_json
 from builder.torch_day.rows import RowOptions
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TorchDay:
-    """A release, and what it changes."""
-
-    release: Release
-    proposal: Proposal
 
 
 def propose(
@@ -35,8 +26,8 @@ def propose(
     environ: Mapping[str, str],
     progress: Callable[[str], None],
     record: Path | None = None,
-) -> TorchDay:
-    """Read a release from the indexes, and return what it changes; without a version the first that is new.
+) -> tuple[Release, Proposal]:
+    """Read a release from the indexes, and return it with what it changes; without a version the first that is new.
 
     Raises:
         BuilderError: a data file cannot be read.
@@ -56,7 +47,7 @@ def propose(
     release = read.read(version or read.newer(source, known)[0], source)
     if record is not None:
         write_atomic(record, to_json(release).encode())
-    return TorchDay(release=release, proposal=changes(release, texts, pins, options))
+    return release, changes(release, texts, pins, options)
 
 
 def _text(path: Path) -> str:
@@ -94,7 +85,6 @@ RUNNERS = "runners.toml"
 ARCHITECTURES = "architectures.toml"
 READ = (*FILES, RUNNERS, ARCHITECTURES)
 """The files that are read."""
-_FIRST_WITH_WHEELS = 13
 
 
 def changes(release: Release, texts: Mapping[str, str], pins: Pins, options: RowOptions) -> Proposal:
@@ -106,54 +96,52 @@ def changes(release: Release, texts: Mapping[str, str], pins: Pins, options: Row
         tables.python_headers(release, texts[tables.PYTHON_HEADERS]),
         tables.standards(release, texts[tables.STANDARDS]),
     )
-    return Proposal(
-        edits=tuple(edit for edit in edits if edit.text != edit.old),
-        notes=(*release.notes, *rows.staying(edits[0].text, options), *_notes(release, texts, pins)),
-    )
+    changed = tuple(edit for edit in edits if edit.text != edit.old)
+    notes = _notes(release, texts, pins, new_standard=edits[-1] in changed)
+    return Proposal(edits=changed, notes=(*release.notes, *rows.staying(edits[0].text, options), *notes))
 
 
-def _notes(release: Release, texts: Mapping[str, str], pins: Pins) -> Iterator[str]:
+def _notes(release: Release, texts: Mapping[str, str], pins: Pins, *, new_standard: bool) -> Iterator[str]:
     yield from rows.not_seen(release, texts[rows.NAME])
     yield from tables.gone(release, texts[tables.SHIM])
     if release.standard is None:
         yield f"{release.file} does not say its C++ standard: look at TorchConfig.cmake"
-    if any(edit.text != edit.old for edit in (tables.standards(release, texts[tables.STANDARDS]),)):
+    if new_standard:
         yield "the C++ standard is another: cmake/torch/extension.cmake and builder/lint/cxx_standard.py name it, too"
     pinned = {python for part in release.parts for table in part.wheels.values() for python in table}
-    unpinned = [python for python in release.pythons if python not in pinned]
+    unpinned = ", ".join(python for python in release.pythons if python not in pinned)
     if unpinned:
-        listed = ", ".join(unpinned)
         yield (
-            f"torch has wheels for {listed}, but nothing is pinned for it: add it to `pythons` of {tables.PINS} "
+            f"torch has wheels for {unpinned}, but nothing is pinned for it: add it to `pythons` of {tables.PINS} "
             "once all that torch imports has wheels for it, too"
         )
-    lacking = [python for python in pins.pythons if python not in release.pythons]
+    lacking = ", ".join(python for python in pins.pythons if python not in release.pythons)
     if lacking:
-        listed = ", ".join(lacking)
-        yield f"torch {release.version} has no wheel for {listed} on the default index: not yet, or not any more"
-    yield from _without_container(release.builds, texts[RUNNERS])
-    yield from _unmeasured(release.builds, texts[ARCHITECTURES])
+        yield f"torch {release.version} has no wheel for {lacking} on the default index: not yet, or not any more"
+    yield from _without_container(release, texts[RUNNERS])
+    yield from _unmeasured(release, texts[ARCHITECTURES])
     yield (
         f"torch-headeronly.toml is not read from wheels: in an environment with torch {release.version} and the tests' "
         "packages, run pytest tests/audit/test_torch.py"
     )
 
 
-def _without_container(builds: tuple[Build, ...], text: str) -> Iterator[str]:
+def _without_container(release: Release, text: str) -> Iterator[str]:
     """Name the toolkits that no image of CI has, and no wheel."""
     have = {(entry["backend"], entry["toolkit"], entry["system"]) for entry in toml.loads(text).get("container", ())}
-    for build in builds:
+    for build in release.builds:
         if build.toolkit is None:
             continue
         minor = ".".join(build.toolkit.split(".")[:2])
-        as_wheels = build.backend is Backend.CUDA and int(minor.partition(".")[0]) >= _FIRST_WITH_WHEELS
+        as_wheels = build.backend is Backend.CUDA and int(minor.partition(".")[0]) >= FIRST_WITH_WHEELS
         if not as_wheels and (build.backend.value, minor, build.system) not in have:
             yield f"{RUNNERS} has no image for {build.backend} {minor} on {build.system}"
 
 
-def _unmeasured(builds: tuple[Build, ...], text: str) -> Iterator[str]:
+def _unmeasured(release: Release, text: str) -> Iterator[str]:
     """Name the CUDA toolkits of which nobody has measured what they compile for."""
     measured = " ".join(entry.get("measured", "") for entry in toml.loads(text)["cuda"]["toolkit"])
-    for toolkit in sorted({build.toolkit for build in builds if build.backend is Backend.CUDA and build.toolkit}):
+    toolkits = {build.toolkit for build in release.builds if build.backend is Backend.CUDA and build.toolkit}
+    for toolkit in sorted(toolkits):
         if f"{toolkit}." not in measured:
             yield f"compare `ptxas --help` of CUDA {toolkit} with {ARCHITECTURES}"

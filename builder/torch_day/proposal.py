@@ -35,21 +35,15 @@ class FileEdit:
 
     def added(self) -> Iterator[tuple[int, Line]]:
         """Yield the lines that the old text lacks, each with its number."""
-        matcher = difflib.SequenceMatcher(None, self.old.splitlines(), [line.text for line in self.new], autojunk=False)
+        texts = [line.text for line in self.new]
+        matcher = difflib.SequenceMatcher(None, self.old.splitlines(), texts, autojunk=False)
         for tag, _, _, begin, end in matcher.get_opcodes():
+            start, size = begin, end - begin
+            if tag == "insert":  # one that begins like what follows it is found too late
+                while start and not self.new[start + size - 1].source and texts[start - 1] == texts[start + size - 1]:
+                    start -= 1
             if tag in ("insert", "replace"):
-                start = begin - self._too_late_by(begin, end) if tag == "insert" else begin
-                yield from ((number + 1, self.new[number]) for number in range(start, start + end - begin))
-
-    def _too_late_by(self, start: int, end: int) -> int:
-        """Return by how many lines an insertion is found too late: one that begins like what follows it."""
-        moved = 0
-        while start > moved and not self.new[end - moved - 1].source and self._same(start - moved, end - moved):
-            moved += 1
-        return moved
-
-    def _same(self, start: int, end: int) -> bool:
-        return self.new[start - 1].text == self.new[end - 1].text
+                yield from ((number + 1, self.new[number]) for number in range(start, start + size))
 
     def diff(self, folder: str) -> str:
         """Show the sources of its new lines, then the difference as `git apply` takes it."""
@@ -64,22 +58,18 @@ class FileEdit:
         return "".join((*self._sources(path), *marked))
 
     def _sources(self, path: str) -> Iterator[str]:
-        for numbers, source in self._spans():
-            where = f"{numbers[0]}" if numbers[0] == numbers[-1] else f"{numbers[0]}-{numbers[-1]}"
-            yield f"# {path}:{where}: {source or 'moved'}\n"
-
-    def _spans(self) -> list[tuple[list[int], str | None]]:
-        """Return the numbers of new lines that follow each other and have one source; blank lines have none."""
-        spans: list[tuple[list[int], str | None]] = []
+        """Yield a line for each range of new lines that have one source; blank lines have none."""
+        ranges: list[tuple[int, int, str | None]] = []
         blank: set[int] = set()
         for number, line in self.added():
             if not line.text:
                 blank.add(number)
-            elif spans and spans[-1][1] == line.source and blank.issuperset(range(spans[-1][0][-1] + 1, number)):
-                spans[-1][0].append(number)
+            elif ranges and ranges[-1][2] == line.source and blank.issuperset(range(ranges[-1][1] + 1, number)):
+                ranges[-1] = (ranges[-1][0], number, line.source)
             else:
-                spans.append(([number], line.source))
-        return spans
+                ranges.append((number, number, line.source))
+        for first, last, source in ranges:
+            yield f"# {path}:{first if first == last else f'{first}-{last}'}: {source or 'moved'}\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +104,7 @@ def require_unedited(data: Path, names: tuple[str, ...]) -> None:
             f"'{data}' is in no commit of git, so nobody can tell what was edited",
             help="work in a checkout, or pass --over-edits",
         )
-    edited = [name for name in names if _differs(data / name, files.get(name))]
+    edited = [name for name in names if not _is_committed(data / name, files.get(name))]
     if edited:
         raise NothingToDoError(
             f"files with local edits would be written over: {', '.join(edited)}",
@@ -122,8 +112,8 @@ def require_unedited(data: Path, names: tuple[str, ...]) -> None:
         )
 
 
-def _differs(path: Path, object_name: str | None) -> bool:
-    return object_name is None or object_of(path.read_bytes(), like=object_name) != object_name
+def _is_committed(path: Path, object_name: str | None) -> bool:
+    return object_name is not None and object_of(path.read_bytes(), like=object_name) == object_name
 
 
 def write(proposal: Proposal, data: Path) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from packaging.version import Version
+
 from builder.config import Backend
 from builder.environment import resolve
 from builder.environment.indexes import uv_binary
@@ -18,9 +20,9 @@ from builder.torch_day.wheel import WheelFacts, everything, open_wheel, versions
 FIRST_SYSTEM = "x86_64-linux"
 """The system whose wheel is read whole."""
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
-_TAGS = re.compile(r"-(?P<python>cp3\d+)-(?P<abi>\w+)-[\w.]+\.whl$")
+_NAME = re.compile(r"torch-[^-]+-(?:(?P<build>\d+)-)?(?P<python>cp3\d+)-(?P<abi>\w+)-[\w.]+\.whl")
+"""The name of a wheel for CPython."""
 _LOCAL = re.compile(r"(?P<device>cpu|cu|rocm|xpu)(?P<toolkit>[0-9.]*)")
-_BUILD_NUMBER = re.compile(r"torch-[^-]+-(\d+)-")
 _SYCL = re.compile(r"intel-sycl-rt==([0-9.]+)")
 
 
@@ -89,14 +91,10 @@ def newer(source: Source, known: Iterable[str]) -> tuple[str, ...]:
 
 def _is_patch(version: str, pins: Pins) -> bool:
     """Whether a version is later than all that are pinned of its minor version."""
-    numbers = _release(version)
-    torch = [_release(wheel.version) for wheel in pins.wheels.values() if wheel.name == "torch"]
-    same = [each for each in torch if each[:2] == numbers[:2]]
-    return bool(same) and max(same) < numbers
-
-
-def _release(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.partition("+")[0].split(".")))
+    published = Version(version)
+    torch = (Version(wheel.version.partition("+")[0]) for wheel in pins.wheels.values() if wheel.name == "torch")
+    same = [each for each in torch if each.release[:2] == published.release[:2]]
+    return bool(same) and max(same) < published
 
 
 def read(wanted: str, source: Source) -> Release:
@@ -113,7 +111,12 @@ def read(wanted: str, source: Source) -> Release:
     version = _version(files)
     source.progress(f"reading torch {version}")
     tables = {system: _best(files, system, source.pythons) for system in built_systems()}
-    whole = _whole(source, tables[FIRST_SYSTEM], version)
+    if not tables[FIRST_SYSTEM]:
+        raise ToolError(
+            f"torch {version} has no wheel for {FIRST_SYSTEM}, from which its facts are read",
+            help="wait until it is published",
+        )
+    whole = _facts(source, _newest(tables[FIRST_SYSTEM], source.pythons), whole=True)
     default = tuple(_default_builds(source, tables, whole))
     answers = _other_indexes(source, version)
     others = tuple(_other_builds(source, answers, have={(build.system, build.compute) for build, _ in default}))
@@ -167,20 +170,13 @@ def _version(files: tuple[IndexFile, ...]) -> str:
 def _best(files: Iterable[IndexFile], system: str, pythons: tuple[str, ...]) -> dict[str, IndexFile]:
     """Return by Python the file for a system: of several builds of one the newest, and none without the GIL."""
     found: dict[str, IndexFile] = {}
-    for each in sorted(files, key=lambda each: _build_number(each.file)):
-        match = _TAGS.search(each.file)
-        if match is None:  # of another implementation, or of none
-            continue
+    tagged = ((match, each) for each in files if (match := _NAME.fullmatch(each.file)) is not None)
+    for match, each in sorted(tagged, key=lambda pair: int(pair[0]["build"] or 0)):
         python, abi = match["python"], match["abi"]
         usable = abi in (python, "none") and pin_file.serves(each.file, system=system, python=python)
         if usable and _number(python) >= _number(pythons[0]):
             found[python] = each
     return dict(sorted(found.items(), key=lambda item: _number(item[0])))
-
-
-def _build_number(file: str) -> int:
-    match = _BUILD_NUMBER.match(file)
-    return 0 if match is None else int(match[1])
 
 
 def _number(python: str) -> int:
@@ -190,18 +186,6 @@ def _number(python: str) -> int:
 def _newest(table: Mapping[str, IndexFile], pythons: tuple[str, ...]) -> IndexFile:
     """Return the file for the newest Python that is pinned."""
     return next(table[python] for python in (*reversed(pythons), *table) if python in table)
-
-
-def _whole(source: Source, table: Mapping[str, IndexFile], version: str) -> WheelFacts:
-    if not table:
-        raise ToolError(
-            f"torch {version} has no wheel for {FIRST_SYSTEM}, from which its facts are read",
-            help="wait until it is published",
-        )
-    file = _newest(table, source.pythons)
-    source.progress(f"reading {file.file}")
-    with open_wheel(file.file, file.place, env=source.env) as archive:
-        return everything(archive, file.file, source.libraries)
 
 
 def _default_builds(
@@ -217,17 +201,17 @@ def _default_builds(
             for backend in (Backend.CPU, Backend.METAL):
                 yield Build(system=system, backend=backend, toolkit=None, source=f"{name} is published"), wheels
             continue
-        facts = whole if system == FIRST_SYSTEM else _versions(source, _newest(table, source.pythons))
+        facts = whole if system == FIRST_SYSTEM else _facts(source, _newest(table, source.pythons))
         toolkit = facts.toolkits.get("cuda")
         said = f"torch/version.py of {facts.file}: cuda is {toolkit}"
         backend = Backend.CPU if toolkit is None else Backend.CUDA
         yield Build(system=system, backend=backend, toolkit=toolkit, source=said), wheels
 
 
-def _versions(source: Source, file: IndexFile) -> WheelFacts:
+def _facts(source: Source, file: IndexFile, *, whole: bool = False) -> WheelFacts:
     source.progress(f"reading {file.file}")
     with open_wheel(file.file, file.place, env=source.env) as archive:
-        return versions(archive, file.file)
+        return everything(archive, file.file, source.libraries) if whole else versions(archive, file.file)
 
 
 def _other_indexes(source: Source, version: str) -> tuple[IndexAnswer, ...]:
@@ -290,7 +274,7 @@ def _of_local(source: Source, file: IndexFile) -> tuple[Backend, str | None]:
         case "rocm":
             return Backend.ROCM, toolkit
         case _:
-            requires = " ".join(_versions(source, file).requires)
+            requires = " ".join(_facts(source, file).requires)
             sycl = _SYCL.search(requires)
             if sycl is None:
                 raise ToolError(f"'{file.file}' does not say its oneAPI", help="look at what it requires")

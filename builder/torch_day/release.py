@@ -63,7 +63,7 @@ class Release:
     @property
     def minor(self) -> Version:
         """The version as rows have it: `2.15`."""
-        return Version(".".join(self.version.split(".")[:2]))
+        return Version(_minor(self.version))
 
 
 def to_json(release: Release) -> str:
@@ -76,24 +76,25 @@ def from_json(text: str) -> Release:
     return codec.decode(Release, json.loads(text))
 
 
+_MAC = "macOS"
+_LIBRARIES = ("nvidia-cublas", "nvidia-cusolver", "nvidia-cusparse")
 Files = Mapping[str, PinnedWheel]
 """The wheels of a build by Python."""
-_FIRST_WITH_WHEELS = 13
+FIRST_WITH_WHEELS = 13
 """The first CUDA whose wheels have a compiler."""
 
 
 def torch_parts(version: str, builds: Iterable[tuple[Build, Files]]) -> Iterator[Part]:
     """Yield a part for each toolkit and index."""
-    groups: dict[tuple[str | None, str, bool], list[tuple[Build, Files]]] = {}
+    groups: dict[tuple[str | None, str], list[tuple[Build, Files]]] = {}
     for build, files in sorted(builds, key=lambda pair: pair[0].place_in_file):
         index = next((each.index for each in files.values()), None)
-        mac = build.system.endswith("-darwin")
-        groups.setdefault((index, "" if mac else build.compute, mac), []).append((build, files))
-    for (index, _, mac), members in groups.items():
-        first = members[0][0]
+        kind = _MAC if build.system.endswith("-darwin") else build.compute
+        groups.setdefault((index, kind), []).append((build, files))
+    for (index, kind), members in groups.items():
         yield Part(
             name="torch",
-            about=_about(first, index=index, mac=mac),
+            about="The build for macOS, for CPU and Metal" if kind == _MAC else _about(members[0][0], index),
             version=_minor(version),
             compute=tuple(dict.fromkeys(build.compute for build, _ in members)),
             requires=(f"torch=={version}",),
@@ -103,9 +104,7 @@ def torch_parts(version: str, builds: Iterable[tuple[Build, Files]]) -> Iterator
         )
 
 
-def _about(build: Build, *, index: str | None, mac: bool) -> str:
-    if mac:
-        return "The build for macOS, for CPU and Metal"
+def _about(build: Build, index: str | None) -> str:
     match build.backend:
         case Backend.CPU:
             return "The CPU build, where it has an index of its own" if index else "The CPU build, the default one"
@@ -118,14 +117,13 @@ def _about(build: Build, *, index: str | None, mac: bool) -> str:
 
 def triton_part(version: str, builds: Iterable[Build]) -> Iterator[Part]:
     """Yield the part of triton, which the torch of a GPU requires on Linux."""
-    gpus = [build for build in builds if build.toolkit is not None]
-    computes = tuple(dict.fromkeys(build.compute for build in sorted(gpus, key=lambda build: build.place_in_file)))
+    gpus = sorted((build for build in builds if build.toolkit is not None), key=lambda build: build.place_in_file)
     if gpus:
         yield Part(
             name="triton",
             about="For load tests: what the torch of a GPU brings on Linux",
             version=_minor(version),
-            compute=computes,
+            compute=tuple(dict.fromkeys(build.compute for build in gpus)),
             requires=(f"torch=={version}",),
             only=("triton",),
             wheels={system: {} for system in sorted({build.system for build in gpus})},
@@ -135,42 +133,34 @@ def triton_part(version: str, builds: Iterable[Build]) -> Iterator[Part]:
 def cuda_parts(pins: Pins, builds: Iterable[tuple[Build, Files]]) -> Iterator[Part]:
     """Yield the parts of each CUDA toolkit that has none yet."""
     have = {compute for part in pins.parts if part.name == "toolkit" for compute in part.compute}
-    cuda = [build for build, _ in builds if build.backend is Backend.CUDA and build.compute not in have]
-    for toolkit in dict.fromkeys(build.toolkit for build in cuda if build.toolkit is not None):
-        where = sorted({build.system for build in cuda if build.toolkit == toolkit})
-        yield from toolkit_parts(toolkit, tuple(where))
+    systems: dict[str, set[str]] = {}
+    for build, _ in builds:
+        if build.backend is Backend.CUDA and build.toolkit is not None and build.compute not in have:
+            systems.setdefault(build.toolkit, set()).add(build.system)
+    for toolkit, where in systems.items():
+        yield from toolkit_parts(toolkit, tuple(sorted(where)))
 
 
 def toolkit_parts(toolkit: str, systems: tuple[str, ...]) -> Iterator[Part]:
     """Yield the compiler and the libraries of a CUDA toolkit."""
-    compute = (f"cu{toolkit.replace('.', '')}",)
-    if int(toolkit.split(".", maxsplit=1)[0]) < _FIRST_WITH_WHEELS:
-        yield Part(
-            name="toolkit",
-            about=f"CUDA {toolkit}: its wheels have no compiler, CUDA_HOME has",
-            compute=compute,
-            requires=(),
-            wheels={},
-        )
-        yield Part(
-            name="libraries", about=f"CUDA {toolkit}: from CUDA_HOME too", compute=compute, requires=(), wheels={}
-        )
+    compute = (compute_name(Backend.CUDA, toolkit),)
+    if int(toolkit.partition(".")[0]) < FIRST_WITH_WHEELS:
+        compiler, libraries = "its wheels have no compiler, CUDA_HOME has", "from CUDA_HOME too"
+        for name, about in (("toolkit", compiler), ("libraries", libraries)):
+            yield Part(name=name, about=f"CUDA {toolkit}: {about}", compute=compute, requires=(), wheels={})
         return
-    yield Part(
-        name="toolkit",
-        about=f"CUDA {toolkit}: compiler, runtime and CCCL",
-        compute=compute,
-        requires=(f"cuda-toolkit[cccl,cudart,nvcc]=={toolkit}.*",),
-        wheels={system: {} for system in systems},
-    )
-    yield Part(
-        name="libraries",
-        about=f"CUDA {toolkit}: the libraries whose headers ATen/cuda includes",
-        compute=compute,
-        requires=(f"cuda-toolkit[cublas,cusolver,cusparse]=={toolkit}.*",),
-        only=("nvidia-cublas", "nvidia-cusolver", "nvidia-cusparse"),
-        wheels={system: {} for system in systems},
-    )
+    for name, about, extras, only in (
+        ("toolkit", "compiler, runtime and CCCL", "cccl,cudart,nvcc", ()),
+        ("libraries", "the libraries whose headers ATen/cuda includes", "cublas,cusolver,cusparse", _LIBRARIES),
+    ):
+        yield Part(
+            name=name,
+            about=f"CUDA {toolkit}: {about}",
+            compute=compute,
+            requires=(f"cuda-toolkit[{extras}]=={toolkit}.*",),
+            only=only,
+            wheels={system: {} for system in systems},
+        )
 
 
 def _minor(version: str) -> str:

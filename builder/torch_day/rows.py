@@ -98,14 +98,12 @@ def _with_pythons(release: Release, lines: Sequence[Line]) -> list[Line]:
     if any(line.text == new.text for line in lines):
         return list(lines)
     kept = [line for line in lines if not line.text.startswith(f'"{release.minor}" = [')]
-    earlier = [number for number, line in enumerate(kept) if _is_earlier(line.text, release.minor)]
-    place = (earlier[-1] if earlier else _index(kept, "[pythons]")) + 1
+    place = _index(kept, "[pythons]") + 1
+    for number, line in enumerate(kept):
+        match = _PYTHONS.match(line.text)
+        if match is not None and Version(match["torch"]) < release.minor:
+            place = number + 1
     return [*kept[:place], new, *kept[place:]]
-
-
-def _is_earlier(text: str, version: Version) -> bool:
-    match = _PYTHONS.match(text)
-    return match is not None and Version(match["torch"]) < version
 
 
 def _with_row(lines: list[Line], new: Line, into: str) -> list[Line]:
@@ -145,12 +143,12 @@ def _of_version(lines: Sequence[Line], version: str) -> tuple[list[Line], list[L
     """Return the rows of a version in the release set: the ones that can leave, and the last of a backend."""
     release = [lines[number] for number in _block(lines, "release")]
     mine = [line for line in release if _torch(line.text) == Version(version)]
-    others = {_place(line.text) for line in release if line not in mine}
-    leaving = [line for line in mine if _place(line.text) in others]
+    others = {_where(line.text) for line in release if line not in mine}
+    leaving = [line for line in mine if _where(line.text) in others]
     return leaving, [line for line in mine if line not in leaving]
 
 
-def _place(text: str) -> tuple[str, str]:
+def _where(text: str) -> tuple[str, str]:
     facts = _facts(text)
     return facts["backend"], facts["system"]
 
@@ -164,13 +162,12 @@ def _move_tvm_ffi(lines: list[Line], keys: str, row_text: str) -> None:
     if any(keys in lines[number].text for number in block):
         return
     like = _facts(row_text)
-    found = {number: _facts(lines[number].text) for number in block}
-    same = [number for number, facts in found.items() if all(facts[key] == like[key] for key in ("backend", "system"))]
-    exact = [number for number in same if found[number]["compute"] == like["compute"]]
+    same = [number for number in block if _where(lines[number].text) == _where(row_text)]
+    exact = [number for number in same if _facts(lines[number].text)["compute"] == like["compute"]]
     place = next(iter(exact or same), None)
     if place is None or _TVM_FFI.search(lines[place].text):
         return
-    own = keys.replace(f"-{like['compute']}-", f"-{found[place]['compute']}-")
+    own = keys.replace(f"-{like['compute']}-", f"-{_facts(lines[place].text)['compute']}-")
     source = f"its tvm-ffi cell was that of torch {like['torch']}, which leaves"
     lines[place] = Line(text=lines[place].text.replace(" },", f"{own} }},"), source=source)
 

@@ -54,19 +54,16 @@ def python_headers(release: Release, text: str) -> FileEdit:
         return FileEdit(name=PYTHON_HEADERS, old=text, new=tuple(lines))
     start = next(number for number, line in enumerate(lines) if line.text == "torch = [")
     source = f"#include lines of the headers in {release.file}"
-    head = [_by_torch(line, release, source) for line in lines[:start]]
+    by = f"by torch {release.minor}'s own"
+    head = [
+        Line(text=_BY_TORCH.sub(by, line.text), source=source) if _BY_TORCH.search(line.text) else line
+        for line in lines[:start]
+    ]
     wrapped = textwrap.wrap(
         ", ".join(toml.spelled(name) for name in new) + ",", _WIDTH, break_long_words=False, break_on_hyphens=False
     )
     body = [Line(text=f"  {line}", source=source) for line in wrapped]
     return FileEdit(name=PYTHON_HEADERS, old=text, new=(*head, lines[start], *body, Line(text="]")))
-
-
-def _by_torch(line: Line, release: Release, source: str) -> Line:
-    match = _BY_TORCH.search(line.text)
-    if match is None:
-        return line
-    return Line(text=line.text.replace(match[0], f"by torch {release.minor}'s own"), source=source)
 
 
 def standards(release: Release, text: str) -> FileEdit:
@@ -140,13 +137,11 @@ def _united(part: Part, new: Part) -> Part:
 
 def _inserted(parts: list[Part], new: Part) -> list[Part]:
     """Return the parts with a new one behind those of its name that are not for a later version."""
-    places = [
-        number
-        for number, part in enumerate(parts)
-        if part.name == new.name and _numbers(part.version) <= _numbers(new.version)
-    ]
     if new.version is None:  # toolkit and libraries stand in pairs
         places = [number for number, part in enumerate(parts) if part.name in ("toolkit", "libraries")]
+    else:
+        named = [(number, part) for number, part in enumerate(parts) if part.name == new.name]
+        places = [number for number, part in named if _numbers(part.version) <= _numbers(new.version)]
     first = next((number for number, part in enumerate(parts) if part.name == new.name), len(parts))
     place = max(places, default=first - 1) + 1
     return [*parts[:place], new, *parts[place:]]
@@ -173,9 +168,7 @@ def _pin_lines(text: str, old: str, release: Release) -> tuple[Line, ...]:
 
 def _source(block: str) -> str:
     """Return where the lines of a part come from."""
-    requires = _REQUIRES.search(block)
-    index = _INDEX.search(block)
+    requires, index = _REQUIRES.search(block), _INDEX.search(block)
     if requires is None:
         return "no part"
-    place = "the default index" if index is None else index[1]
-    return f"files on {place} for {requires[1]}"
+    return f"files on {'the default index' if index is None else index[1]} for {requires[1]}"

@@ -3,7 +3,7 @@
 import io
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email import message_from_bytes
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -46,7 +46,7 @@ def versions(archive: ZipFile, file: str) -> WheelFacts:
     Raises:
         ToolError: the archive is not a wheel of torch.
     """
-    text = _member(archive, file, "torch/version.py").decode(errors="replace")
+    text = _text(archive, file, "torch/version.py")
     metadata = next((name for name in archive.namelist() if name.endswith(".dist-info/METADATA")), "METADATA")
     requires = message_from_bytes(_member(archive, file, metadata)).get_all("Requires-Dist", [])
     return WheelFacts(file=file, toolkits=dict(_VERSION.findall(text)), requires=tuple(map(str, requires)))
@@ -59,12 +59,10 @@ def everything(archive: ZipFile, file: str, libraries: tuple[str, ...]) -> Wheel
         ToolError: the archive is not a wheel of torch.
     """
     few = versions(archive, file)
-    config = _member(archive, file, "torch/share/cmake/Torch/TorchConfig.cmake").decode(errors="replace")
+    config = _text(archive, file, "torch/share/cmake/Torch/TorchConfig.cmake")
     standards = {int(first or second) for first, second in _STANDARD.findall(config)}
-    return WheelFacts(
-        file=file,
-        toolkits=few.toolkits,
-        requires=few.requires,
+    return replace(
+        few,
         standard=max(standards, default=None),
         python_headers=with_python(dict(_headers(archive, file))),
         shim={library: _shim(archive, file, library) for library in libraries},
@@ -73,24 +71,25 @@ def everything(archive: ZipFile, file: str, libraries: tuple[str, ...]) -> Wheel
 
 def with_python(headers: Mapping[str, str]) -> tuple[str, ...]:
     """Return the headers of torch that include Python's, by themselves or through others; `headers` has their texts."""
-    includes = {path: _INCLUDE.findall(text) for path, text in headers.items()}
-    found = {path for path, names in includes.items() if "Python.h" in names}
-    more = found
+    includes = {path: set(_included(path, text)) for path, text in headers.items()}
+    found: set[str] = set()
+    more = {"Python.h"}
     while more:
-        more = {path for path, names in includes.items() if path not in found and _reaches(path, names, found)}
         found |= more
+        more = {path for path, names in includes.items() if path not in found and not names.isdisjoint(found)}
     return tuple(sorted(path for path in found if path.startswith("torch/") and path != _ONLY_IF_ASKED))
 
 
-def _reaches(path: str, names: list[str], found: set[str]) -> bool:
-    return any(name in found or normpath(join(dirname(path), name)) in found for name in names)
+def _included(path: str, text: str) -> Iterator[str]:
+    """Yield the headers that a header names: below an include folder, and beside it."""
+    for name in _INCLUDE.findall(text):
+        yield from (name, normpath(join(dirname(path), name)))
 
 
 def _headers(archive: ZipFile, file: str) -> Iterator[tuple[str, str]]:
     members = (info for info in archive.infolist() if info.filename.startswith(_HEADERS))
     for info in sorted(members, key=lambda info: info.header_offset):  # as they lie: neighbours come in one answer
-        text = _member(archive, file, info.filename).decode(errors="replace")
-        yield info.filename.removeprefix(_HEADERS).removeprefix(_API), text
+        yield info.filename.removeprefix(_HEADERS).removeprefix(_API), _text(archive, file, info.filename)
 
 
 def _shim(archive: ZipFile, file: str, library: str) -> tuple[str, ...]:
@@ -100,6 +99,10 @@ def _shim(archive: ZipFile, file: str, library: str) -> tuple[str, ...]:
     except ExtensionError as error:
         raise ToolError(f"'{file}' has a '{name}' that cannot be read: {error.message}") from error
     return tuple(sorted({each.name for each in extension.defined if each.name.startswith(SHIM_PREFIXES)}))
+
+
+def _text(archive: ZipFile, file: str, name: str) -> str:
+    return _member(archive, file, name).decode(errors="replace")
 
 
 def _member(archive: ZipFile, file: str, name: str) -> bytes:

@@ -15,8 +15,7 @@ def written(data, newer, texts, monkeypatch):
 
     def propose(*_, options, data, **__):
         now = {name: (data / name).read_text(encoding="utf-8") for name in texts}
-        proposal = torch_days.changes(newer, now, pins.load(data / "pins.toml"), options)
-        return torch_days.TorchDay(release=newer, proposal=proposal)
+        return newer, torch_days.changes(newer, now, pins.load(data / "pins.toml"), options)
 
     monkeypatch.setattr(torch_days, "propose", propose)
     return lambda *arguments: CliRunner().invoke(torch_day.command, ["2.99", "--data", str(data), *arguments])

@@ -1,12 +1,13 @@
 """Note what a setup.py does, and answer everything that it imports and that decides nothing of what is compiled."""
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
 import sys
 import types
-from collections.abc import Callable, Mapping, MutableSequence, Sequence
+from collections.abc import Mapping, MutableSequence, Sequence
 from types import FrameType
 from typing import Any
 
@@ -88,13 +89,17 @@ def _text(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
+def _attribute(owner: str, name: str) -> Any:
+    if name.startswith("__") and name.endswith("__"):
+        raise AttributeError(name)
+    return anything(f"{owner}.{name}")
+
+
 class Anything(type):
     """A class that has every attribute, each of them such a class again."""
 
     def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)
-        return anything(f"{cls.__qualname__}.{name}")
+        return _attribute(cls.__qualname__, name)
 
     def __str__(cls) -> str:
         return f"<{cls.__qualname__}>"
@@ -110,9 +115,7 @@ class _Instance(metaclass=Anything):
         pass
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)
-        return anything(f"{type(self).__qualname__}.{name}")
+        return _attribute(type(self).__qualname__, name)
 
     def __call__(self, *_args: object, **_options: object) -> Any:
         return self
@@ -146,18 +149,13 @@ class PretendedModule(types.ModuleType):
         self.__path__: MutableSequence[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)
-        return anything(f"{self.__name__}.{name}")
-
-
-Fill = Callable[[types.ModuleType], None]
+        return _attribute(self.__name__, name)
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds stand-ins before anything that is installed."""
 
-    def __init__(self, known: Mapping[str, Fill], pretended: Sequence[str]) -> None:
+    def __init__(self, known: Mapping[str, Mapping[str, Any]], pretended: Sequence[str]) -> None:
         self._known = known
         self._pretended = frozenset(pretended)
 
@@ -173,10 +171,11 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return PretendedModule(spec.name) if lenient else types.ModuleType(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Fill the module with what is known of it."""
-        fill = self._known.get(module.__name__)
-        if fill is not None:
-            fill(module)
+        """Fill the module with what is known of it, and with the modules below that are known."""
+        for name in self._known:
+            if name.rpartition(".")[0] == module.__name__:
+                importlib.import_module(name)
+        vars(module).update(self._known.get(module.__name__, {}))
 
     def install(self) -> None:
         """Answer imports from now on."""

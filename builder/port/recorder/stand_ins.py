@@ -1,12 +1,13 @@
 """Stand in for torch and setuptools: answer what a setup.py asks of the machine, and note the extensions it makes."""
 
 import fnmatch
+import functools
 import os
-import types
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
-from .notes import Anything, Fill, Notes, anything
+from .notes import Anything, Notes, anything
 
 _KINDS = ("CppExtension", "CUDAExtension", "SyclExtension")
 
@@ -34,95 +35,66 @@ def _numbers(value: object) -> tuple[int, ...]:
     return tuple(int(part) if str(part).isdigit() else 0 for part in parts)
 
 
-def torch_modules(facts: Mapping[str, Any], notes: Notes) -> dict[str, Fill]:
-    """Return a function that fills each module of the stand-in; `facts` are the facts of one setting."""
-
-    def torch(module: types.ModuleType) -> None:
-        module.__path__ = [facts["torch_folder"]]
-        module.__file__ = os.path.join(facts["torch_folder"], "__init__.py")
-        _set(module, __version__=TorchVersion(facts["torch"]), version=_version(facts), cuda=_cuda(facts))
-        _set(module, _C=_namespace(_GLIBCXX_USE_CXX11_ABI=True, _has_cuda=facts["cuda"] is not None))
-        _set(module, __config__=_namespace(parallel_info=lambda: _PARALLEL, show=lambda: _PARALLEL))
-        _set(module, compiled_with_cxx11_abi=lambda: True, has_cuda=facts["cuda"] is not None)
-        _set(module, xpu=_absent(), mps=_absent(), backends=_namespace(mps=_absent(), cuda=_absent(), cudnn=_absent()))
-        _set(module, utils=__import__("torch.utils", fromlist=["utils"]), get_num_threads=lambda: 1)
-
-    def utils(module: types.ModuleType) -> None:
-        _set(module, cpp_extension=__import__("torch.utils.cpp_extension", fromlist=["cpp_extension"]))
-
-    def version(module: types.ModuleType) -> None:
-        _set(module, **vars(_version(facts)))
-
-    def hipify(module: types.ModuleType) -> None:
-        _set(module, __version__="1.0.0", hipify_python=anything("torch.utils.hipify.hipify_python"))
-
-    return {
-        "torch": torch,
-        "torch.version": version,
-        "torch.cuda": lambda module: _set(module, **vars(_cuda(facts))),
-        "torch.torch_version": lambda module: _set(module, TorchVersion=TorchVersion),
-        "torch.utils": utils,
-        "torch.utils.hipify": hipify,
-        "torch.utils.hipify.hipify_python": lambda module: _set(module, hipify=anything("hipify")),
-        "torch.utils.cpp_extension": lambda module: _cpp_extension(module, facts, notes),
-    }
-
-
 _PARALLEL = "ATen/Parallel:\n\tat::get_num_threads() : 1\nOpenMP 201511\nATen parallel backend: OpenMP\n"
 
 
-def _set(module: types.ModuleType, **values: object) -> None:
-    for name, value in values.items():
-        setattr(module, name, value)
+def torch_modules(facts: Mapping[str, Any], notes: Notes) -> dict[str, Mapping[str, Any]]:
+    """Return what each module of the stand-in has; `facts` are the facts of one setting."""
+    no, none = (lambda: False), (lambda: None)
+    absent = SimpleNamespace(is_available=no, is_built=no, device_count=lambda: 0, version=none)
+    torch = {
+        "__path__": [facts["torch_folder"]],
+        "__file__": os.path.join(facts["torch_folder"], "__init__.py"),
+        "__version__": TorchVersion(facts["torch"]),
+        "_C": SimpleNamespace(_GLIBCXX_USE_CXX11_ABI=True, _has_cuda=facts["cuda"] is not None),
+        "__config__": SimpleNamespace(parallel_info=lambda: _PARALLEL, show=lambda: _PARALLEL),
+        "compiled_with_cxx11_abi": lambda: True,
+        "has_cuda": facts["cuda"] is not None,
+        "xpu": absent,
+        "mps": absent,
+        "backends": SimpleNamespace(mps=absent, cuda=absent, cudnn=absent),
+        "get_num_threads": lambda: 1,
+    }
+    version = {"__version__": torch["__version__"], "cuda": facts["cuda"], "hip": facts["hip"], "xpu": None}
+    hipify = {"__version__": "1.0.0", "hipify_python": anything("torch.utils.hipify.hipify_python")}
+    return {
+        "torch": torch,
+        "torch.version": {**version, "debug": False, "git_version": "0" * 40},
+        "torch.cuda": _cuda(tuple(facts["gpu"]) if facts["gpu"] else None),
+        "torch.torch_version": {"TorchVersion": TorchVersion},
+        "torch.utils": {},
+        "torch.utils.hipify": hipify,
+        "torch.utils.hipify.hipify_python": {"hipify": anything("hipify")},
+        "torch.utils.cpp_extension": _cpp_extension(facts, notes),
+    }
 
 
-def _namespace(**values: object) -> types.SimpleNamespace:
-    return types.SimpleNamespace(**values)
-
-
-def _absent() -> types.SimpleNamespace:
-    return _namespace(is_available=lambda: False, is_built=lambda: False, device_count=lambda: 0, version=lambda: None)
-
-
-def _version(facts: Mapping[str, Any]) -> types.SimpleNamespace:
-    return _namespace(
-        __version__=TorchVersion(facts["torch"]),
-        cuda=facts["cuda"],
-        hip=facts["hip"],
-        xpu=None,
-        debug=False,
-        git_version="0" * 40,
-    )
-
-
-def _cuda(facts: Mapping[str, Any]) -> types.SimpleNamespace:
-    gpu = tuple(facts["gpu"]) if facts["gpu"] else None
-
+def _cuda(gpu: tuple[int, ...] | None) -> Mapping[str, Any]:
     def capability(_device: object = None) -> tuple[int, ...]:
         if gpu is None:
             raise RuntimeError("no GPU is here: setup.py asks for the capability of one")
         return gpu
 
-    def properties(device: object = None) -> types.SimpleNamespace:
-        major, minor = capability(device)
-        return _namespace(major=major, minor=minor, name="recorded", gcnArchName="gfx942", multi_processor_count=132)
+    def properties(device: object = None) -> SimpleNamespace:
+        found = SimpleNamespace(name="recorded", gcnArchName="gfx942", multi_processor_count=132)
+        found.major, found.minor = capability(device)
+        return found
 
-    return _namespace(
-        is_available=lambda: gpu is not None,
-        device_count=lambda: int(gpu is not None),
-        current_device=lambda: 0,
-        get_device_capability=capability,
-        get_device_properties=properties,
-        get_device_name=lambda _device=None: "recorded",
-        get_arch_list=list,
-        get_gencode_flags=str,
-        init=lambda: None,
-    )
+    return {
+        "is_available": lambda: gpu is not None,
+        "device_count": lambda: int(gpu is not None),
+        "current_device": lambda: 0,
+        "get_device_capability": capability,
+        "get_device_properties": properties,
+        "get_device_name": lambda _device=None: "recorded",
+        "get_arch_list": list,
+        "get_gencode_flags": str,
+        "init": lambda: None,
+    }
 
 
-def _cpp_extension(module: types.ModuleType, facts: Mapping[str, Any], notes: Notes) -> None:
-    cuda_home, rocm_home = facts["cuda_home"], facts["rocm_home"]
-    folder = facts["torch_folder"]
+def _cpp_extension(facts: Mapping[str, Any], notes: Notes) -> Mapping[str, Any]:
+    cuda_home, rocm_home, folder = facts["cuda_home"], facts["rocm_home"], facts["torch_folder"]
 
     def include_paths(*_: object, **__: object) -> list[str]:
         own = [f"{folder}/include", f"{folder}/include/torch/csrc/api/include"]
@@ -135,19 +107,42 @@ def _cpp_extension(module: types.ModuleType, facts: Mapping[str, Any], notes: No
         extension_class(kind, notes)(name, sources, extra_compile_args=flags, include_dirs=folders)
         return anything(name)
 
-    _set(module, **{kind: extension_class(kind, notes) for kind in _KINDS})
-    _set(module, BuildExtension=_BuildExtension, include_paths=include_paths, load=load)
-    _set(module, CUDA_HOME=cuda_home, ROCM_HOME=rocm_home, HIP_HOME=rocm_home, CUDNN_HOME=None, SYCL_HOME=None)
-    _set(module, IS_HIP_EXTENSION=rocm_home is not None, ROCM_VERSION=(7, 2) if rocm_home else None)
-    _set(module, IS_WINDOWS=False, IS_MACOS=False, IS_LINUX=True, TORCH_LIB_PATH=f"{folder}/lib")
-    _set(module, COMMON_NVCC_FLAGS=list(facts["nvcc_flags"]), COMMON_HIP_FLAGS=list(facts["hip_flags"]))
-    _set(module, COMMON_HIPCC_FLAGS=list(facts["hip_flags"]), LIB_EXT=".so", EXEC_EXT="", SUBPROCESS_DECODE_ARGS=())
-    _set(module, library_paths=lambda *_, **__: [f"{folder}/lib"], is_ninja_available=lambda: True)
-    _set(module, verify_ninja_availability=lambda: None, _find_cuda_home=lambda: cuda_home)
-    _set(module, _find_rocm_home=lambda: rocm_home, _get_build_directory=lambda name, *_, **__: f"/tmp/{name}")  # noqa: S108
-    _set(module, _get_cuda_arch_flags=lambda *_: [], check_compiler_abi_compatibility=lambda *_: True)
-    _set(module, get_default_build_root=lambda: "/tmp", _TORCH_PATH=folder, get_cxx_compiler=lambda: "c++")  # noqa: S108
-    _set(module, _is_cuda_file=lambda path: str(path).endswith((".cu", ".cuh")), os=os)
+    return {
+        **{kind: extension_class(kind, notes) for kind in _KINDS},
+        "BuildExtension": _BuildExtension,
+        "CUDA_HOME": cuda_home,
+        "CUDNN_HOME": None,
+        "ROCM_HOME": rocm_home,
+        "HIP_HOME": rocm_home,
+        "SYCL_HOME": None,
+        "ROCM_VERSION": (7, 2) if rocm_home else None,
+        "IS_HIP_EXTENSION": rocm_home is not None,
+        "IS_WINDOWS": False,
+        "IS_MACOS": False,
+        "IS_LINUX": True,
+        "COMMON_NVCC_FLAGS": list(facts["nvcc_flags"]),
+        "COMMON_HIP_FLAGS": list(facts["hip_flags"]),
+        "COMMON_HIPCC_FLAGS": list(facts["hip_flags"]),
+        "SUBPROCESS_DECODE_ARGS": (),
+        "LIB_EXT": ".so",
+        "EXEC_EXT": "",
+        "TORCH_LIB_PATH": f"{folder}/lib",
+        "_TORCH_PATH": folder,
+        "include_paths": include_paths,
+        "library_paths": lambda *_, **__: [f"{folder}/lib"],
+        "load": load,
+        "is_ninja_available": lambda: True,
+        "verify_ninja_availability": lambda: None,
+        "check_compiler_abi_compatibility": lambda *_: True,
+        "get_cxx_compiler": lambda: "c++",
+        "get_default_build_root": lambda: "/tmp",  # noqa: S108
+        "_get_build_directory": lambda name, *_, **__: f"/tmp/{name}",  # noqa: S108
+        "_get_cuda_arch_flags": lambda *_: [],
+        "_find_cuda_home": lambda: cuda_home,
+        "_find_rocm_home": lambda: rocm_home,
+        "_is_cuda_file": lambda path: str(path).endswith((".cu", ".cuh")),
+        "os": os,
+    }
 
 
 class _BuildExtension:
@@ -197,22 +192,17 @@ def extension_class(kind: str, notes: Notes) -> type:
 PRETENDED = ("setuptools", "distutils", "wheel", "pkg_resources", "setuptools_scm", "versioneer")
 
 
-def setuptools_modules(notes: Notes) -> dict[str, Fill]:
-    """Return a function that fills each module of setuptools that has more to say than a pretended one."""
-
-    def fill(module: types.ModuleType) -> None:
-        module.__dict__.update(
-            setup=lambda **options: _setup(notes, options),
-            find_packages=find_packages,
-            find_namespace_packages=lambda where=".", exclude=(), include=("*",): find_packages(
-                where, exclude, include, namespaces=True
-            ),
-            Extension=extension_class("Extension", notes),
-            __version__="80.0.0",
-        )
-
+def setuptools_modules(notes: Notes) -> dict[str, Mapping[str, Any]]:
+    """Return what each module of setuptools has that is more than a pretended one."""
+    own = {
+        "setup": lambda **options: _setup(notes, options),
+        "find_packages": find_packages,
+        "find_namespace_packages": functools.partial(find_packages, namespaces=True),
+        "Extension": extension_class("Extension", notes),
+        "__version__": "80.0.0",
+    }
     names = ("setuptools", "setuptools.extension", "distutils.core", "distutils.extension", "setuptools.discovery")
-    return dict.fromkeys(names, fill)
+    return dict.fromkeys(names, own)
 
 
 _TEXTS = ("name", "version", "license", "url", "python_requires", "long_description", "license_expression")
