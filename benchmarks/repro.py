@@ -16,8 +16,7 @@ import time
 from pathlib import Path
 
 import paired
-
-from builder.repro.variations import BACKENDS, END, START, Example, Row, rendered
+from repro_table import BACKENDS, END, START, Example, Row, rendered
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from builder import json_text, terminal
+from builder import codec, json_text, terminal
 from builder import kernel as kernels
 from builder.cli import completing
 from builder.cli.arguments import kernel_argument, load_test_option, python_option, store_option
@@ -17,7 +17,7 @@ from builder.make import reproducible
 from builder.matrix.selection import Scope
 from builder.plan import choosing
 from builder.repro import Result, difference, inputs, repeat
-from builder.repro.setting import SHARED, Builder, Setting, Workspace, make_preload
+from builder.repro.setting import SHARED, Builder, Setting, Workspace, link_environments, make_preload
 from builder.repro.variations import NAMES, VARIATIONS, Variation
 from builder.wheel import kernel_wheel
 from builder.wording import nearest
@@ -116,8 +116,7 @@ def _setting(kernel: Path, folder: Path, store: Path) -> Setting:
     """Return the circumstances of the first build: the user's own, and a store without wheels."""
     own = folder / "store"
     own.mkdir()
-    for name in SHARED:
-        (own / name).symlink_to((store / name).resolve())
+    link_environments(own, store)
     return Setting(kernel=kernel.resolve(), store=own, cwd=Path.cwd())
 
 
@@ -133,7 +132,7 @@ def _compare(builder: Builder, setting: Setting, published: inputs.Published, *,
             "sha256": built.sha256,
             "not-reproducible": published.not_reproducible,
             "inputs": [{"name": each.name, "published": each.published, "here": each.here} for each in differing],
-            "differences": [{"member": each.member, "part": each.part, "detail": each.detail} for each in found],
+            "differences": codec.encode(found),
         }
         terminal.document(json_text.document(table))
     else:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from builder import codec
 from builder.repro import difference
 from builder.repro.difference import Difference
 from builder.repro.setting import Build, Builder, Setting, Workspace
@@ -47,15 +48,6 @@ class Result:
 
     def to_json(self) -> dict[str, object]:
         """Return it as JSON values."""
-        causes = [
-            {
-                "variations": list(cause.variations),
-                "differences": [
-                    {"member": each.member, "part": each.part, "detail": each.detail} for each in cause.differences
-                ],
-            }
-            for cause in self.causes
-        ]
         return {
             "variant": self.variant,
             "same": self.same,
@@ -63,7 +55,7 @@ class Result:
             "varied": list(self.varied),
             "skipped": dict(self.skipped),
             "sha256": self.sha256,
-            "causes": causes,
+            "causes": codec.encode(self.causes),
         }
 
 
@@ -100,9 +92,6 @@ def repeat(
     )
 
 
-_Places = frozenset[tuple[str, str]]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Search:
     """Looks for the variations that make a difference to the first build."""
@@ -119,17 +108,14 @@ class _Search:
             setting = variation.apply(setting, self.workspace)
         return self.builder.build(setting)
 
-    def causes(self, variations: Sequence[Variation], varied: Build) -> tuple[Cause, ...]:
+    def causes(self, variations: tuple[Variation, ...], varied: Build) -> tuple[Cause, ...]:
         """Find the causes: first what differs without any variation, then, by halving, what each variation adds."""
         self.say("the bytes differ: building once more as it is")
-        found: list[Cause] = []
-        again = self.builder.build(self.setting)
-        noise = self._differences(again)
-        if noise:
-            found.append(Cause(variations=(self._why_unstable(),), differences=noise))
-        ignored = frozenset((each.member, _stable(each.part)) for each in noise)
+        noise = self._new(self.builder.build(self.setting), frozenset())
+        found = [Cause(variations=(self._why_unstable(),), differences=noise)] if noise else []
+        ignored = frozenset(map(_place, noise))
         if self._new(varied, ignored):
-            found.extend(self._halve(tuple(variations), varied, ignored))
+            found += self._halve(variations, varied, ignored)
         return tuple(found)
 
     def _why_unstable(self) -> str:
@@ -140,12 +126,12 @@ class _Search:
         self.say("it differs by itself: building twice with a clock that stands still")
         return _CLOCK if self.builder.build(setting).sha256 == self.builder.build(setting).sha256 else REPEATED
 
-    def _halve(self, variations: tuple[Variation, ...], varied: Build, ignored: _Places) -> list[Cause]:
-        if len(variations) == 1:
-            return [Cause(variations=(variations[0].name,), differences=self._new(varied, ignored))]
+    def _halve(
+        self, variations: tuple[Variation, ...], varied: Build, ignored: frozenset[tuple[str, str]]
+    ) -> list[Cause]:
         middle = len(variations) // 2
         found: list[Cause] = []
-        for half in (variations[:middle], variations[middle:]):
+        for half in (variations[:middle], variations[middle:]) if middle else ():
             self.say(f"building with {', '.join(each.name for each in half)} varied")
             built = self.vary(half)
             if self._new(built, ignored):
@@ -153,14 +139,12 @@ class _Search:
         names = tuple(each.name for each in variations)
         return found or [Cause(variations=names, differences=self._new(varied, ignored))]
 
-    def _new(self, built: Build, ignored: _Places) -> tuple[Difference, ...]:
-        """Return the differences to the first build, without the ones that are always there."""
-        return tuple(each for each in self._differences(built) if (each.member, _stable(each.part)) not in ignored)
-
-    def _differences(self, built: Build) -> tuple[Difference, ...]:
-        return difference.between(self.first.wheel, built.wheel)
+    def _new(self, built: Build, ignored: frozenset[tuple[str, str]]) -> tuple[Difference, ...]:
+        """Return the differences to the first build, without the ones in places that are ignored."""
+        found = difference.between(self.first.wheel, built.wheel)
+        return tuple(each for each in found if _place(each) not in ignored)
 
 
-def _stable(part: str) -> str:
-    """Return a part without what is random in it: a symbol's own name."""
-    return "symbol" if part.startswith("symbol ") else part
+def _place(found: Difference) -> tuple[str, str]:
+    """Return where a difference is, without what is random in it: a symbol's own name."""
+    return found.member, "symbol" if found.part.startswith("symbol ") else found.part

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -76,27 +76,33 @@ def aged(kernel: Path, *, mode: int) -> Path:
 class Preload:
     """The library that shows a build another clock, or why there is none."""
 
-    library: Path | None
-    why: str = ""
+    library: Path | None = None
+    why: str | None = None
 
 
 def make_preload(folder: Path) -> Preload:
     """Compile the library that shows a build another clock, and folders in another order, in `folder`."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not sys.platform.startswith("linux") or compiler is None:
-        return Preload(library=None, why="it needs Linux and a C compiler")
+        return Preload(why="it needs Linux and a C compiler")
     target = folder / "repro-preload.so"
     source = resources.DATA / "repro-preload.c"
     command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(target), str(source), "-ldl", "-pthread"]
     done = ask(command)
     if done.returncode != 0:
         first = next(iter(done.stderr.splitlines()), "it fails")
-        return Preload(library=None, why=f"{compiler} cannot compile what shows another clock: {first}")
+        return Preload(why=f"{compiler} cannot compile what shows another clock: {first}")
     return Preload(library=target)
 
 
 SHARED = ("environments", "locks", "uv")
 """Parts of the user's store that the stores of varied builds share: what is slow to make, and its locks."""
+
+
+def link_environments(store: Path, other: Path) -> None:
+    """Let a new store use what another one was filled with from the network."""
+    for name in SHARED:
+        (store / name).symlink_to((other / name).resolve())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +154,7 @@ class Workspace:
 
     folder: Path
     """Empty, and of this run alone."""
-    preload: Preload | None
+    preload: Preload
     round: int = 1
     """The number of the varied build: variations with several values take the next one each time."""
 
@@ -172,7 +178,6 @@ class Workspace:
 
 
 _PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent
-_SPIN = "while True: pass"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,8 +210,12 @@ class Builder:
         """
         self.count += 1
         output = self.folder / f"wheel-{self.count}"
-        with _busy(setting.burners):
-            done = ask(self._command(setting, output), env=self._environ(setting), cwd=setting.cwd, umask=setting.umask)
+        path = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), self.environ.get("PYTHONPATH"))))
+        environ = {**self.environ, "PYTHONPATH": path, **setting.environ}
+        with contextlib.ExitStack() as running:
+            for _ in range(setting.burners):
+                running.enter_context(started([sys.executable, "-S", "-c", "while True: pass"]))
+            done = ask(self._command(setting, output), env=environ, cwd=setting.cwd, umask=setting.umask)
         wheels = sorted(output.glob("*.whl"))
         if done.returncode != 0 or len(wheels) != 1:
             said = done.stderr[done.stderr.find("error:") :] if "error:" in done.stderr else done.stderr[-2000:]
@@ -220,23 +229,8 @@ class Builder:
         options = ["--variant", self.variant, "--store", str(setting.store), "--output", str(output), "--quiet"]
         options += ["--rebuild", "--experiment", rules, *self.options]
         options += [] if setting.jobs is None else ["--jobs", str(setting.jobs)]
-        cores = [] if setting.cores is None else ["taskset", "--cpu-list", _cores(setting.cores)]
-        python = [sys.executable, "-m", "builder", "build", str(setting.kernel)]
-        return [*cores, *setting.prefix, *python, *options]
-
-    def _environ(self, setting: Setting) -> dict[str, str]:
-        path = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), self.environ.get("PYTHONPATH"))))
-        return {**self.environ, "PYTHONPATH": path, **setting.environ}
-
-
-def _cores(wanted: int) -> str:
-    return ",".join(map(str, sorted(os.sched_getaffinity(0))[:wanted]))
-
-
-@contextlib.contextmanager
-def _busy(processes: int) -> Iterator[None]:
-    """Keep cores busy meanwhile."""
-    with contextlib.ExitStack() as running:
-        for _ in range(processes):
-            running.enter_context(started([sys.executable, "-S", "-c", _SPIN]))
-        yield
+        command = [*setting.prefix, sys.executable, "-m", "builder", "build", str(setting.kernel), *options]
+        if setting.cores is None:
+            return command
+        cores = sorted(os.sched_getaffinity(0))[: setting.cores]
+        return ["taskset", "--cpu-list", ",".join(map(str, cores)), *command]

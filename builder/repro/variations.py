@@ -1,16 +1,15 @@
-"""The circumstances that are varied between two builds, what each needs, and the table of the documentation."""
+"""The circumstances that are varied between two builds, and what each needs."""
 
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 from builder.errors import ToolError
 from builder.kernel import git
-from builder.repro.setting import SHARED, Preload, Setting, Workspace, aged, cloned, shared_memory
+from builder.repro.setting import Setting, Workspace, aged, cloned, link_environments, shared_memory
 from builder.run import ask
 from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
@@ -58,14 +57,8 @@ def _order(setting: Setting, workspace: Workspace) -> Setting:
 def _store(setting: Setting, workspace: Workspace) -> Setting:
     store = workspace.fresh("store") / "another place for a store" / f"round-{workspace.round}"
     store.mkdir(parents=True)
-    _link_environments(store, setting.store)
+    link_environments(store, setting.store)
     return replace(setting, store=store)
-
-
-def _link_environments(store: Path, other: Path) -> None:
-    """Let a new store use what another one was filled with from the network."""
-    for name in SHARED:
-        (store / name).symlink_to((other / name).resolve())
 
 
 def _home(setting: Setting, workspace: Workspace) -> Setting:
@@ -88,20 +81,13 @@ def _umask(setting: Setting, workspace: Workspace) -> Setting:
     return replace(_store(setting, workspace), umask=0o077 if workspace.round % 2 else 0o002)
 
 
-def _zone(setting: Setting, workspace: Workspace) -> Setting:
-    return setting.seeing(TZ=workspace.of("Pacific/Kiritimati", "America/St_Johns", "Asia/Kathmandu"))
-
-
 def _locale(setting: Setting, workspace: Workspace) -> Setting:
     name = workspace.of("tr_TR.UTF-8", "C", "de_DE.UTF-8")
     return setting.seeing(LANG=name, LC_ALL=name, LANGUAGE=name[:2])
 
 
 _YEARS = str(4 * 365 * 86400 + 12345)
-
-
-def _time(setting: Setting, workspace: Workspace) -> Setting:
-    return _preloaded(setting, workspace, BUILDER_REPRO_OFFSET=_YEARS)
+_ZONES = ("Pacific/Kiritimati", "America/St_Johns", "Asia/Kathmandu")
 
 
 def frozen(setting: Setting, workspace: Workspace) -> Setting:
@@ -111,23 +97,15 @@ def frozen(setting: Setting, workspace: Workspace) -> Setting:
 
 def _preloaded(setting: Setting, workspace: Workspace, **variables: str) -> Setting:
     """Let the tools see the clock and folders as `variables` say."""
-    if workspace.preload is None or workspace.preload.library is None:
+    if workspace.preload.library is None:
         return setting
     seen = {**variables, "LD_PRELOAD": str(workspace.preload.library)}
     return replace(setting.seeing(**seen), inside={**setting.inside, **seen})
 
 
-def _seed(setting: Setting, workspace: Workspace) -> Setting:
-    return setting.seeing(PYTHONHASHSEED=workspace.of("1", "4294967295", "random"))
-
-
 def _jobs(setting: Setting, workspace: Workspace) -> Setting:
     cores = os.cpu_count() or 1
     return replace(setting, jobs=1 if workspace.round % 2 else cores + 3, cores=1 if workspace.round % 2 else None)
-
-
-def _load(setting: Setting, _: Workspace) -> Setting:
-    return replace(setting, burners=max(1, (os.cpu_count() or 1) // 2))
 
 
 def _noise(setting: Setting, _: Workspace) -> Setting:
@@ -155,7 +133,7 @@ def _compiled(setting: Setting, workspace: Workspace) -> Setting:
     if kind == "off":
         return setting.seeing(CCACHE_DISABLE="1")
     store, first = workspace.fresh("cache"), workspace.folder / "cache-0"
-    _link_environments(store, setting.store)
+    link_environments(store, setting.store)
     shared = store / "shared"
     shared.mkdir()
     for name in {"cold": (), "warm": ("compiled",), "shared": ("shared",)}[kind]:
@@ -166,28 +144,6 @@ def _compiled(setting: Setting, workspace: Workspace) -> Setting:
     return replace(there, store=store)
 
 
-def _needs_preload(workspace: Workspace) -> str | None:
-    return (
-        None if workspace.preload is not None and workspace.preload.library is not None else _reason(workspace.preload)
-    )
-
-
-def _reason(preload: Preload | None) -> str:
-    return "no library can be loaded before others" if preload is None else preload.why
-
-
-def _needs_namespaces(_: Workspace) -> str | None:
-    return None if _can_run("unshare", "--user", "--map-user=4711", "--", "true") else _NO_NAMESPACES
-
-
-def _needs_names(_: Workspace) -> str | None:
-    words = ("unshare", "--user", "--map-root-user", "--uts", "--", "sh", "-c", "hostname probe")
-    return None if _can_run(*words) else _NO_NAMESPACES
-
-
-_NO_NAMESPACES = "Linux allows no user namespaces here, or unshare is too old"
-
-
 @cache
 def _can_run(*command: str) -> bool:
     try:
@@ -196,16 +152,23 @@ def _can_run(*command: str) -> bool:
         return False
 
 
-def _needs_git(_: Workspace) -> str | None:
-    return None if git.is_here() else "no git"
+def _unless(there: Callable[[], object], why: str) -> Callable[[Workspace], str | None]:
+    return lambda _: None if there() else why
 
 
-def _needs_ccache(_: Workspace) -> str | None:
-    return None if this_machine.find_ccache(Search(environ={}, digest=str)) else "no ccache"
+def _needs_preload(workspace: Workspace) -> str | None:
+    return workspace.preload.why
 
 
-def _needs_linux(_: Workspace) -> str | None:
-    return None if sys.platform.startswith("linux") else "only where Linux is"
+_NO_NAMESPACES = "Linux allows no user namespaces here, or unshare is too old"
+_needs_namespaces = _unless(lambda: _can_run("unshare", "--user", "--map-user=4711", "--", "true"), _NO_NAMESPACES)
+_needs_names = _unless(
+    lambda: _can_run("unshare", "--user", "--map-root-user", "--uts", "--", "sh", "-c", "hostname probe"),
+    _NO_NAMESPACES,
+)
+_needs_git = _unless(git.is_here, "no git")
+_needs_ccache = _unless(lambda: this_machine.find_ccache(Search(environ={}, digest=str)), "no ccache")
+_needs_linux = _unless(lambda: sys.platform.startswith("linux"), "only where Linux is")
 
 
 # Copies come first, each of the one before, and the last of them says where; then who runs the build; at the end what
@@ -220,66 +183,30 @@ VARIATIONS = (
     Variation(name="user", what="user, group and their names", apply=_user, why_not=_needs_namespaces),
     Variation(name="hostname", what="name of the host", apply=_hostname, why_not=_needs_names),
     Variation(name="umask", what="umask, and a store made under it", apply=_umask),
-    Variation(name="timezone", what="TZ", apply=_zone),
+    Variation(
+        name="timezone",
+        what="TZ",
+        apply=lambda setting, workspace: setting.seeing(TZ=workspace.of(*_ZONES)),
+    ),
     Variation(name="locale", what="LANG, LC_ALL, LANGUAGE", apply=_locale),
-    Variation(name="time", what="the clock, four years ahead", apply=_time, why_not=_needs_preload),
-    Variation(name="hashseed", what="PYTHONHASHSEED", apply=_seed),
+    Variation(
+        name="time",
+        what="the clock, four years ahead",
+        apply=lambda setting, workspace: _preloaded(setting, workspace, BUILDER_REPRO_OFFSET=_YEARS),
+        why_not=_needs_preload,
+    ),
+    Variation(
+        name="hashseed",
+        what="PYTHONHASHSEED",
+        apply=lambda setting, workspace: setting.seeing(PYTHONHASHSEED=workspace.of("1", "4294967295", "random")),
+    ),
     Variation(name="jobs", what="cores and -j", apply=_jobs, why_not=_needs_linux),
-    Variation(name="load", what="a busy machine", apply=_load),
+    Variation(
+        name="load",
+        what="a busy machine",
+        apply=lambda setting, _: replace(setting, burners=max(1, (os.cpu_count() or 1) // 2)),
+    ),
     Variation(name="environment", what="variables that tools read: CFLAGS, CPATH and others", apply=_noise),
     Variation(name="cache", what="of compiled files: off, cold, warm, shared", apply=_compiled, why_not=_needs_ccache),
 )
 NAMES = tuple(variation.name for variation in VARIATIONS)
-
-
-START, END = "<!-- table: benchmarks/repro.py table --write -->", "<!-- end of table -->"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    """A kernel and a variant that stand for a backend."""
-
-    kernel: str
-    variant: str
-    pinned: bool = True
-    """Whether all of it is pinned; otherwise the user brings an environment."""
-
-
-BACKENDS = {
-    "cpu, classic": Example(kernel="examples/relu", variant="torch213-cxx11-cpu-x86_64-linux"),
-    "cpu, stable ABI": Example(kernel="tests/data/kernels/tiny", variant="torch-stable-abi210-cpu-x86_64-linux"),
-    "cuda, classic": Example(kernel="tests/data/kernels/classic", variant="torch213-cxx11-cu130-x86_64-linux"),
-    "cuda, stable ABI": Example(
-        kernel="tests/data/kernels/everywhere", variant="torch-stable-abi210-cu130-x86_64-linux"
-    ),
-    "hip, stable ABI": Example(
-        kernel="tests/integration/kernels/scale-hip", variant="torch-stable-abi210-rocm71-x86_64-linux", pinned=False
-    ),
-    "noarch": Example(kernel="examples/silu-and-mul", variant="torch-cpu"),
-    "tvm-ffi": Example(kernel="examples/relu-tvm-ffi", variant="tvm-ffi01-cpu-x86_64-linux"),
-}
-"""Name of a backend → what stands for it on x86_64-linux."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """The result for a backend."""
-
-    name: str
-    varied: tuple[str, ...]
-    same: bool
-
-
-def rendered(rows: Sequence[Row]) -> str:
-    """Return the table in Markdown: one line for each variation, one column for each backend."""
-    lines = [f"| variation | what | {' | '.join(row.name for row in rows)} |", "|---" * (len(rows) + 2) + "|"]
-    for variation in VARIATIONS:
-        cells = [_word(row, variation.name) for row in rows]
-        lines.append(f"| `{variation.name}` | {variation.what} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _word(row: Row, variation: str) -> str:
-    if variation not in row.varied:
-        return "not varied"
-    return "same" if row.same else "differs"

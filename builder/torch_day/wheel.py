@@ -164,10 +164,6 @@ class RemoteFile(io.RawIOBase):
         self._position = start + offset
         return self._position
 
-    def tell(self) -> int:
-        """Return the position."""
-        return self._position
-
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """Fetch the bytes at the position.
 

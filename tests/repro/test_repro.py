@@ -4,10 +4,11 @@ import re
 
 import pytest
 
+from benchmarks.repro_table import BACKENDS, END, START
 from builder.cli.group import run
 from builder.metadata import KernelMetadata
 from builder.repro import difference, inputs
-from builder.repro.variations import BACKENDS, END, START, VARIATIONS
+from builder.repro.variations import VARIATIONS
 from builder.wheel.archive import Bytes, pack
 from tests import needs
 from tests.given.device_code import fatbin, image

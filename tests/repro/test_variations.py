@@ -112,7 +112,7 @@ def test_no_build_sees_what_another_left_in_a_cache_but_that_of_the_first_round(
     (varies,) = (each for each in VARIATIONS if each.name == "cache")
 
     def store(number):
-        workspace = Workspace(folder=tmp_path / "workspace", preload=None, round=number)
+        workspace = Workspace(folder=tmp_path / "workspace", preload=Preload(), round=number)
         return varies.apply(Setting(kernel=TINY, store=tmp_path, cwd=tmp_path), workspace).store
 
     first = store(1)
