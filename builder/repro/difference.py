@@ -7,7 +7,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from builder.run import ask
 from builder.wheel.archive import Wheel
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
-_DIGESTS = ("digest", "hashes", "content", "serialNumber")
+_DIGESTS = "digests"
+_NAMES_OF_DIGESTS = ("digest", "hashes", "content", "serialNumber")
 _LINES_SHOWN = 3
 _TEXT = 160
 
@@ -43,16 +44,12 @@ def between(first: Path, second: Path) -> tuple[Difference, ...]:
     if first.name == second.name and first.read_bytes() == second.read_bytes():
         return ()
     found = tuple(_members(Wheel.read(first), Wheel.read(second)))
-    causes = tuple(difference for difference in found if not _follows(difference))
+    # What only repeats another difference is a digest of what differs.
+    causes = tuple(each for each in found if not (each.member.endswith(".dist-info/RECORD") or each.part == _DIGESTS))
     named: tuple[Difference, ...] = ()
     if first.name != second.name:
         named = (Difference(member="", part="file name", detail=f"{first.name} and {second.name}"),)
     return named + (causes or found or tuple(_archive(first, second)))
-
-
-def _follows(difference: Difference) -> bool:
-    """Whether a difference only repeats another one: a digest of what differs."""
-    return difference.member.endswith(".dist-info/RECORD") or difference.part == "digests"
 
 
 def _members(first: Wheel, second: Wheel) -> Iterator[Difference]:
@@ -62,19 +59,16 @@ def _members(first: Wheel, second: Wheel) -> Iterator[Difference]:
             yield Difference(member=name, detail=f"only in the {'second' if one is None else 'first'}")
             continue
         before, after = one.read(), other.read()
-        if before == after:
-            continue
-        if name.endswith(_LIBRARIES):
-            yield from (
-                Difference(member=name, part=part, detail=detail) for part, detail in of_libraries(before, after)
-            )
-        else:
+        if before != after and name.endswith(_LIBRARIES):
+            parts = of_libraries(before, after)
+            yield from (Difference(member=name, part=part, detail=detail) for part, detail in parts)
+        elif before != after:
             yield _text_differs(name, before, after)
 
 
 def _text_differs(name: str, before: bytes, after: bytes) -> Difference:
     if name.endswith(("/metadata.json", ".cdx.json")) and _without_digests(before) == _without_digests(after):
-        return Difference(member=name, part="digests", detail="they follow from the other members")
+        return Difference(member=name, part=_DIGESTS, detail="they follow from the other members")
     try:
         lines = before.decode().splitlines(), after.decode().splitlines()
     except UnicodeDecodeError:
@@ -84,17 +78,15 @@ def _text_differs(name: str, before: bytes, after: bytes) -> Difference:
 
 
 def _without_digests(content: bytes) -> object:
+    """Return a JSON value without what names content by a digest."""
+
+    def kept(table: dict[str, object]) -> dict[str, object]:
+        return {name: value for name, value in table.items() if name not in _NAMES_OF_DIGESTS}
+
     try:
-        return _blank(json.loads(content))
+        return json.loads(content, object_hook=kept)
     except ValueError:
         return content
-
-
-def _blank(value: object) -> object:
-    """Return a JSON value without what names content by a digest."""
-    if isinstance(value, dict):
-        return {name: _blank(inner) for name, inner in value.items() if name not in _DIGESTS}
-    return [_blank(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _archive(first: Path, second: Path) -> Iterator[Difference]:
@@ -130,8 +122,8 @@ class _Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Image:
-    sections: dict[str, _Section]
-    symbols: dict[str, tuple[int, int]]
+    sections: dict[str, _Section] = field(default_factory=dict)
+    symbols: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Name → address, size."""
 
 
@@ -156,10 +148,10 @@ def of_libraries(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
     except (ELFError, ValueError, KeyError):
         yield "content", _bytes_differ(before, after)
         return
-    found = [
-        *_symbols_of(first, second),
-        *_sections(first, second, quiet=first.symbols.keys() != second.symbols.keys()),
-    ]
+    found: list[tuple[str, str]] = []
+    for which, own, others in (("first", first.symbols, second.symbols), ("second", second.symbols, first.symbols)):
+        found += [(f"symbol {name}", f"only in the {which}") for name in sorted(own.keys() - others.keys())[:_SHOWN]]
+    found += _sections(first, second, quiet=bool(found))
     causes = [each for each in found if each[0].partition(" ")[2] not in _DERIVED]
     yield from causes or found or [("content", _bytes_differ(before, after))]
 
@@ -168,24 +160,14 @@ def _read(content: bytes) -> _Image:
     from elftools.elf.elffile import ELFFile  # noqa: PLC0415  an optional dependency
     from elftools.elf.sections import SymbolTableSection  # noqa: PLC0415
 
-    sections: dict[str, _Section] = {}
-    symbols: dict[str, tuple[int, int]] = {}
+    image = _Image()
     for section in ELFFile(io.BytesIO(content)).iter_sections():
         if section["sh_type"] != "SHT_NOBITS" and section.name:
-            sections[section.name] = _Section(address=section["sh_addr"], data=section.data())
+            image.sections[section.name] = _Section(address=section["sh_addr"], data=section.data())
         if isinstance(section, SymbolTableSection):
-            symbols.update(
-                (symbol.name, (symbol["st_value"], symbol["st_size"]))
-                for symbol in section.iter_symbols()
-                if symbol.name
-            )
-    return _Image(sections=sections, symbols=symbols)
-
-
-def _symbols_of(first: _Image, second: _Image) -> Iterator[tuple[str, str]]:
-    for which, one, other in (("first", first, second), ("second", second, first)):
-        for name in sorted(one.symbols.keys() - other.symbols.keys())[:_SHOWN]:
-            yield f"symbol {name}", f"only in the {which}"
+            named = (symbol for symbol in section.iter_symbols() if symbol.name)
+            image.symbols.update((symbol.name, (symbol["st_value"], symbol["st_size"])) for symbol in named)
+    return image
 
 
 def _sections(first: _Image, second: _Image, *, quiet: bool) -> Iterator[tuple[str, str]]:
@@ -206,11 +188,8 @@ def _sections(first: _Image, second: _Image, *, quiet: bool) -> Iterator[tuple[s
 
 def _symbol_at(image: _Image, one: _Section, other: _Section) -> str:
     at = one.address + _first(one.data, other.data)
-    inside = (
-        name for name, (start, size) in sorted(image.symbols.items()) if one.address and start <= at < start + size
-    )
-    name = next(inside, None)
-    return "" if name is None else f", symbol {name}"
+    symbols = sorted(image.symbols.items()) if one.address else ()
+    return next((f", symbol {name}" for name, (start, size) in symbols if start <= at < start + size), "")
 
 
 def _entries(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
