@@ -129,8 +129,8 @@ def _by_backend(recording: Recording) -> Runs:
     if cuda:
         found[Backend.CUDA] = cuda
     rocm = next((run for run in recording.runs if run.setting.hip is not None and run.failure is None), None)
-    if rocm is not None and cuda and rocm.extensions and _differs(rocm, cuda[-1]):
-        found[Backend.ROCM] = (rocm,)
+    if rocm is not None and cuda and rocm.extensions and _plain_extensions(rocm) != _plain_extensions(cuda[-1]):
+        found[Backend.ROCM] = (rocm,)  # setup.py knows of ROCm, if it asks for something else there than for CUDA
     return found
 
 
@@ -139,14 +139,13 @@ def _has_gpu_code(run: Run) -> bool:
     return GPU in kinds or any(extension.kind == "CUDAExtension" for extension in run.extensions)
 
 
-def _differs(rocm: Run, cuda: Run) -> bool:
-    """Whether `setup.py` knows of ROCm: it asks for something else there than for CUDA."""
-    return [_without_gencode(each) for each in rocm.extensions] != [_without_gencode(each) for each in cuda.extensions]
-
-
-def _without_gencode(extension: Extension) -> Extension:
-    flags = tuple(flag for flag in extension.nvcc_flags if "compute_" not in flag and flag != "-gencode")
-    return replace(extension, nvcc_flags=flags, at="")
+def _plain_extensions(run: Run) -> list[Extension]:
+    """Return the extensions of a run without their lines and architectures."""
+    found = []
+    for each in run.extensions:
+        flags = tuple(flag for flag in each.nvcc_flags if "compute_" not in flag and flag != "-gencode")
+        found.append(replace(each, nvcc_flags=flags, at=""))
+    return found
 
 
 def _binding(part: Part, runs: Runs, *, drafted: bool) -> SourcesDraft:
@@ -228,7 +227,10 @@ def _of_bundle(
     for name in dict.fromkeys(name for flags in gpu.values() for name in flags.unread if ":" in name):
         part.place.say(f"'{name}' is left out: other code is made for that GPU, too, and a config has one of the two")
     if backend is Backend.ROCM:
-        wanted = {toolkit: tuple(filter(_is_rocm, flags.unread)) for toolkit, flags in gpu.items()}
+        # `native` names none.
+        wanted = {
+            toolkit: tuple(name for name in flags.unread if name.startswith("gfx")) for toolkit, flags in gpu.items()
+        }
     else:
         known = flag_keys.known
         wanted = {toolkit: () if follows else known(flags.capabilities, toolkit) for toolkit, flags in gpu.items()}
@@ -250,10 +252,6 @@ def _of_bundle(
 
 def _gpu_flags(lines: Lines) -> Flags:
     return next((line.flags for line in lines.values() if line.language == GPU), Flags())
-
-
-def _is_rocm(architecture: str) -> bool:
-    return architecture.startswith("gfx")  # `native` names none
 
 
 def _way(part: Part, backend: Backend, lines: Lines, capabilities: tuple[str, ...]) -> SourcesDraft:

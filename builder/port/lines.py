@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path, PurePosixPath
 
 from builder import json_text
@@ -141,24 +140,21 @@ def lines_of(commands: Iterable[Command], roots: dict[str, str]) -> dict[str, li
     """
     found: dict[str, list[Line]] = {}
     for command in commands:
-        source = relative(command.source, roots)
-        kind = command.language
-        if kind is not None and not source.startswith(("/", "<", "..")):
-            found.setdefault(source, []).append(_line_of_command(command, kind, roots))
+        source, kind = relative(command.source, roots), command.language
+        if kind is None or source.startswith(("/", "<", "..")):
+            continue
+        include: dict[str, None] = {}
+        rest: list[str] = []
+        for flag in flags.group(command.words):
+            if flag[0].startswith("-I") or flag[0] in _INCLUDES:
+                folder = flag[-1] if flag[0] in {"-I", *_INCLUDES} else flag[0].removeprefix("-I")
+                absolute = os.path.normpath(os.path.join(command.directory, folder))  # noqa: PTH118
+                include[relative(absolute, roots)] = None
+            else:
+                rest += flag
+        line = Line(language=kind, flags=flags.read(rest), include=tuple(include))
+        found.setdefault(source, []).append(line)
     return found
-
-
-def _line_of_command(command: Command, kind: str, roots: dict[str, str]) -> Line:
-    include: dict[str, None] = {}
-    rest: list[str] = []
-    for flag in flags.group(command.words):
-        if flag[0].startswith("-I") or flag[0] in _INCLUDES:
-            folder = flag[-1] if flag[0] in {"-I", *_INCLUDES} else flag[0].removeprefix("-I")
-            absolute = os.path.normpath(os.path.join(command.directory, folder))  # noqa: PTH118
-            include[relative(absolute, roots)] = None
-        else:
-            rest += flag
-    return Line(language=kind, flags=flags.read(rest), include=tuple(include))
 
 
 def relative(path: str, roots: dict[str, str]) -> str:
@@ -220,9 +216,4 @@ def is_rendered_macro(name: str) -> bool:
 
 def is_rendered(flag: Flag) -> bool:
     """Whether every rendered project passes a flag."""
-    return _rendered().fullmatch(" ".join(flag)) is not None
-
-
-@cache
-def _rendered() -> "re.Pattern[str]":
-    return re.compile("|".join(f"(?:{each})" for each in facts()["rendered"]["flags"]))
+    return any(re.fullmatch(each, " ".join(flag)) for each in facts()["rendered"]["flags"])

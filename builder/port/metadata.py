@@ -49,8 +49,12 @@ def tables(
     `reached` has for each extension the name that Python imports in its place, and the module that has it.
     """
     call = setup or SetupCall(at="")
+    try:
+        declared = toml.loads(source_facts.read(root, "pyproject.toml")).get("project")
+    except toml.TOMLDecodeError:
+        declared = None
     place = Place(root=root, at=call.at, todo=todo)
-    project = _Project(call=call, declared=_declared(root), place=place)
+    project = _Project(call=call, declared=declared if isinstance(declared, dict) else {}, place=place)
     name = project.name()
     package = project.package(str(name.value), reached)
     depends, requires = project.requirements()
@@ -75,14 +79,6 @@ def tables(
         "data": data,
     }
     return TableDraft(name="general", keys=general), TableDraft(name="wheel", keys=wheel)
-
-
-def _declared(root: Path) -> Mapping[str, Any]:
-    try:
-        found = toml.loads(source_facts.read(root, "pyproject.toml")).get("project")
-    except toml.TOMLDecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,18 +128,15 @@ class _Project:
         return found, str(found.value).lstrip("vV").partition("+")[0]
 
     def license(self) -> Found:
-        for found in self._licenses():
-            if license_problem(str(found.value)) is None:
-                return found
-        self.place.say("no license was found that has an SPDX name: write it into general.license")
-        return Found(_UNKNOWN, NOWHERE)
-
-    def _licenses(self) -> Iterator[Found]:
-        yield from filter(None, map(self._text, ("license_expression", "license")))
+        found = [self._text(key) for key in ("license_expression", "license")]
         for name in _LICENSE_FILES:
             known = source_facts.license_of(source_facts.read(self.place.root, name))
-            if known is not None:
-                yield Found(known, f"the text of {name}")
+            found.append(None if known is None else Found(known, f"the text of {name}"))
+        for each in found:
+            if each is not None and license_problem(str(each.value)) is None:
+                return each
+        self.place.say("no license was found that has an SPDX name: write it into general.license")
+        return Found(_UNKNOWN, NOWHERE)
 
     def upstream(self) -> str | None:
         urls = self.declared.get("urls")

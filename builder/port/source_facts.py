@@ -16,26 +16,14 @@ from builder.port.tables import TableDraft
 
 
 @dataclass(frozen=True, slots=True)
-class Remaining:
-    """One thing to do by hand."""
-
-    at: str
-    """`file:line`; empty where no line asks for it."""
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.at}: {self.text}" if self.at else self.text
-
-
-@dataclass(frozen=True, slots=True)
 class Todo:
     """A list that grows while a config is drafted; what is in it already is not added again."""
 
-    items: dict[Remaining, None] = field(default_factory=dict)
+    items: dict[str, None] = field(default_factory=dict)
 
     def add(self, text: str, *, at: str = "") -> None:
-        """Add one thing to do."""
-        self.items[Remaining(at, text)] = None
+        """Add one thing to do by hand; `at` is the `file:line` that asks for it, where one does."""
+        self.items[f"{at}: {text}" if at else text] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

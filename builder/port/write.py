@@ -11,7 +11,7 @@ from builder.files import write_atomic
 from builder.kernel import CONFIG
 from builder.port import draft, metadata, part, source_facts
 from builder.port.recording import Event, Recording, Run
-from builder.port.source_facts import Remaining, Todo
+from builder.port.source_facts import Todo
 
 _SKELETON = """#include <torch/library.h>
 
@@ -35,7 +35,7 @@ class Ported:
     """The files to write, and the list of what remains for a person."""
 
     files: Mapping[str, str]
-    remaining: tuple[Remaining, ...]
+    remaining: tuple[str, ...]
     config: Config
 
 
@@ -98,18 +98,14 @@ def _failed(recording: Recording) -> BuilderError:
         lines.append(f"{where}{failure}{under}")
     events = {f"{event.at}: {_said(event)}" for run in recording.runs for event in run.events}
     said = "\n  ".join([*lines, *sorted(events)])
-    return BuilderError(f"setup.py cannot be recorded\n  {said}", help=_remedy(recording))
+    remedy = _variables_remedy(recording) or "make it call setup() here, where there is neither a GPU nor a network"
+    if any(event.kind == "network" for run in recording.runs for event in run.events):
+        remedy = "nothing is reached from where it runs: fetch what it wants first, so that it finds it in its folder"
+    return BuilderError(f"setup.py cannot be recorded\n  {said}", help=remedy)
 
 
 def _said(event: Event) -> str:
-    how = {"command": "it runs", "network": "it uses the network:"}[event.kind]
-    return f"{how} {event.text}"
-
-
-def _remedy(recording: Recording) -> str:
-    if any(event.kind == "network" for run in recording.runs for event in run.events):
-        return "nothing is reached from where it runs: fetch what it wants first, so that it finds it in its folder"
-    return _variables_remedy(recording) or "make it call setup() here, where there is neither a GPU nor a network"
+    return f"{'it runs' if event.kind == 'command' else 'it uses the network:'} {event.text}"
 
 
 def _variables_remedy(recording: Recording) -> str | None:

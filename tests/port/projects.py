@@ -55,4 +55,4 @@ def ported(folder, setup, *among, files=None):
 
 def remaining(found, word=""):
     """Return what is left to do by hand, of which each has a word."""
-    return [str(item) for item in found.remaining if word in str(item)]
+    return [item for item in found.remaining if word in item]

@@ -9,7 +9,7 @@ from tests.port.projects import SIMPLE, recorded
 def lines_to_change(tmp_path, files):
     text = SIMPLE.replace('packages=["scale_it"]', 'packages=["scale_it", "scale_it.sub"]')
     found = port(recorded(tmp_path, text, files={"scale_it/sub/__init__.py": "", **files}), tmp_path)
-    return [str(item) for item in found.remaining if "in place of" in str(item)]
+    return [item for item in found.remaining if "in place of" in item]
 
 
 @pytest.mark.parametrize(
