@@ -45,8 +45,9 @@ def command(
     setup.py runs in a sandbox without a network, among stand-ins for torch and the toolkits: nothing is compiled, and
     nothing in DIR changes but what this command writes.
     """
-    from builder.port import lines as compile_lines  # noqa: PLC0415  `--help` needs none of it
-    from builder.port import record, write  # noqa: PLC0415
+    from builder import port  # noqa: PLC0415  `--help` needs none of it
+    from builder.port import lines as compile_lines  # noqa: PLC0415
+    from builder.port import record  # noqa: PLC0415
 
     given = _variables(variables)
     if verifying:
@@ -62,11 +63,11 @@ def command(
         recording = record.record(
             directory, home=_home(), variables=given, sandboxed=not no_sandbox, seconds=time_limit
         )
-    ported = write.port(recording, directory)
+    ported = port.port(recording, directory)
     if printed:
         terminal.document(ported.files["build.toml"])
     else:
-        write.write(ported, directory, force=force)
+        port.write(ported, directory, force=force)
         for path in ported.files:
             terminal.out(str(directory / path))
     if ported.remaining:

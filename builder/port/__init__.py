@@ -1,1 +1,164 @@
-"""From a `setup.py` of torch's `cpp_extension` to a `build.toml`: record what it compiles, write it down, compare."""
+"""Turn a setup.py into a build.toml: record what it compiles, and write the config with a start for the binding."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.config import Backend, Config, parse
+from builder.config.text import Source
+from builder.errors import BuilderError, NothingToDoError
+from builder.files import write_atomic
+from builder.kernel import CONFIG
+from builder.port import draft, metadata, part, source_facts
+from builder.port.recording import Event, Recording, Run
+from builder.port.source_facts import Todo
+
+_SKELETON = """#include <torch/library.h>
+
+#include "registration.h"
+
+// Declare the functions of the kernel here, and register each of them:
+//   ops.def("scale(Tensor input, float factor) -> Tensor");
+//   ops.impl("scale", c10::kCUDA, &scale);
+TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {
+}
+
+REGISTER_EXTENSION(TORCH_EXTENSION_NAME)
+"""
+_LONGEST = 160
+"""Characters of what a failure says that are shown in a list."""
+_BINDING = "torch-ext/torch_binding.cpp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ported:
+    """The files to write, and the list of what remains for a person."""
+
+    files: Mapping[str, str]
+    remaining: tuple[str, ...]
+    config: Config
+
+
+def port(recording: Recording, root: Path) -> Ported:
+    """Return the files that a recording of a `setup.py` becomes.
+
+    Raises:
+        BuilderError: no run ended well, or none compiles anything.
+    """
+    best = recording.best
+    if best is None:
+        raise _failed(recording)
+    if not best.extensions:
+        raise nothing_compiled(recording, best, root)
+    todo = Todo()
+    parts = tuple(part.parts(recording, root, todo))
+    compiled = draft.compiled(recording, parts)
+    reached = {each.extension.name: each.reached for each in parts}
+    general, wheel = metadata.tables(best.setup, root, backends=compiled.backends, reached=reached, todo=todo)
+    entries = [entry for each in compiled.drafts for entry in each.include]
+    included = {entry.partition(":")[0] for entry in entries if ":" in entry}
+    sources = tuple(source_facts.sources(root, included, todo))
+    _say_runs(recording, todo)
+    if Backend.ROCM in compiled.backends:
+        todo.add(
+            "flags of components for ROCm are those that setup.py gives there: no compile line of ROCm was compared"
+        )
+    optional = (wheel,) if any(wheel.keys.values()) else ()
+    tables = (general, *optional, *sources, *(each.table for each in compiled.drafts))
+    files = {CONFIG: "\n".join(map(str, tables))}
+    if not compiled.drafts[0].src and not any(each.needs_python for each in parts) and not (root / _BINDING).exists():
+        files[_BINDING] = _SKELETON
+    config = parse(Source(name=CONFIG, text=files[CONFIG]))
+    return Ported(files=files, remaining=tuple(todo.items), config=config)
+
+
+def write(ported: Ported, root: Path, *, force: bool) -> None:
+    """Write the files into the directory; without `force`, none that is there is replaced.
+
+    Raises:
+        NothingToDoError: one is there.
+    """
+    there = [path for path in ported.files if (root / path).exists() or (root / path).is_symlink()]
+    if there and not force:
+        raise NothingToDoError(f"'{root}' already has {', '.join(there)}", help="pass --force to overwrite")
+    for path, text in ported.files.items():
+        write_atomic(root / path, text.encode())
+        (root / path).chmod(0o644)
+
+
+def _failed(recording: Recording) -> BuilderError:
+    """Say why no run ended well: in one line where all failed in the same way."""
+    ways: dict[tuple[str, str], list[str]] = {}
+    for run in recording.runs:
+        ways.setdefault((run.at, run.failure or ""), []).append(run.setting.name)
+    lines = []
+    for (at, failure), names in ways.items():
+        where = f"{at}: " if at else ""
+        under = "" if len(ways) == 1 else f" ({names[0]}" + (f" and {len(names) - 1} more)" if names[1:] else ")")
+        lines.append(f"{where}{failure}{under}")
+    events = {f"{event.at}: {_said(event)}" for run in recording.runs for event in run.events}
+    said = "\n  ".join([*lines, *sorted(events)])
+    remedy = _variables_remedy(recording) or "make it call setup() here, where there is neither a GPU nor a network"
+    if any(event.kind == "network" for run in recording.runs for event in run.events):
+        remedy = "nothing is reached from where it runs: fetch what it wants first, so that it finds it in its folder"
+    return BuilderError(f"setup.py cannot be recorded\n  {said}", help=remedy)
+
+
+def _said(event: Event) -> str:
+    return f"{'it runs' if event.kind == 'command' else 'it uses the network:'} {event.text}"
+
+
+def _variables_remedy(recording: Recording) -> str | None:
+    variables = _variables(recording)
+    return f"it reads variables, which --env NAME=VALUE gives it: {variables}" if variables else None
+
+
+def _variables(recording: Recording) -> str:
+    """Return the variables that `setup.py` reads and was not given, each with the line of its first use."""
+    found = {name: place for run in recording.runs for name, place in run.variables.items()}
+    usual = (*_USUAL, *recording.given)
+    return ", ".join(f"{name} ({place})" for name, place in sorted(found.items()) if not name.startswith(usual))
+
+
+_USUAL = (
+    "_PYTHON",
+    "PATH",
+    "HOME",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "ROCM_",
+    "HIP_",
+    "PYTHON",
+    "MAX_JOBS",
+    "TORCH_CUDA_ARCH_LIST",
+    "TMP",
+)
+
+
+def nothing_compiled(recording: Recording, best: Run, root: Path) -> BuilderError:
+    """Return the error for a `setup.py` that ended well, and compiles nothing."""
+    at = "" if best.setup is None else f"{best.setup.at}: "
+    remedy = _variables_remedy(recording)
+    if (root / "CMakeLists.txt").is_file():
+        remedy = "if CMake compiles it, pass --compile-commands FILE: the compile_commands.json of its build folder"
+    return BuilderError(f"{at}setup() is given no extension, so that nothing is compiled", help=remedy)
+
+
+def _say_runs(recording: Recording, todo: Todo) -> None:
+    """Tell a person what else was seen: runs that failed, commands, files, variables, stand-ins."""
+    for run in recording.runs:
+        without = run.setting.cuda is None and run.setting.hip is None
+        if run.failure is not None and not (without and recording.main):  # a kernel for GPUs alone
+            shown = run.failure if len(run.failure) <= _LONGEST else f"{run.failure[:_LONGEST]}…"
+            todo.add(f"with {run.setting.name}, {shown}", at=run.at)
+        for event in run.events:
+            if not event.text.startswith(("/tmp/builder/", "<", "nvcc", "hipcc")) and "nvcc" not in event.text:  # noqa: S108
+                todo.add(_said(event), at=event.at)
+        if run.written:
+            shown = ", ".join(run.written[:3]) + (", …" if run.written[3:] else "")
+            todo.add(f"setup.py writes {shown}: a file that is compiled has to be in the project or in [[generate]]")
+    for name in recording.pretended:
+        todo.add(f"setup.py imports '{name}', which was not there: a stand-in answered")
+    variables = _variables(recording)
+    if variables:
+        todo.add(f"setup.py reads variables; it was run without them: {variables}")

@@ -13,7 +13,7 @@ from builder.errors import BuilderError, ToolError
 from builder.kernel import Kernel, load
 from builder.kernel.source_set import package_directory
 from builder.matrix import rows
-from builder.port import flag_keys, source_facts, write
+from builder.port import flag_keys, nothing_compiled, source_facts
 from builder.port.flags import Line
 from builder.port.lines import (
     GPU,
@@ -211,7 +211,7 @@ def verify(
     seen = tuple(setting for _, setting in among)
     recording = record(directory, home=home, variables=variables, sandboxed=sandboxed, seconds=seconds, among=seen)
     if all(run.failure is None and not run.extensions for run in recording.runs):
-        raise write.nothing_compiled(recording, recording.runs[0], directory)
+        raise nothing_compiled(recording, recording.runs[0], directory)
     with tempfile.TemporaryDirectory(prefix="builder-port-") as scratch:
         kernel = _copy(directory, Path(scratch).resolve() / "kernel")
         for (backend, setting), run in zip(among, recording.runs, strict=True):

@@ -11,11 +11,10 @@ import pytest
 
 from builder.config import Backend
 from builder.kernel import load
-from builder.port import verify
+from builder.port import port, verify, write
 from builder.port.lines import lines_of, read_commands
 from builder.port.settings import Setting
 from builder.port.verify import canonical
-from builder.port.write import port, write
 from tests import needs
 from tests.port.projects import SIMPLE, recorded
 

@@ -2,9 +2,9 @@
 
 import textwrap
 
+from builder.port import port
 from builder.port.record import record
 from builder.port.settings import Setting
-from builder.port.write import port
 
 CUDA = Setting(name="CUDA 13.0", cuda="13.0", gpu=(9, 0))
 OLD = Setting(name="CUDA 12.6", cuda="12.6", gpu=(9, 0))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.port.write import port
+from builder.port import port
 from tests.port.projects import SIMPLE, recorded, remaining
 
 TEXT = "# Scale\n\nScales.\n"

@@ -6,9 +6,8 @@ import pytest
 
 from builder.cli import run
 from builder.config import Backend
-from builder.port import verify
+from builder.port import port, verify
 from builder.port.flag_keys import extension_name
-from builder.port.write import port
 from tests.port.projects import CUDA, PLAIN, recorded, write
 
 FIRST = 'CUDAExtension("scale_it._C", ["csrc/binding.cpp", "csrc/scale.cu"])'

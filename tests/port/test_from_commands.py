@@ -7,8 +7,8 @@ import pytest
 from builder.cli import run
 from builder.config.values import Backend
 from builder.errors import BuilderError, NothingToDoError
+from builder.port import port
 from builder.port.lines import recording
-from builder.port.write import port
 from tests.port.projects import BINDING, SIMPLE, write
 
 COMMON = (

@@ -6,8 +6,8 @@ from builder.config.values import Backend
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import load
 from builder.kernel.source_set import source_set
+from builder.port import port, write
 from builder.port.settings import settings
-from builder.port.write import port, write
 from tests.port.projects import BINDING, CUDA, OLD, PLAIN, ROCM, SIMPLE, ported, recorded, remaining
 
 CALL = """
