@@ -5,6 +5,7 @@ import textwrap
 from builder.port import port
 from builder.port.record import record
 from builder.port.settings import Setting
+from tests.given import files as given
 
 CUDA = Setting(name="CUDA 13.0", cuda="13.0", gpu=(9, 0))
 OLD = Setting(name="CUDA 12.6", cuda="12.6", gpu=(9, 0))
@@ -36,10 +37,7 @@ setup(
 def write(folder, setup, files=None):
     """Write a project; its sources are a binding and a kernel."""
     usual = {"csrc/binding.cpp": BINDING, "csrc/scale.cu": "", "csrc/scale.h": "", "scale_it/__init__.py": ""}
-    for path, text in {**usual, **(files or {}), "setup.py": textwrap.dedent(setup)}.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    return folder
+    return given.write(folder, {**usual, **(files or {}), "setup.py": textwrap.dedent(setup)})
 
 
 def recorded(folder, setup, *among, files=None, **options):
@@ -48,11 +46,6 @@ def recorded(folder, setup, *among, files=None, **options):
     return record(folder, home=None, sandboxed=False, among=among or (CUDA,), **options)
 
 
-def ported(folder, setup, *among, files=None):
+def ported(folder, setup, *among, files=None, **options):
     """Record a project, and return what it becomes."""
-    return port(recorded(folder, setup, *among, files=files), folder)
-
-
-def remaining(found, word=""):
-    """Return what is left to do by hand, of which each has a word."""
-    return [item for item in found.remaining if word in item]
+    return port(recorded(folder, setup, *among, files=files, **options), folder)

@@ -6,9 +6,9 @@ import pytest
 
 from builder.cli import run
 from builder.config import Backend
-from builder.port import port, verify
+from builder.port import verify
 from builder.port.flag_keys import extension_name
-from tests.port.projects import CUDA, PLAIN, recorded, write
+from tests.port.projects import CUDA, PLAIN, ported, write
 
 FIRST = 'CUDAExtension("scale_it._C", ["csrc/binding.cpp", "csrc/scale.cu"])'
 SETUP = """
@@ -25,15 +25,11 @@ MORE = {
     "scale_it/moe.py": "import scale_it._moe_C as _C\n",
 }
 SECOND = 'CUDAExtension("scale_it._moe_C", ["csrc/moe.cpp", "csrc/moe.cu"], define_macros=[("MOE", "2")])'
-
-
-def ported(folder, *extensions, among=(CUDA,), files=MORE):
-    text = SETUP.format(extensions=",\n    ".join(extensions))
-    return port(recorded(folder, text, *among, files=files), folder)
+BOTH = SETUP.format(extensions=f"{FIRST}, {SECOND}")
 
 
 def test_a_second_extension_is_a_library_of_its_own(tmp_path):
-    config = ported(tmp_path, FIRST, SECOND).config
+    config = ported(tmp_path, BOTH, files=MORE).config
     (name,) = config.extension
     assert name == "moe_c"
     assert (config.torch.src, config.extension[name].src) == (("csrc/binding.cpp",), ("csrc/moe.cpp",))
@@ -44,28 +40,30 @@ def test_a_second_extension_is_a_library_of_its_own(tmp_path):
 
 
 def test_what_python_imports_is_named_by_its_own_module(tmp_path):
-    said = "\n".join(ported(tmp_path, FIRST, SECOND).remaining)
+    said = "\n".join(ported(tmp_path, BOTH, files=MORE).remaining)
     assert "in place of 'scale_it._moe_C', write: from ._ops_moe_c import module" in said
 
 
 def test_one_module_of_pybind11_is_enough_for_a_wheel_of_each_python(tmp_path):
-    assert ported(tmp_path, FIRST, SECOND).config.of_each_python(Backend.CUDA)
+    assert ported(tmp_path, BOTH, files=MORE).config.of_each_python(Backend.CUDA)
 
 
 def test_an_extension_of_a_binding_alone_has_it_as_its_component(tmp_path):
-    config = ported(tmp_path, FIRST, 'CUDAExtension("scale_it._moe_C", ["csrc/moe.cpp"])').config
+    text = SETUP.format(extensions=f'{FIRST}, CUDAExtension("scale_it._moe_C", ["csrc/moe.cpp"])')
+    config = ported(tmp_path, text, files=MORE).config
     assert config.extension["moe_c"].src == ()
     assert [part.src for part in config.kernel.values() if part.extension == "moe_c"] == [("csrc/moe.cpp",)]
 
 
 def test_a_first_extension_of_a_binding_alone_has_it_as_its_component(tmp_path):
-    config = ported(tmp_path, 'CUDAExtension("scale_it._C", ["csrc/binding.cpp"])', SECOND).config
+    text = SETUP.format(extensions=f'CUDAExtension("scale_it._C", ["csrc/binding.cpp"]), {SECOND}')
+    config = ported(tmp_path, text, files=MORE).config
     assert config.torch.src == ()
     assert {part.extension for part in config.kernel.values()} == {None, "moe_c"}
 
 
 def test_two_extensions_of_one_name_are_told_to_a_person(tmp_path):
-    found = ported(tmp_path, FIRST, FIRST)
+    found = ported(tmp_path, SETUP.format(extensions=f"{FIRST},\n    {FIRST}"), files=MORE)
     assert "extension 'scale_it._C' is left out: there is another of that name" in "\n".join(found.remaining)
     assert found.config.extension == {}
 
@@ -73,22 +71,21 @@ def test_two_extensions_of_one_name_are_told_to_a_person(tmp_path):
 def test_names_that_become_equal_have_numbers(tmp_path):
     other = SECOND.replace("scale_it._moe_C", "scale_it.moe-c")
     third = SECOND.replace("scale_it._moe_C", "scale_it")
-    config = ported(tmp_path, FIRST, SECOND, other, third).config
+    text = SETUP.format(extensions=f"{FIRST}, {SECOND}, {other}, {third}")
+    config = ported(tmp_path, text, files=MORE).config
     assert sorted(config.extension) == ["moe_c", "moe_c_2", "scale_it_2"]
     assert len(config.kernel) == 4
 
 
 def test_an_extension_whose_sources_are_not_there_is_left_out(tmp_path):
-    found = ported(tmp_path, FIRST, 'CUDAExtension("x", ["csrc/none.cu"])')
+    found = ported(tmp_path, SETUP.format(extensions=f'{FIRST}, CUDAExtension("x", ["csrc/none.cu"])'), files=MORE)
     assert found.config.extension == {}
     assert "extension 'x' is left out: none of its sources is there" in "\n".join(found.remaining)
 
 
 def test_a_second_extension_for_the_cpu_is_one_for_each_backend(tmp_path):
-    extensions = [each.replace("CUDAExtension", "CppExtension").replace(".cu", ".cpp") for each in (FIRST, SECOND)]
-    files = MORE | {"csrc/scale.cpp": "", "csrc/moe_cpu.cpp": ""}
-    extensions[1] = extensions[1].replace('"csrc/moe.cpp", "csrc/moe.cpp"', '"csrc/moe.cpp", "csrc/moe_cpu.cpp"')
-    config = ported(tmp_path, *extensions, among=(PLAIN,), files=files).config
+    text = BOTH.replace("CUDAExtension(", "CppExtension(").replace("moe.cu", "moe_cpu.cpp").replace(".cu", ".cpp")
+    config = ported(tmp_path, text, PLAIN, files=MORE | {"csrc/scale.cpp": "", "csrc/moe_cpu.cpp": ""}).config
     assert config.extensions(Backend.CPU) == ("moe_c",)
 
 

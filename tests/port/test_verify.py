@@ -8,11 +8,8 @@ from builder.cli import run
 from builder.port import verify
 from builder.port.flags import Line, read
 from builder.port.lines import CXX, GPU
-from builder.port.settings import Setting
 from builder.port.verify import Difference, canonical, in_groups
-from tests.port.projects import SIMPLE, write
-
-CUDA = Setting(name="CUDA 13.0", cuda="13.0", gpu=(9, 0))
+from tests.port.projects import CUDA, SIMPLE, write
 
 
 def line(*words, include=(), language=CXX):
@@ -69,11 +66,10 @@ def test_include_folders_of_the_project_count_and_those_of_torch_do_not():
     ids=["equal", "missing", "covered", "extra", "unknown to the toolkit", "chosen by the machine"],
 )
 def test_architectures_are_compared_by_what_runs_their_code(wanted, found, said):
-    def compiled(names):
-        words = (f"-gencode=arch=compute_{name.replace('.', '')},code=sm_{name.replace('.', '')}" for name in names)
-        return line(*words, language=GPU)
-
-    assert verify.architectures_of_one(compiled(wanted), compiled(found), CUDA) == said
+    ours, theirs = (
+        line(*(f"-arch=sm_{name.replace('.', '')}" for name in names), language=GPU) for names in (wanted, found)
+    )
+    assert verify.architectures_of_one(ours, theirs, CUDA) == said
 
 
 def test_differences_of_many_sources_are_one_line():

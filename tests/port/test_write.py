@@ -6,9 +6,9 @@ from builder.config.values import Backend
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import load
 from builder.kernel.source_set import source_set
-from builder.port import port, write
+from builder.port import write
 from builder.port.settings import settings
-from tests.port.projects import BINDING, CUDA, OLD, PLAIN, ROCM, SIMPLE, ported, recorded, remaining
+from tests.port.projects import BINDING, CUDA, OLD, PLAIN, ROCM, SIMPLE, ported
 
 CALL = """
 from setuptools import setup
@@ -47,7 +47,7 @@ def test_values_that_were_guessed_say_where_they_come_from(tmp_path):
 
 def test_a_license_that_nobody_names_remains(tmp_path):
     found = ported(tmp_path, SIMPLE)
-    assert "setup.py:5: no license was found that has an SPDX name: write it into general.license" in remaining(found)
+    assert "setup.py:5: no license was found that has an SPDX name: write it into general.license" in found.remaining
     assert found.config.general.license == "LicenseRef-unknown"
 
 
@@ -77,7 +77,7 @@ flags += ["-gencode=arch=compute_80,code=sm_90", "-gencode=arch=compute_90,code=
     found = ported(tmp_path, CALL.format(lines=lines), CUDA)
     (component,) = found.config.kernel.values()
     assert component.cuda_capabilities == ("8.0", "8.0:8.6", "9.0", "10.0f", "10.0f:10.3f")
-    assert any("'8.0:9.0' is left out" in line for line in remaining(found))
+    assert any("'8.0:9.0' is left out" in line for line in found.remaining)
 
 
 def test_architectures_of_the_machine_are_left_to_the_toolkit(tmp_path):
@@ -85,7 +85,7 @@ def test_architectures_of_the_machine_are_left_to_the_toolkit(tmp_path):
     among = [each for each in settings() if each.gpu is not None]
     found = ported(tmp_path, CALL.format(lines=lines), *among)
     assert next(iter(found.config.kernel.values())).cuda_capabilities is None
-    assert any("follow the GPU of the machine" in line for line in remaining(found))
+    assert any("follow the GPU of the machine" in line for line in found.remaining)
 
 
 def test_flags_that_differ_by_toolkit_get_a_condition(tmp_path):
@@ -114,10 +114,10 @@ def test_rocm_is_a_backend_where_setup_py_knows_of_it(tmp_path):
     uncompared = (
         "flags of components for ROCm are those that setup.py gives there: no compile line of ROCm was compared"
     )
-    assert uncompared in remaining(found)
+    assert uncompared in found.remaining
     other = ported(tmp_path, CALL.format(lines=""), CUDA, ROCM)
     assert other.config.general.backends == (Backend.CUDA,)
-    assert uncompared not in remaining(other)
+    assert uncompared not in other.remaining
 
 
 def test_an_extension_for_the_cpu_is_of_the_backend_cpu(tmp_path):
@@ -142,7 +142,7 @@ def test_a_target_of_the_stable_abi_is_its_key(tmp_path):
 def test_without_a_binding_there_is_a_start_for_one(tmp_path):
     found = ported(tmp_path, SIMPLE, files={"csrc/binding.cpp": "int x;\n"})
     assert "TORCH_LIBRARY_EXPAND" in found.files["torch-ext/torch_binding.cpp"]
-    assert "setup.py:10: no source registers ops or makes a Python module: write a binding" in remaining(found)
+    assert "setup.py:10: no source registers ops or makes a Python module: write a binding" in found.remaining
     assert list(ported(tmp_path, SIMPLE, files={"csrc/binding.cpp": BINDING}).files) == ["build.toml"]
 
 
@@ -158,13 +158,13 @@ def test_without_a_binding_there_is_a_start_for_one(tmp_path):
     ],
 )
 def test_what_no_key_says_remains_with_its_line(tmp_path, change, line):
-    assert any(each.startswith(line) for each in remaining(ported(tmp_path, SIMPLE.replace(*change))))
+    assert any(each.startswith(line) for each in ported(tmp_path, SIMPLE.replace(*change)).remaining)
 
 
 def test_python_files_that_import_the_extension_are_named(tmp_path):
     files = {"scale_it/__init__.py": "import torch\nfrom scale_it import _C\n"}
     line = "scale_it/__init__.py:2: in place of 'scale_it._C', write: from ._ops import ops"
-    assert line in remaining(ported(tmp_path, SIMPLE, files=files))
+    assert line in ported(tmp_path, SIMPLE, files=files).remaining
 
 
 def test_an_import_below_has_its_dots_and_a_name_in_a_text_and_a_compile_at_import_are_told(tmp_path):
@@ -172,7 +172,7 @@ def test_an_import_below_has_its_dots_and_a_name_in_a_text_and_a_compile_at_impo
     loads = "from torch.utils.cpp_extension import load\n# cpp_extension.load\nx = cpp_extension.load(name='x')\n"
     files = {"scale_it/sub/__init__.py": deep, "scale_it/ext.py": loads}
     text = SIMPLE.replace('packages=["scale_it"]', 'packages=["scale_it", "scale_it.sub"]')
-    found = remaining(ported(tmp_path, text, files=files))
+    found = ported(tmp_path, text, files=files).remaining
     assert "scale_it/sub/__init__.py:1: in place of 'scale_it._C', write: from .._ops import ops" in found
     assert (
         "scale_it/sub/__init__.py:2: no module of the wheel is named 'scale_it._C': see what becomes of this" in found
@@ -184,7 +184,7 @@ def test_an_import_below_has_its_dots_and_a_name_in_a_text_and_a_compile_at_impo
 def test_data_that_only_manifest_in_names_is_told(tmp_path):
     files = {"MANIFEST.in": "graft scale_it\n", "scale_it/a/x.txt": "", "scale_it/b.json": "", "scale_it/c.cu": ""}
     told = "MANIFEST.in is not read: unless wheel.data has them, files are left out: "
-    assert f"{told}scale_it/a/x.txt and 1 more" in remaining(ported(tmp_path, SIMPLE, files=files))
+    assert f"{told}scale_it/a/x.txt and 1 more" in ported(tmp_path, SIMPLE, files=files).remaining
 
 
 def test_headers_beside_sources_are_listed_and_many_sources_are_a_glob(tmp_path):
@@ -206,7 +206,7 @@ def test_a_submodule_that_is_not_fetched_is_a_source_of_its_own(tmp_path):
     found = ported(tmp_path, text, files={".gitmodules": modules})
     assert found.config.sources["glm"].git == "https://github.com/g-truc/glm.git"
     assert next(iter(found.config.kernel.values())).include == ("glm:include",)
-    assert ".gitmodules:1: write the commit of the submodule 'third/Glm' into sources.glm.rev" in remaining(found)
+    assert ".gitmodules:1: write the commit of the submodule 'third/Glm' into sources.glm.rev" in found.remaining
 
 
 def test_names_that_would_break_the_file_cannot(tmp_path):
@@ -262,8 +262,8 @@ def test_libraries_have_the_names_of_cmake_and_unknown_ones_remain(tmp_path):
     found = ported(tmp_path, SIMPLE.replace("define_macros", options + "            define_macros"))
     (component,) = found.config.kernel.values()
     assert component.libraries == ("cublas", "cuda_driver", "nvrtc")
-    assert "setup.py:14: library 'tbb' is linked, and no key says so" in remaining(found)
-    assert "setup.py:14: linker flag '-Wl,--wrap=x' is left out" in remaining(found)
+    assert "setup.py:14: library 'tbb' is linked, and no key says so" in found.remaining
+    assert "setup.py:14: linker flag '-Wl,--wrap=x' is left out" in found.remaining
 
 
 def test_a_library_whose_header_a_source_includes_is_named(tmp_path):
@@ -284,8 +284,8 @@ def test_macros_of_both_compilers_are_defines_and_others_stay_flags(tmp_path):
 
 def test_a_variable_that_was_given_is_not_said_to_be_missing(tmp_path):
     text = "import os\nos.getenv('GIVEN'), os.getenv('_PYTHON_PROJECT_BASE'), os.getenv('OTHER')\n" + SIMPLE
-    found = port(recorded(tmp_path, text, variables={"GIVEN": "1"}), tmp_path)
-    assert "setup.py reads variables; it was run without them: OTHER (setup.py:2)" in remaining(found)
+    found = ported(tmp_path, text, variables={"GIVEN": "1"})
+    assert "setup.py reads variables; it was run without them: OTHER (setup.py:2)" in found.remaining
 
 
 def test_the_package_its_requirements_and_its_data_are_those_of_the_wheel(tmp_path):
@@ -305,8 +305,8 @@ def test_the_package_its_requirements_and_its_data_are_those_of_the_wheel(tmp_pa
     assert found.config.wheel.package == "scale_it"
     assert found.config.wheel.requires == ('rich>=12; python_version < "4"', "apache-tvm-ffi<1")
     assert found.config.wheel.data == ("scale_it/*.json", "scale_it/py.typed")
-    assert "setup.py:5: the package requires 'x @ https://x.org/x', which no key says" in remaining(found)
-    assert "setup.py:5: the requirement 'triton>=3' is left out: torch brings triton" in remaining(found)
+    assert "setup.py:5: the package requires 'x @ https://x.org/x', which no key says" in found.remaining
+    assert "setup.py:5: the requirement 'triton>=3' is left out: torch brings triton" in found.remaining
 
 
 def test_flags_of_nvcc_alone_are_none_of_rocm(tmp_path):
@@ -316,7 +316,7 @@ def test_flags_of_nvcc_alone_are_none_of_rocm(tmp_path):
     found = ported(tmp_path, CALL.format(lines=lines), CUDA, ROCM)
     flags = found.config.components(Backend.ROCM)["scale_C_rocm"].hip_flags
     assert [flag for flag in flags if flag != "-DROCM"] == ["-Wno-x"]
-    left = [each for each in remaining(found) if "is left out for ROCm: nvcc alone has it" in each]
+    left = [each for each in found.remaining if "is left out for ROCm: nvcc alone has it" in each]
     assert [each.partition("'")[2].partition("'")[0] for each in left] == [
         "-lineinfo",
         "-diag-suppress 186",
@@ -331,17 +331,16 @@ def test_wheels_keep_the_whole_version(tmp_path, version, kept):
     found = ported(tmp_path, SIMPLE.replace("2.1", version))
     assert found.config.general.version == 2
     assert (None if found.config.wheel is None else found.config.wheel.version) == kept
-    assert not [each for each in remaining(found) if "--wheel-version" in each]
+    assert not [each for each in found.remaining if "--wheel-version" in each]
 
 
 def test_a_version_that_wheels_cannot_have_is_told(tmp_path):
     line = "setup.py:5: a wheel has the version 2.0.0 unless --wheel-version names its own: '2.x' is none"
-    assert line in remaining(ported(tmp_path, SIMPLE.replace("2.1", "2.x")))
+    assert line in ported(tmp_path, SIMPLE.replace("2.1", "2.x")).remaining
 
 
 def test_several_packages_are_told_to_a_person(tmp_path):
     text = SIMPLE.replace('packages=["scale_it"]', 'packages=["scale_it", "scale_it.ops", "other"]')
     files = {"scale_it/ops/__init__.py": "", "other/__init__.py": ""}
-    assert "setup.py:5: a wheel has one Python package: other is left out" in remaining(
-        ported(tmp_path, text, files=files)
-    )
+    found = ported(tmp_path, text, files=files)
+    assert "setup.py:5: a wheel has one Python package: other is left out" in found.remaining

@@ -2,8 +2,7 @@
 
 import pytest
 
-from builder.port import port
-from tests.port.projects import recorded
+from tests.port.projects import ported
 
 CALL = """
 from setuptools import setup
@@ -31,7 +30,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_whatever_is_passed_the_config_is_valid_and_the_list_short(tmp_path, name):
     setup, extension = CASES[name]
-    found = port(recorded(tmp_path, CALL.format(setup=setup, extension=extension)), tmp_path)
+    found = ported(tmp_path, CALL.format(setup=setup, extension=extension))
     assert found.config.general.edition == 5
     assert len(found.remaining) < 20
     assert all(line.isprintable() for line in found.files["build.toml"].splitlines())

@@ -27,10 +27,6 @@ def wheel(folder, epoch=315532800, **members):
     return path
 
 
-def found(first, second):
-    return [(each.member, each.part) for each in difference.between(first, second)]
-
-
 def test_without_the_reader_of_libraries_it_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setattr(difference, "find_spec", lambda _: None)
     assert run(["repro", str(ROOT / "examples/relu")]) == 4
@@ -40,7 +36,7 @@ def test_without_the_reader_of_libraries_it_says_what_to_install(monkeypatch, ca
 
 
 def test_the_same_bytes_have_no_difference(tmp_path):
-    assert found(wheel(tmp_path / "a", a__py=b"1"), wheel(tmp_path / "b", a__py=b"1")) == []
+    assert difference.between(wheel(tmp_path / "a", a__py=b"1"), wheel(tmp_path / "b", a__py=b"1")) == ()
 
 
 def test_a_text_names_its_lines(tmp_path):
@@ -55,7 +51,7 @@ def test_a_member_of_one_wheel_is_said(tmp_path):
 
 def test_an_archive_of_another_time_is_said_although_its_members_are_the_same(tmp_path):
     first, second = wheel(tmp_path / "a", a__py=b""), wheel(tmp_path / "b", a__py=b"", epoch=1_000_000_000)
-    assert ("a.py", "date time") in found(first, second)
+    assert ("a.py", "date time") in {(each.member, each.part) for each in difference.between(first, second)}
 
 
 def test_what_is_no_library_is_compared_as_bytes():
@@ -111,19 +107,15 @@ def test_the_record_of_inputs_is_compared_field_by_field():
     assert str(only) == "cxx-version (identity of a tool): published with g++ 12, here g++ 13"
 
 
-def table():
-    text = (ROOT / "docs/reproducibility.md").read_text(encoding="utf-8")
-    rows = [re.split(r" \| ", line.strip("| \n")) for line in text.split(START)[1].split(END)[0].strip().splitlines()]
-    return rows[0], rows[2:]
+DOCUMENTED = (ROOT / "docs/reproducibility.md").read_text(encoding="utf-8").split(START)[1].split(END)[0]
+HEAD, _, *ROWS = (re.split(r" \| ", line.strip("| \n")) for line in DOCUMENTED.strip().splitlines())
 
 
 def test_the_documented_table_has_every_variation_and_backend():
-    head, rows = table()
-    assert head[2:] == list(BACKENDS)
-    assert [(row[0].strip("`"), row[1]) for row in rows] == [(each.name, each.what) for each in VARIATIONS]
+    assert HEAD[2:] == list(BACKENDS)
+    assert [(row[0].strip("`"), row[1]) for row in ROWS] == [(each.name, each.what) for each in VARIATIONS]
 
 
 @pytest.mark.parametrize("column", range(len(BACKENDS)), ids=list(BACKENDS))
 def test_the_documented_table_has_no_difference(column):
-    _, rows = table()
-    assert {row[column + 2] for row in rows} == {"same"}
+    assert {row[column + 2] for row in ROWS} == {"same"}

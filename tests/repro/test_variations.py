@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -39,24 +40,15 @@ def varied(tmp_path):
         shutil.rmtree(workspace.elsewhere, ignore_errors=True)
 
 
-def files(folder):
-    return {
-        str(path.relative_to(folder)): path
-        for path in sorted(folder.rglob("*"))
-        if ".git" not in path.relative_to(folder).parts
-    }
-
-
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_the_kernel_that_is_built_has_all_files_with_other_times_and_modes(varied, number):
     kernel = varied(number).kernel
-    assert list(files(kernel)) == list(files(TINY))
-    assert {int(path.stat().st_mtime) for path in files(kernel).values()} == {OLD}
-    modes = {path.stat().st_mode & 0o777 for path in files(kernel).values() if path.is_file()}
-    assert modes == {0o755 if number % 2 else 0o400}
-    assert all(
-        path.read_bytes() == (TINY / name).read_bytes() for name, path in files(kernel).items() if path.is_file()
-    )
+    paths = [path for path in kernel.rglob("*") if ".git" not in path.relative_to(kernel).parts]
+    assert {path.relative_to(kernel) for path in paths} == {path.relative_to(TINY) for path in TINY.rglob("*")}
+    assert {int(path.stat().st_mtime) for path in paths} == {OLD}
+    files = [path for path in paths if path.is_file()]
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o755 if number % 2 else 0o400}
+    assert all(path.read_bytes() == (TINY / path.relative_to(kernel)).read_bytes() for path in files)
 
 
 def test_the_first_round_is_a_clean_clone_in_a_deep_folder_with_a_space(varied):
@@ -80,15 +72,9 @@ def test_the_third_round_is_on_another_file_system(varied):
 
 def test_files_are_made_from_the_last_to_the_first(varied, monkeypatch):
     """The order of creation, which is the order of listing on file systems that keep it."""
-    made = []
-    original = shutil.copy2
-
-    def copy2(source, target, **options):
-        made.append(Path(target))
-        return original(source, target, **options)
-
-    monkeypatch.setattr(shutil, "copy2", copy2)
+    monkeypatch.setattr(shutil, "copy2", Mock(wraps=shutil.copy2))
     kernel = varied(1).kernel
+    made = [Path(call.args[1]) for call in shutil.copy2.call_args_list]
     last = [path.relative_to(kernel) for path in made if path.is_relative_to(kernel) and ".git" not in path.parts]
     assert last
     folders = {path.parent for path in last}
@@ -111,15 +97,16 @@ def test_compiled_files_are_kept_where_that_is_varied(varied, number, off):
 def test_no_build_sees_what_another_left_in_a_cache_but_that_of_the_first_round(tmp_path):
     (varies,) = (each for each in VARIATIONS if each.name == "cache")
 
-    def store(number):
-        workspace = Workspace(folder=tmp_path / "workspace", preload=Preload(), round=number)
-        return varies.apply(Setting(kernel=TINY, store=tmp_path, cwd=tmp_path), workspace).store
-
-    first = store(1)
+    setting = Setting(kernel=TINY, store=tmp_path, cwd=tmp_path)
+    rounds = (
+        varies.apply(setting, Workspace(folder=tmp_path / "workspace", preload=Preload(), round=number)).store
+        for number in (1, 1, 2, 3)
+    )
+    first = next(rounds)
     for name in ("compiled", "shared"):
         (first / name).mkdir(exist_ok=True)
         (first / name / "object").write_text("of the first round")
-    again, warm, shared = store(1), store(2), store(3)
+    again, warm, shared = rounds
     assert len({first, again, warm, shared}) == 4
     seen = [sorted(path.parent.name for path in folder.glob("*/object")) for folder in (again, warm, shared)]
     assert seen == [[], ["compiled"], ["shared"]]

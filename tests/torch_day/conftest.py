@@ -30,7 +30,7 @@ def newer(release):
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def texts():
     return {name: (resources.DATA / name).read_text(encoding="utf-8") for name in torch_day.READ}
 

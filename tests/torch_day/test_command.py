@@ -3,21 +3,15 @@
 import pytest
 from click.testing import CliRunner
 
-from builder import pins
-from builder import torch_day as torch_days
 from builder.cli import torch_day
 from builder.errors import NothingToDoError
+from builder.torch_day import read
 
 
 @pytest.fixture
-def written(data, newer, texts, monkeypatch):
+def written(data, newer, monkeypatch):
     """Run the command on this release, which no index is asked for."""
-
-    def propose(*_, options, data, **__):
-        now = {name: (data / name).read_text(encoding="utf-8") for name in texts}
-        return newer, torch_days.changes(newer, now, pins.load(data / "pins.toml"), options)
-
-    monkeypatch.setattr(torch_days, "propose", propose)
+    monkeypatch.setattr(read, "read", lambda *_: newer)
     return lambda *arguments: CliRunner().invoke(torch_day.command, ["2.99", "--data", str(data), *arguments])
 
 

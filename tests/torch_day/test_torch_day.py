@@ -3,11 +3,8 @@
 import io
 import json
 import subprocess
-import threading
 import zipfile
-from dataclasses import replace
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -20,15 +17,16 @@ from builder.torch_day import proposal, read, rows, tables, wheel
 from builder.torch_day.proposal import FileEdit, Line, Proposal
 from builder.torch_day.release import from_json, to_json
 from builder.torch_day.wheel import RemoteError, open_wheel
+from tests.given import servers
 from tests.paths import TESTS
+
+X86, ARM = "manylinux_2_28_x86_64", "manylinux_2_28_aarch64"
 
 
 def proposed(release, texts, **options):
-    return torch_day.changes(release, texts, pins.load(), rows.RowOptions(**options))
-
-
-def edit_of(found, name):
-    return next(edit for edit in found.edits if edit.name == name)
+    """Return what a release changes, by the name of the file, and what a person has to look at."""
+    found = torch_day.changes(release, texts, pins.load(), rows.RowOptions(**options))
+    return {edit.name: edit for edit in found.edits}, found.notes
 
 
 def test_a_release_is_read_back_as_it_was_written(release):
@@ -38,9 +36,9 @@ def test_a_release_is_read_back_as_it_was_written(release):
 
 
 def test_every_new_line_has_a_source(newer, texts):
-    found = proposed(newer, texts)
-    assert {edit.name for edit in found.edits} == set(torch_day.FILES)
-    for edit in found.edits:
+    edits, _ = proposed(newer, texts)
+    assert set(edits) == set(torch_day.FILES)
+    for edit in edits.values():
         assert list(edit.added())
         assert all(line.source for _, line in edit.added())
 
@@ -66,28 +64,28 @@ def test_blank_lines_have_no_source_and_part_no_lines_of_one():
 
 
 def test_a_new_torch_gives_rows_functions_headers_and_a_standard(newer, texts):
-    found = proposed(newer, texts)
-    matrix = toml.loads(edit_of(found, rows.NAME).text)
+    edits, _ = proposed(newer, texts)
+    matrix = toml.loads(edits[rows.NAME].text)
     variants = [row["variant"] for row in matrix["release"]["cell"] if row["torch"] == "2.99"]
     assert variants == ["torch299-cxx11-cu139-x86_64-linux", "torch299-cxx11-cu139-aarch64-linux"]
     assert matrix["pythons"]["2.99"] == list(newer.pythons)
-    shim = json.loads(edit_of(found, tables.SHIM).text)
+    shim = json.loads(edits[tables.SHIM].text)
     assert {library: of["torch_new_function"] for library, of in shim.items()} == dict.fromkeys(shim, "2.99")
-    standards = toml.loads(edit_of(found, tables.STANDARDS).text)["standard"]
+    standards = toml.loads(edits[tables.STANDARDS].text)["standard"]
     assert standards[0] == {"torch": "2.99", "cxx": 23}
-    assert "torch/zzz.h" in toml.loads(edit_of(found, tables.PYTHON_HEADERS).text)["torch"]
-    toolkits = [line.text for _, line in edit_of(found, "pins.toml").added() if line.text.startswith("requires")]
+    assert "torch/zzz.h" in toml.loads(edits[tables.PYTHON_HEADERS].text)["torch"]
+    toolkits = [line.text for _, line in edits["pins.toml"].added() if line.text.startswith("requires")]
     assert 'requires = ["cuda-toolkit[cccl,cudart,nvcc]==13.9.*"]' in toolkits
 
 
 def test_what_a_person_has_to_look_at_is_named(newer, texts):
     lacking = replace(newer, shim={"libtorch_cpu": ("torch_new_function",)}, standard=None)
-    notes = "\n".join(proposed(lacking, texts).notes)
+    notes = "\n".join(proposed(lacking, texts)[1])
     assert "compare `ptxas --help` of CUDA 13.9 with architectures.toml" in notes
     assert "libtorch_cpu.so lacks aoti_torch_check" in notes
     assert "does not say its C++ standard" in notes
     assert "add it to `pythons`" in notes
-    fewer = "\n".join(proposed(replace(newer, pythons=newer.pythons[-1:]), texts).notes)
+    fewer = "\n".join(proposed(replace(newer, pythons=newer.pythons[-1:]), texts)[1])
     assert "torch 2.99.0 has no wheel for cp310, " in fewer
     assert "has no wheel for cp310" not in notes
 
@@ -95,7 +93,8 @@ def test_what_a_person_has_to_look_at_is_named(newer, texts):
 def test_a_diff_is_one_that_git_applies(newer, texts, tmp_path):
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    found = proposed(newer, texts)
+    edits, notes = proposed(newer, texts)
+    found = Proposal(edits=tuple(edits.values()), notes=notes)
     (tmp_path / "change.diff").write_text(found.diff(""), encoding="utf-8")
     subprocess.run(["git", "apply", "change.diff"], cwd=tmp_path, check=True)
     for edit in found.edits:
@@ -103,8 +102,8 @@ def test_a_diff_is_one_that_git_applies(newer, texts, tmp_path):
 
 
 def test_a_dropped_torch_is_legacy_and_its_tvm_ffi_cells_stay(newer, texts):
-    found = proposed(newer, texts, drop=("2.13",))
-    matrix = toml.loads(edit_of(found, rows.NAME).text)
+    edits, notes = proposed(newer, texts, drop=("2.13",))
+    matrix = toml.loads(edits[rows.NAME].text)
     before = [row for row in toml.loads(texts[rows.NAME])["release"]["cell"] if row["torch"] == "2.13"]
     kept = [row for row in matrix["release"]["cell"] if row["torch"] == "2.13"]
     # Backends that no other torch has on a system.
@@ -116,7 +115,7 @@ def test_a_dropped_torch_is_legacy_and_its_tvm_ffi_cells_stay(newer, texts):
     for system in ("x86_64-linux", "aarch64-linux"):
         assert {f"tvm-ffi01-{compute}-{system}" for compute in ("cpu", "cu130", "cu132")} <= after
     assert "tvm-ffi01-cpu-aarch64-darwin" in after
-    stay = [note for note in found.notes if note.startswith("row stays, since no other torch")]
+    stay = [note for note in notes if note.startswith("row stays, since no other torch")]
     assert len(stay) == len(kept)
 
 
@@ -127,15 +126,15 @@ def test_the_tvm_ffi_cell_of_a_toolkit_that_leaves_goes_to_the_next_one_of_its_b
     again = whole.replace(line, "").replace("[release]\ncell = [\n", f"[release]\ncell = [\n{line}")
     newest = ', tvm-ffi = "0.1", tvm-ffi-variant = "tvm-ffi01-xpu20260-x86_64-linux"'
     assert again.count(newest) == 1
-    found = proposed(newer, {**texts, rows.NAME: again.replace(newest, "")}, drop=("2.12",))
-    assert edit_of(found, rows.NAME).text.count(newest) == 1
+    edits, _ = proposed(newer, {**texts, rows.NAME: again.replace(newest, "")}, drop=("2.12",))
+    assert edits[rows.NAME].text.count(newest) == 1
 
 
 def test_the_last_row_of_a_backend_on_a_system_stays_and_is_named(newer, texts):
-    found = proposed(newer, texts, drop=("2.11",))
-    release = toml.loads(edit_of(found, rows.NAME).text)["release"]["cell"]
+    edits, notes = proposed(newer, texts, drop=("2.11",))
+    release = toml.loads(edits[rows.NAME].text)["release"]["cell"]
     assert [row["backend"] for row in release if row["torch"] == "2.11"] == ["tpu"]
-    (note,) = [note for note in found.notes if note.startswith("row stays, since no other torch")]
+    (note,) = [note for note in notes if note.startswith("row stays, since no other torch")]
     assert 'backend = "tpu"' in note
 
 
@@ -145,18 +144,20 @@ def test_a_torch_without_rows_cannot_be_dropped(newer, texts):
 
 
 def test_a_row_moves_from_the_preview_set(newer, texts):
-    first = edit_of(proposed(newer, texts, into="preview"), rows.NAME).text
-    second = edit_of(proposed(newer, {**texts, rows.NAME: first}), rows.NAME).text
-    moved = toml.loads(second)
+    first, _ = proposed(newer, texts, into="preview")
+    second, _ = proposed(newer, {**texts, rows.NAME: first[rows.NAME].text})
+    moved = toml.loads(second[rows.NAME].text)
     assert not [row for row in moved["preview"]["cell"] if row["torch"] == "2.99"]
     assert len([row for row in moved["release"]["cell"] if row["torch"] == "2.99"]) == 2
 
 
 def test_files_without_edits_are_written(data, newer, texts):
     proposal.require_unedited(data, torch_day.FILES)
-    found = proposed(newer, texts)
-    proposal.write(found, data)
-    assert [(data / edit.name).read_text(encoding="utf-8") for edit in found.edits] == [e.text for e in found.edits]
+    edits, notes = proposed(newer, texts)
+    proposal.write(Proposal(edits=tuple(edits.values()), notes=notes), data)
+    assert {name: (data / name).read_text(encoding="utf-8") for name in edits} == {
+        e.name: e.text for e in edits.values()
+    }
     assert not list(data.glob(".*.part"))
 
 
@@ -174,7 +175,7 @@ def test_files_outside_of_git_are_not_written_over(tmp_path):
 def test_a_file_that_changed_meanwhile_leaves_all_as_they_were(data, newer, texts):
     (data / "torch-shim.json").write_text("{}", encoding="utf-8")
     with pytest.raises(NothingToDoError, match=r"changed meanwhile: torch-shim\.json"):
-        proposal.write(proposed(newer, texts), data)
+        proposal.write(torch_day.changes(newer, texts, pins.load(), rows.RowOptions()), data)
     assert (data / "matrix.toml").read_text(encoding="utf-8") == texts["matrix.toml"]
 
 
@@ -208,40 +209,47 @@ def test_an_index_that_did_not_answer_is_an_error_of_writing(release):
     assert "TORCH_DAY=--partial" in refused.value.help
 
 
-def source_of(answer):
-    found = read.Source(pins=pins.load(), env={}, libraries=(), progress=lambda _: None)
-
-    class Fake(read.Source):
-        def files(self, requirement, **_):
-            return answer(requirement)
-
-    return Fake(pins=found.pins, env={}, libraries=(), progress=lambda _: None)
+ASKED = {"pins": pins.load(), "env": {}, "libraries": (), "progress": lambda _: None}
 
 
-def refuses(error):
-    def answer(_):
-        raise error
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index(read.Source):
+    """Answers each requirement with a file, or with an error."""
 
-    return answer
+    answers: dict
+
+    def files(self, requirement, **_):
+        found = self.answers.get(requirement, ())
+        if isinstance(found, Exception):
+            raise found
+        return tuple(IndexFile(file=name, sha256="0" * 64, place="x") for name in found)
 
 
 @pytest.mark.parametrize(
     ("version", "answer", "message"),
     [
-        pytest.param("2.x", refuses(AssertionError()), "'2.x' is not a version of torch", id="no version"),
-        pytest.param("2.99", refuses(NoReleaseError("no")), "torch 2.99 is not published", id="not published"),
-        pytest.param("2.99", refuses(UnresolvedError("timed out")), "uv: timed out", id="away"),
-        pytest.param("2.99", lambda _: (), "has no wheels", id="no wheels"),
+        pytest.param("2.x", AssertionError(), "'2.x' is not a version of torch", id="no version"),
+        pytest.param("2.99", NoReleaseError("no"), "torch 2.99 is not published", id="not published"),
+        pytest.param("2.99", UnresolvedError("timed out"), "uv: timed out", id="away"),
+        pytest.param("2.99", (), "has no wheels", id="no wheels"),
+        pytest.param("2.99", [f"torch-2.99.0-cp313-cp313-{ARM}.whl"], "2.99.0 has no wheel for x86_64-linux", id="ARM"),
+        pytest.param(
+            "2.99",
+            ["torch-2.99.0-py3-none-any.whl", f"torch-2.99.0-pp310-pypy310_pp73-{X86}.whl", "torch.zip"],
+            "has no wheel for x86_64-linux",
+            id="no CPython",
+        ),
     ],
 )
 def test_a_version_that_cannot_be_read_is_said(version, answer, message):
     with pytest.raises(BuilderError, match=message):
-        read.read(version, source_of(answer))
+        read.read(version, Index(**ASKED, answers={f"torch=={version}.*": answer}))
 
 
 def test_who_waits_for_a_slow_index_sees_which_one():
     heard = []
-    source = replace(source_of(refuses(UnresolvedError("timed out"))), progress=heard.append)
+    away = dict.fromkeys(("torch==2.99.*", "torch"), UnresolvedError("timed out"))
+    source = Index(**{**ASKED, "progress": heard.append}, answers=away)
     for ask in (lambda: read.read("2.99", source), lambda: read.newer(source, ["2.13"])):
         with pytest.raises(ToolError, match="the default index does not say"):
             ask()
@@ -249,19 +257,6 @@ def test_who_waits_for_a_slow_index_sees_which_one():
         "asking the default index for torch 2.99",
         "asking the default index for a torch that is newer than 2.13",
     ]
-
-
-def test_a_release_without_the_first_system_is_said():
-    file = IndexFile(file="torch-2.99.0-cp313-cp313-manylinux_2_28_aarch64.whl", sha256="0" * 64, place="x")
-    with pytest.raises(ToolError, match=r"torch 2\.99\.0 has no wheel for x86_64-linux"):
-        read.read("2.99", source_of(lambda _: (file,)))
-
-
-def test_files_that_no_cpython_installs_are_passed_over():
-    names = ("torch-2.99.0-py3-none-any.whl", "torch-2.99.0-pp310-pypy310_pp73-manylinux_2_28_x86_64.whl", "torch.zip")
-    files = tuple(IndexFile(file=name, sha256="0" * 64, place="x") for name in names)
-    with pytest.raises(ToolError, match=r"has no wheel for x86_64-linux"):
-        read.read("2.99", source_of(lambda _: files))
 
 
 @pytest.mark.parametrize(
@@ -281,36 +276,30 @@ def test_data_that_cannot_be_read_is_said(data, name, text, message):
 
 
 def test_rows_in_another_layout_are_not_guessed_at(newer, texts):
-    texts[rows.NAME] = texts[rows.NAME].replace("[release]\ncell = [", "[release]\ncell = [ # all")
+    other = texts[rows.NAME].replace("[release]\ncell = [", "[release]\ncell = [ # all")
     with pytest.raises(BuilderError, match=r"matrix\.toml has no line 'cell = \[' below '\[release\]'"):
-        proposed(newer, texts)
+        proposed(newer, {**texts, rows.NAME: other})
 
 
 def test_what_is_newer_is_named_from_the_oldest_on():
     known = {"torch": "2.99.0", "torch<2.99": "2.98.1", "torch<2.98": "2.13.0"}
-
-    def answer(requirement):
-        name = f"torch-{known[requirement]}-cp313-cp313-manylinux_2_28_x86_64.whl"
-        return (IndexFile(file=name, sha256="0" * 64, place="x"),)
-
-    assert read.newer(source_of(answer), ["2.13", "2.9"]) == ("2.98.1", "2.99.0")
+    source = Index(
+        **ASKED, answers={name: [f"torch-{version}-cp313-cp313-{X86}.whl"] for name, version in known.items()}
+    )
+    assert read.newer(source, ["2.13", "2.9"]) == ("2.98.1", "2.99.0")
     with pytest.raises(NothingToDoError, match=r"no torch is newer than 2\.99"):
-        read.newer(source_of(answer), ["2.99"])
+        read.newer(source, ["2.99"])
 
 
 def test_a_patch_of_the_newest_torch_that_is_not_pinned_is_new():
     torch = (wheel.version.partition("+")[0] for wheel in pins.load().wheels.values() if wheel.name == "torch")
     major, minor, patch = max(tuple(map(int, version.split("."))) for version in torch)
 
-    def published(version):
-        file = IndexFile(file=f"torch-{version}-cp313-cp313-manylinux_2_28_x86_64.whl", sha256="0" * 64, place="x")
-        return source_of(lambda _: (file,))
-
     known = [f"{major}.{minor}", "2.9"]
-    later = f"{major}.{minor}.{patch + 1}"
-    assert read.newer(published(later), known) == (later,)
+    same, later = (f"{major}.{minor}.{number}" for number in (patch, patch + 1))
+    assert read.newer(Index(**ASKED, answers={"torch": [f"torch-{later}-cp313-cp313-{X86}.whl"]}), known) == (later,)
     with pytest.raises(NothingToDoError, match="no torch is newer"):
-        read.newer(published(f"{major}.{minor}.{patch}"), known)
+        read.newer(Index(**ASKED, answers={"torch": [f"torch-{same}-cp313-cp313-{X86}.whl"]}), known)
 
 
 def test_indexes_of_all_cuda_toolkits_are_asked():
@@ -319,12 +308,12 @@ def test_indexes_of_all_cuda_toolkits_are_asked():
     assert len(found) == len(set(found))
 
 
-class Server(BaseHTTPRequestHandler):
+class Server(servers.Folder):
     """Give parts of a file; `/whole` gives all of it, `/broken` nothing."""
 
     content = b""
 
-    def do_GET(self):
+    def do_GET(self):  # noqa: N802  the name that `http.server` calls
         if self.path == "/broken":
             self.send_error(503)
             return
@@ -336,9 +325,6 @@ class Server(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(part)
 
-    def log_message(self, *_):
-        pass
-
 
 @pytest.fixture
 def address():
@@ -347,13 +333,8 @@ def address():
         made.writestr("torch/version.py", "cuda: Optional[str] = '13.4'\nhip: Optional[str] = None\n")
         made.writestr("torch-2.99.0.dist-info/METADATA", "Name: torch\nRequires-Dist: triton==9\n\ntext\n")
     Server.content = archive.getvalue()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    thread = threading.Thread(target=partial(server.serve_forever, poll_interval=0.01))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with servers.serving(Server) as address:
+        yield address
 
 
 def test_a_wheel_is_read_where_it_lies(address):
