@@ -52,21 +52,21 @@ def port(recording: Recording, root: Path) -> Ported:
         raise nothing_compiled(recording, best, root)
     todo = Todo()
     parts = tuple(part.parts(recording, root, todo))
-    compiled = draft.compiled(recording, parts)
+    backends, drafts = draft.compiled(recording, parts)
     reached = {each.extension.name: each.reached for each in parts}
-    general, wheel = metadata.tables(best.setup, root, backends=compiled.backends, reached=reached, todo=todo)
-    entries = [entry for each in compiled.drafts for entry in each.include]
+    general, wheel = metadata.tables(best.setup, root, backends=backends, reached=reached, todo=todo)
+    entries = [entry for each in drafts for entry in each.include]
     included = {entry.partition(":")[0] for entry in entries if ":" in entry}
     sources = tuple(source_facts.sources(root, included, todo))
     _say_runs(recording, todo)
-    if Backend.ROCM in compiled.backends:
+    if Backend.ROCM in backends:
         todo.add(
             "flags of components for ROCm are those that setup.py gives there: no compile line of ROCm was compared"
         )
     optional = (wheel,) if any(wheel.keys.values()) else ()
-    tables = (general, *optional, *sources, *(each.table for each in compiled.drafts))
+    tables = (general, *optional, *sources, *(each.table for each in drafts))
     files = {CONFIG: "\n".join(map(str, tables))}
-    if not compiled.drafts[0].src and not any(each.needs_python for each in parts) and not (root / _BINDING).exists():
+    if not drafts[0].src and not any(each.needs_python for each in parts) and not (root / _BINDING).exists():
         files[_BINDING] = _SKELETON
     config = parse(Source(name=CONFIG, text=files[CONFIG]))
     return Ported(files=files, remaining=tuple(todo.items), config=config)

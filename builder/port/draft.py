@@ -51,22 +51,16 @@ class SourcesDraft:
         return TableDraft(name=f"kernel.{self.name}", keys={**first, **keys, **flags, "libraries": self.libraries})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
-    """The bindings and components of every backend."""
-
-    backends: tuple[Backend, ...]
-    drafts: tuple[SourcesDraft, ...]
-    """`[torch]`, further extensions, and components."""
-
-
 Runs = Mapping[Backend, tuple[Run, ...]]
 """The runs that speak for each backend."""
 Lines = Mapping[str, Line]
 
 
-def compiled(recording: Recording, parts: Sequence[Part]) -> Compiled:
-    """Return the bindings and components that the runs ask for; tell a person of things without a key."""
+def compiled(recording: Recording, parts: Sequence[Part]) -> tuple[tuple[Backend, ...], tuple[SourcesDraft, ...]]:
+    """Return the backends that the runs ask for, and `[torch]`, further extensions, and the components of them.
+
+    A person is told of things without a key.
+    """
     runs = _by_backend(recording)
     main, *others = parts
     drafted = _all_components(main, runs, recording)
@@ -80,10 +74,8 @@ def compiled(recording: Recording, parts: Sequence[Part]) -> Compiled:
     torch = _binding(main, runs, drafted=bool(drafted))
     if any(part.needs_python for part in (main, *(part for part, _ in kept))):
         torch = replace(torch, python_abi=True, stable_abi=None)
-    return Compiled(
-        backends=tuple(backend for backend in runs if backend in used or not used),
-        drafts=(torch, *(_binding(part, runs, drafted=True) for part, _ in kept), *components),
-    )
+    backends = tuple(backend for backend in runs if backend in used or not used)
+    return backends, (torch, *(_binding(part, runs, drafted=True) for part, _ in kept), *components)
 
 
 def _all_components(part: Part, runs: Runs, recording: Recording) -> list[SourcesDraft]:

@@ -229,21 +229,22 @@ class _Project:
             self.place.say(f"a wheel has one Python package: {', '.join(others)} is left out")
         mine = [self._folder(package) for package in packages if package.partition(".")[0] == wanted]
         below = [folder for folder in mine if source_facts.is_folder(root, folder)]
-        for extension, (what, place) in reached.items():
-            self._say_imports(extension, f"{place} import {what}", package=there[wanted], folders=below)
-        for file, line in source_facts.loads_of(root, below):
-            text = "this compiles when it is imported: take the module of the wheel in every case"
-            self.place.todo.add(text, at=f"{file}:{line}")
+        self._say_imports(there[wanted], below, reached)
         return there[wanted]
 
-    def _say_imports(self, extension: str, import_: str, *, package: str, folders: list[str]) -> None:
-        """Tell a person of the lines that import an extension, and of lines that have its name as a text."""
+    def _say_imports(self, package: str, folders: list[str], reached: Mapping[str, tuple[str, str]]) -> None:
+        """Tell a person of lines that import an extension, have its name as a text, or compile one."""
         root, todo = self.place.root, self.place.todo
-        for file, line in source_facts.imports_of(root, extension, folders, top=package):
-            dots = "." * (file.removeprefix(f"{package}/").count("/") + 1)
-            todo.add(f"in place of '{extension}', write: from {dots}{import_}", at=f"{file}:{line}")
-        for file, line in source_facts.mentions_of(root, extension, folders):
-            todo.add(f"no module of the wheel is named '{extension}': see what becomes of this", at=f"{file}:{line}")
+        for extension, (what, module) in reached.items():
+            for file, line in source_facts.imports_of(root, extension, folders, top=package):
+                dots = "." * (file.removeprefix(f"{package}/").count("/") + 1)
+                todo.add(f"in place of '{extension}', write: from {dots}{module} import {what}", at=f"{file}:{line}")
+            for file, line in source_facts.mentions_of(root, extension, folders):
+                text = f"no module of the wheel is named '{extension}': see what becomes of this"
+                todo.add(text, at=f"{file}:{line}")
+        for file, line in source_facts.loads_of(root, folders):
+            text = "this compiles when it is imported: take the module of the wheel in every case"
+            todo.add(text, at=f"{file}:{line}")
 
     def _folder(self, package: str) -> str:
         folders = self.call.package_dir

@@ -2,6 +2,7 @@
 
 import configparser
 import itertools
+import os.path
 import posixpath
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -74,18 +75,12 @@ def is_path(path: str) -> bool:
 
 def is_file(root: Path, path: str) -> bool:
     """Whether a project has a file; False for a name that no file system takes."""
-    try:
-        return (root / path).is_file()
-    except OSError:
-        return False
+    return os.path.isfile(root / path)  # noqa: PTH113  pathlib raises for such a name
 
 
 def is_folder(root: Path, path: str) -> bool:
     """Whether a project has a folder; False for a name that no file system takes."""
-    try:
-        return (root / path).is_dir()
-    except OSError:
-        return False
+    return os.path.isdir(root / path)  # noqa: PTH112  pathlib raises for such a name
 
 
 def read(root: Path, path: str) -> str:

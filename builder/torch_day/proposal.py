@@ -104,16 +104,17 @@ def require_unedited(data: Path, names: tuple[str, ...]) -> None:
             f"'{data}' is in no commit of git, so nobody can tell what was edited",
             help="work in a checkout, or pass --over-edits",
         )
-    edited = [name for name in names if not _is_committed(data / name, files.get(name))]
+    objects = {name: files.get(name) for name in names}
+    edited = [
+        name
+        for name, known in objects.items()
+        if known is None or object_of((data / name).read_bytes(), like=known) != known
+    ]
     if edited:
         raise NothingToDoError(
             f"files with local edits would be written over: {', '.join(edited)}",
             help="commit or drop the edits, or pass --over-edits; nothing was written",
         )
-
-
-def _is_committed(path: Path, object_name: str | None) -> bool:
-    return object_name is not None and object_of(path.read_bytes(), like=object_name) == object_name
 
 
 def write(proposal: Proposal, data: Path) -> None:

@@ -13,7 +13,7 @@ from builder.torch_day.proposal import FileEdit, Line
 from builder.torch_day.release import ORDER, Build, Release
 
 NAME = "matrix.toml"
-_ROW = re.compile(r'  \{ torch = "(?P<torch>[0-9.]+)", .* \},')
+_ROW = re.compile(r'  \{ torch = "[0-9.]+", .* \},')
 _VARIANT = re.compile(r'(?<![-\w])variant = "(?P<variant>[^"]+)"')
 _TVM_FFI = re.compile(r', tvm-ffi = "[^"]+", tvm-ffi-variant = "(?P<variant>[^"]+)"')
 _PYTHONS = re.compile(r'"(?P<torch>[0-9.]+)" = \[')
@@ -75,7 +75,7 @@ def not_seen(release: Release, text: str) -> Iterator[str]:
     """Name the rows of a release that no published wheel was found for; they stay."""
     seen = {variant(build, release.minor) for build in release.builds}
     for line in text.splitlines():
-        if _ROW.fullmatch(line) and _torch(line) == release.minor and _variant(line) not in seen:
+        if _ROW.fullmatch(line) and Version(_facts(line)["torch"]) == release.minor and _variant(line) not in seen:
             yield f"row stays, although no wheel was seen for it: {_variant(line) or line.strip()}"
 
 
@@ -142,7 +142,7 @@ def _dropped(lines: list[Line], version: str) -> list[Line]:
 def _of_version(lines: Sequence[Line], version: str) -> tuple[list[Line], list[Line]]:
     """Return the rows of a version in the release set: the ones that can leave, and the last of a backend."""
     release = [lines[number] for number in _block(lines, "release")]
-    mine = [line for line in release if _torch(line.text) == Version(version)]
+    mine = [line for line in release if Version(_facts(line.text)["torch"]) == Version(version)]
     others = {_where(line.text) for line in release if line not in mine}
     leaving = [line for line in mine if _where(line.text) in others]
     return leaving, [line for line in mine if line not in leaving]
@@ -193,11 +193,6 @@ def _index(lines: Sequence[Line], text: str, *, after: int = -1) -> int:
         if lines[number].text == text:
             return number
     raise LayoutError(f"{NAME} has no line '{text}' where one is expected", help="lay the file out as it was")
-
-
-def _torch(text: str) -> Version:
-    match = _ROW.fullmatch(text)
-    return Version("0.0" if match is None else match["torch"])
 
 
 def _variant(text: str) -> str | None:
