@@ -131,7 +131,7 @@ def _compare(builder: Builder, setting: Setting, published: inputs.Published, *,
             "same": not found,
             "sha256": built.sha256,
             "not-reproducible": published.not_reproducible,
-            "inputs": [{"name": each.name, "published": each.published, "here": each.here} for each in differing],
+            "inputs": codec.encode(differing),
             "differences": codec.encode(found),
         }
         terminal.document(json_text.document(table))

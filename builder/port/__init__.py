@@ -51,7 +51,7 @@ def port(recording: Recording, root: Path) -> Ported:
     if not best.extensions:
         raise nothing_compiled(recording, best, root)
     todo = Todo()
-    parts = tuple(part.parts(recording, root, todo))
+    parts = tuple(part.parts(recording, best, root, todo))
     backends, drafts = draft.compiled(recording, parts)
     reached = {each.extension.name: each.reached for each in parts}
     general, wheel = metadata.tables(best.setup, root, backends=backends, reached=reached, todo=todo)

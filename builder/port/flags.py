@@ -37,11 +37,7 @@ class Flags:
     """Architectures that are not CUDA capabilities, such as `native`, and pairs for a GPU that has other code."""
     standard: str | None = None
     rest: tuple[Flag, ...] = ()
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The words of all flags but macros, architectures and the standard."""
-        return tuple(word for flag in self.rest for word in flag)
+    """All flags but macros, architectures and the standard."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from builder.config.libraries import LibraryName
 from builder.port import source_facts
 from builder.port.flag_keys import extension_name, unused
 from builder.port.lines import CXX, language, normal
-from builder.port.recording import Extension, Recording
+from builder.port.recording import Extension, Recording, Run
 from builder.port.source_facts import Place, Todo
 
 _LINKED = "-l"
@@ -81,13 +81,12 @@ class Part:
         return None
 
 
-def parts(recording: Recording, root: Path, todo: Todo) -> Iterator[Part]:
-    """Yield the extensions of a project, each once; of the targets of a CMake project, only the ones that bind."""
-    best = recording.best
+def parts(recording: Recording, best: Run, root: Path, todo: Todo) -> Iterator[Part]:
+    """Yield the extensions of the `best` run, each once; of the targets of a CMake project, only the ones that bind."""
     seen: set[str] = set()
-    said = "" if best is None or best.setup is None else best.setup.texts.get("name", "")
+    said = "" if best.setup is None else best.setup.texts.get("name", "")
     taken = {extension_name(f".{name}") for name in (said, root.name)}  # the module of the kernel is no extension
-    for extension in () if best is None else best.extensions:
+    for extension in best.extensions:
         place, quiet = (Place(root=root, at=extension.at, todo=each) for each in (todo, Todo()))
         if extension.name in seen:
             place.say(f"extension '{extension.name}' is left out: there is another of that name")

@@ -31,6 +31,16 @@ class Setting:
     """`TORCH_CUDA_ARCH_LIST`."""
 
     @property
+    def torch(self) -> str:
+        """The version of the newest torch that is built for it."""
+        local = "cpu"
+        if self.cuda is not None:
+            local = f"cu{self.cuda.replace('.', '')}"
+        elif self.hip is not None:
+            local = f"rocm{'.'.join(self.hip.split('.')[:2])}"
+        return f"{torch_version()}+{local}"
+
+    @property
     def is_main(self) -> bool:
         """Whether it differs from the others by its toolkit alone."""
         return self.cuda is not None and self.gpu == _GPU and self.arch_list is None
@@ -102,16 +112,16 @@ def make_machine(
         (scratch / folder).mkdir(parents=True, exist_ok=True)
     variables = {"HOME": str(inside / "home"), "LC_ALL": "C.UTF-8", "TZ": "UTC", "TMPDIR": "/tmp", "MAX_JOBS": "1"}  # noqa: S108
     path = ["/usr/local/bin", "/usr/bin", "/bin"]
-    local, cuda_home, rocm_home = "cpu", None, None
+    cuda_home = rocm_home = None
     if setting.cuda is not None:
-        local, cuda_home = f"cu{setting.cuda.replace('.', '')}", str(inside / "cuda")
+        cuda_home = str(inside / "cuda")
         major, minor = setting.cuda.split(".")
         _program(scratch / "cuda/bin/nvcc", _NVCC.format(version=setting.cuda))
         write_text(scratch / "cuda/include/cuda.h", f"#define CUDA_VERSION {major}{minor:0>2}0\n")
         write_text(scratch / "cuda/version.json", json_text.line({"cuda": {"version": f"{setting.cuda}.0"}}))
         variables |= {"CUDA_HOME": cuda_home, "CUDA_PATH": cuda_home}
     elif setting.hip is not None:
-        local, rocm_home = f"rocm{'.'.join(setting.hip.split('.')[:2])}", str(inside / "rocm")
+        rocm_home = str(inside / "rocm")
         _program(scratch / "rocm/bin/hipcc", _HIPCC.format(version=setting.hip))
         (scratch / "rocm/include").mkdir(exist_ok=True)
         variables |= dict.fromkeys(("ROCM_HOME", "ROCM_PATH", "HIP_PATH"), rocm_home)
@@ -121,7 +131,7 @@ def make_machine(
     if setting.arch_list is not None:
         variables["TORCH_CUDA_ARCH_LIST"] = setting.arch_list
     told = {
-        "torch": f"{torch_version()}+{local}",
+        "torch": setting.torch,
         "torch_folder": str(inside / "torch"),
         "cuda": setting.cuda,
         "hip": setting.hip,

@@ -28,7 +28,7 @@ from builder.port.lines import (
 )
 from builder.port.record import copy, record
 from builder.port.recording import Recording, Run
-from builder.port.settings import Setting, facts, make_machine, settings, standard, torch_version, write_text
+from builder.port.settings import Setting, facts, make_machine, settings, standard, write_text
 from builder.render import render
 from builder.render.sources import header_calls as header_libraries
 from builder.run import run
@@ -68,8 +68,7 @@ def compile_commands(
         shutil.rmtree(folder, ignore_errors=True)
     make_machine(setting, scratch, scratch, pretended=(), believed=())
     render(kernel, backend, allow_unsafe_flags=True).write(project)
-    local = "cpu" if setting.cuda is None else f"cu{setting.cuda.replace('.', '')}"
-    text = f"__version__ = '{torch_version()}+{local}'\ncuda: Optional[str] = {setting.cuda!r}\n"
+    text = f"__version__ = '{setting.torch}'\ncuda: Optional[str] = {setting.cuda!r}\n"
     write_text(torch / "version.py", text)
     for name in _TORCH_LIBRARIES:
         write_text(torch / f"lib/lib{name}.so", "")

@@ -21,12 +21,12 @@ class Input:
     """One input that differs from that of the published wheel."""
 
     name: str
-    meaning: str
     published: str
     here: str
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.meaning}): published with {self.published}, here {self.here}"
+        meaning = _MEANING.get(self.name, "identity of a tool")
+        return f"{self.name} ({meaning}): published with {self.published}, here {self.here}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +85,4 @@ def differences(published: Mapping[str, str], here: Mapping[str, str]) -> Iterat
     """Yield the inputs that are not the same."""
     for name in (*_MEANING, *sorted({*published, *here} - set(_MEANING))):
         if published.get(name) != here.get(name):
-            yield Input(
-                name=name,
-                meaning=_MEANING.get(name, "identity of a tool"),
-                published=published.get(name, "nothing"),
-                here=here.get(name, "nothing"),
-            )
+            yield Input(name=name, published=published.get(name, "nothing"), here=here.get(name, "nothing"))

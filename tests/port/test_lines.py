@@ -41,7 +41,7 @@ print(json.dumps({"nvcc": found.COMMON_NVCC_FLAGS, "hip": hip, "source": inspect
 def test_architectures_are_read_in_every_spelling(words, capabilities):
     found = flags.read([*words, "-lineinfo"])
     assert found.capabilities == capabilities
-    assert found.words == ("-lineinfo",)
+    assert found.rest == (("-lineinfo",),)
 
 
 def test_the_last_word_on_a_macro_holds():

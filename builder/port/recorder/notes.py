@@ -176,7 +176,3 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if name.rpartition(".")[0] == module.__name__:
                 importlib.import_module(name)
         vars(module).update(self._known.get(module.__name__, {}))
-
-    def install(self) -> None:
-        """Answer imports from now on."""
-        sys.meta_path.insert(0, self)

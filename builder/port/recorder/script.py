@@ -23,7 +23,7 @@ def main(spec_path: str) -> None:
     tree, result, dump, leave = spec["tree"], spec["result"], json.dumps, os._exit
     notes = Notes(tree)
     known = {**stand_ins.torch_modules(spec["facts"], notes), **stand_ins.setuptools_modules(notes)}
-    Finder(known, [*stand_ins.PRETENDED, *spec["pretended"]]).install()
+    sys.meta_path.insert(0, Finder(known, [*stand_ins.PRETENDED, *spec["pretended"]]))
     for name in [name for name in sys.modules if name.partition(".")[0] in stand_ins.PRETENDED]:
         del sys.modules[name]
     _believe(tuple(os.path.join(tree, folder) + os.sep for folder in spec["believed"]))

@@ -207,7 +207,7 @@ def setuptools_modules(notes: Notes) -> dict[str, Mapping[str, Any]]:
 
 _TEXTS = ("name", "version", "license", "url", "python_requires", "long_description", "license_expression")
 _NO_KEY = ("data_files", "entry_points", "extras_require", "project_urls", "scripts")
-_LISTS = ("packages", "install_requires", "classifiers", "py_modules", "setup_requires")
+_LISTS = ("packages", "install_requires")
 
 
 def _setup(notes: Notes, options: dict[str, Any]) -> None:
@@ -215,7 +215,6 @@ def _setup(notes: Notes, options: dict[str, Any]) -> None:
         return
     lists = {name: [str(each) for each in _listed(options.get(name))] for name in _LISTS}
     lists["no_key"] = [name for name in _NO_KEY if options.get(name)]
-    lists["commands"] = sorted(str(name) for name in options.get("cmdclass") or {})
     folders, data = options.get("package_dir") or {}, options.get("package_data") or {}
     notes.setup = {
         "at": notes.place(),
