@@ -9,7 +9,7 @@ from builder.config.text import Source
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import write_atomic
 from builder.kernel import CONFIG
-from builder.port import draft, metadata, part, source_facts
+from builder.port import draft, metadata, part, settings, source_facts
 from builder.port.recording import Event, Recording, Run
 from builder.port.source_facts import Todo
 
@@ -116,23 +116,8 @@ def _variables_remedy(recording: Recording) -> str | None:
 def _variables(recording: Recording) -> str:
     """Return the variables that `setup.py` reads and was not given, each with the line of its first use."""
     found = {name: place for run in recording.runs for name, place in run.variables.items()}
-    usual = (*_USUAL, *recording.given)
+    usual = (*settings.facts()["usual-variables"], *recording.given)
     return ", ".join(f"{name} ({place})" for name, place in sorted(found.items()) if not name.startswith(usual))
-
-
-_USUAL = (
-    "_PYTHON",
-    "PATH",
-    "HOME",
-    "CUDA_HOME",
-    "CUDA_PATH",
-    "ROCM_",
-    "HIP_",
-    "PYTHON",
-    "MAX_JOBS",
-    "TORCH_CUDA_ARCH_LIST",
-    "TMP",
-)
 
 
 def nothing_compiled(recording: Recording, best: Run, root: Path) -> BuilderError:

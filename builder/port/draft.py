@@ -21,6 +21,7 @@ class SourcesDraft:
     """Sources that are compiled in one way: `[torch]`, `[extension.<name>]` or `[kernel.<name>]`."""
 
     name: str
+    """The name of the table; of a component, without `kernel.`."""
     backend: Backend | None = None
     """That of a component; None for a table of sources that bind."""
     extension: str | None = None
