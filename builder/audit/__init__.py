@@ -76,9 +76,9 @@ def _all(subject: Subject) -> Iterator[Finding]:
 
 def _too_many(subject: Subject, found: int) -> Finding:
     return Finding(
-        file=subject.dist_info,
-        rule=BUDGET,
-        symbol="findings",
-        why=f"there are more findings than these {found}",
-        remedy="correct these, and audit the wheel again",
+        subject.dist_info,
+        BUDGET,
+        "findings",
+        f"there are more findings than these {found}",
+        "correct these, and audit the wheel again",
     )

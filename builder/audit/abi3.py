@@ -27,19 +27,22 @@ def check(subject: Subject) -> Iterator[Finding]:
 
     A wheel for one Python may use all of its API, but must be for the Python that was promised.
     """
-    promised = None if subject.plan.variant is None else subject.plan.variant.python
-    if promised != subject.python and subject.plan.variant is not None and subject.libraries:
-        yield _other(subject, promised)
-    if subject.python is not None:
+    python, variant = subject.python, subject.plan.variant
+    if variant is not None and variant.python != python and subject.libraries:
+        promised, said = variant.python or "every Python", python or "that it is for every Python"
+        why = f"the build promised a library for {promised}, and the tag says {said}"
+        yield Finding(f"{subject.dist_info}/WHEEL", RULE, python or "python", why)
+    if python is not None:
         return
-    floor = _floor(subject.tags)
+    interpreters = (_INTERPRETER.match(tag.split("-", 1)[0]) for tag in subject.tags)
+    floor = min((Version(f"3.{match[1]}") for match in interpreters if match), default=_DEFAULT)
     for library in subject.libraries:
         for symbol in library.extension.undefined:
             if not symbol.name.startswith(("Py", "_Py")) or symbol.name.startswith("PyInit_"):
                 continue
             if subject.needs_no_python:
                 why = "it is of CPython's C API, and the wheel's tag says that it needs nothing of Python"
-                yield Finding(file=library.name, rule=RULE, symbol=symbol.name, why=why, remedy="tag it cp39-abi3")
+                yield Finding(library.name, RULE, symbol.name, why, "tag it cp39-abi3")
                 continue
             added = stable_symbols().get(symbol.name)
             if added is not None and added <= floor:
@@ -53,22 +56,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 f"define Py_LIMITED_API as 0x{floor.major:02x}{floor.minor:02x}0000 and use what it offers, or "
                 'build for each Python, with python-abi = "cpython" in [torch] of build.toml'
             )
-            yield Finding(file=library.name, rule=RULE, symbol=symbol.name, why=why, remedy=remedy)
-
-
-def _other(subject: Subject, promised: str | None) -> Finding:
-    return Finding(
-        file=f"{subject.dist_info}/WHEEL",
-        rule=RULE,
-        symbol=subject.python or "python",
-        why=f"the build promised a library for {promised or 'every Python'}, and the tag says "
-        f"{subject.python or 'that it is for every Python'}",
-        remedy="build the wheel again",
-    )
-
-
-def _floor(tags: tuple[str, ...]) -> Version:
-    """Return the lowest CPython that the tags admit."""
-    found = [_INTERPRETER.match(tag.split("-", 1)[0]) for tag in tags]
-    versions = [Version(f"3.{match[1]}") for match in found if match]
-    return min(versions, default=_DEFAULT)
+            yield Finding(library.name, RULE, symbol.name, why, remedy)

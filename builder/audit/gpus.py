@@ -134,11 +134,11 @@ def check(subject: Subject) -> Iterator[Finding]:
     for name in names:
         if name not in known_names:
             yield Finding(
-                file=file,
-                rule=RULE,
-                symbol=name,
-                why="it is required, and is no GPU that this audit knows",
-                remedy="audit the wheel with the builder that made it, or a newer one",
+                file,
+                RULE,
+                name,
+                "it is required, and is no GPU that this audit knows",
+                "audit the wheel with the builder that made it, or a newer one",
             )
 
 
@@ -183,11 +183,11 @@ def missing(required: Iterable[Gpu], found: Iterable[GpuCode], file: str) -> Ite
         code = codes.get(gpu)
         if code is None or not code.runs:
             yield Finding(
-                file=file,
-                rule=RULE,
-                symbol=f"{gpu.names[0]} ({gpu.arch})",
-                why=f"it is required, and the wheel has {GpuCode(gpu=gpu).text if code is None else code.text}",
-                remedy=f"add '{gpu.arch}' to the architectures of each component that it is to run",
+                file,
+                RULE,
+                f"{gpu.names[0]} ({gpu.arch})",
+                f"it is required, and the wheel has {GpuCode(gpu=gpu).text if code is None else code.text}",
+                f"add '{gpu.arch}' to the architectures of each component that it is to run",
             )
 
 

@@ -19,13 +19,12 @@ from builder.matrix.variant import Variant
 from builder.metadata import ID, ID_KEY, METADATA_FILE, KernelMetadata
 from builder.untrusted import UntrustedError
 from builder.wheel.archive import MAX_MEMBERS, Bytes, Member, Wheel, WheelError, check_name
+from builder.wheel.options import MANYLINUX
 
 RULE = "hub-layout"
 _CARD = "CARD.md"
 _LARGEST = 16 << 20
 _SHOWN = 120
-POLICY = "manylinux_2_28"
-"""The manylinux policy of the hub's libraries for Linux."""
 _PIECE = 1 << 20
 _MACHINES = {("x86_64", "darwin"): "x86_64", ("aarch64", "darwin"): "arm64"}
 _LARGEST_VERSION = 1 << 31
@@ -55,7 +54,7 @@ def check(root: Path, *, kernel: Kernel | None = None, complete: bool = False) -
 
 
 def _finding(file: str, symbol: str, why: str, remedy: str, severity: Severity = "error") -> Finding:
-    return Finding(file=file, rule=RULE, symbol=symbol, why=why, remedy=remedy, severity=severity)
+    return Finding(file, RULE, symbol, why, remedy, severity=severity)
 
 
 def _strangers(root: Path, found: Mapping[str, Path]) -> Iterator[Finding]:
@@ -254,7 +253,7 @@ def _platform(variant: Variant) -> str:
     if system == "darwin":
         oldest = str(variant.backend.facts.macos).replace(".", "_")
         return f"macosx_{oldest}_{_MACHINES[machine, system]}"
-    return f"win_{'amd64' if machine == 'x86_64' else 'arm64'}" if system == "windows" else f"{POLICY}_{machine}"
+    return f"win_{'amd64' if machine == 'x86_64' else 'arm64'}" if system == "windows" else f"{MANYLINUX}_{machine}"
 
 
 def _dist_info(wheel: Wheel, name: str, variant: Variant) -> dict[str, Member]:

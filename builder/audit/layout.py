@@ -136,7 +136,7 @@ def check_description(subject: Subject) -> Iterator[Finding]:
 
 
 def _finding(file: str, symbol: str, why: str, remedy: str = "build the wheel again") -> Finding:
-    return Finding(file=file, rule=RULE, symbol=symbol, why=why, remedy=remedy)
+    return Finding(file, RULE, symbol, why, remedy)
 
 
 def _record(subject: Subject) -> Iterator[Finding]:

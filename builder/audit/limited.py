@@ -178,10 +178,10 @@ def _answer(reader: int, child: int) -> dict[str, Any]:
 def _too_much(path: Path, what: str, *, seconds: int, memory: int) -> AuditReport:
     allowed = f"{seconds} s" if what == "processor time" else f"{memory >> 20} MiB"
     finding = Finding(
-        file=path.name,
-        rule=BUDGET,
-        symbol=what,
-        why=f"to judge it takes more {what} than a wheel of its size may: {allowed}",
-        remedy="build it again; a wheel that was built by `builder build` takes a fraction of that",
+        path.name,
+        BUDGET,
+        what,
+        f"to judge it takes more {what} than a wheel of its size may: {allowed}",
+        "build it again; a wheel that was built by `builder build` takes a fraction of that",
     )
     return AuditReport(wheel=path.name, rules=tuple(CHECKS), findings=(finding,))

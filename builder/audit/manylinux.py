@@ -7,12 +7,9 @@ from fnmatch import fnmatchcase
 
 from builder.audit.report import Finding
 from builder.audit.subject import Library, Subject, requirements
-from builder.binary import manylinux as policies
-from builder.binary.lowest_policy import LowestPolicy, lowest_policy, obstacles
-from builder.binary.manylinux import Policy
+from builder.binary import policies
+from builder.binary.policies import Policy
 from builder.config import libraries
-
-__all__ = ["LowestPolicy", "Policy", "check", "lowest_policy"]
 
 RULE = "manylinux"
 
@@ -42,56 +39,39 @@ def _promised(subject: Subject) -> Policy | Finding:
         known = {policy.name: policy for policy in policies.policies(match[2])} if match else {}
         name = _ALIASES.get(match[1], match[1]) if match else ""
         if name not in known:
-            return Finding(
-                file=f"{subject.dist_info}/WHEEL",
-                rule=RULE,
-                symbol=platform,
-                why="this platform tag promises no manylinux policy that is known",
-                remedy=f"tag it with the policy that its symbols allow: {_allowed(subject)}",
-            )
+            extensions = [library.extension for library in subject.libraries]
+            lowest = policies.lowest_policy(extensions, extensions[0].machine)
+            worst = ", ".join(lowest.offending[:3]) or extensions[0].machine
+            allowed = f"none; {worst} keeps it from every policy" if lowest.policy is None else lowest.policy.tag
+            why = "this platform tag promises no manylinux policy that is known"
+            remedy = f"tag it with the policy that its symbols allow: {allowed}"
+            return Finding(f"{subject.dist_info}/WHEEL", RULE, platform, why, remedy)
         found.append(known[name])
     return min(found, key=lambda policy: policies.policies(policy.machine).index(policy))
-
-
-def _allowed(subject: Subject) -> str:
-    extensions = tuple(library.extension for library in subject.libraries)
-    lowest = lowest_policy(extensions, extensions[0].machine)
-    if lowest.policy is not None:
-        return lowest.policy.tag
-    return f"none; {', '.join(lowest.offending[:3]) or extensions[0].machine} keeps it from every policy"
-
-
-def _finding(library: Library, symbol: str, why: str, remedy: str) -> Finding:
-    return Finding(file=library.name, rule=RULE, symbol=symbol, why=why, remedy=remedy)
 
 
 def _policy(library: Library, policy: Policy) -> Iterator[Finding]:
     extension = library.extension
     if extension.format != "ELF" or extension.machine != policy.machine:
-        yield _finding(
-            library,
-            extension.machine,
-            f"the library is {extension.format} for {extension.machine}, the wheel's tag says {policy.tag}",
-            "build it for the machine that the tag names",
-        )
+        why = f"the library is {extension.format} for {extension.machine}, the wheel's tag says {policy.tag}"
+        remedy = "build it for the machine that the tag names"
+        yield Finding(library.name, RULE, extension.machine, why, remedy)
         return
-    lowest = lowest_policy((library.extension,), policy.machine)
-    for symbol, reason in obstacles(library.extension, policy):
+    lowest = policies.lowest_policy((extension,), policy.machine)
+    for symbol, reason in policies.obstacles(extension, policy):
         remedy = (
             "build on the oldest system that the tag promises, or avoid the symbol"
             if lowest.policy is None
             else f"avoid the symbol, or tag the wheel {lowest.policy.tag}"
         )
-        yield _finding(library, symbol, reason, remedy)
+        yield Finding(library.name, RULE, symbol, reason, remedy)
 
 
 def _needed(library: Library, policy: Policy, subject: Subject) -> Iterator[Finding]:
-    facts = subject.facts
-    patterns = (
-        ()
-        if facts is None
-        else policies.loaded(str(facts.framework), str(facts.backend), one_python=subject.python is not None)
-    )
+    patterns: tuple[str, ...] = ()
+    if subject.facts is not None:
+        framework, backend = str(subject.facts.framework), str(subject.facts.backend)
+        patterns = policies.loaded(framework, backend, one_python=subject.python is not None)
     required = requirements(subject.text(f"{subject.dist_info}/METADATA"))
     carried = {posixpath.basename(name) for name in subject.files}
     for needed in library.extension.needed:
@@ -101,40 +81,31 @@ def _needed(library: Library, policy: Policy, subject: Subject) -> Iterator[Find
             continue
         if not libraries.distributions(needed).isdisjoint(required):
             continue  # a package that the wheel requires has it, and `_ops.py` loads it
-        yield _finding(
-            library,
-            needed,
+        why = (
             "the wheel carries its own copy of this library, which would stand beside the one of the system or of torch"
             if needed in carried
-            else f"neither {policy.name} nor what the framework has loaded includes this library",
-            "link it statically, or use what the framework offers in its place",
+            else f"neither {policy.name} nor what the framework has loaded includes this library"
         )
+        remedy = "link it statically, or use what the framework offers in its place"
+        yield Finding(library.name, RULE, needed, why, remedy)
 
 
 def _linking(library: Library) -> Iterator[Finding]:
     extension = library.extension
     for entry in extension.rpath:
-        match = _ORIGIN.match(entry)
-        inside = match is not None and ".." not in entry.split("/")
-        if not inside:
-            yield _finding(
-                library,
+        if _ORIGIN.match(entry) is None or ".." in entry.split("/"):
+            yield Finding(
+                library.name,
+                RULE,
                 entry or "(empty)",
                 "its RPATH or RUNPATH leads out of the directory it is installed in, to files of the machine that "
                 "built it or of anyone",
                 "set CMAKE_BUILD_WITH_INSTALL_RPATH=ON, and INSTALL_RPATH to nothing or to $ORIGIN",
             )
     if extension.textrel:
-        yield _finding(
-            library,
-            "DT_TEXTREL",
-            "the loader would have to write into its code, which hardened systems refuse",
-            "compile every object, assembler too, with -fPIC",
-        )
+        why = "the loader would have to write into its code, which hardened systems refuse"
+        yield Finding(library.name, RULE, "DT_TEXTREL", why, "compile every object, assembler too, with -fPIC")
     if extension.executable_stack:
-        yield _finding(
-            library,
-            "PT_GNU_STACK",
-            "loading it makes the stack of the process executable, which glibc 2.41 and hardened systems refuse",
-            "link with -Wl,-z,noexecstack, and give assembler files a .note.GNU-stack section",
-        )
+        why = "loading it makes the stack of the process executable, which glibc 2.41 and hardened systems refuse"
+        remedy = "link with -Wl,-z,noexecstack, and give assembler files a .note.GNU-stack section"
+        yield Finding(library.name, RULE, "PT_GNU_STACK", why, remedy)

@@ -44,7 +44,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _finding(file: str, symbol: str, why: str) -> Finding:
-    return Finding(file=file, rule=RULE, symbol=symbol, why=why, remedy="build the wheel again")
+    return Finding(file, RULE, symbol, why)
 
 
 def _keys(path: str, values: Mapping[str, object]) -> Iterator[Finding]:

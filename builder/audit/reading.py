@@ -114,11 +114,10 @@ def _first(pieces: Iterator[bytes]) -> bytes:
 
 def _too_large(name: str, size: int) -> Finding:
     return Finding(
-        file=name,
-        rule="budget",
-        symbol=name,
-        why=f"it has {size} bytes, and of a file that describes others no more than {LARGEST_TEXT} are read",
-        remedy="build the wheel again",
+        name,
+        "budget",
+        name,
+        f"it has {size} bytes, and of a file that describes others no more than {LARGEST_TEXT} are read",
     )
 
 
@@ -139,7 +138,7 @@ def _judge(name: str, data: Data) -> Library | Finding:
         return Library(extension=extension, device_code=code, headers=header_versions(extension, data))
     except BuilderError as error:
         remedy = error.help or "build it again"
-        return Finding(file=name, rule="format", symbol=name, why=error.message, remedy=remedy)
+        return Finding(name, "format", name, error.message, remedy)
 
 
 def _package(wheel: Wheel) -> str | None:

@@ -7,7 +7,7 @@ from builder.errors import Severity
 from builder.wording import escaped
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Finding:
     """A rule that a file breaks."""
 
@@ -16,7 +16,7 @@ class Finding:
     symbol: str
     """The symbol, library, path or key that breaks it."""
     why: str
-    remedy: str
+    remedy: str = "build the wheel again"
     severity: Severity = "error"
 
 

@@ -29,20 +29,20 @@ def check(subject: Subject) -> Iterator[Finding]:
     text, limit = subject.metadata.max_size, _limit(subject.metadata)
     if text is not None and limit is None:
         yield Finding(
-            file=f"{subject.module}/metadata.json",
-            rule=RULE,
-            symbol=str(text),
-            why="it is the most that the wheel may have, and is no size that this audit knows",
-            remedy="audit the wheel with the builder that made it, or a newer one",
+            f"{subject.module}/metadata.json",
+            RULE,
+            str(text),
+            "it is the most that the wheel may have, and is no size that this audit knows",
+            "audit the wheel with the builder that made it, or a newer one",
         )
     if subject.sizes is not None and limit is not None:
         yield Finding(
-            file=f"{subject.module}/metadata.json",
-            rule=RULE,
-            symbol=shown(subject.sizes.packed),
-            why=f"the wheel may have {limit} ({limit.bytes:,} bytes) and has {subject.sizes.packed:,}; "
+            f"{subject.module}/metadata.json",
+            RULE,
+            shown(subject.sizes.packed),
+            f"the wheel may have {limit} ({limit.bytes:,} bytes) and has {subject.sizes.packed:,}; "
             + _taken(subject.sizes),
-            remedy="; or ".join(ways_out(subject.sizes)[:_WAYS]),
+            "; or ".join(ways_out(subject.sizes)[:_WAYS]),
         )
 
 

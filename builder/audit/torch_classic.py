@@ -40,9 +40,18 @@ def check(subject: Subject) -> Iterator[Finding]:
             if name is None:
                 continue
             if facts.framework in _WITHOUT_TORCH:
-                yield _foreign(library, symbol.name, facts.framework)
-            elif not set(_homes(name)) & brought:
-                yield _homeless(library, symbol.name, _homes(name)[0])
+                why = f"it uses torch, and {_WITHOUT_TORCH[facts.framework]} must load where no torch is"
+                remedy = f"do without torch, or make it a [torch] kernel in place of [{facts.framework}]"
+                yield Finding(library.name, RULE, symbol.name, why, remedy)
+            elif brought.isdisjoint(homes := _homes(name)):
+                yield Finding(
+                    library.name,
+                    RULE,
+                    symbol.name,
+                    "no library that it needs defines this symbol of torch; it would load only where another library "
+                    f"has made {homes[0]} global",
+                    f"link to {homes[0]} (target_link_libraries(… torch))",
+                )
 
 
 def _brought(library: Library, backend: Backend) -> frozenset[str]:
@@ -62,24 +71,3 @@ def _homes(name: RootName) -> tuple[str, ...]:
     if name.namespace == "c10":
         return tuple(f"libc10_{device}.so" for device in devices) or ("libc10.so",)
     return (*(f"libtorch_{device}.so" for device in devices), "libtorch_cpu.so")
-
-
-def _foreign(library: Library, symbol: str, framework: Framework) -> Finding:
-    return Finding(
-        file=library.name,
-        rule=RULE,
-        symbol=symbol,
-        why=f"it uses torch, and {_WITHOUT_TORCH[framework]} must load where no torch is",
-        remedy=f"do without torch, or make it a [torch] kernel in place of [{framework}]",
-    )
-
-
-def _homeless(library: Library, symbol: str, home: str) -> Finding:
-    return Finding(
-        file=library.name,
-        rule=RULE,
-        symbol=symbol,
-        why=f"no library that it needs defines this symbol of torch; it would load only where another library "
-        f"has made {home} global",
-        remedy=f"link to {home} (target_link_libraries(… torch))",
-    )

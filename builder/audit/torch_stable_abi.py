@@ -55,11 +55,11 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     if facts.version < _FIRST_TARGET:
         yield Finding(
-            file=f"{subject.module}/metadata.json",
-            rule=RULE,
-            symbol=str(facts.version),
-            why=f"the symbols of torch's stable ABI are known from {_FIRST_TARGET} on, the wheel says {facts.version}",
-            remedy=f"set [torch.stable-abi] to '{_FIRST_TARGET}' or later",
+            f"{subject.module}/metadata.json",
+            RULE,
+            str(facts.version),
+            f"the symbols of torch's stable ABI are known from {_FIRST_TARGET} on, the wheel says {facts.version}",
+            f"set [torch.stable-abi] to '{_FIRST_TARGET}' or later",
         )
         return
     for library in subject.libraries:
@@ -70,7 +70,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _finding(library: Library, symbol: str, why: str, remedy: str) -> Finding:
-    return Finding(file=library.name, rule=RULE, symbol=symbol, why=why, remedy=remedy)
+    return Finding(library.name, RULE, symbol, why, remedy)
 
 
 def _cxx_symbols(library: Library) -> Iterator[Finding]:

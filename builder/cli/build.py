@@ -9,7 +9,6 @@ from typing import Literal
 import click
 
 from builder import json_text, terminal
-from builder.binary.manylinux import MANYLINUX
 from builder.cli import building, view
 from builder.cli.arguments import (
     Age,
@@ -45,7 +44,7 @@ from builder.plan import dry_run as dry_runs
 from builder.plan.ask import Ask, KernelBuild
 from builder.plan.choosing import Chosen
 from builder.store import Store
-from builder.wheel.options import BuildOptions
+from builder.wheel.options import MANYLINUX, BuildOptions
 
 
 @click.command()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from builder import audit, json_text, run, sandbox
-from builder.binary.manylinux import MANYLINUX
 from builder.config import Backend
 from builder.errors import AuditError, ToolError
 from builder.kernel import source_set
@@ -37,6 +36,7 @@ from builder.render.sources import source_variable
 from builder.toolchain import crosses
 from builder.wheel import finish
 from builder.wheel.archive import Wheel
+from builder.wheel.options import MANYLINUX
 
 _PLAN = "kernel-plan.json"
 OUT = "out"

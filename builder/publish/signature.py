@@ -69,16 +69,16 @@ def _read(path: Path) -> bytes:
 
 
 def _finding(variant: Path, why: str, remedy: str) -> Finding:
-    return Finding(file=f"{variant.name}/{SIGNATURE_FILE}", rule=RULE, symbol="signature", why=why, remedy=remedy)
+    return Finding(f"{variant.name}/{SIGNATURE_FILE}", RULE, "signature", why, remedy)
 
 
 def _unasked(variant: Path) -> Finding:
     return Finding(
-        file=f"{variant.name}/{SIGNATURE_FILE}",
-        rule=RULE,
-        symbol="signature",
-        why="it was not verified: nobody said who must have signed",
-        remedy="name the signer with --signed-by",
+        f"{variant.name}/{SIGNATURE_FILE}",
+        RULE,
+        "signature",
+        "it was not verified: nobody said who must have signed",
+        "name the signer with --signed-by",
         severity="note",
     )
 

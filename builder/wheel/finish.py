@@ -8,10 +8,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
-from builder.binary import manylinux
+from builder.binary import policies
 from builder.binary.extension import Extension
-from builder.binary.lowest_policy import lowest_policy
-from builder.binary.manylinux import MANYLINUX
 from builder.config import Config
 from builder.errors import AuditError, BuilderError
 from builder.kernel import Kernel
@@ -19,7 +17,7 @@ from builder.matrix import Cell
 from builder.metadata import METADATA_FILE, KernelMetadata, RebuildInputs
 from builder.wheel import core_metadata, provenance
 from builder.wheel.archive import Bytes, Wheel, pack
-from builder.wheel.options import BuildOptions
+from builder.wheel.options import MANYLINUX, BuildOptions
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
 _OF_PYTHON = ".abi3.so"
@@ -159,8 +157,8 @@ def _tag(cell: Cell, package: Mapping[str, Bytes], *, accepted: str) -> str:
 
 def _manylinux(extensions: list[Extension], machine: str, *, accepted: str) -> str:
     """Return the policy for the tag: the lowest that the symbols allow, but no lower than that of torch's wheels."""
-    lowest = lowest_policy(extensions, machine)
-    order = [each.name for each in manylinux.policies(machine)]
+    lowest = policies.lowest_policy(extensions, machine)
+    order = [each.name for each in policies.policies(machine)]
     if accepted not in order:
         raise BuilderError(f"'{accepted}' is not a manylinux policy", help=f"there are {', '.join(order)}")
     if lowest.policy is None or order.index(lowest.name) > order.index(accepted):

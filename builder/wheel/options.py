@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from builder import codec, json_text
-from builder.binary.manylinux import MANYLINUX
 from builder.config import LoadTestRule
 from builder.errors import BuilderError
 from builder.matrix import quick
 from builder.wheel.archive import EPOCH, LATEST
 from builder.wording import listed, nearest, quoted
+
+MANYLINUX = "manylinux_2_28"
+"""The lowest policy of a wheel's tag, that of torch's own wheels: an older system has no torch."""
 
 
 def epoch_of(environ: Mapping[str, str]) -> int:

@@ -8,8 +8,8 @@ import zipfile
 import pytest
 
 from builder import audit
-from builder.audit.manylinux import lowest_policy
 from builder.audit.reading import read
+from builder.binary.policies import lowest_policy
 from builder.wheel.archive import Wheel
 from tests.given.audits import by_auditwheel, calls
 

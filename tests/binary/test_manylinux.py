@@ -3,10 +3,9 @@ from importlib.resources import files
 
 import pytest
 
-from builder.audit.manylinux import lowest_policy
 from builder.binary.elf_symbols import Symbol
 from builder.binary.extension import Extension
-from builder.binary.manylinux import loaders, policies
+from builder.binary.policies import loaders, lowest_policy, policies
 
 RAW = [
     row

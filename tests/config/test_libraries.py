@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from builder.binary import manylinux
+from builder.binary import policies
 from builder.config import Backend, Framework, libraries
 from builder.config.libraries import LibraryName
 from tests.config.texts import GENERAL, problems_of
@@ -42,7 +42,7 @@ def test_every_library_is_either_a_target_or_told_to_the_linker(name):
 @pytest.mark.parametrize("name", [name for name, facts in EVERY.items() if facts.torch == "loads"])
 def test_what_torch_has_loaded_is_what_the_audit_allows(name):
     facts = EVERY[name]
-    assert f"{facts.soname}.*" in manylinux.loaded("torch", facts.backends[0])
+    assert f"{facts.soname}.*" in policies.loaded("torch", facts.backends[0])
 
 
 def required(*names, framework=Framework.TORCH, toolkit="13.0"):

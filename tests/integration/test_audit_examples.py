@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from builder import audit
-from builder.audit.manylinux import lowest_policy
 from builder.audit.reading import read
+from builder.binary.policies import lowest_policy
 from builder.wheel.archive import Wheel
 from tests.given.audits import by_auditwheel
 from tests.given.processes import command, output

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from builder.binary.extension import Extension
-from builder.binary.lowest_policy import lowest_policy
+from builder.binary.policies import lowest_policy
 from builder.wheel.archive import Bytes, pack
 from tests.given.audits import by_auditwheel
 from tests.given.files import once

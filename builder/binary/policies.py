@@ -1,14 +1,13 @@
-"""The manylinux policies: what the oldest system of each has, and the one that wheels are built for."""
+"""The manylinux policies: what the oldest system of each has, and the lowest that libraries meet."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
 from builder import resources, toml
+from builder.binary.extension import Extension
 
-MANYLINUX = "manylinux_2_28"
-"""The lowest policy of a wheel's tag, that of torch's own wheels: an older system has no torch."""
 _NUMBERS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}$")
 
 
@@ -63,6 +62,53 @@ def loaders() -> frozenset[str]:
     return _table().loaders
 
 
+def obstacles(extension: Extension, policy: Policy) -> Iterator[tuple[str, str]]:
+    """Yield what `policy` lacks: each symbol, or the bare version, with the reason."""
+    users: dict[tuple[str | None, str], list[str]] = {}
+    for symbol in extension.undefined:
+        if symbol.version is not None:
+            users.setdefault((symbol.library, symbol.version), []).append(symbol.name)
+    for library, version in extension.versions:
+        if policy.admits(version):
+            continue
+        for name in sorted(users.get((library, version), [""])):
+            wanted = f"{name}@{version}" if name else version
+            yield wanted, f"{policy.name} has no {version} in {library}"
+    for library in dict.fromkeys(extension.needed):
+        private = policy.private.get(library, frozenset())
+        for symbol in extension.undefined if private else ():
+            if symbol.name in private:
+                yield symbol.name, f"it is private to some versions of {library}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowestPolicy:
+    """The lowest policy that libraries meet, and what keeps them from the one below."""
+
+    policy: Policy | None
+    """None when they meet not even the newest."""
+    below: Policy | None
+    """The next lower policy; None at the lowest there is."""
+    offending: tuple[str, ...] = ()
+    """Each symbol that `below` lacks, as `name@VERSION`."""
+
+    @property
+    def name(self) -> str:
+        """Name of the policy; `linux` if none is met."""
+        return "linux" if self.policy is None else self.policy.name
+
+
+def lowest_policy(extensions: Iterable[Extension], machine: str) -> LowestPolicy:
+    """Return the lowest policy that the symbols of all `extensions` allow."""
+    together, best = tuple(extensions), None
+    for policy in reversed(policies(machine)):
+        offending = tuple(sorted({symbol for extension in together for symbol, _ in obstacles(extension, policy)}))
+        if offending:
+            return LowestPolicy(policy=best, below=policy, offending=offending)
+        best = policy
+    return LowestPolicy(policy=best, below=None)
+
+
 @cache
 def _table() -> _Table:
     """Read the data file, in which each policy states only what changed."""
@@ -72,16 +118,19 @@ def _table() -> _Table:
     named: dict[str, set[str]] = {}
     libraries: set[str] = set()
     found: list[Policy] = []
-    for row in data["policy"]:
+    for position, row in enumerate(data["policy"]):
         libraries.update(row.get("libraries", ()))
+        private: dict[str, frozenset[str]] = {}
+        for each in data["private"]:
+            if position <= order.index(each["through"]):
+                private[each["library"]] = private.get(each["library"], frozenset()).union(each["symbols"])
         for machine in ("x86_64", "aarch64"):
             changed = row.get(machine)
             if changed is None:
                 continue
             named.setdefault(machine, set()).update(changed.get("named", ()))
-            figures.setdefault(machine, {}).update(
-                {kind: _key(version) for kind, version in changed.items() if kind != "named"}
-            )
+            versions = {kind: _key(version) for kind, version in changed.items() if kind != "named"}
+            figures.setdefault(machine, {}).update(versions)
             found.append(
                 Policy(
                     name=row["name"],
@@ -89,25 +138,12 @@ def _table() -> _Table:
                     figures=dict(figures[machine]),
                     named=frozenset(named[machine]),
                     libraries=frozenset(libraries),
-                    private=_private(data["private"], order=order, policy=row["name"]),
+                    private=private,
                 )
             )
-    loaded_by = {
-        framework: {backend: tuple(names) for backend, names in table.items()}
-        for framework, table in data["loaded"].items()
-    }
     return _Table(
-        sets=frozenset(data["sets"]), loaders=frozenset(data["loaders"]), loaded=loaded_by, policies=tuple(found)
+        sets=frozenset(data["sets"]), loaders=frozenset(data["loaders"]), loaded=data["loaded"], policies=tuple(found)
     )
-
-
-def _private(rows: Iterable[Mapping[str, object]], *, order: list[str], policy: str) -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
-    for row in rows:
-        library, symbols = str(row["library"]), row["symbols"]
-        if order.index(policy) <= order.index(str(row["through"])) and isinstance(symbols, list):
-            found[library] = found.get(library, frozenset()) | frozenset(symbols)
-    return found
 
 
 def _key(version: str) -> tuple[int, ...]:
