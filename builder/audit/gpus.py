@@ -1,10 +1,10 @@
 """The code of a wheel that each GPU would run, as a driver chooses it from the bytes of the libraries."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
+from builder import codec
 from builder.audit.library_members import named_as_library, unpacked
 from builder.audit.report import Finding
 from builder.audit.subject import Subject
@@ -15,7 +15,7 @@ from builder.config import Backend
 from builder.config.gpus import Gpu, GpuName, known, table
 from builder.errors import BuilderError
 from builder.matrix import architectures
-from builder.wheel.archive import Member, Wheel
+from builder.wheel.archive import Wheel
 from builder.wording import nearest
 
 RULE = "gpus"
@@ -73,30 +73,9 @@ class GpuCode:
 
     def to_dict(self) -> dict[str, object]:
         """Return the answer as plain values."""
-        return {
-            "arch": self.gpu.arch,
-            "names": list(self.gpu.names),
-            "runs": self.runs,
-            "own": list(self.own),
-            "older": list(self.older),
-            "ptx": list(self.ptx),
-            "cuda": self.cuda,
-            "lacks": self.lacks,
-            "special": list(self.special),
-        }
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> "GpuCode":
-        """Undo `to_dict`."""
-        return cls(
-            gpu=next(gpu for gpu in known() if gpu.arch == fields["arch"]),
-            own=tuple(fields["own"]),
-            older=tuple(fields["older"]),
-            ptx=tuple(fields["ptx"]),
-            cuda=fields["cuda"],
-            lacks=fields["lacks"],
-            special=tuple(fields["special"]),
-        )
+        fields = codec.encode(self)
+        gpu = fields.pop("gpu")
+        return {"arch": gpu["arch"], "names": gpu["names"], "runs": self.runs, **fields}
 
 
 def named(text: str) -> Gpu:
@@ -133,13 +112,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     yield from missing((GpuName(name).gpu for name in known_names), of(subject), file)
     for name in names:
         if name not in known_names:
-            yield Finding(
-                file,
-                RULE,
-                name,
-                "it is required, and is no GPU that this audit knows",
-                "audit the wheel with the builder that made it, or a newer one",
-            )
+            why = "it is required, and is no GPU that this audit knows"
+            yield Finding(file, RULE, name, why, "audit the wheel with the builder that made it, or a newer one")
 
 
 def of(subject: Subject) -> tuple[GpuCode, ...]:
@@ -160,14 +134,13 @@ def of_libraries(wheel: Wheel, backend: Backend) -> tuple[GpuCode, ...]:
     """
     if not backend.facts.device_code:
         return ()
-    libraries = [(name, member) for name, member in wheel.members.items() if member.size and named_as_library(name)]
-    groups = frozenset(group for name, member in libraries for group in _groups(name, member))
-    return _each(backend, groups) if groups else ()
-
-
-def _groups(name: str, member: Member) -> frozenset[Group]:
-    with unpacked(member) as data:
-        return device_code.groups(name, data, without=Extension.read(name, data).relocatable_device_code)
+    groups: set[Group] = set()
+    for name, member in wheel.members.items():
+        if member.size and named_as_library(name):
+            with unpacked(member) as data:
+                without = Extension.read(name, data).relocatable_device_code
+                groups |= device_code.groups(name, data, without=without)
+    return _each(backend, frozenset(groups)) if groups else ()
 
 
 @lru_cache(maxsize=_KEPT)
@@ -180,15 +153,11 @@ def missing(required: Iterable[Gpu], found: Iterable[GpuCode], file: str) -> Ite
     """Yield a finding for each GPU that must run all of a wheel and does not."""
     codes = {code.gpu: code for code in found}
     for gpu in required:
-        code = codes.get(gpu)
-        if code is None or not code.runs:
-            yield Finding(
-                file,
-                RULE,
-                f"{gpu.names[0]} ({gpu.arch})",
-                f"it is required, and the wheel has {GpuCode(gpu=gpu).text if code is None else code.text}",
-                f"add '{gpu.arch}' to the architectures of each component that it is to run",
-            )
+        code = codes.get(gpu, GpuCode(gpu=gpu))
+        if not code.runs:
+            why = f"it is required, and the wheel has {code.text}"
+            remedy = f"add '{gpu.arch}' to the architectures of each component that it is to run"
+            yield Finding(file, RULE, f"{gpu.names[0]} ({gpu.arch})", why, remedy)
 
 
 def choose(gpu: Gpu, groups: Iterable[Group]) -> GpuCode:
@@ -196,33 +165,24 @@ def choose(gpu: Gpu, groups: Iterable[Group]) -> GpuCode:
 
     A group of special code alone, such as `9.0a`, is for those GPUs: others have other kernels, and lack nothing.
     """
-    own: set[str] = set()
-    older: set[str] = set()
-    ptx: set[str] = set()
+    archs: dict[str, set[str]] = {"own": set(), "older": set(), "ptx": set(), "special": set()}
     versions: set[str] = set()
-    special: set[str] = set()
     lacks = False
     for group in groups:
         image = chosen(gpu, group)
         if image is None and all(is_special(each) for each in group):
-            special.update(each.arch for each in group)
+            archs["special"].update(each.arch for each in group)
         elif image is None:
             lacks = True
         elif image.kind == "ptx":
-            ptx.add(image.arch)
+            archs["ptx"].add(image.arch)
             versions.update([image.version] if image.version else [])
         else:
-            (own if _is_own(gpu, image.arch) else older).add(image.arch)
+            own = image.arch.partition(":")[0].rstrip("af") in {gpu.arch, gpu.also} or gpu.backend is Backend.ROCM
+            archs["own" if own else "older"].add(image.arch)
     newest = max(versions, key=architectures.natural, default=None)
-    return GpuCode(
-        gpu=gpu,
-        own=_sorted(own),
-        older=_sorted(older),
-        ptx=_sorted(ptx),
-        cuda=None if newest is None else cuda_of_ptx(newest),
-        lacks=lacks,
-        special=_sorted(special),
-    )
+    ordered = {kind: tuple(sorted(found, key=architectures.natural)) for kind, found in archs.items()}
+    return GpuCode(gpu=gpu, **ordered, cuda=None if newest is None else cuda_of_ptx(newest), lacks=lacks)
 
 
 def chosen(gpu: Gpu, group: Iterable[Image]) -> Image | None:
@@ -248,11 +208,3 @@ def _fits(gpu: Gpu, image: Image) -> bool:
 def is_special(image: Image) -> bool:
     """Whether device code is for one GPU or its family alone, such as `9.0a` and `10.0f`."""
     return image.kind in {"sass", "ptx"} and image.arch[-1] in "af"
-
-
-def _is_own(gpu: Gpu, arch: str) -> bool:
-    return arch.partition(":")[0].rstrip("af") in {gpu.arch, gpu.also} or gpu.backend is Backend.ROCM
-
-
-def _sorted(archs: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(archs, key=architectures.natural))

@@ -4,29 +4,28 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.utils import parse_wheel_filename
 
 from builder import json_text, matrix, untrusted
 from builder.audit.report import AuditReport, Finding
+from builder.audit.subject import read_metadata
 from builder.config import Config, Framework, KernelName, libraries
 from builder.errors import Severity
 from builder.hashes import digest, record_hash
 from builder.kernel import Kernel
 from builder.matrix.variant import Variant
 from builder.metadata import ID, ID_KEY, METADATA_FILE, KernelMetadata
-from builder.untrusted import UntrustedError
 from builder.wheel.archive import MAX_MEMBERS, Bytes, Member, Wheel, WheelError, check_name
 from builder.wheel.options import MANYLINUX
 
 RULE = "hub-layout"
 _CARD = "CARD.md"
-_LARGEST = 16 << 20
 _SHOWN = 120
 _PIECE = 1 << 20
-_MACHINES = {("x86_64", "darwin"): "x86_64", ("aarch64", "darwin"): "arm64"}
+_MACHINES = {"x86_64": "x86_64", "aarch64": "arm64"}
 _LARGEST_VERSION = 1 << 31
 _ABI3 = ".abi3.so"
 
@@ -53,27 +52,22 @@ def check(root: Path, *, kernel: Kernel | None = None, complete: bool = False) -
     return AuditReport(wheel=str(root), rules=(RULE,), findings=tuple(sorted(findings)))
 
 
-def _finding(file: str, symbol: str, why: str, remedy: str, severity: Severity = "error") -> Finding:
-    return Finding(file, RULE, symbol, why, remedy, severity=severity)
-
-
 def _strangers(root: Path, found: Mapping[str, Path]) -> Iterator[Finding]:
     if not found:
-        yield _finding(str(root), "variants", "it has no variant", "lay wheels out: builder bundle WHEEL...")
+        yield Finding(str(root), RULE, "variants", "it has no variant", "lay wheels out: builder bundle WHEEL...")
     for path in sorted(root.iterdir()):
         if path.name in found or (path.name == _CARD and path.is_file()):
             continue
         what = "no variant that a client looks for" if path.is_dir() else "no folder of a variant"
-        yield _finding(path.name, path.name, f"it is {what}", "leave it out, or name it like a variant")
+        yield Finding(path.name, RULE, path.name, f"it is {what}", "leave it out, or name it like a variant")
 
 
 def _table(folder: Path) -> KernelMetadata:
     """Return a metadata.json; nothing of one that cannot be read, which the audit of the variant says."""
-    path = folder / METADATA_FILE
     try:
-        with path.open("rb") as file:
-            return KernelMetadata.read(file.read(_LARGEST))
-    except (OSError, UntrustedError):
+        with (folder / METADATA_FILE).open("rb") as file:
+            return read_metadata(file.read(untrusted.LARGEST_TEXT + 1))
+    except OSError:
         return KernelMetadata()
 
 
@@ -85,28 +79,22 @@ def _one_kernel(tables: Iterable[KernelMetadata]) -> Iterator[Finding]:
             found.setdefault(key, {})[_spelled(value)] = None
     for key, kinds in found.items():
         if len(kinds) > 1:
-            yield _finding(
-                METADATA_FILE, key, f"the variants have {', '.join(kinds)}", "publish each kernel and version by itself"
-            )
+            why = f"the variants have {', '.join(kinds)}"
+            yield Finding(METADATA_FILE, RULE, key, why, "publish each kernel and version by itself")
 
 
 def _cells(config: Config, found: Iterable[str], *, complete: bool) -> Iterator[Finding]:
     """Compare the variants with the cells that are released."""
-    there = set(found)
-    wanted = [cell.variant for cell in matrix.select(config, _rows("release"))]
-    known = {cell.variant for cell in matrix.select(config, matrix.rows(), unbundled=True)}
-    for name in wanted:
-        if name not in there:
-            yield _finding(
-                name, name, "this variant is missing", f"build it: builder build --variant {name}",
-                "error" if complete else "warning",
-            )  # fmt: skip
+    there, rows = set(found), matrix.rows()
+    known = {cell.variant for cell in matrix.select(config, rows, unbundled=True)}
+    severity: Severity = "error" if complete else "warning"
+    for cell in matrix.select(config, tuple(row for row in rows if row.set == "release")):
+        if cell.variant not in there:
+            remedy = f"build it: builder build --variant {cell.variant}"
+            yield Finding(cell.variant, RULE, cell.variant, "this variant is missing", remedy, severity)
     for name in sorted(there - known):
-        yield _finding(name, name, "build.toml has no such variant", "remove it, or correct build.toml", "warning")
-
-
-def _rows(set_: str) -> tuple[matrix.Row, ...]:
-    return tuple(row for row in matrix.rows() if row.set == set_)
+        why = "build.toml has no such variant"
+        yield Finding(name, RULE, name, why, "remove it, or correct build.toml", severity="warning")
 
 
 def _of_config(config: Config, name: str, table: KernelMetadata) -> Iterator[Finding]:
@@ -118,12 +106,13 @@ def _of_config(config: Config, name: str, table: KernelMetadata) -> Iterator[Fin
     expected = KernelMetadata.of(config, variant.backend, ops="", extensions={})
     for key, said, meant in table.unlike(expected):
         why = f"it says {_spelled(said)}, build.toml {_spelled(meant)}"
-        yield _finding(file, key, why, "build the variant again")
+        yield Finding(file, RULE, key, why, "build the variant again")
     # The ops are of this kernel and this backend.
     begin = f"_{config.general.name.module}_{variant.backend}_"
     ops = table.ops
     if ops is None or ID.fullmatch(ops) is None or not ops.startswith(begin):
-        yield _finding(file, ID_KEY, f"it says {_spelled(ops)}, not '{begin}…'", "build the variant again")
+        why = f"it says {_spelled(ops)}, not '{begin}…'"
+        yield Finding(file, RULE, ID_KEY, why, "build the variant again")
 
 
 def _spelled(value: object) -> str:
@@ -187,16 +176,21 @@ def read_variant(folder: Path) -> Wheel:
     if variant is None:
         raise WheelError(f"'{folder}' is not named like a variant, such as 'torch-cuda'", help="name a folder of one")
     files = dict(_files_of(folder))
-    name, version = _identity(_metadata_of(files))
+    said, described = KernelMetadata(), files.get(METADATA_FILE)
+    if described is not None and described.size <= untrusted.LARGEST_TEXT:
+        said = read_metadata(described.read())
+    # A name and a version that are none are made up: the checks compare them with what is there.
+    try:
+        name = str(KernelName(str(said.name)))
+    except ValueError:
+        name = "unnamed"
+    major = said.version if said.version is not None and 0 <= said.version < _LARGEST_VERSION else 0
     module = name.replace("-", "_")
-    interpreter = _interpreter(variant, files)
-    path = Path(f"{module}-{version}.0.0+{variant.label}-{interpreter}-{_platform(variant)}.whl")
-    normalised, parsed, _build, tags = parse_wheel_filename(path.name)
+    path = Path(f"{module}-{major}.0.0+{variant.label}-{_tag(variant, files)}.whl")
+    normalised, version, _build, tags = parse_wheel_filename(path.name)
     members: dict[str, Member] = {f"{module}/{each}": file for each, file in files.items()}
-    wheel = Wheel(path=path, name=str(normalised), version=parsed, tags=tags, members=members)
-    return Wheel(
-        path=path, name=wheel.name, version=parsed, tags=tags, members={**members, **_dist_info(wheel, name, variant)}
-    )
+    wheel = Wheel(path=path, name=str(normalised), version=version, tags=tags, members=members)
+    return replace(wheel, members={**members, **_dist_info(wheel, name, variant)})
 
 
 def size_of(folder: Path) -> int:
@@ -220,56 +214,38 @@ def _files_of(folder: Path) -> Iterator[tuple[str, Member]]:
             yield name, _OnDisk(path, status.st_size, status.st_mode & 0o777)
 
 
-def _metadata_of(files: Mapping[str, Member]) -> KernelMetadata:
-    member = files.get(METADATA_FILE)
-    if member is None or member.size > untrusted.LARGEST_TEXT:
-        return KernelMetadata()
-    try:
-        return KernelMetadata.read(member.read())
-    except UntrustedError:
-        return KernelMetadata()  # the layout's own check says what is wrong
-
-
-def _identity(metadata: KernelMetadata) -> tuple[str, int]:
-    """Return name and version, or made-up ones, which the checks compare with what is there."""
-    version = metadata.version
-    try:
-        name = str(KernelName(str(metadata.name)))
-    except ValueError:
-        name = "unnamed"
-    return name, version if version is not None and 0 <= version < _LARGEST_VERSION else 0
-
-
-def _interpreter(variant: Variant, files: Mapping[str, Member]) -> str:
+def _tag(variant: Variant, files: Iterable[str]) -> str:
+    """Return the tag that the name of a variant promises."""
+    interpreter = "cp39-abi3" if any(name.endswith(_ABI3) for name in files) else "py3-none"
     if variant.python is not None:
-        return f"{variant.python}-{variant.python}"
-    return "cp39-abi3" if any(name.endswith(_ABI3) for name in files) else "py3-none"
-
-
-def _platform(variant: Variant) -> str:
+        interpreter = f"{variant.python}-{variant.python}"
     if variant.system is None:
-        return "any"
+        return f"{interpreter}-any"
     machine, system = variant.system.split("-")
     if system == "darwin":
         oldest = str(variant.backend.facts.macos).replace(".", "_")
-        return f"macosx_{oldest}_{_MACHINES[machine, system]}"
-    return f"win_{'amd64' if machine == 'x86_64' else 'arm64'}" if system == "windows" else f"{MANYLINUX}_{machine}"
+        return f"{interpreter}-macosx_{oldest}_{_MACHINES[machine]}"
+    if system == "windows":
+        return f"{interpreter}-win_{'amd64' if machine == 'x86_64' else 'arm64'}"
+    return f"{interpreter}-{MANYLINUX}_{machine}"
 
 
 def _dist_info(wheel: Wheel, name: str, variant: Variant) -> dict[str, Member]:
     """Return what an installer would be told of a variant, which a hub layout has not."""
-    fields = [f"Name: {name}", f"Version: {wheel.version}", *(f"Requires-Dist: {each}" for each in _requires(variant))]
-    pure = str(variant.noarch).lower()
+    requires = [f"Requires-Dist: {each}" for each in _requires(variant)]
     tags = [f"Tag: {tag}" for tag in sorted(wheel.tags, key=str)]
     texts = {
-        "METADATA": ("Metadata-Version: 2.4", *fields),
-        "WHEEL": ("Wheel-Version: 1.0", f"Root-Is-Purelib: {pure}", *tags),
+        "METADATA": ["Metadata-Version: 2.4", f"Name: {name}", f"Version: {wheel.version}", *requires],
+        "WHEEL": ["Wheel-Version: 1.0", f"Root-Is-Purelib: {str(variant.noarch).lower()}", *tags],
     }
     made: dict[str, Member] = {
         f"{wheel.dist_info}/{file}": Bytes(("\n".join(lines) + "\n").encode()) for file, lines in texts.items()
     }
+    rows = io.StringIO()
+    for each, member in {**wheel.members, **made}.items():
+        csv.writer(rows, lineterminator="\n").writerow((each, record_hash(digest(member.chunks())), member.size))
     record = f"{wheel.dist_info}/RECORD"
-    return {**made, record: Bytes(_record({**wheel.members, **made}, record))}
+    return {**made, record: Bytes(f"{rows.getvalue()}{record},,\n".encode())}
 
 
 def _requires(variant: Variant) -> tuple[str, ...]:
@@ -280,12 +256,3 @@ def _requires(variant: Variant) -> tuple[str, ...]:
     if variant.framework is Framework.TVM_FFI:
         return (f"apache-tvm-ffi=={variant.version}.*", *brought)
     return (f"torch>={variant.version}" if variant.stable else f"torch=={variant.version}.*", *brought)
-
-
-def _record(members: Mapping[str, Member], own: str) -> bytes:
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    for name, member in members.items():
-        rows.writerow((name, record_hash(digest(member.chunks())), member.size))
-    rows.writerow((own, "", ""))
-    return text.getvalue().encode()

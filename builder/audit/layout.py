@@ -5,17 +5,19 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from email.message import Message
 from itertools import islice
 from pathlib import PurePosixPath
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import InvalidVersion
+from packaging.version import Version as PackageVersion
 
-from builder.audit import metadata
+from builder.audit import metadata_json
 from builder.audit.report import Finding
-from builder.audit.subject import File, Library, Subject, header_fields, requirement, requirements
-from builder.config.values import Framework
+from builder.audit.subject import File, Library, Subject, requirement, requirements
+from builder.config.values import Framework, Version
 from builder.untrusted import UntrustedError
 from builder.wheel import fields
 from builder.wording import listed
@@ -42,68 +44,69 @@ def check(subject: Subject) -> Iterator[Finding]:
     yield from check_description(subject)
     yield from _places(subject)
     yield from _libraries(subject)
-    yield from metadata.check(subject)
+    yield from metadata_json.check(subject)
+
+
+def check_description(subject: Subject) -> Iterator[Finding]:
+    """Compare RECORD, WHEEL and METADATA with the wheel."""
+    yield from _record(subject)
+    for name, judge in (("WHEEL", _wheel), ("METADATA", _metadata)):
+        path = f"{subject.dist_info}/{name}"
+        if path not in subject.files:
+            yield Finding(path, RULE, name, "the wheel lacks it")
+            continue
+        message = Message()
+        try:
+            message = fields.read(subject.text(path))
+        except UntrustedError as error:
+            yield Finding(path, RULE, name, str(error))
+        yield from judge(path, message, subject)
 
 
 def _places(subject: Subject) -> Iterator[Finding]:
-    modules = ("__init__", subject.generated, *(f"{subject.generated}_{name}" for name in subject.extensions))
+    extensions = subject.metadata.extensions
+    modules = ("__init__", subject.generated, *(f"{subject.generated}_{name}" for name in extensions))
     for required in (f"{subject.module}/{name}.py" for name in modules):
         if required not in subject.files:
-            yield _finding(required, required, "the wheel lacks this file", "build the wheel again")
+            yield Finding(required, RULE, required, "the wheel lacks this file")
     for name in sorted(subject.files):
         top, _, rest = name.partition("/")
         base = name.rsplit("/", 1)[-1]
         if base.endswith(_BYTECODE) or "__pycache__" in name.split("/"):
-            yield _finding(name, base, "bytecode belongs to one Python and to one machine", "leave it out")
+            yield Finding(name, RULE, base, "bytecode belongs to one Python and to one machine", "leave it out")
         elif top not in (subject.module, subject.dist_info):
-            yield _finding(
-                name,
-                top,
-                f"a wheel of this kernel holds '{subject.module}/' and '{subject.dist_info}/', nothing else",
-                "do not install it, or install it into the package",
-            )
+            why = f"a wheel of this kernel holds '{subject.module}/' and '{subject.dist_info}/', nothing else"
+            yield Finding(name, RULE, top, why, "do not install it, or install it into the package")
         elif top == subject.dist_info and rest.casefold() in _ACTED_ON:
-            yield _finding(
-                name,
-                rest,
+            why = (
                 "it adds commands or plugins to every environment that the wheel is installed in, and a kernel is only "
-                "imported",
-                "leave it out",
+                "imported"
             )
+            yield Finding(name, RULE, rest, why, "leave it out")
         elif base.startswith(".") or base.endswith(_LEFT_OVER) or base in _LEFT_OVER_NAMES:
-            yield _finding(name, base, "it is a left-over of a build or of an editor", "leave it out")
+            yield Finding(name, RULE, base, "it is a left-over of a build or of an editor", "leave it out")
         elif rest.startswith(f"{subject.module}/"):
-            yield _finding(
-                name,
-                rest,
-                f"'{subject.module}/' has a second '{subject.module}/' in it, which no import reaches",
-                "move its files one directory up",
-            )
+            why = f"'{subject.module}/' has a second '{subject.module}/' in it, which no import reaches"
+            yield Finding(name, RULE, rest, why, "move its files one directory up")
 
 
 def _libraries(subject: Subject) -> Iterator[Finding]:
-    noarch = subject.facts is not None and subject.facts.framework is Framework.TORCH_NOARCH
-    main = subject.library
-    expected: dict[str | None, str] = {None: main} if main else {}
-    expected |= {name: subject.file_of(ops) for name, ops in subject.extensions.items() if main}
-    if noarch:
+    if subject.noarch:
         for library in subject.libraries:
-            yield _finding(library.name, library.name, "a noarch wheel has no library", "build it for its backend")
+            yield Finding(library.name, RULE, library.name, "a noarch wheel has no library", "build it for its backend")
         return
-    for file in expected.values():
+    modules: dict[str, str] = {}
+    """The file of each library that belongs to the package, with the module that loads it."""
+    if subject.library:
+        further = {subject.file_of(ops): f"_ops_{name}.py" for name, ops in subject.metadata.extensions.items()}
+        modules = {subject.library: "_ops.py", **further}
+    for file in modules:
         if file not in subject.files:
-            yield _finding(
-                file, file, "the library that metadata.json names is not in the wheel", "build the wheel again"
-            )
-    modules = {file: "_ops.py" if name is None else f"_ops_{name}.py" for name, file in expected.items()}
+            yield Finding(file, RULE, file, "the library that metadata.json names is not in the wheel")
     for library in subject.libraries:
-        if expected and library.name not in modules:
-            yield _finding(
-                library.name,
-                library.name,
-                f"only {listed(modules)} {'belong' if modules.keys() > {main} else 'belongs'} to the package",
-                "link its code into that library",
-            )
+        if modules and library.name not in modules:
+            why = f"only {listed(modules)} {'belongs' if len(modules) == 1 else 'belong'} to the package"
+            yield Finding(library.name, RULE, library.name, why, "link its code into that library")
         elif subject.facts is not None and subject.facts.framework is Framework.TORCH:
             yield from _module(subject, library, modules.get(library.name, "_ops.py"))
 
@@ -111,38 +114,24 @@ def _libraries(subject: Subject) -> Iterator[Finding]:
 def _module(subject: Subject, library: Library, file: str) -> Iterator[Finding]:
     """Judge a library that `_ops.py` imports as a Python module; one that is loaded by `load_library` is not one."""
     named = PurePosixPath(library.name).name.partition(".")[0]
-    if not subject.library or named in library.extension.modules or not _imports(subject, file, named):
-        return
-    modules = ", ".join(library.extension.modules[:_MOST_MODULES]) or "no module"
-    yield _finding(
-        library.name,
-        f"PyInit_{named}",
-        f"'{file}' imports the library as '{named}': it defines {modules}",
-        "name the module TORCH_EXTENSION_NAME, as in PYBIND11_MODULE(TORCH_EXTENSION_NAME, m), or load the library "
-        "with torch.ops.load_library",
-    )
-
-
-def _imports(subject: Subject, file: str, named: str) -> bool:
     text = subject.text(f"{subject.module}/{file}").decode("utf-8", "replace")
-    return re.search(rf"^from \. import {re.escape(named)}$", text, re.MULTILINE) is not None
-
-
-def check_description(subject: Subject) -> Iterator[Finding]:
-    """Compare RECORD, WHEEL and METADATA with the wheel."""
-    yield from _record(subject)
-    yield from _wheel(subject)
-    yield from _metadata(subject)
-
-
-def _finding(file: str, symbol: str, why: str, remedy: str = "build the wheel again") -> Finding:
-    return Finding(file, RULE, symbol, why, remedy)
+    imported = re.search(rf"^from \. import {re.escape(named)}$", text, re.MULTILINE) is not None
+    if subject.library and imported and named not in library.extension.modules:
+        modules = ", ".join(library.extension.modules[:_MOST_MODULES]) or "no module"
+        yield Finding(
+            library.name,
+            RULE,
+            f"PyInit_{named}",
+            f"'{file}' imports the library as '{named}': it defines {modules}",
+            "name the module TORCH_EXTENSION_NAME, as in PYBIND11_MODULE(TORCH_EXTENSION_NAME, m), or load the library "
+            "with torch.ops.load_library",
+        )
 
 
 def _record(subject: Subject) -> Iterator[Finding]:
     path = f"{subject.dist_info}/RECORD"
     if path not in subject.files:
-        yield _finding(path, "RECORD", "the wheel lacks it, so no installer can verify or remove its files")
+        yield Finding(path, RULE, "RECORD", "the wheel lacks it, so no installer can verify or remove its files")
         return
     listed: set[str] = set()
     free = {path, *(f"{subject.dist_info}/{name}" for name in _UNHASHED)}
@@ -150,117 +139,90 @@ def _record(subject: Subject) -> Iterator[Finding]:
     try:
         rows = list(islice(csv.reader(io.StringIO(text), strict=True), _MOST_ROWS + 1))
     except csv.Error as error:
-        yield _finding(path, "RECORD", f"it is not a table: {error}")
+        yield Finding(path, RULE, "RECORD", f"it is not a table: {error}")
         return
     if len(rows) > _MOST_ROWS:
-        yield _finding(path, "RECORD", f"it has more than the {_MOST_ROWS} rows that are read")
+        yield Finding(path, RULE, "RECORD", f"it has more than the {_MOST_ROWS} rows that are read")
         return
     for row in filter(None, rows):
         name = row[0]
         if name in listed:
-            yield _finding(path, name, "RECORD lists it twice")
+            yield Finding(path, RULE, name, "RECORD lists it twice")
         listed.add(name)
         if len(row) != 3:  # noqa: PLR2004  path, hash, size
-            yield _finding(path, name, "its row does not have the three fields path, hash and size")
+            yield Finding(path, RULE, name, "its row does not have the three fields path, hash and size")
         elif name not in subject.files:
-            yield _finding(path, name, "RECORD lists it, and it is not in the wheel")
+            yield Finding(path, RULE, name, "RECORD lists it, and it is not in the wheel")
         elif name not in free:
             yield from _row(path, row, subject.files[name])
     for name in sorted(subject.files.keys() - listed - free):
-        yield _finding(name, name, "RECORD does not list it")
+        yield Finding(name, RULE, name, "RECORD does not list it")
 
 
 def _row(path: str, row: list[str], file: File) -> Iterator[Finding]:
     name, digest, size = row
     encoded = base64.urlsafe_b64encode(file.sha256).rstrip(b"=").decode()
     if not digest.startswith("sha256="):
-        yield _finding(path, name, f"its hash in RECORD is {digest[:_SHOWN]!r}, not a sha256")
+        yield Finding(path, RULE, name, f"its hash in RECORD is {digest[:_SHOWN]!r}, not a sha256")
     elif digest.rstrip("=") != f"sha256={encoded}":
-        yield _finding(path, name, "its hash in RECORD is not that of the file")
+        yield Finding(path, RULE, name, "its hash in RECORD is not that of the file")
     if size != str(file.size):
-        yield _finding(path, name, f"its size in RECORD is {size[:_SHOWN]}, the file has {file.size}")
+        yield Finding(path, RULE, name, f"its size in RECORD is {size[:_SHOWN]}, the file has {file.size}")
 
 
-def _wheel(subject: Subject) -> Iterator[Finding]:
-    path = f"{subject.dist_info}/WHEEL"
-    if path not in subject.files:
-        yield _finding(path, "WHEEL", "the wheel lacks it")
-        return
-    yield from _readable(path, subject.text(path))
-    message = header_fields(subject.text(path))
+def _wheel(path: str, message: Message, subject: Subject) -> Iterator[Finding]:
     tags = {str(tag) for tag in message.get_all("Tag", [])}
     for tag in sorted(tags ^ set(subject.tags)):
         where, other = ("WHEEL", "the file name") if tag in tags else ("the file name", "WHEEL")
-        yield _finding(path, tag, f"{where} has this tag, {other} does not")
-    pure = str(message.get("Root-Is-Purelib", "")).lower()
-    if pure == "true" and subject.libraries:
-        yield _finding(path, "Root-Is-Purelib", "it says true, and the wheel has a library", "set it to false")
-    for tag in sorted(subject.tags):
-        yield from _tag(path, tag, subject)
-
-
-def _tag(path: str, tag: str, subject: Subject) -> Iterator[Finding]:
-    python, abi, platform = tag.split("-")
-    of_one_torch = subject.facts is not None and subject.facts.framework is Framework.TORCH and not subject.facts.stable
-    if subject.libraries and abi not in ("abi3", "none") and not (of_one_torch and subject.python):
-        why = f"its ABI tag is '{abi}', which one Python has, and kernels are built for every one"
-        yield _finding(path, tag, why, "tag it py3-none, or cp39-abi3 if its library uses Python's C API")
-    if subject.libraries and abi == "none" and python != "py3":
-        why = f"it is for '{python}' alone, and its library needs nothing of Python"
-        yield _finding(path, tag, why, "tag it py3-none")
-    if subject.libraries and platform == "any":
-        yield _finding(path, tag, "its platform tag is 'any', and it has a library", "tag it with its platform")
-
-
-def _metadata(subject: Subject) -> Iterator[Finding]:
-    path = f"{subject.dist_info}/METADATA"
-    if path not in subject.files:
-        yield _finding(path, "METADATA", "the wheel lacks it")
+        yield Finding(path, RULE, tag, f"{where} has this tag, {other} does not")
+    if not subject.libraries:
         return
-    yield from _readable(path, subject.text(path))
-    message = header_fields(subject.text(path))
+    if str(message.get("Root-Is-Purelib", "")).lower() == "true":
+        yield Finding(path, RULE, "Root-Is-Purelib", "it says true, and the wheel has a library", "set it to false")
+    facts = subject.facts
+    of_one_python = facts is not None and facts.framework is Framework.TORCH and not facts.stable and subject.python
+    for tag in sorted(subject.tags):
+        python, abi, platform = tag.split("-")
+        if abi not in ("abi3", "none") and not of_one_python:
+            why = f"its ABI tag is '{abi}', which one Python has, and kernels are built for every one"
+            yield Finding(path, RULE, tag, why, "tag it py3-none, or cp39-abi3 if its library uses Python's C API")
+        if abi == "none" and python != "py3":
+            why = f"it is for '{python}' alone, and its library needs nothing of Python"
+            yield Finding(path, RULE, tag, why, "tag it py3-none")
+        if platform == "any":
+            why = "its platform tag is 'any', and it has a library"
+            yield Finding(path, RULE, tag, why, "tag it with its platform")
+
+
+def _metadata(path: str, message: Message, subject: Subject) -> Iterator[Finding]:
     name, version = str(message.get("Name", "")), str(message.get("Version", ""))
     if canonicalize_name(name) != subject.name:
-        yield _finding(path, "Name", f"it says '{name[:_SHOWN]}', the file name '{subject.name}'")
+        yield Finding(path, RULE, "Name", f"it says '{name[:_SHOWN]}', the file name '{subject.name}'")
     try:
-        same = len(version) <= _SHOWN and Version(version) == Version(subject.version)
+        same = len(version) <= _SHOWN and PackageVersion(version) == PackageVersion(subject.version)
     except InvalidVersion:
         same = False
     if not same:
-        yield _finding(path, "Version", f"it says '{version[:_SHOWN]}', the file name '{subject.version}'")
+        yield Finding(path, RULE, "Version", f"it says '{version[:_SHOWN]}', the file name '{subject.version}'")
     for line in dict.fromkeys(message.get_all("Requires-Dist", [])):
         if requirement(line) is None:
-            yield _finding(path, "Requires-Dist", f"'{line[:_SHOWN]}' is not a requirement that can be read")
-    yield from _requirement(path, subject)
-
-
-def _readable(path: str, content: bytes) -> Iterator[Finding]:
-    try:
-        fields.read(content)
-    except UntrustedError as error:
-        yield _finding(path, path.rpartition("/")[2], str(error))
-
-
-def _requirement(path: str, subject: Subject) -> Iterator[Finding]:
-    """Check that a kernel for one torch requires it: installed beside another torch, it registers nothing."""
+            yield Finding(path, RULE, "Requires-Dist", f"'{line[:_SHOWN]}' is not a requirement that can be read")
+    # A kernel for one torch requires it: installed beside another torch, it registers nothing.
     stated = subject.facts
     if stated is None or stated.version is None:  # of no torch, or pure Python
         return
     package = _FRAMEWORKS[stated.framework]
     required = requirements(subject.text(path)).get(package)
-    version = stated.version
-    wanted = f">={version}" if stated.stable else f"=={version}.*"
     have = SpecifierSet() if required is None else required.specifier
-    if required is None or not _admits_only(have, major=version.major, minor=version.minor, later=stated.stable):
-        yield _finding(
-            path,
-            "Requires-Dist",
-            f"it requires '{package}{str(have)[:_SHOWN]}', and the wheel is for '{package}{wanted}'",
-        )
+    if required is None or not _admits_only(have, stated.version, later=stated.stable):
+        wanted = f">={stated.version}" if stated.stable else f"=={stated.version}.*"
+        why = f"it requires '{package}{str(have)[:_SHOWN]}', and the wheel is for '{package}{wanted}'"
+        yield Finding(path, RULE, "Requires-Dist", why)
 
 
-def _admits_only(specifier: SpecifierSet, *, major: int, minor: int, later: bool) -> bool:
+def _admits_only(specifier: SpecifierSet, version: Version, *, later: bool) -> bool:
     """Whether a specifier admits a minor version, none before it, and the later ones if they are meant."""
+    major, minor = version.major, version.minor
     earlier = minor > 0 and specifier.contains(f"{major}.{minor - 1}.99")
     own = any(specifier.contains(f"{major}.{minor}.{patch}") for patch in range(100))
     following = specifier.contains(f"{major}.{minor + 1}.0")

@@ -13,9 +13,8 @@ import traceback
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from builder import json_text, terminal
+from builder import codec, json_text, terminal
 from builder.audit import BUDGET, CHECKS, gpus, hub_layout, judge, reading
 from builder.audit.gpus import GpuCode
 from builder.audit.report import AuditReport, Finding
@@ -64,38 +63,34 @@ def run_limited(path: Path, *, sizes: bool = False) -> Judged:
     Raises:
         WheelError: the file is damaged, or is not a wheel.
     """
-    size = _size(path)
+    try:
+        size = hub_layout.size_of(path) if hub_layout.is_folder(path) else path.stat().st_size
+    except OSError:
+        size = 0  # the child says what is wrong
     seconds, memory = _SECONDS + size // _BYTES_A_SECOND, _MEMORY + _SIZE_FACTOR * size
     reader, writer = os.pipe()
-    child = _fork()
+    with warnings.catch_warnings():
+        # Python warns where there are threads: the child takes no lock of theirs, and ends without cleaning up.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child == 0:
         os.close(reader)
         _judge(path, writer, seconds=seconds, memory=memory, sizes=sizes)
     os.close(writer)
-    answer = _answer(reader, child)
+    code, text = _answer(reader, child)
+    if code == _BUG:
+        raise BugError("the process that judged the wheel failed by a mistake of its own")
+    if code != 0:
+        timed_out = code == -signal.SIGXCPU
+        what, allowed = ("processor time", f"{seconds} s") if timed_out else ("memory", f"{memory >> 20} MiB")
+        why = f"to judge it takes more {what} than a wheel of its size may: {allowed}"
+        remedy = "build it again; a wheel that was built by `builder build` takes a fraction of that"
+        finding = Finding(path.name, BUDGET, what, why, remedy)
+        return Judged(report=AuditReport(wheel=path.name, rules=tuple(CHECKS), findings=(finding,)))
+    answer = json.loads(text)
     if "error" in answer:
         raise WheelError(answer["error"], help=answer["help"])
-    if "too much" in answer:
-        return Judged(report=_too_much(path, answer["too much"], seconds=seconds, memory=memory))
-    findings = tuple(Finding(**each) for each in answer["findings"])
-    codes = tuple(GpuCode.from_dict(each) for each in answer["gpus"])
-    report = AuditReport(wheel=answer["wheel"], rules=tuple(answer["rules"]), findings=findings)
-    taken = None if answer["sizes"] is None else WheelSizes.from_dict(answer["sizes"])
-    return Judged(report=report, gpus=codes, sizes=taken)
-
-
-def _size(path: Path) -> int:
-    try:
-        return hub_layout.size_of(path) if hub_layout.is_folder(path) else path.stat().st_size
-    except OSError:
-        return 0  # the child says what is wrong
-
-
-def _fork() -> int:
-    with warnings.catch_warnings():
-        # Python warns where there are threads: the child takes no lock of theirs, and ends without cleaning up.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return os.fork()
+    return codec.decode(Judged, answer)
 
 
 def _judge(path: Path, writer: int, *, seconds: int, memory: int, sizes: bool) -> None:
@@ -135,12 +130,13 @@ def _limit(kind: int, value: int) -> None:
 
 
 def _audited(path: Path, *, sizes: bool) -> str:
+    """Return the answer of the child: what it judged, or why it cannot."""
     try:
-        folder = hub_layout.is_folder(path)
-        judged = _of_variant(path) if folder else run(Wheel.read(path))
-        taken = sizes_of(Wheel.read(path)).to_dict() if sizes and not folder else None
-        answer = {**judged.report.to_dict(), "gpus": [code.to_dict() for code in judged.gpus]}
-        return json_text.line({**answer, "sizes": taken})
+        if hub_layout.is_folder(path):
+            return json_text.line(codec.encode(_of_variant(path)))
+        wheel = Wheel.read(path)
+        judged = run(wheel)
+        return json_text.line(codec.encode(replace(judged, sizes=sizes_of(wheel)) if sizes else judged))
     except BuilderError as error:
         return json_text.line({"error": error.message, "help": error.help})
 
@@ -157,7 +153,8 @@ def _of_variant(folder: Path) -> Judged:
     return replace(judged, report=replace(judged.report, wheel=str(folder), findings=tuple(findings)))
 
 
-def _answer(reader: int, child: int) -> dict[str, Any]:
+def _answer(reader: int, child: int) -> tuple[int, str]:
+    """Return the exit code of the child, and what it wrote."""
     try:
         with os.fdopen(reader, encoding="ascii") as stream:
             text = stream.read()
@@ -166,22 +163,4 @@ def _answer(reader: int, child: int) -> dict[str, Any]:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         raise
-    code = os.waitstatus_to_exitcode(status)
-    if code == 0:
-        answer: dict[str, Any] = json.loads(text)
-        return answer
-    if code == _BUG:
-        raise BugError("the process that judged the wheel failed by a mistake of its own")
-    return {"too much": "processor time" if code == -signal.SIGXCPU else "memory"}
-
-
-def _too_much(path: Path, what: str, *, seconds: int, memory: int) -> AuditReport:
-    allowed = f"{seconds} s" if what == "processor time" else f"{memory >> 20} MiB"
-    finding = Finding(
-        path.name,
-        BUDGET,
-        what,
-        f"to judge it takes more {what} than a wheel of its size may: {allowed}",
-        "build it again; a wheel that was built by `builder build` takes a fraction of that",
-    )
-    return AuditReport(wheel=path.name, rules=tuple(CHECKS), findings=(finding,))
+    return os.waitstatus_to_exitcode(status), text

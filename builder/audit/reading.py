@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from builder.audit import size_budget, sizes
@@ -18,16 +19,16 @@ from builder.audit.subject import (
     FrameworkClaim,
     Library,
     Subject,
-    claim_of_contents,
-    claim_of_label,
     read_metadata,
+    requirements,
 )
 from builder.binary import device_code
 from builder.binary.elf_symbols import Data
 from builder.binary.extension import Extension, ExtensionError
-from builder.config.values import Version
+from builder.config.values import Backend, Framework, Version
 from builder.errors import BuilderError
 from builder.hashes import Hasher
+from builder.matrix.variant import Variant
 from builder.metadata import METADATA_FILE
 from builder.untrusted import LARGEST_TEXT
 from builder.wheel.archive import Member, Wheel
@@ -51,11 +52,13 @@ def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
         WheelError: a member cannot be unpacked.
     """
     package = _package(wheel)
+    described = {f"{wheel.dist_info}/{text}" for text in _TEXTS}
     files: dict[str, File] = {}
     texts: dict[str, bytes] = {}
     judged: list[Library | Finding] = []
     for name, member in wheel.members.items():
-        describes = _describes(name, package=package or "", dist_info=wheel.dist_info)
+        folder, _, file = name.rpartition("/")
+        describes = name in described or (folder == (package or "") and _IN_PACKAGE.fullmatch(file) is not None)
         files[name] = _member(name, member, texts=texts if describes else None, judged=judged)
     subject = Subject(
         name=wheel.name,
@@ -63,7 +66,7 @@ def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
         dist_info=wheel.dist_info,
         tags=tuple(sorted(str(tag) for tag in wheel.tags)),
         package=package,
-        facts=_facts(wheel, package=package or "", texts=texts, plan=plan),
+        facts=_claim(wheel, package=package or "", texts=texts, plan=plan),
         files=files,
         texts=texts,
         libraries=tuple(each for each in judged if isinstance(each, Library)),
@@ -73,17 +76,20 @@ def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
     return replace(subject, sizes=sizes.of(wheel)) if size_budget.is_exceeded(subject, wheel) else subject
 
 
-def _describes(name: str, *, package: str, dist_info: str) -> bool:
-    """Whether a member's content says something about the others."""
-    described = (f"{dist_info}/{text}" for text in _TEXTS)
-    folder, _, file = name.rpartition("/")
-    return name in described or (folder == package and _IN_PACKAGE.fullmatch(file) is not None)
+def _package(wheel: Wheel) -> str | None:
+    """Return the top-level directory that has the distribution's name, as far as a normalised name tells."""
+    tops = sorted({name.partition("/")[0] for name in wheel.members if "/" in name})
+    return next((top for top in tops if canonicalize_name(top) == wheel.name), None)
 
 
 def _member(name: str, member: Member, *, texts: dict[str, bytes] | None, judged: list[Library | Finding]) -> File:
     """Hash a member; keep its text in `texts`, and judge it if it is a library by name or by content."""
     pieces = member.chunks()
-    first = _first(pieces)
+    first = b""
+    for piece in pieces:
+        first += piece
+        if len(first) >= HEAD:  # each piece is perhaps a single byte
+            break
     if member.size and is_library(name, first):
         with memory(member.size) as data:
             file = _hash(first, pieces, into=data)
@@ -96,29 +102,13 @@ def _member(name: str, member: Member, *, texts: dict[str, bytes] | None, judged
     if texts is not None:
         texts[name] = kept.getvalue()
         if member.size > LARGEST_TEXT:
-            judged.append(_too_large(name, member.size))
+            why = (
+                f"it has {member.size} bytes, and of a file that describes others no more than {LARGEST_TEXT} are read"
+            )
+            judged.append(Finding(name, "budget", name, why))
     if named_as_library(name):
         judged.append(_judge(name, b""))
     return file
-
-
-def _first(pieces: Iterator[bytes]) -> bytes:
-    """Return the first pieces, each perhaps a single byte, until they tell the kind of file."""
-    first = b""
-    for piece in pieces:
-        first += piece
-        if len(first) >= HEAD:
-            break
-    return first
-
-
-def _too_large(name: str, size: int) -> Finding:
-    return Finding(
-        name,
-        "budget",
-        name,
-        f"it has {size} bytes, and of a file that describes others no more than {LARGEST_TEXT} are read",
-    )
 
 
 def _hash(first: bytes, pieces: Iterator[bytes], *, into: mmap.mmap | io.BytesIO | None) -> File:
@@ -141,23 +131,32 @@ def _judge(name: str, data: Data) -> Library | Finding:
         return Finding(name, "format", name, error.message, remedy)
 
 
-def _package(wheel: Wheel) -> str | None:
-    """Return the top-level directory that has the distribution's name, as far as a normalised name tells."""
-    tops = sorted({name.partition("/")[0] for name in wheel.members if "/" in name})
-    return next((top for top in tops if canonicalize_name(top) == wheel.name), None)
-
-
-def _facts(wheel: Wheel, *, package: str, texts: Mapping[str, bytes], plan: AuditPromise) -> FrameworkClaim | None:
-    if plan.variant is not None:
-        return FrameworkClaim.of(plan.variant)
+def _claim(wheel: Wheel, *, package: str, texts: Mapping[str, bytes], plan: AuditPromise) -> FrameworkClaim | None:
+    """Return what a wheel is for: by its plan, its label, or else its requirements and its metadata.json."""
     platform = min(tag.platform for tag in wheel.tags)
-    if wheel.label is not None:
-        return claim_of_label(wheel.label, platform)
-    return claim_of_contents(
-        backend=read_metadata(texts.get(f"{package}/{METADATA_FILE}", b"")).backend,
-        metadata=texts.get(f"{wheel.dist_info}/METADATA", b""),
-        noarch=platform == "any",
-    )
+    try:
+        if plan.variant is not None:
+            return FrameworkClaim.of(plan.variant)
+        if wheel.label is not None:
+            return FrameworkClaim.of(Variant.of_wheel(wheel.label, platform))
+        backend = Backend(str(read_metadata(texts.get(f"{package}/{METADATA_FILE}", b"")).backend))
+    except ValueError:  # label and platform are of no variant, or nothing names a backend
+        return None
+    if platform == "any":
+        return FrameworkClaim(framework=Framework.TORCH_NOARCH, backend=backend)
+    return _claim_by_requirements(backend, requirements(texts.get(f"{wheel.dist_info}/METADATA", b"")))
+
+
+def _claim_by_requirements(backend: Backend, required: Mapping[str, Requirement]) -> FrameworkClaim | None:
+    if "torch" not in required:
+        tvm_ffi = "apache-tvm-ffi" in required
+        return FrameworkClaim(framework=Framework.TVM_FFI, backend=backend) if tvm_ffi else None
+    for clause in required["torch"].specifier:
+        match = re.match(r"([0-9]+\.[0-9]+)(\..*)?$", clause.version)
+        if match and clause.operator in (">=", "=="):
+            version, stable = Version(match[1]), clause.operator == ">="
+            return FrameworkClaim(framework=Framework.TORCH, backend=backend, version=version, stable=stable)
+    return None
 
 
 def header_versions(extension: Extension, data: Data) -> frozenset[Version]:
@@ -179,20 +178,13 @@ def header_versions(extension: Extension, data: Data) -> frozenset[Version]:
 
 def _places(extension: Extension, data: Data) -> Iterator[tuple[int, int]]:
     for offset, size in extension.code:
+        end = offset + size
         if extension.machine == "x86_64":
-            yield from _x86_64(data, offset, offset + size)
+            for match in _X86_64.finditer(data, offset, end):
+                yield match[2][0], match[1][0]
         elif extension.machine == "aarch64":
-            yield from _aarch64(data, offset, offset + size)
-
-
-def _x86_64(data: Data, start: int, end: int) -> Iterator[tuple[int, int]]:
-    for match in _X86_64.finditer(data, start, end):
-        yield match[2][0], match[1][0]
-
-
-def _aarch64(data: Data, start: int, end: int) -> Iterator[tuple[int, int]]:
-    for match in _AARCH64.finditer(data, start + 1, end):
-        at = match.start() - 1
-        if (at - start) % _WORD == 0:
-            constant = int.from_bytes(data[at : at + _WORD], "little") >> 5 & 0xFFFF
-            yield constant >> 8, constant & 0xFF
+            for match in _AARCH64.finditer(data, offset + 1, end):
+                at = match.start() - 1
+                if (at - offset) % _WORD == 0:
+                    constant = int.from_bytes(data[at : at + _WORD], "little") >> 5 & 0xFFFF
+                    yield constant >> 8, constant & 0xFF

@@ -1,7 +1,7 @@
 """The most bytes that a wheel may have: what takes those of one that has more, and what would make it smaller."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from builder.audit.report import Finding
 from builder.audit.sizes import CodeSize, WheelSizes
@@ -28,27 +28,22 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Yield a finding for a wheel that is too large, or whose limit cannot be read."""
     text, limit = subject.metadata.max_size, _limit(subject.metadata)
     if text is not None and limit is None:
-        yield Finding(
-            f"{subject.module}/metadata.json",
-            RULE,
-            str(text),
-            "it is the most that the wheel may have, and is no size that this audit knows",
-            "audit the wheel with the builder that made it, or a newer one",
-        )
-    if subject.sizes is not None and limit is not None:
-        yield Finding(
-            f"{subject.module}/metadata.json",
-            RULE,
-            shown(subject.sizes.packed),
-            f"the wheel may have {limit} ({limit.bytes:,} bytes) and has {subject.sizes.packed:,}; "
-            + _taken(subject.sizes),
-            "; or ".join(ways_out(subject.sizes)[:_WAYS]),
-        )
+        why = "it is the most that the wheel may have, and is no size that this audit knows"
+        remedy = "audit the wheel with the builder that made it, or a newer one"
+        yield Finding(f"{subject.module}/metadata.json", RULE, str(text), why, remedy)
+    sizes = subject.sizes
+    if sizes is not None and limit is not None:
+        parts = [f"{arch} takes {shown(size)}" for arch, size in _by_arch(sizes.code).items()]
+        rest = sizes.unpacked - sum(each.size for each in sizes.code)
+        taken = ", ".join([*parts, f"all but device code takes {shown(rest)}"])
+        why = f"the wheel may have {limit} ({limit.bytes:,} bytes) and has {sizes.packed:,}; {taken} of it unpacked"
+        remedy = "; or ".join(ways_out(sizes)[:_WAYS])
+        yield Finding(f"{subject.module}/metadata.json", RULE, shown(sizes.packed), why, remedy)
 
 
 def ways_out(sizes: WheelSizes) -> tuple[str, ...]:
     """Return what makes a wheel smaller: first what costs its users nothing, then what takes the most bytes."""
-    code = [each for file in sizes.files for each in file.code]
+    code = sizes.code
     plain, ptx = sum(each.plain for each in code), sum(each.size for each in code if each.ptx)
     ways: list[str] = []
     if plain:
@@ -64,15 +59,7 @@ def ways_out(sizes: WheelSizes) -> tuple[str, ...]:
     return tuple(ways)
 
 
-def _taken(sizes: WheelSizes) -> str:
-    """Return what takes the bytes of a wheel, by architecture."""
-    code = [each for file in sizes.files for each in file.code]
-    rest = sum(file.size for file in sizes.files) - sum(each.size for each in code)
-    parts = [f"{arch} takes {shown(size)}" for arch, size in _by_arch(code).items()]
-    return ", ".join([*parts, f"all but device code takes {shown(rest)}"]) + " of it unpacked"
-
-
-def _by_arch(code: Iterator[CodeSize] | list[CodeSize]) -> Mapping[str, int]:
+def _by_arch(code: Iterable[CodeSize]) -> Mapping[str, int]:
     """Return the bytes of each architecture, the largest first."""
     found: Counter[str] = Counter()
     for each in code:

@@ -1,10 +1,11 @@
 """The sizes of a wheel: of its files, and in its libraries of the device code of each architecture."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
+from builder import codec
 from builder.audit.library_members import HEAD, is_library, unpacked
 from builder.binary import device_code
 from builder.binary.device_image import Image
@@ -12,7 +13,7 @@ from builder.binary.elf_symbols import Data
 from builder.binary.extension import Extension
 from builder.errors import BuilderError
 from builder.matrix import architectures
-from builder.wheel.archive import Member, Wheel
+from builder.wheel.archive import Wheel
 from builder.wording import escaped
 from builder.wording import size as shown
 
@@ -38,7 +39,7 @@ class FileSize:
 
     name: str
     size: int
-    code: tuple[CodeSize, ...] = ()
+    code: tuple[CodeSize, ...] = field(default=(), metadata=codec.spelled(key="device-code"))
 
     @property
     def rest(self) -> int:
@@ -55,50 +56,42 @@ class WheelSizes:
     files: tuple[FileSize, ...]
     """The largest first."""
 
+    @property
+    def unpacked(self) -> int:
+        """The size of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def code(self) -> list[CodeSize]:
+        """The device code of all files."""
+        return [each for file in self.files for each in file.code]
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain values."""
+        """Return the same as plain values, sums too; `codec.decode` undoes it."""
         files = [
-            {
-                "name": file.name,
-                "size": file.size,
-                "rest": file.rest,
-                "device-code": [asdict(each) for each in file.code],
-            }
+            {"name": file.name, "size": file.size, "rest": file.rest, "device-code": codec.encode(file.code)}
             for file in self.files
         ]
-        return {"packed": self.packed, "unpacked": sum(file.size for file in self.files), "files": files}
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> "WheelSizes":
-        """Undo `to_dict`."""
-        files = (
-            FileSize(name=file["name"], size=file["size"], code=tuple(CodeSize(**each) for each in file["device-code"]))
-            for file in fields["files"]
-        )
-        return cls(packed=fields["packed"], files=tuple(files))
+        return {"packed": self.packed, "unpacked": self.unpacked, "files": files}
 
     @property
     def text(self) -> str:
         """The same for people: libraries by what is in them, and all other files as one."""
-        whole = sum(file.size for file in self.files)
-        lines = [f"{shown(self.packed)}, unpacked {shown(whole)}"]
-        libraries = [file for file in self.files if file.code]
-        for file in libraries:
-            lines.append(f"  {shown(file.size):>9}  {escaped(file.name)}")
-            lines += [f"    {shown(each.size):>9}  {_share(each.size, whole)}  {_words(each)}" for each in file.code]
-            lines.append(f"    {shown(file.rest):>9}  {_share(file.rest, whole)}  all else: code for processors, data")
+        lines = [f"{shown(self.packed)}, unpacked {shown(self.unpacked)}"]
+        for file in self.files:
+            if file.code:
+                lines.append(f"  {shown(file.size):>9}  {escaped(file.name)}")
+                for each in file.code:
+                    pieces = f"in {each.pieces} piece{'s' if each.pieces != 1 else ''}"
+                    lines.append(self._part(each.size, f"{escaped(each.what)}, {pieces}"))
+                lines.append(self._part(file.rest, "all else: code for processors, data"))
         others = [file for file in self.files if not file.code]
         if others:
             lines.append(f"  {shown(sum(file.size for file in others)):>9}  {len(others)} other files")
         return "".join(f"{line}\n" for line in lines)
 
-
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / max(whole, 1):3.0f} %"
-
-
-def _words(code: CodeSize) -> str:
-    return f"{escaped(code.what)}, in {code.pieces} piece{'s' if code.pieces != 1 else ''}"
+    def _part(self, size: int, words: str) -> str:
+        return f"    {shown(size):>9}  {100 * size / max(self.unpacked, 1):3.0f} %  {words}"
 
 
 def of(wheel: Wheel) -> WheelSizes:
@@ -107,18 +100,15 @@ def of(wheel: Wheel) -> WheelSizes:
     Raises:
         WheelError: a member cannot be unpacked.
     """
-    files = (_file(name, member) for name, member in wheel.members.items())
-    return WheelSizes(
-        packed=wheel.path.stat().st_size, files=tuple(sorted(files, key=lambda file: (-file.size, file.name)))
-    )
-
-
-def _file(name: str, member: Member) -> FileSize:
-    if not member.size:
-        return FileSize(name=name, size=0)
-    with unpacked(member) as data:
-        code = tuple(_code(name, data)) if is_library(name, data[:HEAD]) else ()
-    return FileSize(name=name, size=member.size, code=code)
+    files: list[FileSize] = []
+    for name, member in wheel.members.items():
+        code: tuple[CodeSize, ...] = ()
+        if member.size:
+            with unpacked(member) as data:
+                code = tuple(_code(name, data)) if is_library(name, data[:HEAD]) else ()
+        files.append(FileSize(name=name, size=member.size, code=code))
+    files.sort(key=lambda file: (-file.size, file.name))
+    return WheelSizes(packed=wheel.path.stat().st_size, files=tuple(files))
 
 
 def _code(name: str, data: Data) -> Iterator[CodeSize]:

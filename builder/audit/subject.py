@@ -1,10 +1,8 @@
 """The subject of all checks: what a wheel says it is, and each of its libraries, read once."""
 
 import contextlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from email.message import Message
 from functools import lru_cache
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -50,25 +48,12 @@ class FrameworkClaim:
         return cls(framework=variant.framework, backend=variant.backend, version=variant.version, stable=variant.stable)
 
 
-def claim_of_label(label: str, platform: str) -> FrameworkClaim | None:
-    """Return the facts of a wheel with a label, or None where label and platform are of no variant."""
-    try:
-        return FrameworkClaim.of(Variant.of_wheel(label, platform))
-    except ValueError:
-        return None
-
-
-def header_fields(content: bytes) -> Message:
-    """Return the headers of METADATA or WHEEL; none if they cannot be read, which `layout` reports."""
-    try:
-        return fields.read(content)
-    except UntrustedError:
-        return Message()
-
-
 def requirements(content: bytes) -> Mapping[str, Requirement]:
     """Return the requirements of METADATA by name; other text is left out, which `layout` reports."""
-    lines = header_fields(content).get_all("Requires-Dist", [])
+    try:
+        lines = fields.read(content).get_all("Requires-Dist", [])
+    except UntrustedError:
+        return {}
     found = filter(None, map(requirement, dict.fromkeys(lines)))
     return {each.name.lower().replace("_", "-"): each for each in found}
 
@@ -81,26 +66,6 @@ def requirement(line: str) -> Requirement | None:
         return Requirement(line)
     except (InvalidRequirement, RecursionError):
         return None
-
-
-def claim_of_contents(*, backend: str | None, metadata: bytes, noarch: bool) -> FrameworkClaim | None:
-    """Return the facts of a wheel without a label, from its requirements and what its metadata.json has."""
-    try:
-        known = Backend(str(backend))
-    except ValueError:
-        return None
-    if noarch:
-        return FrameworkClaim(framework=Framework.TORCH_NOARCH, backend=known)
-    required = requirements(metadata)
-    if "torch" not in required:
-        tvm_ffi = required.get("apache-tvm-ffi")
-        return None if tvm_ffi is None else FrameworkClaim(framework=Framework.TVM_FFI, backend=known)
-    for clause in required["torch"].specifier:
-        match = re.match(r"([0-9]+\.[0-9]+)(\..*)?$", clause.version)
-        if match and clause.operator in (">=", "=="):
-            stable = clause.operator == ">="
-            return FrameworkClaim(framework=Framework.TORCH, backend=known, version=Version(match[1]), stable=stable)
-    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +137,11 @@ class Subject:
         return read_metadata(self.text(f"{self.module}/{METADATA_FILE}"))
 
     @property
+    def noarch(self) -> bool:
+        """Whether it is a wheel of Python alone, for any machine."""
+        return self.facts is not None and self.facts.framework is Framework.TORCH_NOARCH
+
+    @property
     def platforms(self) -> tuple[str, ...]:
         """Platforms of the tags, such as `manylinux_2_28_x86_64`."""
         return tuple(sorted({tag.split("-", 2)[2] for tag in self.tags}))
@@ -198,21 +168,13 @@ class Subject:
         ops = (self.plan.ops or self.metadata.ops or "")[:_LONGEST_ID]
         return self.file_of(ops) if ops else ""
 
-    @property
-    def extensions(self) -> Mapping[str, str]:
-        """The ids of further libraries, by the names of their extensions."""
-        return self.metadata.extensions
-
     def file_of(self, ops: str) -> str:
         """Return the file of the library of an id."""
-        return f"{self.module}/{ops}{self._suffix}"
-
-    @property
-    def _suffix(self) -> str:
+        suffix = ".so" if self.needs_no_python else ".abi3.so"
         if self.python is not None:
             with contextlib.suppress(ValueError):  # a platform that is none is a finding of `manylinux`
-                return extension_suffix(self.python, self.platforms[0])
-        return ".so" if self.needs_no_python else ".abi3.so"
+                suffix = extension_suffix(self.python, self.platforms[0])
+        return f"{self.module}/{ops}{suffix}"
 
     @property
     def archs(self) -> tuple[str, ...] | None:

@@ -7,7 +7,7 @@ from functools import cache
 from builder import json_text, resources, toml
 from builder.audit.mangled import torch_names
 from builder.audit.report import Finding
-from builder.audit.subject import FrameworkClaim, Library, Subject
+from builder.audit.subject import Library, Subject
 from builder.binary.elf_symbols import Symbol
 from builder.config.values import Backend, Framework, Version
 
@@ -39,13 +39,9 @@ def header_only() -> Mapping[str, frozenset[str]]:
 
 def since(symbol: str, backend: Backend) -> Version | None:
     """Return the torch version that brought a shim symbol to the libraries of a backend, if one did."""
-    tables = [shim()["libtorch_cpu"]]
-    if backend.facts.dispatch_key == _CUDA:
-        tables.append(shim()["libtorch_cuda"])
-    for table in tables:
-        if symbol in table:
-            return Version(table[symbol].removeprefix("<="))
-    return None
+    libraries = ("libtorch_cpu", "libtorch_cuda") if backend.facts.dispatch_key == _CUDA else ("libtorch_cpu",)
+    found = next((shim()[library][symbol] for library in libraries if symbol in shim()[library]), None)
+    return None if found is None else Version(found.removeprefix("<="))
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -54,23 +50,15 @@ def check(subject: Subject) -> Iterator[Finding]:
     if facts is None or not facts.stable or facts.framework is not Framework.TORCH or facts.version is None:
         return
     if facts.version < _FIRST_TARGET:
-        yield Finding(
-            f"{subject.module}/metadata.json",
-            RULE,
-            str(facts.version),
-            f"the symbols of torch's stable ABI are known from {_FIRST_TARGET} on, the wheel says {facts.version}",
-            f"set [torch.stable-abi] to '{_FIRST_TARGET}' or later",
-        )
+        why = f"the symbols of torch's stable ABI are known from {_FIRST_TARGET} on, the wheel says {facts.version}"
+        remedy = f"set [torch.stable-abi] to '{_FIRST_TARGET}' or later"
+        yield Finding(f"{subject.module}/metadata.json", RULE, str(facts.version), why, remedy)
         return
     for library in subject.libraries:
         yield from _cxx_symbols(library)
         yield from _shim_symbols(library, target=facts.version, backend=facts.backend)
-        yield from _needed(library, facts)
+        yield from _needed(library, facts.backend)
         yield from _target(library, target=facts.version)
-
-
-def _finding(library: Library, symbol: str, why: str, remedy: str) -> Finding:
-    return Finding(library.name, RULE, symbol, why, remedy)
 
 
 def _cxx_symbols(library: Library) -> Iterator[Finding]:
@@ -79,8 +67,9 @@ def _cxx_symbols(library: Library) -> Iterator[Finding]:
             if symbol.defined and (name.member is None or name.member in header_only()[name.namespace]):
                 continue
             verb = "holds a copy of" if symbol.defined else "needs"
-            yield _finding(
-                library,
+            yield Finding(
+                library.name,
+                RULE,
                 symbol.name,
                 f"it {verb} a symbol with '{name}' in it, which is not part of torch's stable ABI",
                 "use torch::stable and torch::headeronly only, and no header outside torch/csrc/stable and "
@@ -95,17 +84,15 @@ def _shim_symbols(library: Library, *, target: Version, backend: Backend) -> Ite
             continue
         brought = since(symbol.name, backend)
         if brought is None:
-            yield _finding(library, symbol.name, *_unknown(symbol, backend))
+            yield Finding(library.name, RULE, symbol.name, *_unknown(symbol, backend))
         elif brought > target:
-            yield _finding(
-                library,
-                symbol.name,
-                f"torch {brought} brought this symbol, and the wheel says that it runs on torch {target}",
-                f"define TORCH_TARGET_VERSION for {target} in every source, or set [torch.stable-abi] to '{brought}'",
-            )
+            why = f"torch {brought} brought this symbol, and the wheel says that it runs on torch {target}"
+            remedy = f"{_define(target)}, or set [torch.stable-abi] to '{brought}'"
+            yield Finding(library.name, RULE, symbol.name, why, remedy)
 
 
 def _unknown(symbol: Symbol, backend: Backend) -> tuple[str, str]:
+    """Return why a symbol that no torch brought is not to be used, and what to do."""
     if symbol.name in shim()["libtorch_cuda"]:
         return (
             f"this symbol is in libtorch_cuda, which a torch for {backend} does not have",
@@ -123,13 +110,14 @@ def _unknown(symbol: Symbol, backend: Backend) -> tuple[str, str]:
     )
 
 
-def _needed(library: Library, facts: FrameworkClaim) -> Iterator[Finding]:
-    wanted = facts.backend.facts.torch_library
+def _needed(library: Library, backend: Backend) -> Iterator[Finding]:
+    wanted = backend.facts.torch_library
     if library.extension.format != "ELF":
         wanted = "libtorch_cpu.dylib"  # the only one there
     if wanted is not None and wanted not in map(posixpath.basename, library.extension.needed):
-        yield _finding(
-            library,
+        yield Finding(
+            library.name,
+            RULE,
             wanted,
             f"it does not name {wanted} among the libraries it needs, so the loader will not look for torch's "
             "symbols there",
@@ -137,35 +125,29 @@ def _needed(library: Library, facts: FrameworkClaim) -> Iterator[Finding]:
         )
 
 
+def _define(target: Version) -> str:
+    return f"define TORCH_TARGET_VERSION for {target} in every source"
+
+
 def _target(library: Library, *, target: Version) -> Iterator[Finding]:
     """Compare the target version with the headers, where they depend on it."""
-    define = f"define TORCH_TARGET_VERSION for {target} in every source"
     undefined = {symbol.name for symbol in library.extension.undefined}
     for symbol in sorted(undefined & _BEFORE_TARGETS):
-        yield _finding(
-            library,
-            symbol,
-            f"only code for torch older than {_FIRST_TARGET} uses this; the wheel says {target}",
-            define,
-        )
-    if _registers_as_before(_FIRST_WITH_MESSAGES, library, undefined) and target >= _FIRST_WITH_MESSAGES:
-        yield _finding(
-            library,
-            _MESSAGES,
+        why = f"only code for torch older than {_FIRST_TARGET} uses this; the wheel says {target}"
+        yield Finding(library.name, RULE, symbol, why, _define(target))
+    knows_messages = any(found >= _FIRST_WITH_MESSAGES for found in library.headers)
+    if (
+        target >= _FIRST_WITH_MESSAGES
+        and knows_messages
+        and "torch_library_impl" in undefined
+        and _MESSAGES not in undefined
+    ):
+        why = (
             f"it registers operators without asking torch for this, as code for torch older than "
-            f"{_FIRST_WITH_MESSAGES} does; the wheel says {target}",
-            define,
+            f"{_FIRST_WITH_MESSAGES} does; the wheel says {target}"
         )
+        yield Finding(library.name, RULE, _MESSAGES, why, _define(target))
     for found in sorted(version for version in library.headers if version < target):
-        yield _finding(
-            library,
-            f"TORCH_ABI_VERSION={found}",
-            f"it was compiled with the headers of torch {found}, which cannot target {target}, as the wheel says",
-            f"build with torch {target} or later, or set [torch.stable-abi] to '{found}'",
-        )
-
-
-def _registers_as_before(version: Version, library: Library, undefined: set[str]) -> bool:
-    """Whether headers of `version` or newer made it register in the old way."""
-    knows = any(found >= version for found in library.headers)
-    return knows and "torch_library_impl" in undefined and _MESSAGES not in undefined
+        why = f"it was compiled with the headers of torch {found}, which cannot target {target}, as the wheel says"
+        remedy = f"build with torch {target} or later, or set [torch.stable-abi] to '{found}'"
+        yield Finding(library.name, RULE, f"TORCH_ABI_VERSION={found}", why, remedy)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from builder import codec
 from builder.config.gpus import code_of
 from builder.config.wheel_values import WheelSize
 from builder.errors import BuilderError
@@ -67,11 +68,10 @@ def of(store: Store, kernel: Kernel, cell: Cell) -> SizeEstimate | None:
     if noted is None:
         return none
     try:
-        then = WheelSizes.from_dict(noted["sizes"])
-        code = [each for file in then.files for each in file.code]
+        then = codec.decode(WheelSizes, noted["sizes"])
         share = _share(
-            sum(file.size for file in then.files),
-            [(each.arch.partition(":")[0], each.size) for each in code],
+            then.unpacked,
+            [(each.arch.partition(":")[0], each.size) for each in then.code],
             before=dict(noted["sources"]),
             now=_sources(kernel, cell),
         )

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from builder import audit
-from builder.audit import layout, metadata
+from builder.audit import layout, metadata_json
 from builder.audit.subject import AuditPromise, File, FrameworkClaim, Library, Subject
 from builder.binary.elf_symbols import Symbol
 from builder.binary.extension import Extension
@@ -40,7 +40,7 @@ def found(*libraries, extensions=SAID, files=FILES, ops=MAIN, promised=None):
         libraries=libraries,
         plan=AuditPromise(extensions=promised),
     )
-    findings = {(each.file, each.symbol) for each in (*layout.check(subject), *metadata.check(subject))}
+    findings = {(each.file, each.symbol) for each in (*layout.check(subject), *metadata_json.check(subject))}
     about = ("demo/_", "demo/o", "_demo", "PyInit", "extensions")
     return {(file, symbol) for file, symbol in findings if symbol.startswith(about)}
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from builder import cli
+from builder import cli, codec
 from builder.audit import sizes
 from builder.audit.sizes import CodeSize
 from builder.wheel.archive import Wheel
@@ -35,7 +35,7 @@ def test_device_code_is_summed_by_architecture_and_the_rest_is_what_is_left(whee
     )
     assert (library.size, library.rest) == (size, size - 4500)
     assert found.packed == path.stat().st_size
-    assert sizes.WheelSizes.from_dict(found.to_dict()) == found
+    assert codec.decode(sizes.WheelSizes, found.to_dict()) == found
 
 
 @pytest.mark.parametrize("pack", [False, True], ids=["plain", "compressed"])
