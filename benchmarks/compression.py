@@ -23,8 +23,7 @@ from pathlib import Path
 
 import paired
 
-from builder.binary import device_code, fatbin
-from builder.binary.device_image import Budget
+from builder.binary import fatbin
 
 CAPABILITIES = ("75", "80", "86", "89", "90", "90a", "100", "103", "120", "121")
 TAKEN = "9.0"
@@ -99,7 +98,7 @@ def taken_from(library: Path, folder: Path) -> list[Cubins]:
     found: list[Cubins] = [{}]
     with library.open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    for image, stored in fatbin.entries(data, Budget.of(library.name, data)):
+    for image, stored in fatbin.entries(library.name, data):
         if image.kind != "sass":
             continue
         capability = image.arch.replace(".", "")
@@ -149,7 +148,7 @@ def unpacked(packed: list[bytes], cubins: list[Cubins]) -> str:
     taken = TAKEN.replace(".", "")
     pairs = []
     for content, files in zip(packed, cubins, strict=True):
-        found = [data for image, data in device_code.entries("a", content) if image.arch == TAKEN]
+        found = [data for image, data in fatbin.entries("a", content) if image.arch == TAKEN]
         if found and not found[0].startswith(b"\x7fELF"):
             size = files[taken].stat().st_size
             pairs.append((exact(found[0], size), size))

@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 
 from builder.audit.library_members import named_as_library
-from builder.binary import device_code
+from builder.binary import fatbin
 from builder.publish import families
 from builder.publish.families import Family
 from builder.wheel import kernel_wheel
@@ -42,7 +42,7 @@ def host_and_device(wheel: KernelWheel, family: Family) -> tuple[int, int]:
         if named_as_library(name):
             data = member.read()
             bare = bytearray(data)
-            for image, stored in device_code.entries(name, data):
+            for image, stored in fatbin.entries(name, data):
                 at = data.index(stored)
                 bare[at : at + len(stored)] = bytes(len(stored))
                 device += stored if int(image.arch.partition(".")[0]) == family.major else b""

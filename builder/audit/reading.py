@@ -23,7 +23,7 @@ from builder.audit.subject import (
     requirements,
 )
 from builder.binary import device_code
-from builder.binary.elf_symbols import Data
+from builder.binary.elf_file import Data
 from builder.binary.extension import Extension, ExtensionError
 from builder.config.values import Backend, Framework, Version
 from builder.errors import BuilderError

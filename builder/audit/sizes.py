@@ -9,7 +9,7 @@ from builder import codec
 from builder.audit.library_members import HEAD, is_library, unpacked
 from builder.binary import device_code
 from builder.binary.device_image import Image
-from builder.binary.elf_symbols import Data
+from builder.binary.elf_file import Data
 from builder.binary.extension import Extension
 from builder.errors import BuilderError
 from builder.matrix import architectures

@@ -5,11 +5,10 @@ The layout was read from what ptxas 12.4, 13.0 and 13.2 write; NVIDIA documents 
 
 import struct
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from builder.binary.device_image import Budget
-from builder.binary.elf_symbols import Data
+from builder.binary.elf_file import Data
 
 _ELF = b"\x7fELF"
 _HEADER = struct.Struct("<40xQ10xHHH")
@@ -40,18 +39,27 @@ def has_no_code(data: Data, start: int, end: int, budget: Budget) -> bool:
     Raises:
         DeviceCodeError: it has more sections than are read.
     """
-    if end - start < _HEADER.size or data[start : start + 4] != _ELF:
+    found = _table(data, start, end)
+    if found is None:
         return False
-    offset, entry, count, names = _HEADER.unpack_from(data, start)
-    if entry != _SECTION.size or names >= count or start + offset + entry * count > end:
-        return False
-    text = start + _SECTION.unpack_from(data, start + offset + names * entry)[4]
-    for index in range(count):
+    names, headers = found
+    for at in headers:
         budget.spend("sections of cubins")
-        label = text + _SECTION.unpack_from(data, start + offset + index * entry)[0]
+        label = names + _SECTION.unpack_from(data, at)[0]
         if bytes(data[label : label + 16]).startswith(_FILLED):
             return False
     return True
+
+
+def _table(data: Data, start: int, end: int) -> tuple[int, range] | None:
+    """Return where the names of the sections of a cubin are, and where their headers; None for what is no cubin."""
+    if end - start < _HEADER.size or data[start : start + 4] != _ELF:
+        return None
+    offset, entry, count, names = _HEADER.unpack_from(data, start)
+    first, last = start + offset, start + offset + entry * count
+    if entry != _SECTION.size or names >= count or last > end:
+        return None
+    return start + _SECTION.unpack_from(data, first + names * entry)[4], range(first, last, entry)
 
 
 def does_as(kept: bytes, other: bytes) -> bool:
@@ -78,24 +86,20 @@ def _is_as(kept: _Section, other: _Section) -> bool:
 
 
 def _sections(cubin: bytes) -> list[_Section] | None:
-    if len(cubin) < _HEADER.size or not cubin.startswith(_ELF):
+    found = _table(cubin, 0, len(cubin))
+    if found is None:
         return None
-    offset, entry, count, names = _HEADER.unpack_from(cubin)
-    if entry != _SECTION.size or names >= count or offset + entry * count > len(cubin):
-        return None
-    text = _SECTION.unpack_from(cubin, offset + names * entry)[4]
-    return list(_each(cubin, text, (offset + index * entry for index in range(count))))
-
-
-def _each(cubin: bytes, text: int, places: Iterator[int]) -> Iterator[_Section]:
-    for place in places:
+    text, headers = found
+    sections: list[_Section] = []
+    for place in headers:
         name, kind, flags, _, start, size, link, info, align, entry = _SECTION.unpack_from(cubin, place)
         label = cubin[text + name : cubin.find(b"\0", text + name, text + name + _LONGEST_NAME)]
         content = b"" if kind == _NO_BITS else cubin[start : start + size]
-        yield _Section(label, (kind, flags, size, link, info, align, entry), content)
+        sections.append(_Section(label, (kind, flags, size, link, info, align, entry), content))
+    return sections
 
 
-def _records(content: bytes) -> "Counter[bytes] | None":
+def _records(content: bytes) -> Counter[bytes] | None:
     """Return the records of a section `.nv.info`, in no order; None where they do not end with it."""
     found: Counter[bytes] = Counter()
     at = 0

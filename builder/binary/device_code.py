@@ -1,10 +1,10 @@
 """The device code that is really in a shared object: CUDA fat binaries and HIP offload bundles."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from builder.binary import fatbin, offload_bundle
-from builder.binary.device_image import Budget, Contents, Group, Image, Ranges, Stored
-from builder.binary.elf_symbols import Data
+from builder.binary.device_image import Budget, Group, Image, Ranges, Stored
+from builder.binary.elf_file import Data
 
 
 def groups(name: str, data: Data, *, without: Ranges = ()) -> frozenset[Group]:
@@ -39,24 +39,6 @@ def sizes(name: str, data: Data, *, without: Ranges = ()) -> Iterator[Stored]:
     budget = Budget.of(name, data)
     yield from fatbin.sizes(data, budget, without=without)
     yield from offload_bundle.sizes(data, budget)
-
-
-def entries(name: str, data: Data) -> tuple[tuple[Image, bytes], ...]:
-    """Return every piece of device code in the fat binaries of CUDA, in order, with its content as it is stored.
-
-    Raises:
-        DeviceCodeError: a fat binary is damaged.
-    """
-    return tuple(fatbin.entries(data, Budget.of(name, data)))
-
-
-def trimmed(name: str, data: bytes, *, keep: Callable[[Contents], Group], without: Ranges = ()) -> bytes:
-    """Return the file `name` with only those images that `keep` wants of each fat binary of CUDA, at its size.
-
-    Raises:
-        DeviceCodeError: a fat binary is damaged.
-    """
-    return fatbin.trimmed(data, Budget.of(name, data), keep=keep, without=without)
 
 
 def images_of(archs: tuple[str, ...]) -> frozenset[Image]:

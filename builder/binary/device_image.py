@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from builder.binary.elf_symbols import Data
+from builder.binary.elf_file import Data
 from builder.errors import BuilderError
 
 _LARGEST_BUNDLES = 256 << 20
@@ -11,10 +11,12 @@ _MAX_RATIO = 32
 """The multiple of a library's own size that all its compressed bundles may unpack to, beyond `_LARGEST_BUNDLES`."""
 
 # A library with 200 MB of device code for ten architectures has some thousands of each.
-_MOST_MAGICS = 1 << 16
-_MOST_IMAGES = 1 << 17
-_MOST_SECTIONS = 1 << 20
-_MOST_ENTRIES = 1 << 19
+_MOST = {
+    "marks of device code": 1 << 16,
+    "CUDA images": 1 << 17,
+    "sections of cubins": 1 << 20,
+    "targets of offload bundles": 1 << 19,
+}
 
 
 class DeviceCodeError(BuilderError):
@@ -62,14 +64,7 @@ class Budget:
     name: str
     unpacked: int
     """Bytes that its compressed bundles may still claim to unpack to."""
-    left: dict[str, int] = field(
-        default_factory=lambda: {
-            "marks of device code": _MOST_MAGICS,
-            "CUDA images": _MOST_IMAGES,
-            "sections of cubins": _MOST_SECTIONS,
-            "targets of offload bundles": _MOST_ENTRIES,
-        }
-    )
+    left: dict[str, int] = field(default_factory=_MOST.copy)
 
     @classmethod
     def of(cls, name: str, data: Data) -> "Budget":
@@ -101,20 +96,18 @@ class Budget:
                 help="compile with --no-offload-compress",
             )
 
+    def find(self, data: Data, magic: bytes) -> Iterator[int]:
+        """Yield where a mark of device code is.
 
-def find(data: Data, magic: bytes, budget: Budget) -> Iterator[int]:
-    """Yield where a mark of device code is.
+        Raises:
+            DeviceCodeError: it is there too often.
+        """
+        at = data.find(magic, 0)  # a map searches from where it was read to
+        while at >= 0:
+            self.spend("marks of device code")
+            yield at
+            at = data.find(magic, at + len(magic))
 
-    Raises:
-        DeviceCodeError: it is there too often.
-    """
-    at = data.find(magic, 0)  # a map searches from where it was read to
-    while at >= 0:
-        budget.spend("marks of device code")
-        yield at
-        at = data.find(magic, at + len(magic))
-
-
-def damaged(name: str, what: str, at: int) -> DeviceCodeError:
-    """Return the error for what cannot be read at a byte of a library."""
-    return DeviceCodeError(f"'{name}' has a damaged {what} at byte {at}", help="build it again")
+    def damaged(self, what: str, at: int) -> DeviceCodeError:
+        """Return the error for what cannot be read at a byte of the library."""
+        return DeviceCodeError(f"'{self.name}' has a damaged {what} at byte {at}", help="build it again")

@@ -4,6 +4,7 @@ import mmap
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from builder.untrusted import merged
 
@@ -44,8 +45,7 @@ class ElfError(ValueError):
     """The bytes are not a complete 64-bit ELF shared object; the text says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class Segment(NamedTuple):
     """A program header."""
 
     type: int
@@ -55,8 +55,7 @@ class Segment:
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(NamedTuple):
     """A section header: only a hint, because the loader ignores it."""
 
     name: str
@@ -67,7 +66,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class ElfImage:
+class ElfFile:
     """An ELF file over its bytes; every reader below raises ElfError on what it cannot trust.
 
     Raises:
@@ -201,25 +200,20 @@ class ElfImage:
     @property
     def build_id(self) -> str | None:
         """The build-id, in hex."""
-        for kind, at, size in self._notes():
-            if kind == _NT_GNU_BUILD_ID and size <= _LONGEST_BUILD_ID:
-                return bytes(self.data[at : at + size]).hex()
-        return None
-
-    def _notes(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the GNU notes: kind, offset of the content, its size."""
         seen = 0
         for segment in self.segments:
             at, end = segment.offset, segment.offset + segment.size
             while segment.type == _PT_NOTE and at + 12 <= end:
                 name_size, size, kind = self.unpack(struct.Struct("<III"), at)
                 content = at + 12 + (name_size + 3) // 4 * 4
-                if bytes(self.data[at + 12 : at + 16]) == b"GNU\0":
-                    yield kind, content, size
+                is_gnu = bytes(self.data[at + 12 : at + 16]) == b"GNU\0"
+                if is_gnu and kind == _NT_GNU_BUILD_ID and size <= _LONGEST_BUILD_ID:
+                    return bytes(self.data[content : content + size]).hex()
                 at = content + (size + 3) // 4 * 4
                 seen += 1
                 if seen > _MOST_NOTES:
                     raise ElfError(f"it has more than {_MOST_NOTES} notes")
+        return None
 
 
 def text(strings: bytes, offset: int, *, most: int = _LONGEST_NAME) -> str:

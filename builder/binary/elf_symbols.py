@@ -4,26 +4,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from builder.binary.elf_file import (
-    DT_GNU_HASH,
-    DT_HASH,
-    DT_JMPREL,
-    DT_PLTREL,
-    DT_PLTRELSZ,
-    DT_REL,
-    DT_RELA,
-    DT_RELASZ,
-    DT_RELSZ,
-    DT_SYMTAB,
-    DT_VERNEED,
-    DT_VERSYM,
-    Data,
-    ElfError,
-    ElfImage,
-    text,
-)
-
-__all__ = ["Data", "Elf", "ElfError", "Symbol"]
+from builder.binary import elf_file as elf
+from builder.binary.elf_file import ElfError, ElfFile, text
 
 _SYMBOL = struct.Struct("<IBBHQQ")
 _NEED = struct.Struct("<HHIII")
@@ -53,25 +35,13 @@ class Symbol:
     """The library that version is asked of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Elf(ElfImage):
-    """An ELF file over its bytes; every reader raises ElfError on what it cannot trust.
+def versions(file: ElfFile, strings: bytes) -> dict[int, tuple[str, str]]:
+    """Return index → (library, version) of every version that a library needs.
 
     Raises:
         ElfError: the file is damaged there.
     """
-
-    def versions(self, strings: bytes) -> dict[int, tuple[str, str]]:
-        """Return index → (library, version) of every version it needs."""
-        return _versions(self, strings)
-
-    def symbols(self, strings: bytes) -> Iterator[Symbol]:
-        """Yield the dynamic symbols that take part in linking."""
-        return _symbols(self, strings)
-
-
-def _versions(file: ElfImage, strings: bytes) -> dict[int, tuple[str, str]]:
-    address = file.tag(DT_VERNEED)
+    address = file.tag(elf.DT_VERNEED)
     found: dict[int, tuple[str, str]] = {}
     seen = 0
     while address is not None:
@@ -91,13 +61,18 @@ def _versions(file: ElfImage, strings: bytes) -> dict[int, tuple[str, str]]:
     return found
 
 
-def _symbols(file: ElfImage, strings: bytes) -> Iterator[Symbol]:
-    address, count = file.tag(DT_SYMTAB), _symbol_count(file)
+def symbols(file: ElfFile, strings: bytes) -> Iterator[Symbol]:
+    """Yield the dynamic symbols that take part in linking.
+
+    Raises:
+        ElfError: the file is damaged there.
+    """
+    address, count = file.tag(elf.DT_SYMTAB), _symbol_count(file)
     if address is None or count <= 1:
         return
     start = file.offset_of(address, size=count * _SYMBOL.size)
     table = _SYMBOL.iter_unpack(file.data[start : start + count * _SYMBOL.size])
-    needs, length = _versions(file, strings), 0
+    needs, length = versions(file, strings), 0
     for row, index in zip(table, _version_indices(file, count), strict=True):
         binding = _BINDINGS.get(row[1] >> 4)
         if row[0] == 0 or binding is None:
@@ -111,34 +86,30 @@ def _symbols(file: ElfImage, strings: bytes) -> Iterator[Symbol]:
         yield Symbol(name=name, defined=defined, binding=binding, version=version, library=library)
 
 
-def _version_indices(file: ElfImage, count: int) -> tuple[int, ...]:
-    address = file.tag(DT_VERSYM)
+def _version_indices(file: ElfFile, count: int) -> tuple[int, ...]:
+    address = file.tag(elf.DT_VERSYM)
     if address is None:
         return (0,) * count
     return file.unpack(struct.Struct(f"<{count}H"), file.offset_of(address, size=2 * count))
 
 
-def _symbol_count(file: ElfImage) -> int:
+def _symbol_count(file: ElfFile) -> int:
     """Return the length of the symbol table, which no header states.
 
     The hash tables cover what is exported; the relocations, every symbol the loader will ever look
     up; a section header may know of more. The largest of them is the answer.
     """
-    count = max(_hashed(file), _gnu_hashed(file), _relocated(file), _listed(file))
+    table, hashes = file.tag(elf.DT_SYMTAB), file.tag(elf.DT_HASH)
+    listed = (each.size // _SYMBOL.size for each in file.sections if each.type == _SHT_DYNSYM and each.address == table)
+    hashed = 0 if hashes is None else file.unpack(struct.Struct("<II"), file.offset_of(hashes, size=8))[1]
+    count = max(hashed, _gnu_hashed(file), _relocated(file), *listed)
     if count > _MOST_SYMBOLS:
         raise ElfError(f"it claims {count} dynamic symbols, more than the {_MOST_SYMBOLS} that are read")
     return count
 
 
-def _hashed(file: ElfImage) -> int:
-    address = file.tag(DT_HASH)
-    if address is None:
-        return 0
-    return file.unpack(struct.Struct("<II"), file.offset_of(address, size=8))[1]
-
-
-def _gnu_hashed(file: ElfImage) -> int:
-    address = file.tag(DT_GNU_HASH)
+def _gnu_hashed(file: ElfFile) -> int:
+    address = file.tag(elf.DT_GNU_HASH)
     if address is None:
         return 0
     buckets, first, bloom, _ = file.unpack(struct.Struct("<IIII"), file.offset_of(address, size=16))
@@ -157,35 +128,23 @@ def _gnu_hashed(file: ElfImage) -> int:
     return last + 1
 
 
-def _relocated(file: ElfImage) -> int:
-    plt_has_addend = file.tag(DT_PLTREL) != DT_REL
+def _relocated(file: ElfFile) -> int:
+    """Return one more than the highest symbol that a relocation names."""
+    with_addend, without = struct.Struct("<12xI8x"), struct.Struct("<12xI")
     tables = (
-        (DT_RELA, DT_RELASZ, struct.Struct("<12xI8x")),
-        (DT_REL, DT_RELSZ, struct.Struct("<12xI")),
-        (DT_JMPREL, DT_PLTRELSZ, struct.Struct("<12xI8x" if plt_has_addend else "<12xI")),
+        (elf.DT_RELA, elf.DT_RELASZ, with_addend),
+        (elf.DT_REL, elf.DT_RELSZ, without),
+        (elf.DT_JMPREL, elf.DT_PLTRELSZ, without if file.tag(elf.DT_PLTREL) == elf.DT_REL else with_addend),
     )
-    return 1 + max(_highest_symbol(file, *table) for table in tables)
-
-
-def _highest_symbol(file: ElfImage, where: int, length: int, layout: struct.Struct) -> int:
-    address, size = file.tag(where), file.tag(length)
-    if address is None or not size:
-        return 0
-    if size > _MOST_RELOCATIONS * layout.size:
-        raise ElfError(f"it has {size} bytes of relocations, more than the {_MOST_RELOCATIONS} that are read")
-    start, block = file.offset_of(address, size=size), _BLOCK - _BLOCK % layout.size
-    end = start + size - size % layout.size
-    blocks = (file.data[at : min(at + block, end)] for at in range(start, end, block))
-    return max((max(layout.iter_unpack(each))[0] for each in blocks), default=0)
-
-
-def _listed(file: ElfImage) -> int:
-    address = file.tag(DT_SYMTAB)
-    return max(
-        (
-            section.size // _SYMBOL.size
-            for section in file.sections
-            if section.type == _SHT_DYNSYM and section.address == address
-        ),
-        default=0,
-    )
+    highest = 0
+    for where, length, layout in tables:
+        address, size = file.tag(where), file.tag(length)
+        if address is None or not size:
+            continue
+        if size > _MOST_RELOCATIONS * layout.size:
+            raise ElfError(f"it has {size} bytes of relocations, more than the {_MOST_RELOCATIONS} that are read")
+        start, block = file.offset_of(address, size=size), _BLOCK - _BLOCK % layout.size
+        end = start + size - size % layout.size
+        for at in range(start, end, block):
+            highest = max(highest, max(layout.iter_unpack(file.data[at : min(at + block, end)]))[0])
+    return 1 + highest

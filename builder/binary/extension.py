@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from builder.binary import elf_file
-from builder.binary.elf_symbols import Data, Elf, ElfError, Symbol
+from builder.binary import elf_file, elf_symbols
+from builder.binary.elf_file import Data, ElfError, ElfFile
+from builder.binary.elf_symbols import Symbol
 from builder.binary.macho import Macho, MachoError
 from builder.errors import BuilderError
 
@@ -83,15 +84,15 @@ class Extension:
                 f"'{name}' is a PE file, and only ELF and Mach-O files can be judged", help="audit it on Windows"
             )
         try:
-            return cls._of_elf(name, Elf(data)) if kind == "ELF" else cls._of_macho(name, Macho(data))
+            return cls._of_elf(name, ElfFile(data)) if kind == "ELF" else cls._of_macho(name, Macho(data))
         except (ElfError, MachoError) as error:
             remedy = "build it again for x86_64 or aarch64"
             raise ExtensionError(f"cannot read '{name}': {error}", help=remedy) from error
 
     @classmethod
-    def _of_elf(cls, name: str, file: Elf) -> "Extension":
+    def _of_elf(cls, name: str, file: ElfFile) -> "Extension":
         strings, flags = file.strings, file.tag(elf_file.DT_FLAGS) or 0
-        found = tuple(file.symbols(strings))
+        found = tuple(elf_symbols.symbols(file, strings))
         soname = file.texts(strings, elf_file.DT_SONAME)
         paths = file.texts(strings, elf_file.DT_RPATH, elf_file.DT_RUNPATH)
         return cls(
@@ -100,7 +101,7 @@ class Extension:
             needed=file.texts(strings, elf_file.DT_NEEDED, elf_file.DT_AUXILIARY, elf_file.DT_FILTER),
             soname=soname[0] if soname else None,
             rpath=tuple(entry for path in paths for entry in path.split(":")),
-            versions=tuple(sorted(set(file.versions(strings).values()))),
+            versions=tuple(sorted(set(elf_symbols.versions(file, strings).values()))),
             undefined=tuple(symbol for symbol in found if not symbol.defined),
             defined=tuple(symbol for symbol in found if symbol.defined),
             textrel=file.tag(elf_file.DT_TEXTREL) is not None or bool(flags & _TEXTREL_FLAG),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from builder.binary import cubin, unpacking
-from builder.binary.device_image import Budget, Contents, DeviceCodeError, Group, Image, Ranges, Stored, damaged, find
-from builder.binary.elf_symbols import Data
+from builder.binary.device_image import Budget, Contents, DeviceCodeError, Group, Image, Ranges, Stored
+from builder.binary.elf_file import Data
 from builder.binary.unpacking import UnpackError
 from builder.untrusted import merged
 
@@ -17,7 +17,6 @@ _FATBIN_MAGIC = struct.pack("<I", 0xBA55ED50)
 _IMAGE = struct.Struct("<HHIQIIHHIIIQQQ")
 _KINDS = {1: "ptx", 2: "sass", 8: "lto"}
 _LZ4, _ZSTANDARD = 0x2000, 0x8000
-_COMPRESSED = _LZ4 | _ZSTANDARD
 _ARCH_SPECIFIC, _FAMILY_SPECIFIC = 1 << 20, 1 << 21
 
 _LARGEST_EMPTY = 1 << 12
@@ -25,7 +24,7 @@ _LARGEST_EMPTY = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Stored:
+class _Entry:
     """An image as a fat binary has it."""
 
     image: Image
@@ -37,6 +36,11 @@ class _Stored:
     whole: int
     """Its size when it is unpacked; 0 for one that is not compressed."""
 
+    @property
+    def compressed(self) -> bool:
+        """Whether it is to be unpacked."""
+        return self.flags & (_LZ4 | _ZSTANDARD) != 0
+
 
 def groups(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Group]:
     """Yield what each fat binary outside of the ranges `without` has, except empty cubins.
@@ -44,7 +48,7 @@ def groups(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Group]:
     Raises:
         DeviceCodeError: a fat binary is damaged, or cannot be read here.
     """
-    for start, end in _outside(data, budget, without):
+    for _, start, end in _fatbins(data, budget, without):
         yield frozenset(
             stored.image
             for stored in _images(data, start, end, budget)
@@ -58,14 +62,13 @@ def sizes(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Stored]:
     Raises:
         DeviceCodeError: a fat binary is damaged.
     """
-    for start, end in _outside(data, budget, without):
+    for _, start, end in _fatbins(data, budget, without):
         for stored in _images(data, start, end, budget):
-            compressed = stored.flags & _COMPRESSED != 0
-            yield Stored(image=stored.image, size=stored.end - stored.start, compressed=compressed)
+            yield Stored(image=stored.image, size=stored.end - stored.start, compressed=stored.compressed)
 
 
-def trimmed(data: bytes, budget: Budget, *, keep: Callable[[Contents], Group], without: Ranges) -> bytes:
-    """Return a library with only the images that `keep` wants of each fat binary, byte for byte, and at its size.
+def trimmed(name: str, data: bytes, *, keep: Callable[[Contents], Group], without: Ranges = ()) -> bytes:
+    """Return the library `name`, at its size, with only the images that `keep` wants of each fat binary.
 
     What is left of a fat binary are zeros behind it, so that nothing else of the library moves. One of which nothing is
     wanted keeps its smallest machine code: who loads it finds what nvcc makes, with nothing for their GPU.
@@ -73,11 +76,8 @@ def trimmed(data: bytes, budget: Budget, *, keep: Callable[[Contents], Group], w
     Raises:
         DeviceCodeError: a fat binary is damaged.
     """
-    content = bytearray(data)
-    left_out = merged(without)
-    for at, start, end in _fatbins(data, budget):
-        if _within(at, left_out, len(data)):
-            continue
+    content, budget = bytearray(data), Budget.of(name, data)
+    for at, start, end in _fatbins(data, budget, without):
         images = tuple(_images(data, start, end, budget))
         wanted = keep(_contents(data, images, budget))
         chosen = [stored for stored in images if stored.image in wanted]
@@ -88,30 +88,19 @@ def trimmed(data: bytes, budget: Budget, *, keep: Callable[[Contents], Group], w
     return bytes(content)
 
 
-def entries(data: Data, budget: Budget) -> Iterator[tuple[Image, bytes]]:
-    """Yield every image, in order, with its content as it is stored.
+def entries(name: str, data: Data) -> Iterator[tuple[Image, bytes]]:
+    """Yield every image of the library `name`, in order, with its content as it is stored.
 
     Raises:
         DeviceCodeError: a fat binary is damaged.
     """
-    for start, end in _outside(data, budget, ()):
+    budget = Budget.of(name, data)
+    for _, start, end in _fatbins(data, budget, ()):
         for stored in _images(data, start, end, budget):
             yield stored.image, bytes(data[stored.start : stored.end])
 
 
-def _outside(data: Data, budget: Budget, without: Ranges) -> Iterator[tuple[int, int]]:
-    left_out = merged(without)
-    for at, start, end in _fatbins(data, budget):
-        if not _within(at, left_out, len(data)):
-            yield start, end
-
-
-def _within(at: int, ranges: Ranges, end: int) -> bool:
-    before = bisect.bisect_right(ranges, (at, end)) - 1
-    return before >= 0 and at < sum(ranges[before])
-
-
-def _contents(data: Data, images: Iterable[_Stored], budget: Budget) -> Contents:
+def _contents(data: Data, images: Iterable[_Entry], budget: Budget) -> Contents:
     """Return what gives the content of each image; of those that are there twice nothing, since they are not one."""
     contents: dict[Image, Callable[[], bytes]] = {}
     for stored in images:
@@ -119,7 +108,7 @@ def _contents(data: Data, images: Iterable[_Stored], budget: Budget) -> Contents
     return contents
 
 
-def _content(data: Data, stored: _Stored, budget: Budget) -> bytes:
+def _content(data: Data, stored: _Entry, budget: Budget) -> bytes:
     """Return an image, unpacked.
 
     Raises:
@@ -127,20 +116,20 @@ def _content(data: Data, stored: _Stored, budget: Budget) -> bytes:
         ToolError: this Python does not unpack Zstandard.
     """
     packed = bytes(data[stored.start : stored.end])
-    if not stored.flags & _COMPRESSED:
+    if not stored.compressed:
         return packed
     try:
         if stored.flags & _LZ4:
             return unpacking.lz4(packed, stored.whole)
-        return unpacking.first(packed, stored.whole, unpacking.Zstandard())
+        return unpacking.first(unpacking.zstandard_pieces(iter((packed,))), stored.whole)
     except UnpackError:
-        raise damaged(budget.name, "fat binary", stored.start) from None
+        raise budget.damaged("fat binary", stored.start) from None
 
 
-def _fatbins(data: Data, budget: Budget) -> Iterator[tuple[int, int, int]]:
-    """Yield where each fat binary is: its header, its first image, its end."""
-    end = 0
-    for at in find(data, _FATBIN_MAGIC, budget):
+def _fatbins(data: Data, budget: Budget, without: Ranges) -> Iterator[tuple[int, int, int]]:
+    """Yield where each fat binary outside of the ranges `without` is: its header, its first image, its end."""
+    left_out, end = merged(without), 0
+    for at in budget.find(data, _FATBIN_MAGIC):
         if at < end or at + _FATBIN.size > len(data):
             continue
         _, version, header, size = _FATBIN.unpack_from(data, at)
@@ -148,19 +137,21 @@ def _fatbins(data: Data, budget: Budget) -> Iterator[tuple[int, int, int]]:
             continue  # these four bytes happen to be in code or data
         end = at + header + size
         if end > len(data):
-            raise damaged(budget.name, "fat binary", at)
-        yield at, at + header, end
+            raise budget.damaged("fat binary", at)
+        before = bisect.bisect_right(left_out, (at, len(data))) - 1
+        if before < 0 or at >= sum(left_out[before]):
+            yield at, at + header, end
 
 
-def _images(data: Data, at: int, end: int, budget: Budget) -> Iterator[_Stored]:
+def _images(data: Data, at: int, end: int, budget: Budget) -> Iterator[_Entry]:
     """Yield every image of a fat binary, and how it is stored."""
     while at < end:
         budget.spend("CUDA images")
         if at + _IMAGE.size > end:
-            raise damaged(budget.name, "fat binary", at)
+            raise budget.damaged("fat binary", at)
         kind, _, header, size, _, _, minor, major, arch, _, _, flags, _, whole = _IMAGE.unpack_from(data, at)
         if header < _IMAGE.size or at + header + size > end:
-            raise damaged(budget.name, "fat binary", at)
+            raise budget.damaged("fat binary", at)
         if kind not in _KINDS:
             raise DeviceCodeError(
                 f"'{budget.name}' has device code of unknown kind {kind} for {_capability(arch, flags)}",
@@ -169,7 +160,7 @@ def _images(data: Data, at: int, end: int, budget: Budget) -> Iterator[_Stored]:
         content = at + header
         version = f"{major}.{minor}" if _KINDS[kind] == "ptx" else None
         image = Image(kind=_KINDS[kind], arch=_capability(arch, flags), version=version)
-        yield _Stored(image=image, flags=flags, header=at, start=content, end=content + size, whole=whole)
+        yield _Entry(image=image, flags=flags, header=at, start=content, end=content + size, whole=whole)
         at = content + size
 
 
@@ -178,12 +169,12 @@ def _capability(arch: int, flags: int) -> str:
     return f"{arch // 10}.{arch % 10}{suffix}"
 
 
-def _is_empty(data: Data, stored: _Stored, budget: Budget) -> bool:
+def _is_empty(data: Data, stored: _Entry, budget: Budget) -> bool:
     """Whether a cubin has no kernel and no data: nvcc adds such ones when it links.
 
     It makes them for its default architecture when the link names none, although nobody asked for that one.
     """
-    if stored.flags & _COMPRESSED:
+    if stored.compressed:
         if stored.whole > _LARGEST_EMPTY:
             return False
         content = _content(data, stored, budget)

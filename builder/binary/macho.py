@@ -4,7 +4,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from builder.binary.elf_symbols import Data, Symbol
+from builder.binary.elf_file import Data
+from builder.binary.elf_symbols import Symbol
 
 _HEADER = struct.Struct("<IiiIIIII")
 _COMMAND = struct.Struct("<II")
@@ -136,23 +137,18 @@ class Macho:
         if count > _MOST_SYMBOLS or size > _MOST_NAMES:
             raise MachoError(f"it claims {count} symbols with {size} bytes of names, more than are read")
         strings = bytes(self.data[names : names + size])
-        rows = _SYMBOL.iter_unpack(self.data[offset : offset + count * _SYMBOL.size])
-        return tuple(_symbols(strings, (row for row in rows if row[1] & _N_EXT and not row[1] & _N_STAB)))
-
-
-def _symbols(strings: bytes, rows: Iterator[tuple[int, ...]]) -> Iterator[Symbol]:
-    length = 0
-    for row in rows:
-        found = _symbol(strings, *row)
-        length += len(found.name)
-        if length > _MOST_NAMES:
-            raise MachoError(f"the names of its symbols have more than {_MOST_NAMES} bytes together")
-        yield found
-
-
-def _symbol(strings: bytes, name: int, kind: int, _section: int, description: int, _value: int) -> Symbol:
-    end = strings.find(b"\0", name, name + _LONGEST_NAME)
-    if end < 0:
-        raise MachoError(f"it is damaged: a name lies outside its string table, at {name}")
-    text = strings[name:end].decode("utf-8", "backslashreplace").removeprefix("_")
-    return Symbol(name=text, defined=bool(kind & _N_TYPE), binding="weak" if description & _WEAK else "global")
+        found: list[Symbol] = []
+        length = 0
+        for name, kind, _, description, _ in _SYMBOL.iter_unpack(self.data[offset : offset + count * _SYMBOL.size]):
+            if not kind & _N_EXT or kind & _N_STAB:
+                continue
+            end = strings.find(b"\0", name, name + _LONGEST_NAME)
+            if end < 0:
+                raise MachoError(f"it is damaged: a name lies outside its string table, at {name}")
+            text = strings[name:end].decode("utf-8", "backslashreplace").removeprefix("_")
+            length += len(text)
+            if length > _MOST_NAMES:
+                raise MachoError(f"the names of its symbols have more than {_MOST_NAMES} bytes together")
+            binding = "weak" if description & _WEAK else "global"
+            found.append(Symbol(name=text, defined=bool(kind & _N_TYPE), binding=binding))
+        return tuple(found)

@@ -3,9 +3,9 @@
 import contextlib
 import importlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from builder.errors import BuilderError, ToolError
 
@@ -18,71 +18,42 @@ class UnpackError(BuilderError):
     """A content that is not what its compression writes."""
 
 
-class Unpacker(Protocol):
-    """Unpacks one content."""
+def zlib_pieces(packed: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield what zlib packed, in pieces of up to 16 KiB; of what is packed no more is taken than that needs.
 
-    @property
-    def eof(self) -> bool:
-        """Whether all of it is unpacked."""
-
-    def more(self, feed: Callable[[], bytes]) -> bytes:
-        """Return up to 16 KiB more; `feed` gives what is packed, and in the end nothing.
-
-        Raises:
-            UnpackError: it is damaged.
-        """
-
-
-class Zlib:
-    """A content that zlib packed."""
-
-    def __init__(self) -> None:
-        self._inflate = zlib.decompressobj()
-
-    @property
-    def eof(self) -> bool:
-        """Whether all of it is unpacked."""
-        return self._inflate.eof
-
-    def more(self, feed: Callable[[], bytes]) -> bytes:
-        """Return up to 16 KiB more.
-
-        Raises:
-            UnpackError: it is damaged.
-        """
+    Raises:
+        UnpackError: it is damaged.
+    """
+    inflate = zlib.decompressobj()
+    while not inflate.eof:
+        block = inflate.unconsumed_tail or next(packed, b"")
         try:
-            return self._inflate.decompress(self._inflate.unconsumed_tail or feed(), _STEP)
+            piece = inflate.decompress(block, _STEP)
         except zlib.error as error:
             raise UnpackError(str(error)) from error
+        if not block and not piece:
+            return
+        yield piece
 
 
-class Zstandard:
-    """A content that Zstandard packed.
+def zstandard_pieces(packed: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield what Zstandard packed, in pieces of up to 16 KiB; of what is packed no more is taken than that needs.
 
     Raises:
         ToolError: this Python does not unpack it.
+        UnpackError: it is damaged.
     """
-
-    def __init__(self) -> None:
-        library = zstandard()
-        widest = {library.DecompressionParameter.window_log_max: _WIDEST}
-        self._error, self._inflate = library.ZstdError, library.ZstdDecompressor(options=widest)
-
-    @property
-    def eof(self) -> bool:
-        """Whether all of it is unpacked."""
-        return bool(self._inflate.eof)
-
-    def more(self, feed: Callable[[], bytes]) -> bytes:
-        """Return up to 16 KiB more.
-
-        Raises:
-            UnpackError: it is damaged.
-        """
+    library = zstandard()
+    inflate = library.ZstdDecompressor(options={library.DecompressionParameter.window_log_max: _WIDEST})
+    while not inflate.eof:
+        block = next(packed, b"") if inflate.needs_input else b""
         try:
-            return bytes(self._inflate.decompress(feed() if self._inflate.needs_input else b"", _STEP))
-        except self._error as error:
+            piece = inflate.decompress(block, _STEP)
+        except library.ZstdError as error:
             raise UnpackError(str(error)) from error
+        if not block and not piece:
+            return
+        yield piece
 
 
 @cache
@@ -101,19 +72,14 @@ def zstandard() -> Any:
     )
 
 
-def first(packed: bytes, size: int, unpacker: Unpacker) -> bytes:
-    """Return the first `size` bytes of a packed content, or as many as there are.
+def first(pieces: Iterator[bytes], size: int) -> bytes:
+    """Return the first `size` bytes of an unpacked content, or as many as there are.
 
     Raises:
         UnpackError: it is damaged.
     """
-    left = [packed]
     found = bytearray()
-    while len(found) < size and not unpacker.eof:
-        fed = len(left)
-        piece = unpacker.more(lambda: left.pop() if left else b"")
-        if not piece and fed == len(left):
-            break
+    while len(found) < size and (piece := next(pieces, None)) is not None:
         found += piece
     return bytes(found[:size])
 

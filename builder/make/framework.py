@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.binary import elf_symbols
+from builder.binary.elf_file import ElfError, ElfFile
 from builder.config import Backend, Framework
 from builder.errors import BuilderError
 from builder.hashes import sha256_of
@@ -112,11 +113,13 @@ def _abi(root: Path) -> Iterator[tuple[str, str]]:
         yield "cxx11-abi", flag
 
 
-def _linked_abi(library: elf_symbols.Elf) -> str | None:
+def _linked_abi(library: ElfFile) -> str | None:
     """Tell the flag from the mangled names: `std::string` is `__cxx11` in one ABI and `Ss` in the other."""
     try:
-        names = [symbol.name for symbol in library.symbols(library.strings) if symbol.name.startswith("_ZN")]
-    except elf_symbols.ElfError:
+        names = [
+            symbol.name for symbol in elf_symbols.symbols(library, library.strings) if symbol.name.startswith("_ZN")
+        ]
+    except ElfError:
         return None
     if any("7__cxx1112basic_string" in name for name in names):
         return "1"
@@ -135,15 +138,15 @@ def file_identity(path: Path) -> str:
     known = _elf_of(path)
     try:
         build_id = None if known is None else known.build_id
-    except elf_symbols.ElfError:
+    except ElfError:
         build_id = None
     return build_id or f"sha256:{sha256_of(path)}"
 
 
-def _elf_of(path: Path) -> elf_symbols.Elf | None:
+def _elf_of(path: Path) -> ElfFile | None:
     """Map a library and read its headers; None for what is not an ELF library, or a damaged one."""
     try:
         with path.open("rb") as file:
-            return elf_symbols.Elf(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return ElfFile(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError):
         return None

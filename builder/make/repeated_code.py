@@ -9,7 +9,7 @@ from typing import Any
 
 from builder.audit import gpus
 from builder.audit.library_members import libraries
-from builder.binary import cubin, device_code
+from builder.binary import cubin, device_code, fatbin
 from builder.binary.device_image import Contents, Group, Image
 from builder.binary.extension import Extension
 from builder.config import Backend
@@ -30,7 +30,7 @@ def left_out(wheel: Wheel) -> tuple[Wheel, tuple[str, ...]]:
     after: frozenset[Image] = frozenset()
     for name, data in libraries(wheel):
         without = Extension.read(name, data).relocatable_device_code
-        content = device_code.trimmed(name, data, keep=_not_repeated, without=without)
+        content = fatbin.trimmed(name, data, keep=_not_repeated, without=without)
         before |= device_code.read(name, data, without=without)
         after |= device_code.read(name, content, without=without)
         if content != data:

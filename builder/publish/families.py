@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from builder.audit import gpus, library_members
-from builder.binary import device_code
+from builder.binary import device_code, fatbin
 from builder.binary.device_image import Group, Image
 from builder.binary.extension import Extension
 from builder.config import Backend
@@ -116,7 +116,7 @@ def _wheel(wheel: KernelWheel, family: Family) -> FinishedWheel:
     images: frozenset[Image] = frozenset()
     for name, data in library_members.libraries(wheel.wheel):
         without = Extension.read(name, data).relocatable_device_code
-        libraries[name] = device_code.trimmed(name, data, keep=family.wanted, without=without)
+        libraries[name] = fatbin.trimmed(name, data, keep=family.wanted, without=without)
         images |= device_code.read(name, libraries[name], without=without)
     members = {
         name: Bytes(libraries[name] if name in libraries else member.read(), mode=member.mode)

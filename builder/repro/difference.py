@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from builder.binary import device_code
+from builder.binary import fatbin
 from builder.binary.device_image import DeviceCodeError
 from builder.errors import ToolError
 from builder.run import ask
@@ -195,7 +195,7 @@ def _symbol_at(image: _Image, one: _Section, other: _Section) -> str:
 def _entries(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
     """Yield the fatbin entries that differ."""
     try:
-        first, second = device_code.entries("the first", before), device_code.entries("the second", after)
+        first, second = (tuple(fatbin.entries(*each)) for each in (("the first", before), ("the second", after)))
     except DeviceCodeError:
         return
     for index, (one, other) in enumerate(zip(first, second, strict=False)):

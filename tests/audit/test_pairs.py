@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from builder.binary import device_code
+from builder.binary import device_code, fatbin
 from builder.binary.device_image import Image
 from builder.config import Version
 from builder.config.gpus import code_of
@@ -38,7 +38,7 @@ def test_a_family_and_its_first_gpu_are_that_family_byte_for_byte(tmp_path):
     contents = []
     for pair in ("10.0f:10.0", "10.0f:10.0f"):
         _, output = nvcc(tmp_path, [pair])
-        contents.append(device_code.entries(output.name, output.read_bytes()))
+        contents.append(tuple(fatbin.entries(output.name, output.read_bytes())))
     assert len(contents[0]) == 1
     assert contents[0] == contents[1]
     assert code_of("10.0f:10.0") == code_of("10.0f")
@@ -61,7 +61,7 @@ def test_nvcc_refuses_plain_code_beside_that_of_its_family(tmp_path, pairs):
 def test_nvcc_makes_two_pieces_of_code_for_one_gpu_without_a_word(tmp_path):
     done, output = nvcc(tmp_path, ["8.0:9.0", "9.0:9.0"])
     assert (done.returncode, done.stderr) == (0, "")
-    assert [image.arch for image, _ in device_code.entries(output.name, output.read_bytes())] == ["9.0", "9.0"]
+    assert [image.arch for image, _ in fatbin.entries(output.name, output.read_bytes())] == ["9.0", "9.0"]
 
 
 def test_nvcc_takes_every_pair_that_our_rules_do(tmp_path):

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from builder.binary import device_code
+from builder.binary import fatbin as fat_binaries
 from builder.binary.extension import Extension
 from builder.cli import run
 from builder.matrix.variant import Variant
@@ -91,7 +92,7 @@ def test_splitting_and_joining_loses_nothing_as_nvidias_reader_sees_it(cuobjdump
     path = make(tmp_path, "demo", CUDA, files=package("demo", CUDA, archs=list(ARCHS), more=more))
     whole = taken_out(cuobjdump, library, tmp_path / "whole")
     assert len(whole) == 2 * (len(ARCHS) + 1)
-    entries = set(device_code.entries("a.so", library.read_bytes()))
+    entries = set(fat_binaries.entries("a.so", library.read_bytes()))
     joined, joined_entries = set(), set()
     for family, made in families.split(kernel_wheel.read(path)):
         place = tmp_path / made.name
@@ -102,7 +103,7 @@ def test_splitting_and_joining_loses_nothing_as_nvidias_reader_sees_it(cuobjdump
         found = taken_out(cuobjdump, part, tmp_path / str(family))
         assert found
         joined |= found
-        joined_entries |= set(device_code.entries("a.so", part.read_bytes()))
+        joined_entries |= set(fat_binaries.entries("a.so", part.read_bytes()))
         assert (found | whole) == whole
         Extension.read("a.so", part.read_bytes())
         loaded = ctypes.CDLL(str(part))  # registers each fat binary

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from builder.binary import device_code
+from builder.binary import device_code, fatbin
 from builder.binary.extension import Extension
 from builder.config import Version
 from builder.matrix import architectures
@@ -91,7 +91,7 @@ def test_device_code_is_compressed_with_a_toolkit_whose_drivers_all_read_it(tmp_
     without = Extension.read(library.name, content).relocatable_device_code
     images = device_code.images_of(("8.0", "9.0+PTX"))
     assert device_code.read(library.name, content, without=without) == images
-    stored = [each for image, each in device_code.entries(library.name, content) if image.arch == "8.0"]
+    stored = [each for image, each in fatbin.entries(library.name, content) if image.arch == "8.0"]
     assert [each[:4] for each in stored] == [b"\x28\xb5\x2f\xfd"]
 
 

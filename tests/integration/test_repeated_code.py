@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from builder.binary import device_code
+from builder.binary import fatbin
 from builder.make import repeated_code
 from builder.matrix.variant import Variant
 from builder.wheel.archive import Bytes, Wheel
@@ -102,8 +102,8 @@ def test_what_is_left_out_has_the_instructions_of_what_stays(readers, flags, tmp
     assert before["90a"] == before["90"]
     assert before["75"] != before["80"]
     assert all(any("FMUL" in line for line in lines) for lines in before.values())
-    stored = dict(device_code.entries("a.so", library))
-    assert all(stored[image] == content for image, content in device_code.entries("a.so", left))
+    stored = dict(fatbin.entries("a.so", library))
+    assert all(stored[image] == content for image, content in fatbin.entries("a.so", left))
 
 
 @pytest.mark.cuda
@@ -113,7 +113,7 @@ def test_code_that_asks_for_its_architecture_stays_where_it_differs(tmp_path):
     assert "8.9" not in shared
     assert "9.0a" in shared
     first, second = (
-        [image.arch for image, _ in device_code.entries("a.so", left[start:])]
+        [image.arch for image, _ in fatbin.entries("a.so", left[start:])]
         for start in (0, left.rindex(b"\x50\xed\x55\xba"))
     )
     assert first.count("8.9") == 1

@@ -14,6 +14,7 @@ from builder import audit
 from builder.audit import gpus
 from builder.audit.gpus import choose
 from builder.binary import device_code
+from builder.binary import fatbin as fat_binaries
 from builder.cli import run
 from builder.config import Backend
 from builder.config.gpus import known
@@ -81,7 +82,7 @@ def library(read):
 
 def entries(read):
     """Return every image of a library with its bytes as they are stored."""
-    return {(each.kind, each.arch, content) for each, content in device_code.entries("a.so", library(read))}
+    return {(each.kind, each.arch, content) for each, content in fat_binaries.entries("a.so", library(read))}
 
 
 def test_each_family_has_its_own_code_and_is_named_by_its_first_gpus(wheel, tmp_path):
@@ -152,7 +153,7 @@ def test_the_same_wheel_gives_the_same_bytes(wheel):
 def test_linker_input_stays_as_it_is():
     one = code(*USUAL)
     data = one + one
-    made = device_code.trimmed("a.so", data, keep=Family(8).wanted, without=((0, len(one)),))
+    made = fat_binaries.trimmed("a.so", data, keep=Family(8).wanted, without=((0, len(one)),))
     assert made[: len(one)] == one
     assert made[len(one) :] != one
 
