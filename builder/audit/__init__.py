@@ -1,6 +1,7 @@
 """The audit of a wheel: a table of checks, each of which compares what the wheel says of itself with its files."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 
 from builder.audit import (
     abi3,
@@ -50,35 +51,19 @@ def run(wheel: Wheel, *, plan: AuditPromise | None = None) -> AuditReport:
     Raises:
         WheelError: the file is damaged.
     """
-    return AuditReport(
-        wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(reading.read(wheel, plan=plan or AuditPromise()))
-    )
+    subject = reading.read(wheel, plan=plan or AuditPromise())
+    return AuditReport(wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(subject))
 
 
 def judge(subject: Subject) -> tuple[Finding, ...]:
     """Return what all checks find, sorted by file."""
     found: set[Finding] = set()
     size = 0
-    for finding in _all(subject):
+    for finding in chain(subject.refused, *(check(subject) for check in CHECKS.values())):
         size += len(finding.file) + len(finding.symbol) + len(finding.why)
         if len(found) == _MOST_FINDINGS or size > _LARGEST_REPORT:
-            found.add(_too_many(subject, len(found)))
+            why = f"there are more findings than these {len(found)}"
+            found.add(Finding(subject.dist_info, BUDGET, "findings", why, "correct these, and audit the wheel again"))
             break
         found.add(finding)
     return tuple(sorted(found))
-
-
-def _all(subject: Subject) -> Iterator[Finding]:
-    yield from subject.refused
-    for check in CHECKS.values():
-        yield from check(subject)
-
-
-def _too_many(subject: Subject, found: int) -> Finding:
-    return Finding(
-        subject.dist_info,
-        BUDGET,
-        "findings",
-        f"there are more findings than these {found}",
-        "correct these, and audit the wheel again",
-    )

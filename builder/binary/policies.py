@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from builder import resources, toml
 from builder.binary.extension import Extension
@@ -32,34 +33,26 @@ class Policy:
     def admits(self, version: str) -> bool:
         """Whether its systems have a symbol version; versions of other libraries are not restricted."""
         kind, _, number = version.partition("_")
-        if kind not in _table().sets or version in self.named:
+        if kind not in _table()["sets"] or version in self.named:
             return True
         return _NUMBERS.match(number) is not None and _key(number) <= self.figures.get(kind, ())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    sets: frozenset[str]
-    loaders: frozenset[str]
-    loaded: Mapping[str, Mapping[str, tuple[str, ...]]]
-    policies: tuple[Policy, ...]
-
-
 def policies(machine: str) -> tuple[Policy, ...]:
     """Return the policies of a machine, the oldest system first; an unknown machine has none."""
-    return tuple(policy for policy in _table().policies if policy.machine == machine)
+    return tuple(policy for policy in _policies() if policy.machine == machine)
 
 
 def loaded(framework: str, backend: str, *, one_python: bool = False) -> tuple[str, ...]:
     """Return patterns of the libraries that a framework has loaded when a kernel is imported."""
-    table = _table().loaded.get(framework, {})
+    table = _table()["loaded"].get(framework, {})
     of_python = table.get("one-python", ()) if one_python else ()
     return (*table.get("any", ()), *table.get(backend, ()), *of_python)
 
 
-def loaders() -> frozenset[str]:
+def loaders() -> tuple[str, ...]:
     """Return the names of the dynamic loader itself."""
-    return _table().loaders
+    return tuple(_table()["loaders"])
 
 
 def obstacles(extension: Extension, policy: Policy) -> Iterator[tuple[str, str]]:
@@ -110,26 +103,28 @@ def lowest_policy(extensions: Iterable[Extension], machine: str) -> LowestPolicy
 
 
 @cache
-def _table() -> _Table:
-    """Read the data file, in which each policy states only what changed."""
-    data = toml.loads((resources.DATA / "manylinux.toml").read_text(encoding="utf-8"))
-    order = [row["name"] for row in data["policy"]]
+def _table() -> Mapping[str, Any]:
+    return toml.loads((resources.DATA / "manylinux.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _policies() -> tuple[Policy, ...]:
+    """Return all policies; in the data file each states only what changed."""
+    rows = _table()["policy"]
+    order = [row["name"] for row in rows]
     figures: dict[str, dict[str, tuple[int, ...]]] = {}
     named: dict[str, set[str]] = {}
     libraries: set[str] = set()
     found: list[Policy] = []
-    for position, row in enumerate(data["policy"]):
+    for position, row in enumerate(rows):
         libraries.update(row.get("libraries", ()))
         private: dict[str, frozenset[str]] = {}
-        for each in data["private"]:
+        for each in _table()["private"]:
             if position <= order.index(each["through"]):
                 private[each["library"]] = private.get(each["library"], frozenset()).union(each["symbols"])
-        for machine in ("x86_64", "aarch64"):
-            changed = row.get(machine)
-            if changed is None:
-                continue
-            named.setdefault(machine, set()).update(changed.get("named", ()))
-            versions = {kind: _key(version) for kind, version in changed.items() if kind != "named"}
+        for machine in row.keys() & {"x86_64", "aarch64"}:
+            named.setdefault(machine, set()).update(row[machine].get("named", ()))
+            versions = {kind: _key(version) for kind, version in row[machine].items() if kind != "named"}
             figures.setdefault(machine, {}).update(versions)
             found.append(
                 Policy(
@@ -141,9 +136,7 @@ def _table() -> _Table:
                     private=private,
                 )
             )
-    return _Table(
-        sets=frozenset(data["sets"]), loaders=frozenset(data["loaders"]), loaded=data["loaded"], policies=tuple(found)
-    )
+    return tuple(found)
 
 
 def _key(version: str) -> tuple[int, ...]:
