@@ -4,6 +4,8 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping
 
+from tests.given.device_code import fatbin
+
 PT_LOAD, PT_DYNAMIC, PT_NOTE = 1, 2, 4
 HASH, STRTAB, SYMTAB, RELA, RELASZ, STRSZ, NEEDED = 4, 5, 6, 7, 8, 10, 1
 GNU_HASH, VERNEED = 0x6FFFFEF5, 0x6FFFFFFE
@@ -59,55 +61,6 @@ def with_symbols(strings: bytes, offsets: Iterable[int], *, undefined: bool = Tr
     return elf({"strings": strings, "symbols": table, "hash": count}, [(SYMTAB, "symbols"), (HASH, "hash")])
 
 
-def long_needed() -> bytes:
-    return elf({"strings": b"\0" + b"a" * 260_000 + b"\0"}, [(NEEDED, 1)] * 20_000)
-
-
-def long_symbols() -> bytes:
-    return with_symbols(b"\0" + b"a" * 260_000 + b"\0", [1] * 20_000)
-
-
-def many_symbols() -> bytes:
-    return with_symbols(b"\0a\0", [1] * 4_000_000)
-
-
-def mangled() -> bytes:
-    name = b"_Z" + b"N2at" * 1_200 + b"N3c10"
-    return with_symbols(b"\0" + name + b"\0", range(1, 200))
-
-
-def mangled_definition() -> bytes:
-    name = b"_Z" + b"S" * 20_000 + b"N5torch6stable" * 3_000
-    return with_symbols(b"\0" + name + b"\0", [1] * 20, undefined=False)
-
-
-def mangled_number() -> bytes:
-    return with_symbols(b"\0_ZN2at" + b"1" * 5_000 + b"Ev\0", [1])
-
-
-def notes() -> bytes:
-    return elf({"notes": bytes(40 * MIB)}, segments=[(PT_NOTE, 4, "notes")] * 8)
-
-
-def code() -> bytes:
-    constant = b"\x48\xb8" + bytes(5) + b"\x00\x0a\x02"
-    return elf({"code": constant * (8 * MIB // 10)}, segments=[(PT_LOAD, 5, "code")] * 2_000)
-
-
-def code_of_aarch64() -> bytes:
-    return elf({"code": b"\x40\x41\xe0\xd2" * (16 * MIB)}, segments=[(PT_LOAD, 5, "code")], machine=183)
-
-
-def headers() -> bytes:
-    """Many program headers, in each of which many versions are looked up."""
-    need = struct.pack("<HHIII", 1, 1, 1, 16, 32) + struct.pack("<IHHII", 0, 0, 2, 1, 0)
-    return elf(
-        {"strings": b"\0a\0", "none": b"", "versions": need * 16_000, "hash": bytes(8)},
-        [(VERNEED, "versions"), (HASH, "hash"), (SYMTAB, "hash")],
-        segments=[(PT_LOAD, 4, "none")] * 60_000,
-    )
-
-
 def versions() -> bytes:
     """Every symbol asks for one version, of each of many libraries."""
     names = b"\0GLIBC_2.99\0" + b"".join(b"l%d\0" % number for number in range(4_000))
@@ -124,25 +77,6 @@ def versions() -> bytes:
         "indices": struct.pack("<H", 2) * (len(table) // 24),
     }
     return elf(parts, [(VERNEED, "versions"), (SYMTAB, "symbols"), (HASH, "hash"), (0x6FFFFFF0, "indices")])
-
-
-def tags() -> bytes:
-    return elf(tags=[(100, 0)] * 4_000_000)
-
-
-def chain() -> bytes:
-    table = struct.pack("<IIIII", 1, 1, 0, 0, 1)
-    return elf({"hash": table + bytes(120 * MIB), "symbols": bytes(48)}, [(GNU_HASH, "hash"), (SYMTAB, "symbols")])
-
-
-def buckets() -> bytes:
-    table = struct.pack("<IIII", 40 << 20, 1, 0, 0)
-    return elf({"hash": table + bytes(161 * MIB), "symbols": bytes(48)}, [(GNU_HASH, "hash"), (SYMTAB, "symbols")])
-
-
-def relocations() -> bytes:
-    size = 168 * MIB
-    return elf({"rows": bytes(size), "symbols": bytes(48)}, [(RELA, "rows"), (RELASZ, size), (SYMTAB, "symbols")])
 
 
 def bundles() -> bytes:
@@ -167,25 +101,11 @@ def packed_bombs() -> bytes:
     return elf() + packed(head + bytes(size - len(head))) * 300
 
 
-def packed_heads() -> bytes:
-    """Compressed bundles without number, in the data of one another."""
-    return elf() + struct.pack("<4sHHIIQ", b"CCOB", 2, 0, 4096, 64, 7) * (4 * MIB)
-
-
-def images() -> bytes:
-    body = IMAGE.pack(2, 0x101, 64, 0, 0, 0, 8, 1, 80, 0, 0, 0, 0, 0) * (2 * MIB)
-    return elf() + struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
-
-
-def magics() -> bytes:
-    return elf() + struct.pack("<I", 0xBA55ED50) * (48 * MIB)
-
-
 def cubin_sections() -> bytes:
     head = b"\x7fELF" + bytes(36) + struct.pack("<Q", 64) + bytes(10) + struct.pack("<HHH", 64, 65_000, 0)
     one = head + bytes(64 * 65_000)
     image = IMAGE.pack(2, 0x101, 64, len(one), 0, 0, 8, 1, 80, 0, 0, 0, 0, 0) + one
-    return elf() + struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 48 * len(image)) + image * 48
+    return elf() + fatbin(image * 48)
 
 
 def macho() -> bytes:
@@ -197,12 +117,58 @@ def macho() -> bytes:
     return struct.pack("<IiiIIIII", 0xFEEDFACF, 0x0100000C, 0, 6, 1, len(command), 0, 0) + command + table + names
 
 
+def of_one_name(name: bytes, offsets: Iterable[int] = (1,), *, undefined: bool = True) -> bytes:
+    """Return a library whose symbols have this name, from these offsets on."""
+    return with_symbols(b"\0" + name + b"\0", offsets, undefined=undefined)
+
+
 LIBRARIES = {
-    make.__name__: make
-    for make in (
-        long_needed, long_symbols, many_symbols, mangled, mangled_definition, mangled_number, notes, code,
-        code_of_aarch64, headers, versions, tags, chain, buckets, relocations, bundles, packed_bombs, packed_heads,
-        images, magics, cubin_sections, macho,
-    )
-}  # fmt: skip
+    "long_needed": lambda: elf({"strings": b"\0" + b"a" * 260_000 + b"\0"}, [(NEEDED, 1)] * 20_000),
+    "long_symbols": lambda: of_one_name(b"a" * 260_000, [1] * 20_000),
+    "many_symbols": lambda: of_one_name(b"a", [1] * 4_000_000),
+    "mangled": lambda: of_one_name(b"_Z" + b"N2at" * 1_200 + b"N3c10", range(1, 200)),
+    "mangled_definition": lambda: of_one_name(
+        b"_Z" + b"S" * 20_000 + b"N5torch6stable" * 3_000, [1] * 20, undefined=False
+    ),
+    "mangled_number": lambda: of_one_name(b"_ZN2at" + b"1" * 5_000 + b"Ev"),
+    "notes": lambda: elf({"notes": bytes(40 * MIB)}, segments=[(PT_NOTE, 4, "notes")] * 8),
+    "code": lambda: elf(
+        {"code": (b"\x48\xb8" + bytes(5) + b"\x00\x0a\x02") * (8 * MIB // 10)}, segments=[(PT_LOAD, 5, "code")] * 2_000
+    ),
+    "code_of_aarch64": lambda: elf(
+        {"code": b"\x40\x41\xe0\xd2" * (16 * MIB)}, segments=[(PT_LOAD, 5, "code")], machine=183
+    ),
+    # Many program headers, in each of which many versions are looked up.
+    "headers": lambda: elf(
+        {
+            "strings": b"\0a\0",
+            "none": b"",
+            "versions": (struct.pack("<HHIII", 1, 1, 1, 16, 32) + struct.pack("<IHHII", 0, 0, 2, 1, 0)) * 16_000,
+            "hash": bytes(8),
+        },
+        [(VERNEED, "versions"), (HASH, "hash"), (SYMTAB, "hash")],
+        segments=[(PT_LOAD, 4, "none")] * 60_000,
+    ),
+    "versions": versions,
+    "tags": lambda: elf(tags=[(100, 0)] * 4_000_000),
+    "chain": lambda: elf(
+        {"hash": struct.pack("<IIIII", 1, 1, 0, 0, 1) + bytes(120 * MIB), "symbols": bytes(48)},
+        [(GNU_HASH, "hash"), (SYMTAB, "symbols")],
+    ),
+    "buckets": lambda: elf(
+        {"hash": struct.pack("<IIII", 40 << 20, 1, 0, 0) + bytes(161 * MIB), "symbols": bytes(48)},
+        [(GNU_HASH, "hash"), (SYMTAB, "symbols")],
+    ),
+    "relocations": lambda: elf(
+        {"rows": bytes(168 * MIB), "symbols": bytes(48)}, [(RELA, "rows"), (RELASZ, 168 * MIB), (SYMTAB, "symbols")]
+    ),
+    "bundles": bundles,
+    "packed_bombs": packed_bombs,
+    # Compressed bundles without number, in the data of one another.
+    "packed_heads": lambda: elf() + struct.pack("<4sHHIIQ", b"CCOB", 2, 0, 4096, 64, 7) * (4 * MIB),
+    "images": lambda: elf() + fatbin(IMAGE.pack(2, 0x101, 64, 0, 0, 0, 8, 1, 80, 0, 0, 0, 0, 0) * (2 * MIB)),
+    "magics": lambda: elf() + struct.pack("<I", 0xBA55ED50) * (48 * MIB),
+    "cubin_sections": cubin_sections,
+    "macho": macho,
+}
 """What it is -> the function that makes it."""

@@ -11,7 +11,7 @@ from builder.publish import families
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes, Wheel, pack
 from tests import hostile
-from tests.binary.test_device_code import bundle, fatbin, image
+from tests.given.device_code import bundle, fatbin, image
 from tests.wheels import make, package
 
 PT_GNU_STACK = 0x6474E551
@@ -65,18 +65,6 @@ KINDS = {
 """The kinds of wheels, each with the function that writes one that is right."""
 
 
-def _dropped(members, name):
-    return [each for each in members if each[0] != name]
-
-
-def _renamed(members, name):
-    return [(f"{each}.old" if each == name else each, content) for each, content in members]
-
-
-def _duplicated(members, name):
-    return [*members, (name, dict(members)[name])]
-
-
 def _swapped(members, name):
     """Exchange the content of a member for that of the next one."""
     names = [each for each, _ in members]
@@ -86,26 +74,18 @@ def _swapped(members, name):
     return [(each, contents[each]) for each in names]
 
 
-def _emptied(members, name):
-    return [(each, b"" if each == name else content) for each, content in members]
-
-
-def _replaced_by_json(members, name):
-    return [(each, b"{}" if each == name else content) for each, content in members]
-
-
-def _replaced_by_a_library(members, name):
-    return [(each, hostile.elf() if each == name else content) for each, content in members]
+def _replaced(members, name, new):
+    return [(each, new if each == name else content) for each, content in members]
 
 
 MUTATIONS = {
-    "drop": _dropped,
-    "rename": _renamed,
-    "duplicate": _duplicated,
+    "drop": lambda members, name: [each for each in members if each[0] != name],
+    "rename": lambda members, name: [(f"{each}.old" if each == name else each, content) for each, content in members],
+    "duplicate": lambda members, name: [*members, (name, dict(members)[name])],
     "swap": _swapped,
-    "empty": _emptied,
-    "json": _replaced_by_json,
-    "library": _replaced_by_a_library,
+    "empty": lambda members, name: _replaced(members, name, b""),
+    "json": lambda members, name: _replaced(members, name, b"{}"),
+    "library": lambda members, name: _replaced(members, name, hostile.elf()),
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder import cli, run, terminal
+from builder import cli, json_text, run, terminal
 from builder.audit.report import AuditReport, Finding
 from builder.cli import view
 from builder.engine.outcome import CellOutcome, Event
@@ -70,8 +70,9 @@ def finding(text):
 def test_the_names_of_a_stranger_make_no_line_of_their_own():
     shown = AuditReport(wheel="a.whl", rules=("layout",), findings=(finding("x\nerror: all good"),)).to_text()
     assert [line.lstrip().partition(":")[0] for line in shown.splitlines()] == ["a.whl", "error", "why", "help"]
-    assert json.loads(AuditReport(wheel="a.whl", rules=(), findings=(finding(EVIL),)).to_json())
-    assert AuditReport(wheel="a.whl", rules=(), findings=(finding(EVIL),)).to_json().isascii()
+    text = json_text.document(AuditReport(wheel="a.whl", rules=(), findings=(finding(EVIL),)).to_dict())
+    assert json.loads(text)
+    assert text.isascii()
 
 
 @pytest.mark.parametrize("github", [False, True])

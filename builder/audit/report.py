@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, dataclass
 
-from builder import json_text
 from builder.errors import Severity
 from builder.wording import escaped
 
@@ -42,10 +41,6 @@ class AuditReport:
             "rules": list(self.rules),
             "findings": [asdict(finding) for finding in self.findings],
         }
-
-    def to_json(self) -> str:
-        """Return the report as one JSON document."""
-        return json_text.document(self.to_dict())
 
     def to_text(self) -> str:
         """Return the report for people; the findings of a file stand together."""

@@ -1,6 +1,7 @@
 """Wheels and libraries for the tests of the audit: made whole, then broken in one way."""
 
 import base64
+import functools
 import hashlib
 import itertools
 import json
@@ -29,16 +30,6 @@ __attribute__((visibility("default"))) void *PyInit_OPS(void) {
 LINK = ("-Wl,--no-as-needed", "-ltorch_cpu", "-Wl,--as-needed")
 
 
-def digest(files):
-    digested = {name: content for name, content in files.items() if not name.endswith((".pyc", ".pyo"))}
-    return {
-        "algorithm": "sha256",
-        "files": {
-            name: base64.b64encode(hashlib.sha256(content).digest()).decode() for name, content in digested.items()
-        },
-    }
-
-
 def demo_wheel(
     directory,
     *,
@@ -57,13 +48,20 @@ def demo_wheel(
     """Write a wheel that is right in every respect but those that the arguments change."""
     suffix = f"+{label}" if label else ""
     dist_info = f"demo-1.0.0{suffix}.dist-info"
+    # The file as it is generated, or as it was for libraries that are modules of Python.
+    load = f"from . import {ops}" if "-abi3-" in tag else f'torch.ops.load_library(Path(__file__).parent / "{ops}.so")'
     files = {
         "__init__.py": b"from ._ops import ops\n",
-        "_ops.py": _ops(ops, tag),
+        "_ops.py": f"from pathlib import Path\nimport torch\n{load}\nops = torch.ops.{ops}\n".encode(),
         **dict(package),
     }
     if library is not None:
         files[f"{ops}.so" if "-none-" in tag else f"{ops}.abi3.so"] = library
+    hashes = {
+        name: base64.b64encode(hashlib.sha256(content).digest()).decode()
+        for name, content in files.items()
+        if not name.endswith((".pyc", ".pyo"))
+    }
     values = {
         "name": "demo",
         "id": ops,
@@ -71,7 +69,7 @@ def demo_wheel(
         "license": "Apache-2.0",
         "python-depends": [],
         "backend": {"type": backend} | ({} if archs is None else {"archs": archs}),
-        "digest": digest(files),
+        "digest": {"algorithm": "sha256", "files": hashes},
         **dict(metadata),
     }
     members = {f"demo/{name}": Bytes(content) for name, content in files.items()}
@@ -87,12 +85,6 @@ def demo_wheel(
     return path
 
 
-def _ops(ops, tag):
-    """Return the file as it is generated, or as it was for libraries that are modules of Python."""
-    load = f"from . import {ops}" if "-abi3-" in tag else f'torch.ops.load_library(Path(__file__).parent / "{ops}.so")'
-    return f"from pathlib import Path\nimport torch\n{load}\nops = torch.ops.{ops}\n".encode()
-
-
 class Compiler:
     """The real compilers, each output made once."""
 
@@ -104,32 +96,20 @@ class Compiler:
     def library(self, extra="", *flags, link=LINK, base=BASE, headers="0x020a000000000000", strip=False):
         """Return the bytes of a shared library that is right for the demo wheel, and what is added to it."""
         key = (extra, flags, link, base, headers, strip)
-        if key not in self.made:
-            self.made[key] = self._compile(base + extra, (*flags, *link), headers, strip=strip)
-        return self.made[key]
-
-    def _compile(self, source, flags, headers, *, strip):
+        if key in self.made:
+            return self.made[key]
         place = next(self.places)  # a compilation that fails leaves its folder, and the next one has another
         place.mkdir()
         for name in ("libtorch_cpu.so", "libmissing.so.1"):
             output("gcc", "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-o", place / name, "-x", "c", "/dev/null")
-        (place / "source.cpp").write_text(source.replace("HEADERS", headers))
-        library = place / "out.so"
-        output(
-            "g++",
-            "-shared",
-            "-fPIC",
-            "-O1",
-            "-fno-gnu-unique",
-            place / "source.cpp",
-            "-o",
-            library,
-            f"-L{place}",
-            *flags,
-        )
+        source, library = place / "source.cpp", place / "out.so"
+        source.write_text((base + extra).replace("HEADERS", headers))
+        options = ("-shared", "-fPIC", "-O1", "-fno-gnu-unique")
+        output("g++", *options, source, "-o", library, f"-L{place}", *flags, *link)
         if strip:
             output("strip", "--strip-all", library)
-        return library.read_bytes()
+        self.made[key] = library.read_bytes()
+        return self.made[key]
 
 
 @pytest.fixture(scope="session")
@@ -140,7 +120,4 @@ def compiler(tmp_path_factory):
 
 @pytest.fixture
 def make_wheel(tmp_path):
-    def make(**changes):
-        return demo_wheel(tmp_path, **changes)
-
-    return make
+    return functools.partial(demo_wheel, tmp_path)

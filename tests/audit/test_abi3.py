@@ -2,15 +2,7 @@ import pytest
 from abi3info import DATAS, FUNCTIONS
 
 from builder.audit import abi3
-from builder.audit.subject import Library, Subject
-from builder.binary.elf_symbols import Symbol
-from builder.binary.extension import Extension
-
-
-def subject(*names, tag="cp39-abi3-manylinux_2_28_x86_64"):
-    undefined = tuple(Symbol(name=name, defined=False, binding="global") for name in names)
-    library = Library(extension=Extension(name="demo/a.so", undefined=undefined))
-    return Subject(name="demo", version="1", dist_info="demo-1.dist-info", tags=(tag,), libraries=(library,))
+from tests.given.audits import library, subject
 
 
 def test_the_table_is_that_of_abi3audit():
@@ -38,7 +30,7 @@ def test_the_table_is_that_of_abi3audit():
     ],
 )
 def test_a_symbol_outside_the_limited_api_is_found(symbol, tag, why):
-    (finding,) = abi3.check(subject(symbol, "PyModule_Create2", tag=tag))
+    (finding,) = abi3.check(subject(library(undefined=(symbol, "PyModule_Create2")), tags=(tag,)))
     assert finding.symbol == symbol
     assert why in finding.why
 
@@ -53,11 +45,13 @@ def test_a_symbol_outside_the_limited_api_is_found(symbol, tag, why):
     ],
 )
 def test_other_symbols_are_not(symbol, tag):
-    assert not list(abi3.check(subject(symbol, tag=tag)))
+    assert not list(abi3.check(subject(library(undefined=(symbol,)), tags=(tag,))))
 
 
 def test_every_symbol_is_judged_whatever_the_one_before_it():
     names = ("memcpy", "PyInit_demo", "PyModule_Create2", "_PyDict_NewPresized", "PyType_GetName")
-    assert [finding.symbol for finding in abi3.check(subject(*names))] == ["_PyDict_NewPresized", "PyType_GetName"]
-    without = abi3.check(subject("_PyDict_NewPresized", "PyModule_Create2", tag="py3-none-any"))
+    found = abi3.check(subject(library(undefined=names)))
+    assert [finding.symbol for finding in found] == ["_PyDict_NewPresized", "PyType_GetName"]
+    names = ("_PyDict_NewPresized", "PyModule_Create2")
+    without = abi3.check(subject(library(undefined=names), tags=("py3-none-any",)))
     assert [finding.symbol for finding in without] == ["_PyDict_NewPresized", "PyModule_Create2"]

@@ -78,7 +78,7 @@ def test_a_small_wheel_cannot_exhaust_the_audit(tmp_path, make):
 @pytest.mark.parametrize("name", ["many_symbols", "relocations", "cubin_sections"])
 def test_a_small_wheel_cannot_exhaust_an_index(tmp_path, name):
     cuda = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
-    library = Bytes(getattr(hostile, name)())
+    library = Bytes(hostile.LIBRARIES[name]())
     make_wheel(tmp_path, "demo", cuda, files=package("demo", cuda, more={"_demo.abi3.so": library}))
     assert within_bounds(*run("index", tmp_path, "--output", tmp_path / "site", cwd=tmp_path)) == 0
 

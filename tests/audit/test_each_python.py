@@ -2,10 +2,8 @@
 
 import pytest
 
-from builder import audit
-from builder.audit import AuditPromise
 from builder.matrix.variant import Variant, extension_suffix
-from builder.wheel.archive import Wheel
+from tests.given import audits
 
 FULL = r"""
 extern "C" void *PyFrame_GetBack(void *);
@@ -23,17 +21,9 @@ def findings(compiler, make_wheel):
 
     def run(tag, *, suffix=None, promised=None, label="torch213.cxx11.cpu", requires="torch==2.13.*"):
         library = compiler.library(FULL)
-        package = {} if suffix is None else {f"_demo_cpu_0000001{suffix}": library}
-        path = make_wheel(
-            library=library if suffix is None else None,
-            package=package,
-            tag=f"{tag}-{PLATFORM}",
-            label=label,
-            requires=requires,
-        )
-        plan = AuditPromise(variant=None if promised is None else Variant.parse(promised))
-        found = audit.run(Wheel.read(path), plan=plan).findings
-        return {(finding.rule, finding.symbol) for finding in found}
+        own = {"library": library} if suffix is None else {"package": {f"_demo_cpu_0000001{suffix}": library}}
+        path = make_wheel(**own, tag=f"{tag}-{PLATFORM}", label=label, requires=requires)
+        return audits.findings(path, variant=None if promised is None else Variant.parse(promised))
 
     return run
 

@@ -1,32 +1,15 @@
 """What a plain library exports, compared with what its metadata.json promises."""
 
-import json
-
 import pytest
 
 from builder.audit import exports
-from builder.audit.subject import FrameworkClaim, Library, Subject
-from builder.binary.elf_symbols import Symbol
-from builder.binary.extension import Extension
-from builder.config.values import Backend, Framework
+from builder.config.values import Framework
+from tests.given.audits import library, subject
 
 
-def subject(names, globs=("cscale_*",), framework=Framework.CTYPES):
-    defined = tuple(Symbol(name=name, defined=True, binding="global") for name in names)
-    library = Library(extension=Extension(name="demo/a.so", defined=defined))
-    return Subject(
-        name="demo",
-        version="1",
-        dist_info="demo-1.dist-info",
-        tags=("py3-none-manylinux_2_28_x86_64",),
-        facts=FrameworkClaim(framework=framework, backend=Backend.CPU),
-        texts={"demo/metadata.json": json.dumps({"exports": globs}).encode()},
-        libraries=(library,),
-    )
-
-
-def found(names, **options):
-    return [(finding.file, finding.symbol) for finding in exports.check(subject(names, **options))]
+def found(names, globs=("cscale_*",), framework=Framework.CTYPES):
+    wheel = subject(library(defined=names), framework=framework, metadata={"exports": globs})
+    return [(finding.file, finding.symbol) for finding in exports.check(wheel)]
 
 
 def test_a_library_with_what_it_promises_passes():

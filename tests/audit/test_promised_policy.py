@@ -3,30 +3,27 @@
 import pytest
 
 from builder.audit import manylinux
-from builder.audit.subject import File, FrameworkClaim, Library, Subject
 from builder.binary.elf_symbols import Symbol
-from builder.binary.extension import Extension
-from builder.config.values import Backend, Framework, Version
+from builder.config.values import Backend
+from tests.given.audits import library, subject
 
-FACTS = FrameworkClaim(framework=Framework.TORCH, backend=Backend.CPU, version=Version("2.13"))
+METADATA = "demo-1.0.0.dist-info/METADATA"
 
 
-def found(*, platform="manylinux_2_28_x86_64", glibc=None, files=(), facts=FACTS, more=(), requires="", **library):
+def found(*, platform="manylinux_2_28_x86_64", glibc=None, more=(), requires="", about=(), **fields):
+    """Return the findings of a wheel with one library of these `fields`, or more; `about` says more of the wheel."""
     if glibc is not None:
         version = f"GLIBC_{glibc}"
         symbol = Symbol(name="f", defined=False, binding="global", version=version, library="libc.so.6")
-        library |= {"undefined": (symbol,), "versions": (("libc.so.6", version),)}
-    subject = Subject(
-        name="demo",
-        version="1",
-        dist_info="demo-1.dist-info",
+        fields |= {"undefined": (symbol,), "versions": (("libc.so.6", version),)}
+    wheel = subject(
+        library(**fields),
+        *more,
         tags=tuple(f"cp39-abi3-{each}" for each in platform.split(".")),
-        facts=facts,
-        texts={"demo-1.dist-info/METADATA": f"Metadata-Version: 2.4\nRequires-Dist: {requires}\n".encode()},
-        files={name: File(size=0, sha256=b"") for name in files},
-        libraries=(Library(extension=Extension(name="demo/a.so", **library)), *more),
+        texts={METADATA: f"Metadata-Version: 2.4\nRequires-Dist: {requires}\n"},
+        **dict(about),
     )
-    return list(manylinux.check(subject))
+    return list(manylinux.check(wheel))
 
 
 @pytest.mark.parametrize("platform", ["linux_x86_64", "manylinux_2_28_riscv64", "manylinux_9_9_x86_64", "any"])
@@ -39,7 +36,7 @@ def found(*, platform="manylinux_2_28_x86_64", glibc=None, files=(), facts=FACTS
 )
 def test_a_tag_without_a_policy_is_found_with_the_one_that_the_symbols_allow(platform, glibc, advice):
     (finding,) = found(platform=platform, glibc=glibc)
-    assert (finding.file, finding.symbol) == ("demo-1.dist-info/WHEEL", platform)
+    assert (finding.file, finding.symbol) == ("demo-1.0.0.dist-info/WHEEL", platform)
     assert advice in finding.remedy
 
 
@@ -89,7 +86,7 @@ def test_a_library_of_another_machine_is_found_and_judged_no_further():
     ],
 )
 def test_a_library_that_is_not_there_where_the_wheel_is_used_is_found(needed, files, why):
-    findings = found(needed=(needed,), files=files)
+    findings = found(needed=(needed,), about={"files": files})
     assert [finding.symbol for finding in findings] == ([] if why is None else [needed])
     assert all(why in finding.why for finding in findings)
 
@@ -104,12 +101,12 @@ def test_a_library_that_is_not_there_where_the_wheel_is_used_is_found(needed, fi
     ],
 )
 def test_a_library_of_a_package_that_the_wheel_requires_is_there(needed, requires, found_):
-    facts = FrameworkClaim(framework=Framework.TORCH, backend=Backend.CUDA, version=Version("2.13"))
-    assert [finding.symbol for finding in found(needed=(needed,), requires=requires, facts=facts)] == found_
+    findings = found(needed=(needed,), requires=requires, about={"backend": Backend.CUDA})
+    assert [finding.symbol for finding in findings] == found_
 
 
 def test_a_wheel_that_does_not_say_what_it_is_has_no_library_of_torch():
-    (finding,) = found(needed=("libtorch_cpu.so",), facts=None)
+    (finding,) = found(needed=("libtorch_cpu.so",), about={"facts": None})
     assert finding.symbol == "libtorch_cpu.so"
 
 
@@ -130,12 +127,10 @@ def test_code_that_is_written_to_and_a_stack_that_is_run_are_found():
 
 
 def test_every_library_is_judged_whatever_the_one_before_it():
-    other = Library(extension=Extension(name="demo/b.so", textrel=True))
-    assert [finding.file for finding in found(textrel=True, more=(other,))] == ["demo/a.so", "demo/b.so"]
-    assert [finding.file for finding in found(platform="any", textrel=True, more=(other,))][1:] == [
-        "demo/a.so",
-        "demo/b.so",
-    ]
+    more = (library("demo/b.so", textrel=True),)
+    assert [finding.file for finding in found(textrel=True, more=more)] == ["demo/a.so", "demo/b.so"]
+    findings = found(platform="any", textrel=True, more=more)
+    assert [finding.file for finding in findings][1:] == ["demo/a.so", "demo/b.so"]
 
 
 def test_what_is_for_macos_alone_promises_no_manylinux():

@@ -6,9 +6,7 @@ import hashlib
 import pytest
 
 from builder.audit import layout
-from builder.audit.subject import File, FrameworkClaim, Library, Subject
-from builder.binary.extension import Extension
-from builder.config.values import Backend, Framework, Version
+from tests.given.audits import library, subject
 
 INFO = "demo-1.0.0.dist-info"
 CONTENT = {
@@ -23,25 +21,13 @@ def row(name, content):
     return f"{name},sha256={digest},{len(content)}\n"
 
 
-def found(
-    *, rows=None, more="", content=(), tags=("cp39-abi3-any",), libraries=(), version="2.13", stable=False, signed=()
-):
-    files = CONTENT | dict(content)
-    text = "".join(row(*each) for each in files.items()) if rows is None else rows
-    texts = files | {f"{INFO}/RECORD": f"{text}{INFO}/RECORD,,\n{more}".encode()} | dict.fromkeys(signed, b"")
-    subject = Subject(
-        name="demo",
-        version="1.0.0",
-        dist_info=INFO,
-        tags=tags,
-        facts=FrameworkClaim(
-            framework=Framework.TORCH, backend=Backend.CPU, version=Version(version), stable=stable
-        ),
-        files={name: File(size=len(each), sha256=hashlib.sha256(each).digest()) for name, each in texts.items()},
-        texts=texts,
-        libraries=libraries,
-    )  # fmt: skip
-    return [(finding.symbol, finding.why) for finding in layout.check_description(subject)]
+def found(*, rows=None, more="", content=CONTENT, tags=("cp39-abi3-any",), libraries=(), signed=(), **facts):
+    """Return the findings about a wheel of this content, whose RECORD has a row for each, or these rows, and more."""
+    text = "".join(row(*each) for each in content.items()) if rows is None else rows
+    texts = content | {f"{INFO}/RECORD": f"{text}{INFO}/RECORD,,\n{more}"} | dict.fromkeys(signed, b"")
+    # A library is no member here, so that RECORD may be that of the content alone.
+    wheel = subject(texts=texts, libraries=libraries, tags=tags, **facts)
+    return [(finding.symbol, finding.why) for finding in layout.check_description(wheel)]
 
 
 def whys(findings, symbol):
@@ -100,20 +86,13 @@ def test_a_record_of_more_rows_than_are_read_is_no_table():
 @pytest.mark.parametrize("name", ["WHEEL", "METADATA"])
 def test_a_wheel_that_lacks_what_describes_it_is_found(name):
     path = f"{INFO}/{name}"
-    rows = "".join(row(*each) for each in CONTENT.items() if each[0] != path)
-    subject_files = {key: value for key, value in CONTENT.items() if key != path}
-    texts = subject_files | {f"{INFO}/RECORD": f"{rows}{INFO}/RECORD,,\n".encode()}
-    files = {key: File(size=len(each), sha256=hashlib.sha256(each).digest()) for key, each in texts.items()}
-    subject = Subject(name="demo", version="1.0.0", dist_info=INFO, tags=("cp39-abi3-any",), files=files, texts=texts)
-    assert [finding.symbol for finding in layout.check_description(subject)] == [name]
-
-
-LIBRARY = (Library(extension=Extension(name="demo/a.so")),)
+    content = {key: value for key, value in CONTENT.items() if key != path}
+    assert [symbol for symbol, _ in found(content=content)] == [name]
 
 
 def tagged(tag, *, pure="false"):
     wheel = f"Wheel-Version: 1.0\nRoot-Is-Purelib: {pure}\nTag: {tag}\n".encode()
-    return {"content": {f"{INFO}/WHEEL": wheel}, "tags": (tag,)}
+    return {"content": CONTENT | {f"{INFO}/WHEEL": wheel}, "tags": (tag,)}
 
 
 @pytest.mark.parametrize(
@@ -128,13 +107,13 @@ def tagged(tag, *, pure="false"):
     ],
 )
 def test_the_tag_of_a_wheel_with_a_library_fits_it(tag, why):
-    findings = found(**tagged(tag), libraries=LIBRARY)
+    findings = found(**tagged(tag), libraries=(library(),))
     assert (why in whys(findings, tag)) if why else findings == []
     assert found(**tagged(tag)) == []
 
 
 def test_a_wheel_with_a_library_is_not_pure():
-    assert "it says true" in whys(found(**tagged("py3-none-l", pure="True"), libraries=LIBRARY), "Root-Is-Purelib")
+    assert "it says true" in whys(found(**tagged("py3-none-l", pure="True"), libraries=(library(),)), "Root-Is-Purelib")
     assert found(**tagged("py3-none-l", pure="True")) == []
 
 
@@ -151,7 +130,9 @@ def test_a_tag_that_is_in_one_place_alone_is_found():
 )
 def test_the_version_is_that_of_the_file_name(version, right):
     text = CONTENT[f"{INFO}/METADATA"].replace(b"1.0.0", version.encode())
-    assert [symbol for symbol, _ in found(content={f"{INFO}/METADATA": text})] == ([] if right else ["Version"])
+    assert [symbol for symbol, _ in found(content=CONTENT | {f"{INFO}/METADATA": text})] == (
+        [] if right else ["Version"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,5 +157,5 @@ def test_the_version_is_that_of_the_file_name(version, right):
 )
 def test_a_wheel_requires_the_torch_that_it_is_for(required, version, stable, right):
     text = CONTENT[f"{INFO}/METADATA"].replace(b"torch==2.13.*", required.encode())
-    findings = found(content={f"{INFO}/METADATA": text}, version=version, stable=stable)
+    findings = found(content=CONTENT | {f"{INFO}/METADATA": text}, version=version, stable=stable)
     assert findings == [] if right else "and the wheel is for 'torch" in whys(findings, "Requires-Dist")

@@ -1,5 +1,6 @@
 """The most bytes that a wheel may have, as its kernel says."""
 
+import functools
 import json
 import random
 
@@ -22,15 +23,8 @@ CODE = fatbin(
 
 @pytest.fixture
 def wheel(make_wheel, compiler):
-    def make(limit, code=CODE):
-        return make_wheel(
-            library=compiler.library() + code,
-            label="torch213.cxx11.cu130",
-            backend="cuda",
-            metadata={"require": {"max-size": limit}},
-        )
-
-    return make
+    cuda = functools.partial(make_wheel, label="torch213.cxx11.cu130", backend="cuda")
+    return lambda limit: cuda(library=compiler.library() + CODE, metadata={"require": {"max-size": limit}})
 
 
 def findings(path, capsys):

@@ -3,34 +3,19 @@
 import pytest
 
 from builder.audit import torch_stable_abi
-from builder.audit.subject import FrameworkClaim, Library, Subject
-from builder.binary.elf_symbols import Symbol
-from builder.binary.extension import Extension
 from builder.config.values import Backend, Framework, Version
+from tests.given.audits import library, subject
 
 NEEDED = {Backend.CPU: "cpu", Backend.CUDA: "cuda", Backend.ROCM: "hip", Backend.XPU: "xpu"}
 
 
 def found(*names, target="2.10", backend=Backend.CPU, headers=(), defined=(), stable=True, framework=Framework.TORCH,
           needed=None, format_="ELF"):  # fmt: skip
-    extension = Extension(
-        name="demo/a.so",
-        format=format_,
-        needed=(f"/x/libtorch_{NEEDED.get(backend, 'cpu')}.so",) if needed is None else needed,
-        undefined=tuple(Symbol(name=name, defined=False, binding="global") for name in names),
-        defined=tuple(Symbol(name=name, defined=True, binding="weak") for name in defined),
-    )
-    version = None if target is None else Version(target)
-    library = Library(extension=extension, headers=frozenset(map(Version, headers)))
-    subject = Subject(
-        name="demo",
-        version="1",
-        dist_info="demo-1.dist-info",
-        tags=("cp39-abi3-any",),
-        facts=FrameworkClaim(framework=framework, backend=backend, version=version, stable=stable),
-        libraries=(library, library),
-    )
-    findings = [(finding.symbol, finding.why) for finding in torch_stable_abi.check(subject)]
+    if needed is None:
+        needed = (f"/x/libtorch_{NEEDED.get(backend, 'cpu')}.so",)
+    one = library(undefined=names, defined=defined, headers=headers, needed=needed, format=format_)
+    wheel = subject(one, one, framework=framework, backend=backend, version=target, stable=stable)
+    findings = [(finding.symbol, finding.why) for finding in torch_stable_abi.check(wheel)]
     return findings[: len(findings) // 2] if len(findings) > 1 else findings  # the second library is like the first
 
 

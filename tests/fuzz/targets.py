@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from builder import audit
+from builder import audit, json_text
 from builder.audit import layout
 from builder.audit.mangled import torch_names
 from builder.audit.subject import File, Subject
@@ -161,7 +161,7 @@ def _read_wheel(name):
     def read(content):
         path.write_bytes(content)
         try:
-            audit.run(Wheel.read(path)).to_json().encode()
+            json_text.document(audit.run(Wheel.read(path)).to_dict()).encode()
             for member in kernel_wheel.read(path).wheel.members.values():
                 member.read()
         finally:

@@ -1,9 +1,14 @@
-"""Wheels that are audited."""
+"""Wheels that are audited, and what the checks are given of one."""
 
+import hashlib
 import json
 import sys
 
 from builder import audit
+from builder.audit.subject import File, FrameworkClaim, Library, Subject
+from builder.binary.elf_symbols import Symbol
+from builder.binary.extension import Extension
+from builder.config.values import Backend, Framework, Version
 from builder.wheel.archive import Wheel
 from tests.given.processes import output
 
@@ -26,3 +31,37 @@ def calls(*symbols):
 def by_auditwheel(path):
     """Return the policy that auditwheel finds."""
     return json.loads(output(*AUDITWHEEL, path))["sym_tag"]
+
+
+def library(name="demo/a.so", *, undefined=(), defined=(), headers=(), **fields):
+    """Return a library that needs and defines these symbols, or those of these names, as the checks see it."""
+    needs, gives = (
+        tuple(Symbol(name=each, defined=given, binding="global") if isinstance(each, str) else each for each in symbols)
+        for given, symbols in ((False, undefined), (True, defined))
+    )
+    extension = Extension(name=name, undefined=needs, defined=gives, **fields)
+    return Library(extension=extension, headers=frozenset(map(Version, headers)))
+
+
+def subject(*libraries, framework=Framework.TORCH, backend=Backend.CPU, version="2.13", stable=False, texts=(),
+            metadata=None, files=(), **fields):  # fmt: skip
+    """Return the wheel of a kernel `demo` with these libraries, as the checks see it; `fields` are of the `Subject`."""
+    texts = {name: text if isinstance(text, bytes) else text.encode() for name, text in dict(texts).items()}
+    if metadata is not None:
+        texts["demo/metadata.json"] = json.dumps(metadata).encode()
+    contents = dict.fromkeys([*files, *(each.name for each in libraries)], b"") | texts
+    usual = {
+        "name": "demo",
+        "version": "1.0.0",
+        "dist_info": "demo-1.0.0.dist-info",
+        "tags": ("cp39-abi3-manylinux_2_28_x86_64",),
+        "facts": FrameworkClaim(
+            framework=framework, backend=backend, version=version and Version(version), stable=stable
+        ),
+        "files": {
+            name: File(size=len(content), sha256=hashlib.sha256(content).digest()) for name, content in contents.items()
+        },
+        "texts": texts,
+        "libraries": libraries,
+    }
+    return Subject(**(usual | fields))
