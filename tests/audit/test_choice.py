@@ -10,16 +10,9 @@ from builder.audit.gpus import choose, named
 from builder.binary import device_code
 from builder.binary.device_image import Image
 from tests.audit import nvidia
+from tests.audit.nvidia import ARCHS, number, without_family
 from tests.given.processes import output
 
-# Empty kernels suffice, since which image is taken is asked, each under a name that says which image has it.
-PTX = """
-.version 8.8
-.target sm_{number}
-.address_size 64
-.visible .entry of_{kind}_{number}() {{ ret; }}
-"""
-ARCHS = ("7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "9.0a", "10.0f", "10.3a", "12.0")
 GPUS = {
     "7.5": "75", "8.0": "80", "8.6": "86", "8.7": "87", "8.9": "89", "9.0": "90a",
     "10.0": "100a", "10.3": "103a", "11.0": "110a", "12.0": "120a", "12.1": "121a",
@@ -30,8 +23,9 @@ MODES = ("none", "size", "speed", "balance", "default")
 SUBSETS = list(combinations(ARCHS, 3))
 
 
-def number(arch):
-    return arch.replace(".", "")
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory):
+    return nvidia.readers(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -40,19 +34,8 @@ def toolkit():
 
 
 @pytest.fixture(scope="module")
-def images(toolkit, tmp_path_factory):
-    """Each piece of device code once, by its kind and architecture."""
-    place = tmp_path_factory.mktemp("images")
-    found = {}
-    for arch in ARCHS:
-        for kind in ("elf", "ptx"):
-            text = place / f"{kind}{number(arch)}.ptx"
-            text.write_text(PTX.format(number=number(arch), kind=kind))
-            found[kind, arch] = text
-        cubin = place / f"{number(arch)}.cubin"
-        output(toolkit / "ptxas", "-c", f"-arch=sm_{number(arch)}", "-o", cubin, found["elf", arch])
-        found["elf", arch] = cubin
-    return found
+def images(tmp_path_factory):
+    return nvidia.images(tmp_path_factory.mktemp("images"))
 
 
 @pytest.fixture(scope="module")
@@ -127,17 +110,6 @@ def test_newer_toolkits_take_the_same_of_each_image_but_for_jetson(images, join,
     assert wrong == [("elf", "8.0", "8.7"), ("elf", "8.6", "8.7"), ("elf", "8.7", "8.9")]
 
 
-@pytest.fixture(scope="module")
-def readers(tmp_path_factory):
-    places = {name: tmp_path_factory.mktemp(name) for name in ("cuobjdump", "nvdisasm")}
-    return {name: nvidia.tool(name, f"nvidia-cuda-{name}", place) for name, place in places.items()}
-
-
-def plain(images):
-    """Cuobjdump and nvdisasm call 10.0f sm_100."""
-    return {Image(kind=image.kind, arch=image.arch.removesuffix("f")) for image in images}
-
-
 @pytest.mark.cuda
 @pytest.mark.network
 @pytest.mark.parametrize("more", [(), ("--compress-all",)], ids=["some", "all"])
@@ -150,4 +122,6 @@ def test_every_way_of_compression_is_read_as_nvidias_readers_do(readers, join, t
     machine = (output(readers["nvdisasm"], cubin) for cubin in tmp_path.glob("*.cubin"))
     texts = [("sass", text) for text in machine] + [("ptx", file.read_text()) for file in tmp_path.glob("*.ptx")]
     targets = {(kind, re.search(r"\.target\s+sm_(\d+)(\d[af]?)", text)) for kind, text in texts}
-    assert plain(found) == plain({Image(kind=kind, arch=f"{target[1]}.{target[2]}") for kind, target in targets})
+    assert without_family(found) == without_family(
+        {Image(kind=kind, arch=f"{target[1]}.{target[2]}") for kind, target in targets}
+    )

@@ -12,7 +12,7 @@ from builder.binary.device_image import Image
 from builder.binary.extension import Extension
 from builder.wheel.archive import Wheel
 from tests.audit import nvidia
-from tests.audit.nvidia import nvcc
+from tests.audit.nvidia import nvcc, without_family
 from tests.given.processes import output
 
 KERNEL = """
@@ -86,11 +86,6 @@ def by_cuobjdump(tool, library):
         arch = f"{int(name) // 10}.{int(name) % 10}{suffix}"
         found.add(Image(kind="sass" if kind == "ELF" else "ptx", arch=arch))
     return found
-
-
-def without_family(images):
-    """cuobjdump lists 10.0f as sm_100."""
-    return {Image(kind=image.kind, arch=image.arch.removesuffix("f")) for image in images}
 
 
 @pytest.mark.cuda

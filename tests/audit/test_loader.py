@@ -12,7 +12,8 @@ from builder.binary import device_code
 from builder.errors import BuilderError
 from builder.toolchain import this_machine
 from tests.audit import nvidia
-from tests.audit.test_choice import ARCHS, PTX, expected, number
+from tests.audit.nvidia import number
+from tests.audit.test_choice import expected
 from tests.given.processes import output
 
 pytestmark = [pytest.mark.gpu, pytest.mark.cuda]
@@ -48,17 +49,7 @@ def gpu():
 
 @pytest.fixture(scope="module")
 def images(gpu, tmp_path_factory):  # noqa: ARG001  without a GPU nothing is compiled
-    place, tools = tmp_path_factory.mktemp("images"), nvidia.nvcc().parent
-    found = {}
-    for arch in ARCHS:
-        for kind in ("elf", "ptx"):
-            text = place / f"{kind}{number(arch)}.ptx"
-            text.write_text(PTX.format(number=number(arch), kind=kind))
-            found[kind, arch] = text
-        found["elf", arch] = place / f"{number(arch)}.cubin"
-        source = place / f"elf{number(arch)}.ptx"
-        output(tools / "ptxas", f"-arch=sm_{number(arch)}", "-o", found["elf", arch], source)
-    return found
+    return nvidia.images(tmp_path_factory.mktemp("images"))
 
 
 def test_the_driver_takes_what_the_audit_says_of_each_two_images(gpu, images, tmp_path):

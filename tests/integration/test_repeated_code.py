@@ -83,8 +83,7 @@ def instructions(readers, library, folder):
 
 @pytest.fixture(scope="module")
 def readers(tmp_path_factory):
-    places = {name: tmp_path_factory.mktemp(name) for name in ("cuobjdump", "nvdisasm")}
-    return {name: nvidia.tool(name, f"nvidia-cuda-{name}", place) for name, place in places.items()}
+    return nvidia.readers(tmp_path_factory)
 
 
 @pytest.mark.cuda
