@@ -1,16 +1,14 @@
 """Files that cost their reader much more than their maker: each a few kilobytes in a wheel."""
 
 import struct
-import zlib
 from collections.abc import Iterable, Mapping
 
-from tests.given.device_code import fatbin
+from tests.given.device_code import fatbin, image, packed
 
 PT_LOAD, PT_DYNAMIC, PT_NOTE = 1, 2, 4
 HASH, STRTAB, SYMTAB, RELA, RELASZ, STRSZ, NEEDED = 4, 5, 6, 7, 8, 10, 1
 GNU_HASH, VERNEED = 0x6FFFFEF5, 0x6FFFFFFE
 MIB = 1 << 20
-IMAGE = struct.Struct("<HHIQIIHHIIIQQQ")
 
 
 def elf(
@@ -86,13 +84,6 @@ def bundles() -> bytes:
     return elf() + magic + unit * 100_000
 
 
-def packed(content: bytes, *, claims: int | None = None) -> bytes:
-    """Return a compressed offload bundle."""
-    body = zlib.compress(content)
-    size = len(content) if claims is None else claims
-    return struct.pack("<4sHHIIQ", b"CCOB", 2, 0, 24 + len(body), size, 7) + body
-
-
 def packed_bombs() -> bytes:
     target = b"hipv4-amdgcn-amd-amdhsa--gfx90a"
     size = 128 * MIB
@@ -104,8 +95,7 @@ def packed_bombs() -> bytes:
 def cubin_sections() -> bytes:
     head = b"\x7fELF" + bytes(36) + struct.pack("<Q", 64) + bytes(10) + struct.pack("<HHH", 64, 65_000, 0)
     one = head + bytes(64 * 65_000)
-    image = IMAGE.pack(2, 0x101, 64, len(one), 0, 0, 8, 1, 80, 0, 0, 0, 0, 0) + one
-    return elf() + fatbin(image * 48)
+    return elf() + fatbin(image(2, 80, content=one) * 48)
 
 
 def macho() -> bytes:
@@ -166,7 +156,7 @@ LIBRARIES = {
     "packed_bombs": packed_bombs,
     # Compressed bundles without number, in the data of one another.
     "packed_heads": lambda: elf() + struct.pack("<4sHHIIQ", b"CCOB", 2, 0, 4096, 64, 7) * (4 * MIB),
-    "images": lambda: elf() + fatbin(IMAGE.pack(2, 0x101, 64, 0, 0, 0, 8, 1, 80, 0, 0, 0, 0, 0) * (2 * MIB)),
+    "images": lambda: elf() + fatbin(image(2, 80, content=b"") * (2 * MIB)),
     "magics": lambda: elf() + struct.pack("<I", 0xBA55ED50) * (48 * MIB),
     "cubin_sections": cubin_sections,
     "macho": macho,

@@ -3,7 +3,6 @@
 import struct
 import subprocess
 import sys
-import zlib
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +14,7 @@ from builder.binary.device_image import DeviceCodeError, Image
 from builder.binary.unpacking import UnpackError
 from builder.errors import ToolError
 from tests.binary.test_device_code import GFX, HIP
-from tests.given.device_code import bundle, fatbin
+from tests.given.device_code import bundle, fatbin, image, packed
 
 LZ4, ZSTANDARD = 0x2000, 0x8000
 NAMES = b"\0.shstrtab\0.nv.info\0"
@@ -31,51 +30,40 @@ def cubin(names=NAMES):
     return b"\x7fELF\x02\x01" + bytes(34) + table + names + sections
 
 
-def image(packed, *, whole, flags):
-    head = (2, 0x101, 64, len(packed), len(packed), 0, 8, 1, 75, 0, 0, flags, 0, whole)
-    return struct.pack("<HHIQIIHHIIIQQQ", *head) + packed
-
-
 def literals(content):
     """Return a block of LZ4 that repeats nothing."""
     more = len(content) - 15
     return b"\xf0" + b"\xff" * (more // 255) + bytes([more % 255]) + content
 
 
-def ccob(content, packed, *, version=3, method=1):
-    layout = {1: "<4sHHIQ", 2: "<4sHHIIQ", 3: "<4sHHQQQ"}[version]
-    total = () if version == 1 else (struct.calcsize(layout) + len(packed),)
-    return struct.pack(layout, b"CCOB", version, method, *total, len(content), 7) + packed
-
-
 @pytest.mark.parametrize("names", [NAMES, NAMES.replace(b".nv.info", b".text.k\0")], ids=["empty", "kernel"])
 def test_an_empty_cubin_that_is_compressed_is_no_device_code(names):
     whole = cubin(names)
     expected = frozenset() if names == NAMES else {Image(kind="sass", arch="7.5")}
-    for packed, flags in ((zstd.compress(whole), ZSTANDARD), (literals(whole), LZ4)):
-        assert read("a.so", fatbin(image(packed, whole=len(whole), flags=flags))) == expected
+    for content, flags in ((zstd.compress(whole), ZSTANDARD), (literals(whole), LZ4)):
+        compressed = image(2, 75, content=content, whole=len(whole), flags=flags)
+        assert read("a.so", fatbin(compressed)) == expected
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_bundles_that_are_compressed_with_zstandard_are_read(version):
     content = bundle(**HIP)
-    assert read("a.so", b"\x7fELF" + ccob(content, zstd.compress(content), version=version) + b"tail") == GFX
+    compressed = packed(content, body=zstd.compress(content), version=version, method=1)
+    assert read("a.so", b"\x7fELF" + compressed + b"tail") == GFX
 
 
 def test_a_python_without_zstandard_says_what_brings_it(monkeypatch):
-    monkeypatch.setattr(unpacking.importlib, "import_module", absent)
+    for name in ("compression.zstd", "backports.zstd"):
+        monkeypatch.setitem(sys.modules, name, None)
     unpacking.zstandard.cache_clear()
     try:
-        for content in (ccob(bundle(**HIP), b"(packed)"), fatbin(image(b"(packed)", whole=1000, flags=ZSTANDARD))):
+        packed_image = image(2, 75, content=b"(packed)", whole=1000, flags=ZSTANDARD)
+        for content in (packed(bundle(**HIP), body=b"(packed)", method=1), fatbin(packed_image)):
             with pytest.raises(ToolError, match="Zstandard, which this Python does not read") as refused:
                 read("a.so", content)
             assert "pip install backports.zstd" in refused.value.help
     finally:
         unpacking.zstandard.cache_clear()
-
-
-def absent(name):
-    raise ModuleNotFoundError(f"No module named '{name}'", name=name)
 
 
 def test_lz4_repeats_what_it_points_to():
@@ -88,29 +76,30 @@ def test_lz4_repeats_what_it_points_to():
 def test_damaged_small_cubins_are_refused():
     for flags in (LZ4, ZSTANDARD):
         with pytest.raises(DeviceCodeError, match="damaged fat binary"):
-            read("a.so", fatbin(image(b"\x10a\x09\x00" + bytes(20), whole=100, flags=flags)))
+            read("a.so", fatbin(image(2, 75, content=b"\x10a\x09\x00" + bytes(20), whole=100, flags=flags)))
 
 
 BOMBS = """
 import resource, struct, sys, time
 from builder.binary import unpacking
-from tests.binary.test_unpacking import ccob, image, ZSTANDARD, LZ4
-from tests.given.device_code import bundle, fatbin
+from tests.binary.test_unpacking import ZSTANDARD, LZ4
+from tests.given.device_code import bundle, fatbin, image, packed
 from tests.binary.test_device_code import HIP
 from builder.binary.device_code import read
 from builder.binary.device_image import DeviceCodeError
 zstd = unpacking.zstandard()
 head = bundle(**HIP)
 pack = zstd.ZstdCompressor()
-packed = pack.compress(head) + b"".join(pack.compress(bytes(1 << 20)) for _ in range(1 << 7)) + pack.flush()
+body = pack.compress(head) + b"".join(pack.compress(bytes(1 << 20)) for _ in range(1 << 7)) + pack.flush()
 parameter = zstd.CompressionParameter
 wide = zstd.compress(head, options={parameter.window_log: 30, parameter.content_size_flag: 0})
-long = fatbin(image(b"\\x1fa\\x01\\x00" + b"\\xff" * 200_000, whole=4096, flags=LZ4))
+long = fatbin(image(2, 75, content=b"\\x1fa\\x01\\x00" + b"\\xff" * 200_000, whole=4096, flags=LZ4))
 inputs = {
-    "bomb": ccob(head, packed) * 200,
-    "lies": struct.pack("<4sHHQQQ", b"CCOB", 3, 1, 32 + len(packed), 1 << 62, 7) + packed,
-    "window": ccob(head, wide), "many": ccob(head, zstd.compress(head)) * 60_000, "lz4": long * 20,
-    "cubins": fatbin(*[image(zstd.compress(bytes(4096)), whole=4096, flags=ZSTANDARD)] * 60_000),
+    "bomb": packed(head, body=body, version=3, method=1) * 200,
+    "lies": struct.pack("<4sHHQQQ", b"CCOB", 3, 1, 32 + len(body), 1 << 62, 7) + body,
+    "window": packed(head, body=wide, version=3, method=1),
+    "many": packed(head, body=zstd.compress(head), version=3, method=1) * 60_000, "lz4": long * 20,
+    "cubins": fatbin(*[image(2, 75, content=zstd.compress(bytes(4096)), whole=4096, flags=ZSTANDARD)] * 60_000),
 }
 resource.setrlimit(resource.RLIMIT_DATA, (512 << 20, 512 << 20))
 for name, content in inputs.items():
@@ -135,12 +124,13 @@ CONTENTS = st.sampled_from(["bundle", "cubin", "lz4"])
 @given(CONTENTS, st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=8), st.integers(0, 7))
 @settings(max_examples=300, deadline=None)
 def test_damaged_compressed_code_is_read_or_refused(kind, changes, cut):
-    packed = {
-        "bundle": ccob(bundle(**HIP), zlib.compress(bundle(**HIP)), method=0),
-        "cubin": fatbin(image(b"\x28\xb5\x2f\xfd" + cubin()[:200], whole=len(cubin()), flags=ZSTANDARD)),
-        "lz4": fatbin(image(literals(cubin()), whole=len(cubin()), flags=LZ4)),
+    size = len(cubin())
+    whole = {
+        "bundle": packed(bundle(**HIP), version=3),
+        "cubin": fatbin(image(2, 75, content=b"\x28\xb5\x2f\xfd" + cubin()[:200], flags=ZSTANDARD, whole=size)),
+        "lz4": fatbin(image(2, 75, content=literals(cubin()), flags=LZ4, whole=size)),
     }[kind]
-    damaged = bytearray(packed)
+    damaged = bytearray(whole)
     for position, value in changes:
         damaged[position % len(damaged)] = value
     try:

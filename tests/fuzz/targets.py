@@ -23,6 +23,7 @@ from builder.wheel import kernel_wheel
 from builder.wheel.archive import Wheel
 from tests import hostile
 from tests.audit.conftest import demo_wheel
+from tests.given.device_code import bundle, fatbin, image, packed
 from tests.wheels import make
 
 SLOW = 2.0
@@ -120,11 +121,9 @@ def _macho():
 
 
 def _device_code():
-    image = hostile.IMAGE.pack(2, 0x101, 64, 32, 0, 0, 8, 1, 80, 0, 0, 0, 0, 0) + bytes(32)
-    fatbin = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 2 * len(image)) + 2 * image
-    target = b"hipv4-amdgcn-amd-amdhsa--gfx90a"
-    bundle = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<QQQQ", 1, 96, 32, len(target)) + target + bytes(64)
-    return [fatbin, bundle, hostile.packed(bundle), hostile.packed(bundle) + fatbin + bundle]
+    cuda = fatbin(*[image(2, 80, content=bytes(32))] * 2)
+    hip = bundle(**{"hipv4-amdgcn-amd-amdhsa__gfx90a": bytes(32)})
+    return [cuda, hip, packed(hip), packed(hip) + cuda + hip]
 
 
 def _read_library(content):

@@ -11,8 +11,10 @@ REGISTERS, PARAMETERS = struct.pack("<BBHII", 4, 0x2F, 8, 7, 40), struct.pack("<
 NO_BITS = 8
 
 
-def image(kind, arch, *, flags=0, content=b"c" * 32):
-    return struct.pack("<HHIQIIHHIIIQQQ", kind, 0x101, 64, len(content), 0, 0, 8, 1, arch, 0, 0, flags, 0, 0) + content
+def image(kind, arch, *, flags=0, content=b"c" * 32, whole=0):
+    """Return an image of a fat binary; `whole` is its size when unpacked, where its content is compressed."""
+    head = (kind, 0x101, 64, len(content), 0, 0, 8, 1, arch, 0, 0, flags, 0, whole)
+    return struct.pack("<HHIQIIHHIIIQQQ", *head) + content
 
 
 def fatbin(*images):
@@ -30,8 +32,9 @@ def bundle(**targets):
     return head + body
 
 
-def packed(content, *, version=2, method=0):
-    body = zlib.compress(content)
+def packed(content, *, version=2, method=0, body=None):
+    """Return a compressed offload bundle, whose `body` is what zlib makes of its content or another one."""
+    body = zlib.compress(content) if body is None else body
     layout = {1: "<4sHHIQ", 2: "<4sHHIIQ", 3: "<4sHHQQQ"}[version]
     total = () if version == 1 else (struct.calcsize(layout) + len(body),)
     return struct.pack(layout, b"CCOB", version, method, *total, len(content), 7) + body
