@@ -14,9 +14,10 @@ from builder.cli.selecting import is_pattern, picked
 from builder.errors import BuilderError, NothingToDoError
 from builder.hashes import sha256_of
 from builder.publish import index
-from builder.publish.index import picks, simple
-from builder.publish.index.site import Part
+from builder.publish.index import simple
+from builder.publish.index.table import environment_names, fitting
 from builder.wheel import kernel_wheel
+from builder.wheel.kernel_wheel import KernelWheel
 from builder.wheel.options import epoch_of
 
 _PORT = 8000
@@ -45,22 +46,26 @@ def command(
     The result is a directory of static files, for any web server: the simple API for pip and uv, and a page
     per kernel for people.
     """
-    wheels = _once(path for directory in _folders(directories) for path in _wheels(directory))
-    uploaded = None if upload_time is None else _time(upload_time)
-    given = {path.name for path in wheels}
+    given = {path.name: path for path in _once(path for folder in _folders(directories) for path in _wheels(folder))}
+    came = None if upload_time is None else _time(upload_time)
     with index.held(output):
-        known = {path.name: path for path in index.existing_wheels(output)}
-        times = dict(index.existing_uploads(output))
-        times |= {} if uploaded is None else dict.fromkeys(given - known.keys(), uploaded)
-        paths = (*wheels, *(path for name, path in known.items() if name not in given))
-        settings = index.settings(paths, base_url=base_url, with_variants=variants, with_families=families)
-        with index.workers(len(paths)) as each:
-            parts = index.parts(paths, settings, uploaded=times, each=each)
-            mine = [one for part in parts for one in part.wheels if one.path.name in given]
-            kernel_wheel.require_release({str(one.path): one.not_for_release for one in mine}, allowed=allow_quick)
-            new = index.write(index.assemble(parts, settings), output, each=each)
-    terminal.out(f"{output}: {len(paths)} wheel{'' if len(paths) == 1 else 's'}, {new} of them new")
-    terminal.err(_next(output, parts, base_url))
+        known = index.existing(output)
+        times = dict.fromkeys(given, came) | {path.name: time for path, time in known.items()}
+        wheels = kernel_wheel.read_all(({path.name: path for path in known} | given).values())
+        obstacles = {
+            str(each.wheel.path): each.metadata.not_for_release for each in wheels if each.wheel.path.name in given
+        }
+        kernel_wheel.require_release(obstacles, allowed=allow_quick)
+        site = index.build(
+            wheels,
+            base_url=base_url,
+            with_variants=variants,
+            with_families=families,
+            uploaded={name: time for name, time in times.items() if time is not None},
+        )
+        new = index.write(site, output)
+    terminal.out(f"{output}: {len(wheels)} wheel{'' if len(wheels) == 1 else 's'}, {new} of them new")
+    terminal.err(_next(output, wheels, base_url))
 
 
 def _time(text: str) -> str:
@@ -71,16 +76,16 @@ def _time(text: str) -> str:
     return simple.time_of(epoch_of(os.environ) if is_set else time.time())
 
 
-def _next(output: Path, parts: Sequence[Part], base_url: str | None) -> str:
+def _next(output: Path, wheels: Sequence[KernelWheel], base_url: str | None) -> str:
     """Return the next step: how to install from the index."""
-    first = min(parts, key=lambda part: part.name)
-    mine = picks.environment_names(first.environments)
+    first = min(each.wheel.name for each in wheels)
+    found = fitting(wheels)
+    mine = environment_names(each for each, own in found.items() if any(one.wheel.name == first for one in own))
     place = f"for/{mine[0]}/simple/" if mine else "simple/"
-    more = len({environment for part in parts for environment in part.environments}) > 1
     url = base_url.rstrip("/") if base_url is not None else f"http://localhost:{_PORT}"
     serve = f"serve it: python -m http.server --directory {shlex.quote(str(output))} {_PORT}\n"
-    pages = f"\n{output / 'index.html'} has the commands for every PyTorch and backend" if more else ""
-    install = f"install from it: pip install --index-url {url}/{place} {shlex.quote(first.name)}"
+    pages = f"\n{output / 'index.html'} has the commands for every PyTorch and backend" if len(found) > 1 else ""
+    install = f"install from it: pip install --index-url {url}/{place} {shlex.quote(first)}"
     return f"{serve if base_url is None else ''}{install}{pages}"
 
 

@@ -9,7 +9,7 @@ import click
 from builder.cli.arguments import allow_quick_option
 from builder.cli.publishing import HUB, HubTarget, Permissions, Shown, send_site
 from builder.errors import BuilderError
-from builder.publish import hub, site, targets
+from builder.publish import hub, site
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]+(?:/[\w!.*'()+=@-]+)*/?", re.ASCII)
 
@@ -71,13 +71,13 @@ def command(
     send_site(source, to, todo, shown)
 
 
-def _target(text: str, endpoint_url: str | None) -> targets.Target:
+def _target(text: str, endpoint_url: str | None) -> site.Target:
     if text.startswith("s3://"):
         name = text.removeprefix("s3://")
         if _BUCKET.fullmatch(name) is None or any(set(part) == {"."} for part in name.split("/")):
             raise BuilderError(f"'{text}' is not a bucket", help="write s3://BUCKET or s3://BUCKET/PREFIX")
         endpoint = endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-        return targets.Bucket(name=name, endpoint=endpoint, environ=dict(os.environ))
+        return site.Bucket(name=name, endpoint=endpoint, environ=dict(os.environ))
     if "://" in text:
         raise BuilderError(f"'{text}' is of no kind that is known", help="write a directory, s3://… or hub:OWNER/NAME")
-    return targets.Directory(Path(text))
+    return site.Directory(Path(text))

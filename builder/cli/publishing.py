@@ -7,7 +7,7 @@ from typing import Any
 
 from builder import json_text, terminal
 from builder.errors import BuilderError, PublishError
-from builder.publish import card, hub, site, targets
+from builder.publish import card, hub, site
 from builder.wheel import kernel_wheel
 
 HUB = "hub:"
@@ -139,7 +139,7 @@ def _status(*, empty: bool, dry_run: bool, proposed: bool = False) -> str:
     return "proposed" if proposed else "published"
 
 
-def send_site(source: Path, target: targets.Target, todo: site.SitePlan, shown: Shown) -> None:
+def send_site(source: Path, target: site.Target, todo: site.SitePlan, shown: Shown) -> None:
     """Send a site of `builder index`."""
     for name in () if shown.as_json else todo.wheels:
         terminal.out(f"{'would add' if shown.dry_run else 'adding'} {name}")

@@ -11,7 +11,7 @@ from builder.hashes import base64_sha256, git_blob, sha256
 from builder.metadata import METADATA_FILE, SIGNATURE_FILE, KernelMetadata, is_digested
 from builder.publish import card
 from builder.publish.bundle import is_variant, variants_in
-from builder.publish.targets import is_own
+from builder.publish.site import is_own
 from builder.untrusted import UntrustedError
 
 README = "README.md"

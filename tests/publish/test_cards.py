@@ -8,7 +8,9 @@ import pytest
 
 from builder.matrix.variant import Variant
 from builder.publish import index
-from builder.publish.index import people, picks, words
+from builder.publish.index import people, words
+from builder.publish.index.people import Card
+from builder.publish.index.table import Table
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes
 from tests.publish.test_index import Links
@@ -80,9 +82,9 @@ def test_hostile_texts_are_shown_as_they_are(tmp_path):
 
 def test_the_front_page_of_1000_kernels_is_small_and_leads_to_all(tmp_path):
     (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", CPU, content=f'"""{"word " * 50}"""')])
-    one = people.card([wheel], picks.offer([wheel]), words.device_code([wheel]))
+    one = Card.of(Table.of([wheel]))
     many = [dataclasses.replace(one, name=f"a-kernel-with-a-long-name-{number:04}") for number in range(1000)]
-    pages = people.front(many, ("torch213-cpu",) * 60, values=(), base_url=None)
+    pages = people.front(many, ("torch213-cpu",) * 60, places=(), base_url=None)
     assert len(pages["index.html"]) < FRONT_LIMIT
     rest = json.loads(pages["kernels.json"])
     assert len(rest) + people.ON_FRONT == len(many)

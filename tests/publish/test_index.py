@@ -5,6 +5,7 @@ import re
 import threading
 import time
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
@@ -16,8 +17,9 @@ from builder.errors import BuilderError
 from builder.matrix import variant
 from builder.matrix.variant import Variant
 from builder.publish import index
-from builder.publish.index import grid, picks, words
-from builder.publish.index.site import UNFINISHED
+from builder.publish.index import grid
+from builder.publish.index.contents import UNFINISHED
+from builder.publish.index.table import Table, fitting
 from builder.wheel import kernel_wheel
 from tests.given.files import tree
 from tests.wheels import make
@@ -134,7 +136,7 @@ def test_what_fits(name, torch, compute, fits):
 @pytest.mark.parametrize("backend", ["torch-neuron", "torch-npu", "torch-tpu"])
 def test_a_wheel_of_a_backend_that_compiles_nothing_is_in_some_index(backend, tmp_path):
     (wheel,) = kernel_wheel.read_all([make(tmp_path, "relu", Variant.parse(backend))])
-    assert picks.fitting([wheel])
+    assert fitting([wheel])
 
 
 def test_the_landing_page_shows_each_wheel_with_size_hash_and_command(site, dist):
@@ -188,10 +190,10 @@ def test_the_newest_version_comes_first_and_every_gap_is_shown(tmp_path):
         for version in ("1.9.0", "1.10.0")
     ]
     wheels = kernel_wheel.read_all(paths)
-    grids = grid.grids(wheels, code=words.device_code(wheels))
-    assert [found.version for found in grids] == ["1.10.0", "1.9.0"]
-    assert grids[0].columns == ("torch 2.12", "torch 2.13")
-    shape = {(row.compute, row.system): [cell.why for cell in row.cells] for row in grids[0].rows}
+    grids = grid.grids(Table.of(wheels))
+    assert [found["version"] for found in grids] == ["1.10.0", "1.9.0"]
+    assert grids[0]["columns"] == ["torch 2.12", "torch 2.13"]
+    shape = {(row["compute"], row["system"]): [cell["why"] for cell in row["cells"]] for row in grids[0]["rows"]}
     assert shape == {
         ("CPU", "Linux ARM64"): ["not built", ""],
         ("CPU", "Linux x86_64"): ["", ""],
@@ -242,7 +244,7 @@ def test_an_index_that_people_read_is_never_written_in_place(dist, site, monkeyp
     def refuse(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "replace", refuse)
+    monkeypatch.setattr(Path, "replace", refuse)
     (site / "index.html").write_text("old")
     with pytest.raises(BuilderError, match="cannot write"):
         index.write(dict(index.build(kernel_wheel.read_all(dist.glob("*.whl")))), site)
@@ -263,6 +265,24 @@ def test_a_damaged_wheel_of_the_index_is_found(dist, site, capsys):
     next(dist.glob("silu*.whl")).unlink()
     assert run(["index", str(dist), "--output", str(site)]) == 2
     assert damaged.name in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_wheels_of_several_kernels_is_said_at_once(dist, tmp_path, capsys):
+    damaged = [next(dist.glob(f"{name}-*.whl")) for name in ("relu", "silu_and_mul")]
+    for path in damaged:
+        path.write_bytes(path.read_bytes()[:-100])
+    assert run(["index", str(dist), "--output", str(tmp_path / "site")]) == 2
+    said = capsys.readouterr().err
+    assert all(path.name in said for path in damaged)
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_torch_that_the_wheel_of_one_kernel_names_has_an_index_with_those_of_others(tmp_path):
+    paths = [
+        make(tmp_path, "norm", Variant.parse("torch299-cxx11-cpu-x86_64-linux")),
+        make(tmp_path, "relu", Variant.parse("torch-stable-abi210-cpu-x86_64-linux")),
+    ]
+    assert "for/torch299-cpu/simple/relu/index.html" in index.build(kernel_wheel.read_all(paths))
 
 
 def test_a_directory_from_elsewhere_is_left_alone(dist, tmp_path, capsys):
@@ -343,7 +363,7 @@ def test_two_that_add_to_an_index_at_once_lose_no_wheel(tmp_path):
         paths = tuple((tmp_path / "relu").glob("*.whl"))
         index.write(index.build(kernel_wheel.read_all(paths)), output)
     second.join(60)
-    assert {path.name.partition("-")[0] for path in index.existing_wheels(output)} == {"relu", "gelu"}
+    assert {path.name.partition("-")[0] for path in index.existing(output)} == {"relu", "gelu"}
 
 
 def test_a_run_that_ends_in_an_error_leaves_no_folder(tmp_path):

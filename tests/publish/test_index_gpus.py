@@ -10,7 +10,8 @@ from builder.audit import gpus as audited
 from builder.audit.gpus import named
 from builder.matrix.variant import Variant
 from builder.publish import index
-from builder.publish.index import people, words
+from builder.publish.index import people
+from builder.publish.index.table import DeviceCode
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes
 from tests import hostile
@@ -76,14 +77,13 @@ def test_a_page_says_in_what_way_each_gpu_runs_a_wheel(wheel):
 
 def test_a_gpu_without_code_for_some_of_a_wheel_is_not_among_those_that_run_it(wheel):
     both = wheel(fatbin(image(2, 80), image(2, 90)), fatbin(image(2, 90)))
-    code = words.device_code([both])[both.wheel.path]
-    assert code.running == (named("9.0"),)
+    assert DeviceCode.of(both).running == (named("9.0"),)
     assert shown(page_of(both))[1].endswith("machine code of its own; and nothing for other kernels, which fail")
 
 
 def test_it_is_what_the_audit_says(wheel):
     made = wheel(fatbin(image(2, 80), image(2, 90, flags=ARCH_SPECIFIC), image(1, 75)), fatbin(image(2, 90)))
-    codes = words.device_code([made])[made.wheel.path].codes
+    codes = DeviceCode.of(made).codes
     assert codes == audited.of_libraries(made.wheel, made.variant.backend)
     assert {code.gpu.backend for code in codes} == {made.variant.backend}
     hopper = next(code for code in codes if code.gpu is named("H100"))

@@ -7,7 +7,8 @@ from builder.errors import BuilderError
 from builder.matrix import variant
 from builder.matrix.variant import Variant
 from builder.publish import bundle
-from builder.publish.index import derived, grid, picks, words
+from builder.publish.index import derived, grid
+from builder.publish.index.table import Table, fitting
 from builder.wheel import kernel_wheel
 from tests.wheels import make
 
@@ -31,7 +32,7 @@ def test_the_hub_refuses_them_with_the_reason(wheel):
 
 
 def test_an_index_offers_them_for_every_torch_of_their_toolkit(wheel):
-    found = picks.fitting([wheel])
+    found = fitting([wheel])
     assert {compute for _, compute in found} == {"cu130"}
     assert len(found) > 1
     assert not variant.fits(CUDA, torch=Version("2.13"), compute="cpu")
@@ -39,5 +40,5 @@ def test_an_index_offers_them_for_every_torch_of_their_toolkit(wheel):
 
 
 def test_the_grid_of_a_kernel_has_a_column_for_them(wheel):
-    (only,) = grid.grids([wheel], code=words.device_code([wheel]))
-    assert only.columns == ("any framework",)
+    (only,) = grid.grids(Table.of([wheel]))
+    assert only["columns"] == ["any framework"]

@@ -4,7 +4,7 @@ import pytest
 
 from builder.cli import run
 from builder.matrix.variant import Variant
-from builder.publish import site, targets
+from builder.publish import site
 from tests.given.files import tree
 from tests.wheels import make
 
@@ -100,7 +100,7 @@ class Breaking:
     """A directory that takes some files and then fails."""
 
     def __init__(self, root, *, after):
-        self.target = targets.Directory(root)
+        self.target = site.Directory(root)
         self.left = after
 
     def read(self, path):

@@ -12,7 +12,7 @@ from builder.matrix.variant import Variant
 from builder.publish import index
 from builder.publish.index import simple
 from builder.wheel import kernel_wheel
-from tests.publish.test_index import tree
+from tests.given.files import tree
 from tests.wheels import make
 
 FIRST, SECOND = Variant.parse("torch212-cxx11-cpu-x86_64-linux"), Variant.parse("torch213-cxx11-cpu-x86_64-linux")

@@ -1,18 +1,6 @@
 """A static package index of wheels: what pip, uv and people read, as files."""
 
-from builder.publish.index.site import Page, assemble, build, parts, settings
-from builder.publish.index.workers import workers
-from builder.publish.index.write import existing_uploads, existing_wheels, held, write
+from builder.publish.index.contents import Page, build
+from builder.publish.index.write import existing, held, write
 
-__all__ = [
-    "Page",
-    "assemble",
-    "build",
-    "existing_uploads",
-    "existing_wheels",
-    "held",
-    "parts",
-    "settings",
-    "workers",
-    "write",
-]
+__all__ = ["Page", "build", "existing", "held", "write"]

@@ -1,10 +1,12 @@
 """The simple repository API, in HTML and in JSON, for installers."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from packaging.version import Version
@@ -12,49 +14,56 @@ from packaging.version import Version
 from builder import json_text, templates
 from builder.errors import BuilderError
 from builder.hashes import sha256
-from builder.publish.index.picks import Environment, environment_name
+from builder.publish.index.table import Environment, environment_name
 from builder.wheel import fields
 from builder.wheel.kernel_wheel import KernelWheel
 
 API_VERSION = "1.4"
 METADATA_SUFFIX = ".metadata"
-Uploads = Mapping[str, str]
-"""Times by the names of wheels, those that are known, as `2026-08-01T00:00:00Z`."""
-NO_UPLOADS: Uploads = {}
+FILES = "files"
+"""The folder of the wheels in a site."""
+_META = {"api-version": API_VERSION}
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
-_DATE = 10
-"""The number of characters of a time that are its day."""
-_FRAMEWORK = re.compile(r"(?:torch|apache-tvm-ffi)(?![A-Za-z0-9._-])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A wheel as an index lists it."""
+    """A wheel as the indexes of a site list it."""
 
     project: str
-    version: str
-    filename: str
+    version: Version
+    path: str
+    """Where it is in the site."""
+    content: bytes | Path
     sha256: str
     size: int
     core: bytes
     """Its METADATA file."""
     uploaded: str | None = None
     """The time at which it came into the index, if that is known."""
-    folder: str = ""
-    """Its folder among the files of its index."""
 
     @classmethod
     def of(cls, kernel_wheel: KernelWheel, uploaded: str | None = None) -> "Listing":
         """Return what is listed of a wheel."""
         return cls(
             project=kernel_wheel.wheel.name,
-            version=str(kernel_wheel.wheel.version),
-            filename=kernel_wheel.wheel.path.name,
+            version=kernel_wheel.wheel.version,
+            path=f"{FILES}/{kernel_wheel.wheel.path.name}",
+            content=kernel_wheel.wheel.path,
             sha256=kernel_wheel.sha256,
             size=kernel_wheel.size,
             core=kernel_wheel.core,
             uploaded=uploaded,
         )
+
+    @property
+    def filename(self) -> str:
+        """The name of its file."""
+        return self.path.rpartition("/")[2]
+
+    def made(self, path: str, content: bytes, **changed: Any) -> "Listing":
+        """Return what is listed of a wheel that was made of this one."""
+        return replace(self, path=path, content=content, sha256=sha256(content), size=len(content), **changed)
 
 
 def root_for(environment: Environment, gpus: str | None = None) -> str:
@@ -62,44 +71,37 @@ def root_for(environment: Environment, gpus: str | None = None) -> str:
     return f"for/{environment_name(environment)}{'' if gpus is None else f'-{gpus}'}/simple"
 
 
-def root(names: Sequence[str], *, root: str) -> dict[str, bytes]:
-    """Return the first pages of an index at `root`, which has these projects."""
-    return {
-        f"{root}/index.html": templates.page("simple-root.html.j2", api_version=API_VERSION, projects=names),
-        f"{root}/index.json": _json({"meta": _META, "projects": [{"name": name} for name in names]}),
-    }
-
-
-_META = {"api-version": API_VERSION}
-
-
-def project(name: str, listings: Iterable[Listing], *, root: str, files: str) -> dict[str, bytes]:
-    """Return the pages of a project in the index at `root`; `files` leads from the top of the site to the wheels."""
-    base = f"{'../' * (root.count('/') + 2)}{files}"
-    ordered = sorted(listings, key=lambda listing: (Version(listing.version), listing.filename))
-    listed = [_file(listing, base=base) for listing in ordered]
-    page = templates.page("simple-project.html.j2", api_version=API_VERSION, name=name, files=listed)
-    table = {
-        "meta": _META,
-        "name": name,
-        "project-status": {"status": "active"},
-        "versions": list(dict.fromkeys(listing.version for listing in ordered)),
-        "files": listed,
-    }
-    return {f"{root}/{name}/index.html": page, f"{root}/{name}/index.json": _json(table)}
-
-
-def _file(listing: Listing, *, base: str) -> dict[str, object]:
-    quoted, facts = _facts(listing)
-    return {"filename": listing.filename, "url": f"{base}/{listing.folder}{quoted}", **facts}
+def index(root: str, listings: Iterable[Listing]) -> dict[str, bytes]:
+    """Return the pages of the index at `root` that lists some wheels: those of its projects, and the first one."""
+    up = "../" * (root.count("/") + 2)
+    projects: dict[str, list[Listing]] = {}
+    for each in sorted(listings, key=lambda each: (each.project, each.version, each.filename)):
+        projects.setdefault(each.project, []).append(each)
+    pages: dict[str, bytes] = {}
+    for name, listed in projects.items():
+        files = [{**(entry := _entry(each)), "url": f"{up}{entry['url']}"} for each in listed]
+        table = {
+            "meta": _META,
+            "name": name,
+            "project-status": {"status": "active"},
+            "versions": list(dict.fromkeys(str(each.version) for each in listed)),
+            "files": files,
+        }
+        page = templates.page("simple-project.html.j2", api_version=API_VERSION, name=name, files=files)
+        pages |= {f"{root}/{name}/index.html": page, f"{root}/{name}/index.json": _json(table)}
+    pages[f"{root}/index.html"] = templates.page("simple-root.html.j2", api_version=API_VERSION, projects=projects)
+    pages[f"{root}/index.json"] = _json({"meta": _META, "projects": [{"name": name} for name in projects]})
+    return pages
 
 
 @lru_cache(maxsize=1 << 12)
-def _facts(listing: Listing) -> tuple[str, Mapping[str, object]]:
-    """Return what is the same of a wheel in every index: its name in an address, and what is said of it."""
+def _entry(listing: Listing) -> Mapping[str, object]:
+    """Return what every index says of a wheel; its address is from the top of the site."""
     metadata = {"sha256": sha256(listing.core)}
     requires_python = fields.read(listing.core)["Requires-Python"]
-    return quote(listing.filename), {
+    return {
+        "filename": listing.filename,
+        "url": quote(listing.path),
         "hashes": {"sha256": listing.sha256},
         "size": listing.size,
         **({} if listing.uploaded is None else {"upload-time": listing.uploaded}),
@@ -112,12 +114,6 @@ def _facts(listing: Listing) -> tuple[str, Mapping[str, object]]:
 
 def _json(value: object) -> bytes:
     return json_text.document(value, indent=1, escaped=False).encode()
-
-
-def requires(kernel_wheel: KernelWheel) -> tuple[str, ...]:
-    """Return what must be installed besides the framework; that one differs from wheel to wheel."""
-    found = map(str, kernel_wheel.fields.get_all("Requires-Dist", []))
-    return tuple(requirement for requirement in found if not _FRAMEWORK.match(requirement))
 
 
 def time_of(seconds: float) -> str:
@@ -143,16 +139,6 @@ def parse_time(text: str) -> str:
 def is_time(text: object) -> bool:
     """Whether a text of a manifest is a time as it is written here."""
     return isinstance(text, str) and _TIME.fullmatch(text) is not None
-
-
-def day_of(wheels: Iterable[KernelWheel], uploads: Uploads) -> str:
-    """Return the day on which a version came into the index; nothing where that of any of its wheels is not known.
-
-    It is that of its first wheel: one for a new PyTorch, which comes later, makes no new version.
-    """
-    found = [uploads.get(each.wheel.path.name) for each in wheels]
-    known = [time for time in found if time is not None]
-    return min(known)[:_DATE] if known and len(known) == len(found) else ""
 
 
 def _written(time: datetime) -> str:
