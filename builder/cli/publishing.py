@@ -84,9 +84,7 @@ class HubTarget:
         Raises:
             PublishError: nobody is logged in, the hub cannot be asked, or the repository is not as it has to be.
         """
-        repository = self.repository(branch)
-        repository.require_login()
-        repository.require(hub.HubCommit(add={}, exists=repository.exists()), self.access)
+        self.repository(branch).require_access(self.access)
 
     def send(self, layout: hub.Layout, shown: Shown) -> "Sent":
         """Make one commit of what the repository lacks, or a pull request.
@@ -96,30 +94,30 @@ class HubTarget:
         """
         repository = self.repository(layout.branch)
         todo = repository.plan(layout, replace=self.replace)
-        repository.require(todo, self.access)
+        repository.require(self.access, exists=todo.exists)
         shown.list("add", sorted(todo.add))
         shown.list("delete", todo.delete)
-        done = None
+        url = None
         if not todo.empty and not shown.dry_run:
             message = f"{layout.kernel} {layout.version}: {len(todo.add)} files"
-            done = repository.publish(todo, message=message, access=self.access)
+            url = repository.publish(todo, message=message, access=self.access)
         document = {
             "target": self.name,
             "branch": repository.branch,
             "status": _status(empty=todo.empty, dry_run=shown.dry_run, proposed=self.access.create_pr),
             "add": sorted(todo.add),
             "delete": list(todo.delete),
-            "url": None if done is None else done.url,
+            "url": url,
         }
-        return Sent(line=self._line(todo, repository.branch, done), document=document)
+        return Sent(line=self._line(todo, repository.branch, url), document=document)
 
-    def _line(self, todo: hub.HubCommit, branch: str, done: hub.Published | None) -> str:
+    def _line(self, todo: hub.HubCommit, branch: str, url: str | None) -> str:
         if todo.empty:
             return f"{self.name}: branch {branch} has all of it"
-        if done is None:
+        if url is None:
             what = "a pull request to" if self.access.create_pr else "one commit on"
             return f"{self.name}: would make {what} branch {branch}"
-        return done.url
+        return url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,19 +70,16 @@ def lay_out(wheels: Sequence[KernelWheel], *, commit: Commit | None = None) -> d
             f"'{plain.wheel.path.name}' is a plain library, and what loads kernels of the hub looks for those of torch",
             help="publish it in a package index: builder index",
         )
-    return {str(kernel_wheel.variant): _directory(kernel_wheel, commit) for kernel_wheel in wheels}
-
-
-def _directory(kernel_wheel: KernelWheel, commit: Commit | None) -> dict[str, Member]:
-    files = dict(kernel_wheel.package)
-    metadata = kernel_wheel.metadata
-    if commit is not None:
-        metadata = metadata.from_commit(commit.id, dirty=commit.dirty)
-    if record.sandboxed(kernel_wheel.wheel.path, sha256=kernel_wheel.sha256) is False:
-        metadata = metadata.without_sandbox()
-    if metadata is not kernel_wheel.metadata:
-        files[METADATA_FILE] = Bytes(metadata.text.encode())
-    return files
+    found = {}
+    for each in wheels:
+        metadata = each.metadata
+        if commit is not None:
+            metadata = metadata.from_commit(commit.id, dirty=commit.dirty)
+        if record.sandboxed(each.wheel.path, sha256=each.sha256) is False:
+            metadata = metadata.without_sandbox()
+        completed = {} if metadata is each.metadata else {METADATA_FILE: Bytes(metadata.text.encode())}
+        found[str(each.variant)] = {**each.package, **completed}
+    return found
 
 
 def variants_in(output: Path) -> tuple[str, ...]:
@@ -112,34 +109,28 @@ def write(
     try:
         output.mkdir(parents=True, exist_ok=True)
         with _staging(output) as aside:
-            return _write(tree, output, aside=aside, card=card, overwrite=overwrite)
+            there = {variant for variant in tree if os.path.lexists(output / variant)}
+            equal = {variant for variant in there if _equal(output / variant, tree[variant])}
+            if there - equal and not overwrite:
+                raise NothingToDoError(
+                    f"'{output}' already has other files for {', '.join(sorted(there - equal))}",
+                    help="pass --force to replace them, or name another place with --output",
+                )
+            new = sorted(tree.keys() - equal)
+            for variant in new:
+                _write_files(tree[variant], aside / variant)
+            for variant in new:
+                if variant in there:
+                    (output / variant).rename(aside / f".old-{variant}")
+                (aside / variant).rename(output / variant)
+            if card is not None:
+                _write_file(aside / CARD, (card.encode(),), executable=False)
+                (aside / CARD).replace(output / CARD)
+            flush_names(output)
     except OSError as error:
         raise BuilderError(
             f"cannot write '{output}': {error.strerror}", help="free the disk, or name another place with --output"
         ) from error
-
-
-def _write(
-    tree: Mapping[str, Mapping[str, Member]], output: Path, *, aside: Path, card: str | None, overwrite: bool
-) -> tuple[str, ...]:
-    there = {variant for variant in tree if os.path.lexists(output / variant)}
-    equal = {variant for variant in there if _equal(output / variant, tree[variant])}
-    if there - equal and not overwrite:
-        raise NothingToDoError(
-            f"'{output}' already has other files for {', '.join(sorted(there - equal))}",
-            help="pass --force to replace them, or name another place with --output",
-        )
-    new = sorted(tree.keys() - equal)
-    for variant in new:
-        _write_files(tree[variant], aside / variant)
-    for variant in new:
-        if variant in there:
-            (output / variant).rename(aside / f".old-{variant}")
-        (aside / variant).rename(output / variant)
-    if card is not None:
-        _write_file(aside / CARD, (card.encode(),), executable=False)
-        (aside / CARD).replace(output / CARD)
-    flush_names(output)
     return tuple(new)
 
 
@@ -183,14 +174,12 @@ def _equal(folder: Path, files: Mapping[str, Member]) -> bool:
         return False
     found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if not path.is_dir()}
     found.pop(SIGNATURE_FILE, None)  # it stays with what it signs
-    return found.keys() == files.keys() and all(
-        not path.is_symlink() and _has(path, files[name]) for name, path in found.items()
-    )
+    return found.keys() == files.keys() and all(_has(path, files[name]) for name, path in found.items())
 
 
 def _has(path: Path, member: Member) -> bool:
-    """Whether a file has the content of a member."""
-    if path.stat().st_size != member.size:
+    """Whether a file of its own has the content of a member."""
+    if path.is_symlink() or path.stat().st_size != member.size:
         return False
     with path.open("rb") as file:
         return all(file.read(len(piece)) == piece for piece in member.chunks())

@@ -6,7 +6,7 @@ the whole wheel. Its file has a build tag (`-90sm-`), and is otherwise named as 
 version of the same kernel; its `metadata.json` names the architectures that it has.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from builder.audit import gpus, library_members
@@ -71,8 +71,11 @@ def of(wheel: KernelWheel) -> tuple[Family, ...]:
     """
     if wheel.variant.backend is not Backend.CUDA:
         return ()
-    groups = [group for name, library in library_members.libraries(wheel.wheel) for group in _groups(name, library)]
-    majors = {_major(image.arch) for group in groups for image in group}
+    majors = {
+        _major(image.arch)
+        for name, data in library_members.libraries(wheel.wheel)
+        for image in device_code.read(name, data, without=Extension.read(name, data).relocatable_device_code)
+    }
     majors |= {_major(code.gpu.arch) for code in gpus.of_libraries(wheel.wheel, Backend.CUDA) if code.runs}
     return tuple(map(Family, sorted(majors)))
 
@@ -147,26 +150,16 @@ def _metadata(
 ) -> KernelMetadata:
     shared = tuple(arch for arch in whole.shared_code if _major(arch) == family.major)
     required = [name for name in whole.required_gpus if name in GpuName.names() and GpuName(name).gpu in family.gpus]
+    ptx = {image.arch for image in images if image.kind == "ptx"}
+    # PTX is listed as `9.0+PTX`, beside machine code.
+    machine = (f"{each.arch}+PTX" if each.arch in ptx else each.arch for each in images if each.kind == "sass")
     return whole.of_family(
         str(family),
         {name: member.content for name, member in package.items()},
-        archs=sorted(set(_archs(images, shared)), key=architectures.natural),
+        archs=sorted({*shared, *machine}, key=architectures.natural),
         gpus=required,
         shared_code=shared,
     )
-
-
-def _archs(images: frozenset[Image], shared: Iterable[str]) -> Iterator[str]:
-    """Yield the architectures of device code as metadata.json lists them: PTX as `9.0+PTX`, beside machine code."""
-    ptx = {image.arch for image in images if image.kind == "ptx"}
-    yield from shared
-    for image in images:
-        if image.kind == "sass":
-            yield f"{image.arch}+PTX" if image.arch in ptx else image.arch
-
-
-def _groups(name: str, library: bytes) -> frozenset[Group]:
-    return device_code.groups(name, library, without=Extension.read(name, library).relocatable_device_code)
 
 
 def _major(arch: str) -> int:

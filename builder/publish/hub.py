@@ -1,5 +1,6 @@
 """Publish a hub layout: one commit to the branch `v<version>` of a kernel's repository."""
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,15 +69,6 @@ class Access:
                 "--create-pr makes no repository, so --private says nothing",
                 help="leave one of them out",
             )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """The result of a commit."""
-
-    url: str
-    """Of the commit, or of the pull request."""
-    pull_request: bool = False
 
 
 def read(build: Path) -> Layout:
@@ -154,13 +146,21 @@ class Hub:
     """A repository of the hub, by way of huggingface_hub, which finds the user's token itself."""
 
     def __init__(self, repo_id: str, *, branch: str, endpoint: str | None = None) -> None:
-        library: Any = load_library("publishing to the hub")
-        self._library = library
-        self._errors = library.errors
-        self._file = library.hf_api.RepoFile
-        self._api = library.HfApi(endpoint=endpoint)
+        self._library: Any = load_library("publishing to the hub")
+        self._api = self._library.HfApi(endpoint=endpoint)
         self.repo_id = repo_id
         self.branch = branch
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Say what the hub refused; the library has many words for it."""
+        try:
+            yield
+        except refusals(self._library) as error:
+            raise PublishError(
+                f"the hub did not take '{self.repo_id}': {first_line(error)}",
+                help="check the name and `hf auth login`, and run the command again: it goes on where it stopped",
+            ) from error
 
     def plan(self, layout: Layout, *, replace: bool) -> HubCommit:
         """Compare a layout with the branch.
@@ -190,25 +190,15 @@ class Hub:
         return HubCommit(add=add, delete=stale)
 
     def _there(self) -> dict[str, str] | None:
-        try:
-            entries = self._api.list_repo_tree(self.repo_id, recursive=True, revision=self.branch, repo_type=_REPO_TYPE)
-            files = [entry for entry in entries if isinstance(entry, self._file)]
-        except (self._errors.RepositoryNotFoundError, self._errors.RevisionNotFoundError):
-            return None
-        except self._refusals as error:
-            raise self._failure(error) from error
+        """Return the files of the branch, with what the hub names each by; None where there is no such branch."""
+        errors, tree = self._library.errors, self._api.list_repo_tree
+        with self._asking():
+            try:
+                entries = list(tree(self.repo_id, recursive=True, revision=self.branch, repo_type=_REPO_TYPE))
+            except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
+                return None
+        files = [entry for entry in entries if isinstance(entry, self._library.hf_api.RepoFile)]
         return {file.path: file.blob_id if file.lfs is None else file.lfs.sha256 for file in files}
-
-    def require_login(self) -> None:
-        """Refuse to go on where the hub does not know who publishes.
-
-        Raises:
-            PublishError: there is no token, it is not valid, or the hub cannot be asked.
-        """
-        try:
-            self._api.whoami()
-        except self._refusals as error:
-            raise self._failure(error) from error
 
     def variants(self) -> tuple[str, ...]:
         """Return the variants that the branch has.
@@ -219,53 +209,52 @@ class Hub:
         found = (path.removeprefix(f"{_ROOT}/").split("/") for path in self._there() or ())
         return tuple(sorted({folder for folder, *rest in found if rest and is_variant(folder)}))
 
-    def exists(self) -> bool:
-        """Whether the branch is there.
+    def require_access(self, access: Access) -> None:
+        """Refuse a repository that cannot be published to, before anything is made for it.
 
         Raises:
-            PublishError: the hub cannot be asked.
+            PublishError: nobody is logged in, the hub cannot be asked, or the repository is not as it has to be.
         """
-        return self._there() is not None
+        with self._asking():
+            self._api.whoami()
+        self.require(access, exists=self._there() is not None)
 
-    def require(self, todo: HubCommit, access: Access) -> None:
-        """Refuse a commit that cannot reach the repository as it is asked for.
+    def require(self, access: Access, *, exists: bool) -> None:
+        """Refuse a commit that cannot reach the repository as it is asked for; `exists` is whether the branch is there.
 
         Raises:
             PublishError: a pull request to a branch that is not there, or a private commit to what everybody sees.
         """
-        if access.create_pr and not todo.exists:
+        if access.create_pr and not exists:
             raise PublishError(
                 f"'{self.repo_id}' has no branch {self.branch}: a pull request needs one",
                 help="ask its owners to make the branch, or publish without --create-pr, which makes it",
             )
-        if access.private and self._is_public():
+        if not access.private:
+            return
+        with self._asking():
+            try:
+                private = self._api.repo_info(self.repo_id, repo_type=_REPO_TYPE).private
+            except self._library.errors.RepositoryNotFoundError:
+                return
+        if not private:
             raise PublishError(
                 f"'{self.repo_id}' is there, and everybody can see it",
                 help="make it private in its settings, name another repository, or publish without --private",
             )
 
-    def _is_public(self) -> bool:
-        """Whether the repository is there, and not private."""
-        try:
-            return not self._api.repo_info(self.repo_id, repo_type=_REPO_TYPE).private
-        except self._errors.RepositoryNotFoundError:
-            return False
-        except self._refusals as error:
-            raise self._failure(error) from error
-
-    def publish(self, todo: HubCommit, *, message: str, access: Access) -> Published:
-        """Make one commit; what was uploaded before a break is not sent again.
+    def publish(self, todo: HubCommit, *, message: str, access: Access) -> str:
+        """Make one commit, and return its URL or that of the pull request; what was uploaded before is not sent again.
 
         Raises:
             PublishError: the hub refused.
         """
-        add = self._library.CommitOperationAdd
-        delete = self._library.CommitOperationDelete
+        add, delete = self._library.CommitOperationAdd, self._library.CommitOperationDelete
         operations: tuple[Any, ...] = (
             *(add(path_in_repo=path, path_or_fileobj=file) for path, file in sorted(todo.add.items())),
             *(delete(path_in_repo=path) for path in todo.delete),
         )
-        try:
+        with self._asking():
             if not todo.exists:
                 # None: what the organization has as its default.
                 private = access.private or None
@@ -279,20 +268,7 @@ class Hub:
                 repo_type=_REPO_TYPE,
                 create_pr=access.create_pr,
             )
-        except self._refusals as error:
-            raise self._failure(error) from error
-        return Published(url=str(done.pr_url or done.commit_url), pull_request=access.create_pr)
-
-    @property
-    def _refusals(self) -> tuple[type[Exception], ...]:
-        """The exceptions of the library."""
-        return refusals(self._library)
-
-    def _failure(self, error: Exception) -> PublishError:
-        return PublishError(
-            f"the hub did not take '{self.repo_id}': {first_line(error)}",
-            help="check the name and `hf auth login`, and run the command again: it goes on where it stopped",
-        )
+        return str(done.pr_url or done.commit_url)
 
 
 def _ids(file: Path) -> tuple[str, str]:

@@ -1,12 +1,12 @@
 """Signatures of variants: a bundle of sigstore beside `metadata.json`, whose digest names all other files."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from builder.audit.report import Finding
-from builder.errors import PublishError, ToolError
+from builder.errors import PublishError, Severity, ToolError
 from builder.files import write_atomic
 from builder.metadata import METADATA_FILE, SIGNATURE_FILE
 from builder.wording import escaped
@@ -31,22 +31,17 @@ class Refused(Exception):  # noqa: N818  it says what became of a signature
     """A signature that does not verify."""
 
 
-class Verify(Protocol):
-    """Verifies a bundle over bytes."""
-
-    def __call__(self, content: bytes, bundle: bytes, signer: Signer) -> None:
-        """Return where `signer` signed `content`.
-
-        Raises:
-            Refused: it did not, or the bundle is none.
-        """
+Verify = Callable[[bytes, bytes, Signer], None]
+"""Verifies that a bundle is what a signer made of some content; raises `Refused` where it is not."""
 
 
 def check(variant: Path, signer: Signer | None, verify: Verify | None) -> tuple[Finding, ...]:
     """Judge the signature of a variant; without a signer that is expected, only say that there is one."""
     path = variant / SIGNATURE_FILE
     if signer is None or verify is None:
-        return (_unasked(variant),) if path.exists() else ()
+        why = "it was not verified: nobody said who must have signed"
+        asked = _finding(variant, why, "name the signer with --signed-by", severity="note")
+        return (asked,) if path.exists() else ()
     if not path.is_file() or path.is_symlink():
         why = "the variant has no signature" if not path.exists() else "the signature is not a plain file"
         return (_finding(variant, why, "sign it: builder bundle --sign, where the release is built"),)
@@ -68,19 +63,8 @@ def _read(path: Path) -> bytes:
     return content
 
 
-def _finding(variant: Path, why: str, remedy: str) -> Finding:
-    return Finding(f"{variant.name}/{SIGNATURE_FILE}", RULE, "signature", why, remedy)
-
-
-def _unasked(variant: Path) -> Finding:
-    return Finding(
-        f"{variant.name}/{SIGNATURE_FILE}",
-        RULE,
-        "signature",
-        "it was not verified: nobody said who must have signed",
-        "name the signer with --signed-by",
-        severity="note",
-    )
+def _finding(variant: Path, why: str, remedy: str, *, severity: Severity = "error") -> Finding:
+    return Finding(f"{variant.name}/{SIGNATURE_FILE}", RULE, "signature", why, remedy, severity=severity)
 
 
 def _library() -> Any:
@@ -104,7 +88,13 @@ def verifier(trust_config: Path | None = None) -> Verify:
         ToolError: the library is not installed, or the configuration cannot be read.
     """
     library = _library()
-    made = _verifier(library, trust_config)
+    if trust_config is not None:
+        made = library.verify.Verifier(trusted_root=_config(library, trust_config).trusted_root)
+    else:
+        try:
+            made = library.verify.Verifier.production()
+        except library.errors.Error:
+            made = library.verify.Verifier.production(offline=True)
 
     def verify(content: bytes, bundle: bytes, signer: Signer) -> None:
         policy = library.verify.policy.Identity(identity=signer.identity, issuer=signer.issuer)
@@ -116,15 +106,6 @@ def verifier(trust_config: Path | None = None) -> Verify:
             raise Refused(f"it does not verify: {_first(error)}") from error
 
     return verify
-
-
-def _verifier(library: Any, trust_config: Path | None) -> Any:
-    if trust_config is not None:
-        return library.verify.Verifier(trusted_root=_config(library, trust_config).trusted_root)
-    try:
-        return library.verify.Verifier.production()
-    except library.errors.Error:
-        return library.verify.Verifier.production(offline=True)
 
 
 def _config(library: Any, path: Path) -> Any:
