@@ -10,8 +10,8 @@ from builder.cli import completing
 from builder.files import write_atomic
 from builder.make import wheel_record as record
 from builder.publish import bundle
-from builder.wheel import kernel_wheel, provenance
-from builder.wheel.provenance.statement import BUILDER_ID
+from builder.wheel import kernel_wheel
+from builder.wheel.statement import BUILDER_ID, Origin, statement
 
 
 @click.command()
@@ -40,7 +40,7 @@ def command(
     origin = bundle.origin(kernel=kernel, commit=commit)
     if kernel is not None and origin is None:
         terminal.err(f"warning: '{kernel}' is not in a git checkout, so no commit is named")
-    stated = provenance.Origin(
+    stated = Origin(
         commit=None if origin is None else origin.id,
         dirty=origin is not None and origin.dirty,
         builder_id=builder_id,
@@ -50,5 +50,5 @@ def command(
         path = wheel.wheel.path
         sandboxed = record.sandboxed(path, sha256=wheel.sha256)
         target = (path.parent if output is None else output) / f"{path.name}.intoto.json"
-        write_atomic(target, provenance.statement(wheel, replace(stated, sandbox=sandboxed)))
+        write_atomic(target, statement(wheel, replace(stated, sandbox=sandboxed)))
         terminal.out(str(target))

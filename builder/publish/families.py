@@ -21,7 +21,7 @@ from builder.untrusted import UntrustedError
 from builder.wheel.archive import Bytes, WheelError, pack
 from builder.wheel.finish import FinishedWheel
 from builder.wheel.kernel_wheel import KernelWheel
-from builder.wheel.provenance import with_files
+from builder.wheel.sbom import with_files
 
 _WITH_BUILD_TAG = 6
 """Fields of the name of a wheel that has a build tag."""

@@ -37,7 +37,6 @@ _LIBRARY_MODE = 0o755
 _PIECE = 1 << 20
 _READ = 1 << 18
 _LOCAL = struct.Struct("<4s5H3I2H")
-_LOCAL_HEADER = _LOCAL.size
 _MAGIC = b"PK\x03\x04"
 _UTF_8 = 0x800
 _ENCRYPTED = 0x1
@@ -95,15 +94,6 @@ class Zipped:
             raise EOFError(f"it does not have the {self.info.file_size} bytes that it states")
         if checksum != self.info.CRC:
             raise EOFError("its checksum is another")
-
-
-def why_not_readable(info: zipfile.ZipInfo) -> str | None:
-    """Return why a member cannot be read here, or None."""
-    if info.flag_bits & _ENCRYPTED:
-        return "is encrypted"
-    if info.compress_type not in _METHODS:
-        return f"is compressed by method {info.compress_type}, and wheels are by deflate or not at all"
-    return None
 
 
 def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -231,7 +221,13 @@ class Wheel:
         except OSError as error:
             raise WheelError(f"'{self.path}' is not a readable wheel: {error}") from error
         with file:
-            yield replace(self, members={name: _on(member, file) for name, member in self.members.items()})
+            yield replace(
+                self,
+                members={
+                    name: replace(member, opened=file) if isinstance(member, Zipped) else member
+                    for name, member in self.members.items()
+                },
+            )
 
     @property
     def label(self) -> str | None:
@@ -245,10 +241,6 @@ class Wheel:
         return f"{distribution}-{version}.dist-info"
 
 
-def _on(member: Member, file: BinaryIO) -> Member:
-    return Zipped(member.archive, member.info, file) if isinstance(member, Zipped) else member
-
-
 def _members(path: Path, infos: list[zipfile.ZipInfo]) -> Iterator[tuple[str, Member]]:
     _check_size(path, infos)
     seen: dict[str, tuple[str, str]] = {}
@@ -260,7 +252,11 @@ def _members(path: Path, infos: list[zipfile.ZipInfo]) -> Iterator[tuple[str, Me
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG):
             raise WheelError(f"'{path}': '{info.filename}' is not a plain file")
-        unreadable = why_not_readable(info)
+        unreadable = None
+        if info.flag_bits & _ENCRYPTED:
+            unreadable = "is encrypted"
+        elif info.compress_type not in _METHODS:
+            unreadable = f"is compressed by method {info.compress_type}, and wheels are by deflate or not at all"
         if unreadable is not None:
             raise WheelError(f"'{path}': '{info.filename}' {unreadable}", help="pack it again as wheels are packed")
         yield info.filename, Zipped(path, info)
@@ -278,7 +274,7 @@ def _check_size(path: Path, infos: list[zipfile.ZipInfo]) -> None:
     for info in sorted(infos, key=lambda info: info.header_offset):
         if info.header_offset < end:
             raise WheelError(f"'{path}': '{info.filename}' lies over another member", help="pack it again")
-        end = info.header_offset + _LOCAL_HEADER + info.compress_size
+        end = info.header_offset + _LOCAL.size + info.compress_size
 
 
 def _check_same(path: Path, name: str, seen: dict[str, tuple[str, str]]) -> None:
@@ -333,33 +329,29 @@ def pack(members: Mapping[str, Bytes], *, dist_info: str, epoch: int | None = EP
     `epoch` is in seconds since 1970, in UTC, and is rounded down to the two seconds that zip can name; None is the
     clock's time and the order given, as other tools pack.
     """
-    order = sorted if epoch is not None else list
-    ordered = order(name for name in members if not name.startswith(f"{dist_info}/"))
+    import time  # noqa: PLC0415  only packing needs it
+
     # The recommended order: dist-info at the end of the archive, and RECORD the last of all.
-    ordered += order(name for name in members if name.startswith(f"{dist_info}/"))
+    ordered = sorted(members) if epoch is not None else list(members)
+    ordered.sort(key=lambda name: name.startswith(f"{dist_info}/"))
     record = "".join(
         f"{_csv(name)},{record_hash(digest((members[name].content,)))},{members[name].size}\n" for name in ordered
     )
-    record += f"{_csv(f'{dist_info}/RECORD')},,\n"
+    own = f"{dist_info}/RECORD"
     everything = [(name, members[name]) for name in ordered]
-    everything.append((f"{dist_info}/RECORD", Bytes(record.encode())))
+    everything.append((own, Bytes(f"{record}{_csv(own)},,\n".encode())))
+    moment = time.gmtime(time.time() if epoch is None else max(epoch, EPOCH))[:6]
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression=zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
         for name, member in everything:
-            archive.writestr(_info(name, mode=member.mode, epoch=epoch), member.content, compresslevel=6)
+            info = zipfile.ZipInfo(name, date_time=moment)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.create_system = 3  # Unix, on every system
+            mode = _LIBRARY_MODE if member.mode & stat.S_IXUSR else _FILE_MODE
+            info.external_attr = (stat.S_IFREG | mode) << 16
+            archive.writestr(info, member.content, compresslevel=6)
     return buffer.getvalue()
 
 
 def _csv(name: str) -> str:
     return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\n') else name
-
-
-def _info(name: str, *, mode: int, epoch: int | None) -> zipfile.ZipInfo:
-    import time  # noqa: PLC0415  only packing needs it
-
-    info = zipfile.ZipInfo(name, date_time=time.gmtime(time.time() if epoch is None else max(epoch, EPOCH))[:6])
-    info.compress_type = zipfile.ZIP_DEFLATED
-    info.create_system = 3  # Unix, on every system
-    executable = bool(mode & stat.S_IXUSR)
-    info.external_attr = (stat.S_IFREG | (_LIBRARY_MODE if executable else _FILE_MODE)) << 16
-    return info

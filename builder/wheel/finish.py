@@ -15,7 +15,7 @@ from builder.errors import AuditError, BuilderError
 from builder.kernel import Kernel
 from builder.matrix import Cell
 from builder.metadata import METADATA_FILE, KernelMetadata, RebuildInputs
-from builder.wheel import core_metadata, provenance
+from builder.wheel import core_metadata, sbom
 from builder.wheel.archive import Bytes, Wheel, pack
 from builder.wheel.options import MANYLINUX, BuildOptions
 
@@ -72,7 +72,12 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
     distribution = canonicalize_name(config.general.name).replace("-", "_")
     dist_info = f"{distribution}-{version}.dist-info"
     members = {f"{module}/{name}": member for name, member in package.items()}
-    licenses = _licenses(raw)
+    prefix = f"{raw.dist_info}/licenses/"
+    licenses = {
+        name.removeprefix(prefix): Bytes(member.read())
+        for name, member in raw.members.items()
+        if name.startswith(prefix)
+    }
     members |= {f"{dist_info}/licenses/{name}": member for name, member in licenses.items()}
     members[f"{dist_info}/METADATA"] = Bytes(
         core_metadata.metadata_file(
@@ -85,8 +90,8 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
         ).encode()
     )
     members[f"{dist_info}/WHEEL"] = Bytes(core_metadata.wheel_file(tag=tag, pure=cell.noarch).encode())
-    members[f"{dist_info}/{provenance.sbom_name(config)}"] = Bytes(
-        provenance.sbom(
+    members[f"{dist_info}/{sbom.bill_name(config)}"] = Bytes(
+        sbom.bill(
             config=config,
             cell=cell,
             version=version,
@@ -97,13 +102,6 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
     )
     content = pack(members, dist_info=dist_info, epoch=facts.options.epoch if facts.fixed else None)
     return FinishedWheel(name=f"{distribution}-{version}-{tag}.whl", content=content)
-
-
-def _licenses(raw: Wheel) -> dict[str, Bytes]:
-    """Return the texts of the license that scikit-build-core found, by their names."""
-    prefix = f"{raw.dist_info}/licenses/"
-    found = {name.removeprefix(prefix): member for name, member in raw.members.items() if name.startswith(prefix)}
-    return {name: Bytes(member.read()) for name, member in found.items()}
 
 
 def wheel_version(config: Config, cell: Cell, wanted: BuildOptions) -> str:

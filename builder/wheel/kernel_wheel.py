@@ -90,7 +90,10 @@ def read(path: Path) -> KernelWheel:
         _check_record(held, hashes)
         module = _module(wheel)
         metadata = _metadata(held, module)
-        variant = _variant(wheel)
+        try:
+            variant = variant_of(wheel.label, wheel.tags)
+        except WheelError as error:
+            raise WheelError(f"'{wheel.path}' {error.message}", help=error.help) from error
         core = _member(held, f"{wheel.dist_info}/METADATA")
         _member(held, f"{wheel.dist_info}/WHEEL")
     kernel_wheel = KernelWheel(
@@ -140,7 +143,7 @@ def _check_record(wheel: Wheel, hashes: Mapping[str, bytes]) -> None:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise WheelError(
             f"'{wheel.path}': {'; '.join(wrong[:_SHOWN])}{more}",
-            help="build the wheel again; it was changed or is damaged",
+            help=_BUILD_AGAIN,
         )
 
 
@@ -168,13 +171,6 @@ def _metadata(wheel: Wheel, module: str) -> KernelMetadata:
     if metadata.unusable is not None:
         raise WheelError(f"'{wheel.path}': '{name}' {metadata.unusable}", help=_BUILD_AGAIN)
     return metadata
-
-
-def _variant(wheel: Wheel) -> Variant:
-    try:
-        return variant_of(wheel.label, wheel.tags)
-    except WheelError as error:
-        raise WheelError(f"'{wheel.path}' {error.message}", help=error.help) from error
 
 
 def variant_of(label: str | None, tags: Iterable[Tag]) -> Variant:

@@ -12,8 +12,9 @@ from builder.config.text import Source
 from builder.matrix import rows, select
 from builder.matrix.variant import Variant
 from builder.metadata import RebuildInputs
-from builder.wheel import kernel_wheel, provenance
+from builder.wheel import kernel_wheel, sbom
 from builder.wheel.archive import Bytes
+from builder.wheel.statement import Origin, statement
 from tests.wheels import make
 
 TORCH = """
@@ -99,7 +100,7 @@ def bills(text):
     config = parse(Source(name="build.toml", text=text))
     for cell in select(config, rows(), unbundled=True):
         version = f"3.0.0+{cell.name.label}"
-        content = provenance.sbom(
+        content = sbom.bill(
             config=config,
             cell=cell,
             version=version,
@@ -238,8 +239,8 @@ def test_a_statement_says_what_the_metadata_knows(tmp_path):
     wheel.metadata.table["source"] = "git@example.org:team/kernel.git"
     inputs = RebuildInputs(project="ab" * 32, framework="2.13.0+cpu", toolchain={"cxx-version": "g++"})
     wheel.metadata.table["build"] = inputs.to_dict()
-    origin = provenance.Origin(commit=COMMIT, dirty=True)
-    definition = json.loads(provenance.statement(wheel, origin))["predicate"]["buildDefinition"]
+    origin = Origin(commit=COMMIT, dirty=True)
+    definition = json.loads(statement(wheel, origin))["predicate"]["buildDefinition"]
     assert definition["resolvedDependencies"] == [
         {
             "name": "kernel",
@@ -251,4 +252,4 @@ def test_a_statement_says_what_the_metadata_knows(tmp_path):
         {"name": "torch", "uri": "pkg:pypi/torch@2.13.0%2Bcpu"},
     ]
     assert definition["internalParameters"]["toolchain"] == {"cxx-version": "g++"}
-    assert provenance.statement(wheel, origin) == provenance.statement(wheel, origin)
+    assert statement(wheel, origin) == statement(wheel, origin)

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from builder import __version__, json_text, toml, untrusted
 from builder.config import Config, Framework, dependencies
-from builder.config.sources import SourceName
+from builder.config.sources import ForeignSource, SourceName
 from builder.hashes import sha256
 from builder.matrix import Cell
 from builder.metadata import METADATA_FILE
@@ -28,12 +28,12 @@ Component = dict[str, Any]
 """A component of a bill, as CycloneDX has it."""
 
 
-def sbom_name(config: Config) -> str:
+def bill_name(config: Config) -> str:
     """Return the path of the bill in the `.dist-info` directory (PEP 770)."""
     return f"sboms/{canonicalize_name(config.general.name)}.cdx.json"
 
 
-def sbom(
+def bill(
     *,
     config: Config,
     cell: Cell,
@@ -53,22 +53,31 @@ def sbom(
         toolchain: Versions of the compilers, by name.
     """
     root = _root(config, version) | {"properties": [{"name": "kernel-wheel-builder:variant", "value": cell.variant}]}
-    parts = _materials(config, cell, framework_version)
-    files = _files(package)
+    found = {part["bom-ref"]: part for part in _materials(config, cell, framework_version)}
+    tool = {
+        "type": "application",
+        "name": "kernel-wheel-builder",
+        "version": __version__,
+        "purl": f"pkg:pypi/kernel-wheel-builder@{__version__}",
+    }
     table = {
         "$schema": f"http://cyclonedx.org/schema/bom-{SPEC_VERSION}.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": SPEC_VERSION,
         "version": 1,
-        "metadata": {"component": root, "tools": {"components": [_tool()]}},
-        "components": [*parts, *files],
+        "metadata": {"component": root, "tools": {"components": [tool]}},
+        "components": [*(found[ref] for ref in sorted(found)), *_files(package)],
         "dependencies": [
-            {"ref": root["bom-ref"], "dependsOn": sorted(part["bom-ref"] for part in parts)},
-            *({"ref": part["bom-ref"]} for part in parts),
+            {"ref": root["bom-ref"], "dependsOn": sorted(found)},
+            *({"ref": ref} for ref in sorted(found)),
         ],
     }
     if toolchain:
-        table["formulation"] = [{"bom-ref": "toolchain", "components": _toolchain(toolchain)}]
+        compilers = [
+            {"type": "application", "bom-ref": f"tool:{name}", "name": name, "version": str(toolchain[name])}
+            for name in sorted(toolchain)
+        ]
+        table["formulation"] = [{"bom-ref": "toolchain", "components": compilers}]
     return _numbered(table)
 
 
@@ -116,15 +125,6 @@ def _root(config: Config, version: str) -> dict[str, Any]:
     return root
 
 
-def _tool() -> dict[str, Any]:
-    return {
-        "type": "application",
-        "name": "kernel-wheel-builder",
-        "version": __version__,
-        "purl": f"pkg:pypi/kernel-wheel-builder@{__version__}",
-    }
-
-
 def _files(package: Mapping[str, Bytes]) -> list[Component]:
     """Return every file but metadata.json, which changes when the wheel is published to the hub."""
     return [
@@ -139,32 +139,35 @@ def _files(package: Mapping[str, Bytes]) -> list[Component]:
     ]
 
 
-def _toolchain(toolchain: Mapping[str, Any]) -> list[Component]:
-    return [
-        {"type": "application", "bom-ref": f"tool:{name}", "name": name, "version": str(toolchain[name])}
-        for name in sorted(toolchain)
-    ]
-
-
 @lru_cache(maxsize=1)
 def _facts() -> dict[str, Any]:
     return toml.loads((DATA / "sbom.toml").read_text(encoding="utf-8"))
 
 
-def _materials(config: Config, cell: Cell, framework_version: str) -> tuple[Component, ...]:
-    """Return the components of a kernel besides its own files, each once."""
-    found = {
-        part["bom-ref"]: part
-        for part in (
-            *_framework(cell, framework_version),
-            *_toolkit(cell),
-            *_header_only(config, cell),
-            *_foreign(config, cell),
-            *_imports(config, cell),
-            *_kernels(config, cell),
-        )
-    }
-    return tuple(found[ref] for ref in sorted(found))
+def _materials(config: Config, cell: Cell, framework_version: str) -> Iterator[Component]:
+    """Yield the components of a kernel besides its own files."""
+    facts = _facts()
+    if cell.framework is not Framework.CTYPES:
+        fact = facts["framework"]["tvm-ffi" if cell.framework is Framework.TVM_FFI else "torch"]
+        if cell.noarch:
+            # Nothing of it is compiled in, and any version will do.
+            yield _material(fact | {"description": "imported"}, version=None)
+        else:
+            yield _material(fact, version=framework_version)
+    if not cell.noarch:
+        toolkit = facts["toolkit"].get(cell.backend.value)
+        if toolkit is not None:
+            yield _material(toolkit, version=cell.toolkit)
+        yield from _header_only(config, cell)
+        for name in used_sources(config, cell.backend):
+            yield _foreign(name, config.sources[SourceName(name)])
+    named = map(dependencies.package, config.python_depends(cell.backend))
+    for package in (*named, *(requirement.package for requirement in config.requires)):
+        yield _material({"name": package, "purl": f"pkg:pypi/{package}", "description": "imported"}, version=None)
+    for kernel in config.kernel_depends(cell.backend):
+        version = kernel.revision if kernel.version is None else f"v{kernel.version}"
+        fact = {"name": kernel.repo_id, "purl": f"pkg:huggingface/{quote(kernel.repo_id)}"}
+        yield _material(fact | {"description": "loaded from the hub"}, version=version)
 
 
 def web(url: str) -> str:
@@ -183,77 +186,39 @@ def license_of(text: str) -> dict[str, Any]:
         return {"license": {"name": text}}
 
 
-def _framework(cell: Cell, version: str) -> Iterator[Component]:
-    if cell.framework is Framework.CTYPES:
-        return
-    fact = _facts()["framework"]["tvm-ffi" if cell.framework is Framework.TVM_FFI else "torch"]
-    if cell.noarch:
-        # Nothing of it is compiled in, and any version will do.
-        yield _material(fact | {"description": "imported"}, version=None)
-    else:
-        yield _material(fact, version=version)
-
-
-def _toolkit(cell: Cell) -> Iterator[Component]:
-    fact = _facts()["toolkit"].get(cell.backend.value)
-    if fact is not None and not cell.noarch:
-        yield _material(fact, version=cell.toolkit)
-
-
 def _header_only(config: Config, cell: Cell) -> Iterator[Component]:
     facts = _facts()["component"]
-    for part in () if cell.noarch else config.components(cell.backend).values():
+    for part in config.components(cell.backend).values():
         for name in part.depends:
             version = dependencies.table()["component"].get(name, {}).get("cutlass")
             if version is not None:
                 yield _material(facts["cutlass"], version=version)
             elif name in facts:
-                yield _material(facts[name], version=_by_toolkit(facts[name], cell))
+                toolkit = ".".join((cell.toolkit or "").split(".")[:2])
+                yield _material(facts[name], version=facts[name].get("toolkit-version", {}).get(toolkit))
 
 
-def _foreign(config: Config, cell: Cell) -> Iterator[Component]:
-    """Yield the foreign sources that the cell reads, each by its hash and the place that build.toml names."""
-    names = () if cell.noarch else used_sources(config, cell.backend)
-    for name in names:
-        source = config.sources[SourceName(name)]
-        if source.git is None:
-            found = f"?checksum=sha256:{source.sha256}&download_url={quote(str(source.url), safe=':/')}"
-        else:
-            found = f"@{source.rev}?vcs_url={quote(f'git+{source.git}@{source.rev}', safe=':/')}"
-        component: dict[str, Any] = {
-            "type": "library",
-            "bom-ref": f"pkg:generic/{name}{found}",
-            "name": name,
-            "purl": f"pkg:generic/{name}{found}",
-            "scope": "required",
-            "description": "source, compiled in",
-        }
-        if source.rev is not None:
-            component["version"] = str(source.rev)
-        if source.sha256 is not None:
-            component["hashes"] = [{"alg": "SHA-256", "content": str(source.sha256)}]
-        if source.license is not None:
-            component["licenses"] = [license_of(source.license)]
-        yield component
-
-
-def _by_toolkit(fact: dict[str, Any], cell: Cell) -> str | None:
-    version = ".".join((cell.toolkit or "").split(".")[:2])
-    found = fact.get("toolkit-version", {}).get(version)
-    return None if found is None else str(found)
-
-
-def _imports(config: Config, cell: Cell) -> Iterator[Component]:
-    named = map(dependencies.package, config.python_depends(cell.backend))
-    for package in (*named, *(requirement.package for requirement in config.requires)):
-        yield _material({"name": package, "purl": f"pkg:pypi/{package}", "description": "imported"}, version=None)
-
-
-def _kernels(config: Config, cell: Cell) -> Iterator[Component]:
-    for kernel in config.kernel_depends(cell.backend):
-        version = kernel.revision if kernel.version is None else f"v{kernel.version}"
-        fact = {"name": kernel.repo_id, "purl": f"pkg:huggingface/{quote(kernel.repo_id)}"}
-        yield _material(fact | {"description": "loaded from the hub"}, version=version)
+def _foreign(name: str, source: ForeignSource) -> Component:
+    """Return a foreign source that a cell reads, by its hash and the place that build.toml names."""
+    if source.git is None:
+        found = f"?checksum=sha256:{source.sha256}&download_url={quote(str(source.url), safe=':/')}"
+    else:
+        found = f"@{source.rev}?vcs_url={quote(f'git+{source.git}@{source.rev}', safe=':/')}"
+    component: Component = {
+        "type": "library",
+        "bom-ref": f"pkg:generic/{name}{found}",
+        "name": name,
+        "purl": f"pkg:generic/{name}{found}",
+        "scope": "required",
+        "description": "source, compiled in",
+    }
+    if source.rev is not None:
+        component["version"] = str(source.rev)
+    if source.sha256 is not None:
+        component["hashes"] = [{"alg": "SHA-256", "content": str(source.sha256)}]
+    if source.license is not None:
+        component["licenses"] = [license_of(source.license)]
+    return component
 
 
 def _material(fact: dict[str, Any], *, version: str | None) -> Component:
