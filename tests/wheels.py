@@ -5,10 +5,12 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
+from builder.matrix.variant import Variant
 from builder.metadata import METADATA_FILE, KernelMetadata
 from builder.pins import PinnedWheel
-from builder.wheel import core_metadata
+from builder.wheel import core_metadata, kernel_wheel
 from builder.wheel.archive import Bytes, pack
+from tests import hostile
 from tests.given.files import sha256
 
 
@@ -96,11 +98,26 @@ def simple(folder, name, version="1.0", *, module="{}.py", text="answer = 42\n",
     return PinnedWheel(file=path.name, name=name, version=version, sha256=sha256(path))
 
 
-def rewritten(path, change):
-    """Write a wheel again with its files changed and its RECORD left as it was."""
+def read(folder, *names, kernel="relu", **more):
+    """Write wheels of a kernel, by the names of their variants, and read them."""
+    return kernel_wheel.read_all([make(folder, kernel, Variant.parse(name), **more) for name in names])
+
+
+def library(*code):
+    """Return a shared library with some device code."""
+    return Bytes(hostile.elf({f"code{number}": each for number, each in enumerate(code)}))
+
+
+def rewritten(path, change, *, fits=False):
+    """Write a wheel again with its files changed, and its RECORD left as it was or one that fits."""
     with zipfile.ZipFile(path) as archive:
         members = {info.filename: archive.read(info) for info in archive.infolist()}
     change(members)
+    if fits:
+        dist_info = next(name.split("/")[0] for name in members if name.endswith("/METADATA"))
+        members.pop(f"{dist_info}/RECORD")
+        path.write_bytes(pack({name: Bytes(content) for name, content in members.items()}, dist_info=dist_info))
+        return path
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)

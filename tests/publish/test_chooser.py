@@ -5,24 +5,15 @@ import re
 import pytest
 
 from builder.matrix import rows
-from builder.matrix.variant import Variant
 from builder.publish import index
 from builder.publish.index import grid, people, words
 from builder.publish.index.table import Table
 from builder.wheel import kernel_wheel
-from tests.wheels import make
+from tests.wheels import read
 
 STABLE = "torch-stable-abi210-cu130-x86_64-linux"
 WITH_CU130 = sorted({row.torch for row in rows() if row.compute == "cu130"})
 RELEASED = sorted({row.torch for row in rows() if row.set == "release" and row.compute == "cu130"})
-
-
-def read(folder, *names, **more):
-    return kernel_wheel.read_all([make(folder, "relu", Variant.parse(name), **more) for name in names])
-
-
-def chosen(of):
-    return {axis["name"]: option["value"] for axis in of["axes"] for option in axis["options"] if option["chosen"]}
 
 
 def test_each_choice_has_one_answer_or_one_reason(tmp_path):
@@ -49,7 +40,7 @@ def test_each_choice_has_one_answer_or_one_reason(tmp_path):
 
 def test_the_first_choice_is_a_released_torch_with_cuda(tmp_path):
     found = people.chooser(Table.of(read(tmp_path, STABLE, "torch-cpu")))
-    assert chosen(found) == {
+    assert {axis["name"]: each["value"] for axis in found["axes"] for each in axis["options"] if each["chosen"]} == {
         "torch": words.value(RELEASED[-1]),
         "compute": "cu130",
         "system": "x86_64-linux",
@@ -60,7 +51,7 @@ def test_the_first_choice_is_a_released_torch_with_cuda(tmp_path):
 def test_the_first_choice_has_an_answer_where_there_is_no_cuda(tmp_path):
     wheels = read(tmp_path, "torch212-cxx11-cpu-aarch64-linux", "torch213-metal-aarch64-darwin")
     found = people.chooser(Table.of(wheels))
-    first = chosen(found)
+    first = {axis["name"]: each["value"] for axis in found["axes"] for each in axis["options"] if each["chosen"]}
     assert any(
         first["torch"] in each["torches"] and (each["compute"], each["system"]) == (first["compute"], first["system"])
         for each in found["answers"]

@@ -17,44 +17,33 @@ PYTHONS = ("cp310", "cp311", "cp312")
 
 
 @pytest.fixture
-def dist(tmp_path):
-    folder = tmp_path / "dist"
-    folder.mkdir()
-    for python in PYTHONS:
-        make(folder, "relu", Variant.parse(f"{NAME}-{python}"), requires=["torch==2.13.*"])
-    return folder
-
-
-def chosen(folder, python):
-    """Return the wheels that an installer of this Python may take, the best first."""
-    supported = list(tags.cpython_tags(python, platforms=["manylinux_2_28_x86_64"]))
-    names = {path.name: parse_wheel_filename(path.name)[3] for path in folder.glob("*.whl")}
-    found = {name: min(map(supported.index, own & set(supported)), default=None) for name, own in names.items()}
-    return sorted((name for name, place in found.items() if place is not None), key=found.get)
+def wheels(dist):
+    return [make(dist, "relu", Variant.parse(f"{NAME}-{python}"), requires=["torch==2.13.*"]) for python in PYTHONS]
 
 
 @pytest.mark.parametrize(("python", "tag"), [((3, 10), "cp310"), ((3, 12), "cp312"), ((3, 13), None)])
-def test_an_installer_takes_the_wheel_of_its_python_and_no_other(dist, python, tag):
-    expected = [] if tag is None else [f"relu-1.0.0+torch213.cxx11.cpu-{tag}-{tag}-manylinux_2_28_x86_64.whl"]
-    assert chosen(dist, python) == expected
+def test_an_installer_takes_the_wheel_of_its_python_and_no_other(wheels, python, tag):
+    supported = set(tags.cpython_tags(python, platforms=["manylinux_2_28_x86_64"]))
+    names = [path.name for path in wheels if parse_wheel_filename(path.name)[3] & supported]
+    assert names == ([] if tag is None else [f"relu-1.0.0+torch213.cxx11.cpu-{tag}-{tag}-manylinux_2_28_x86_64.whl"])
 
 
-def test_the_python_is_read_from_the_tags_and_is_a_variant_of_its_own(dist):
-    wheels = kernel_wheel.read_all(dist.glob("*.whl"))
-    assert [str(wheel.variant) for wheel in wheels] == [f"{NAME}-{python}" for python in PYTHONS]
-    assert kernel_wheel.one_kernel(wheels) == "relu"
+def test_the_python_is_read_from_the_tags_and_is_a_variant_of_its_own(wheels):
+    found = kernel_wheel.read_all(wheels)
+    assert [str(wheel.variant) for wheel in found] == [f"{NAME}-{python}" for python in PYTHONS]
+    assert kernel_wheel.one_kernel(found) == "relu"
     with pytest.raises(BuilderError, match="two wheels are of one variant"):
-        kernel_wheel.one_kernel([*wheels, wheels[0]])
+        kernel_wheel.one_kernel([*found, found[0]])
 
 
-def test_the_index_has_them_all_under_one_version(dist, tmp_path):
-    assert run(["index", str(dist), "--output", str(tmp_path / "site")]) == 0
-    page = json.loads((tmp_path / "site/simple/relu/index.json").read_text())
+@pytest.mark.usefixtures("wheels")
+def test_the_index_has_them_all_under_one_version(indexed):
+    page = json.loads((indexed() / "simple/relu/index.json").read_text())
     assert len(page["files"]) == len(PYTHONS)
     assert page["versions"] == ["1.0.0+torch213.cxx11.cpu"]
     assert {file["requires-python"] for file in page["files"]} == {">=3.9"}
 
 
-def test_a_bundle_has_a_folder_for_each(dist, tmp_path):
-    assert run(["bundle", *map(str, dist.glob("*.whl")), "--output", str(tmp_path / "build")]) == 0
+def test_a_bundle_has_a_folder_for_each(wheels, tmp_path):
+    assert run(["bundle", *map(str, wheels), "--output", str(tmp_path / "build")]) == 0
     assert {path.name for path in (tmp_path / "build").iterdir() if path.is_dir()} == {f"{NAME}-{p}" for p in PYTHONS}

@@ -23,14 +23,14 @@ from builder.publish import families, index
 from builder.publish.families import Family
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes, Wheel, WheelError
-from tests import hostile
 from tests.given.device_code import ARCH_SPECIFIC, FAMILY_SPECIFIC, fatbin, image
-from tests.wheels import make, package
+from tests.wheels import library, make, package
 
 CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
 TRITON = Variant.parse("torch-cuda")
 SASS, PTX = 2, 1
+LIBRARY = "_demo.abi3.so"
 NAME = "demo-1.0.0+torch213.cxx11.cu130-{}-cp39-abi3-manylinux_2_28_x86_64.whl"
 KINDS = [(SASS, arch, flags) for arch in (75, 80, 86, 89, 90, 100, 103, 120, 121) for flags in (0, ARCH_SPECIFIC)]
 KINDS += [(SASS, 100, FAMILY_SPECIFIC), (PTX, 80, 0), (PTX, 90, 0), (PTX, 120, 0), (PTX, 90, ARCH_SPECIFIC)]
@@ -55,8 +55,7 @@ def wheel(tmp_path):
     """Make a wheel whose library has some fat binaries."""
 
     def make_wheel(*fatbins, variant=CUDA, archs=None, metadata=None):
-        library = Bytes(hostile.elf({f"code{number}": each for number, each in enumerate(fatbins)}))
-        files = package("demo", variant, archs=archs, more={"_demo.abi3.so": library})
+        files = package("demo", variant, archs=archs, more={LIBRARY: library(*fatbins)})
         if metadata:
             table = json.loads(files["metadata.json"].content) | metadata
             files["metadata.json"] = Bytes(json.dumps(table).encode())
@@ -76,13 +75,11 @@ def split(path, folder):
     return found
 
 
-def library(read):
-    return read.wheel.members["demo/_demo.abi3.so"].read()
-
-
 def entries(read):
     """Return every image of a library with its bytes as they are stored."""
-    return {(each.kind, each.arch, content) for each, content in fat_binaries.entries("a.so", library(read))}
+    return {
+        (each.kind, each.arch, content) for each, content in fat_binaries.entries("a.so", read.package[LIBRARY].read())
+    }
 
 
 def test_each_family_has_its_own_code_and_is_named_by_its_first_gpus(wheel, tmp_path):
@@ -111,11 +108,11 @@ def test_nothing_is_lost_and_no_gpu_runs_other_code_than_of_the_whole_wheel(whee
     whole = kernel_wheel.read(path)
     found = split(path, tmp_path)
     assert set().union(*(entries(read) for read in found.values())) == entries(whole)
-    before = device_code.groups("a.so", library(whole))
+    before = device_code.groups("a.so", whole.package[LIBRARY].read())
     for gpu in known():
         family = Family(int(gpu.arch.partition(".")[0])) if gpu.backend is Backend.CUDA else None
         if family in found:
-            after = choose(gpu, device_code.groups("a.so", library(found[family])))
+            after = choose(gpu, device_code.groups("a.so", found[family].package[LIBRARY].read()))
             # Which special code of others it has no use for is another matter.
             assert replace(after, special=()) == replace(choose(gpu, before), special=()), gpu
         elif family is not None:
@@ -124,9 +121,9 @@ def test_nothing_is_lost_and_no_gpu_runs_other_code_than_of_the_whole_wheel(whee
 
 def test_nothing_but_device_code_changes_in_a_library(wheel, tmp_path):
     path = wheel(code(*USUAL), code(*USUAL))
-    before = library(kernel_wheel.read(path))
+    before = kernel_wheel.read(path).package[LIBRARY].read()
     for read in split(path, tmp_path).values():
-        after = library(read)
+        after = read.package[LIBRARY].read()
         assert len(after) == len(before)
         # Without fat binaries both are the same: these begin where they began.
         starts = [at for at in range(len(before)) if before.startswith(b"\x50\xed\x55\xba", at)]
@@ -216,7 +213,7 @@ def test_damaged_device_code_ends_in_an_error(wheel, tmp_path, capsys, damaged, 
 
 
 def test_a_signed_wheel_is_not_split(tmp_path, capsys):
-    more = {"_demo.abi3.so": Bytes(hostile.elf({"code": code(*USUAL)})), "metadata.json.sigstore": Bytes(b"{}")}
+    more = {LIBRARY: library(code(*USUAL)), "metadata.json.sigstore": Bytes(b"{}")}
     path = make(tmp_path, "demo", CUDA, files=package("demo", CUDA, more=more))
     assert run(["split", str(path)]) == 2
     assert "is signed" in capsys.readouterr().err

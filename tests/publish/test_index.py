@@ -4,8 +4,8 @@ import os
 import re
 import threading
 import time
-from html.parser import HTMLParser
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
@@ -22,6 +22,7 @@ from builder.publish.index.contents import UNFINISHED
 from builder.publish.index.table import Table, fitting
 from builder.wheel import kernel_wheel
 from tests.given.files import tree
+from tests.given.pages import tags
 from tests.wheels import make
 
 NAMES = [
@@ -34,35 +35,17 @@ NAMES = [
 
 
 @pytest.fixture
-def dist(tmp_path):
-    folder = tmp_path / "dist"
-    folder.mkdir()
+def dist(dist):
     for name in NAMES:
         variant = Variant.parse(name)
-        make(folder, "relu", variant, requires=[f"torch=={variant.version}.*", "einops"])
-    make(folder, "silu-and-mul", Variant.parse("torch-cuda"))
-    return folder
+        make(dist, "relu", variant, requires=[f"torch=={variant.version}.*", "einops"])
+    make(dist, "silu-and-mul", Variant.parse("torch-cuda"))
+    return dist
 
 
 @pytest.fixture
-def site(dist, tmp_path):
-    assert run(["index", str(dist), "--output", str(tmp_path / "site"), "--base-url", "https://example.org/k/"]) == 0
-    return tmp_path / "site"
-
-
-class Links(HTMLParser):
-    """The links of a page, with their attributes."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.found = []
-        self.tags = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        if tag == "a":
-            self.found.append(dict(attrs))
+def site(indexed):
+    return indexed("--base-url", "https://example.org/k/")
 
 
 def target(site, page, href):
@@ -76,7 +59,7 @@ def test_every_link_leads_to_a_file(site):
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 10
     for page in pages:
-        for link in Links(page.read_text(encoding="utf-8")).found:
+        for link in (given for tag, given in tags(page.read_text(encoding="utf-8")) if tag == "a"):
             assert target(site, page, link["href"]).is_file() or link["href"].startswith("#"), (page, link)
 
 
@@ -87,7 +70,8 @@ def test_html_and_json_say_the_same_and_the_hashes_are_right(site):
     assert table["name"] == "relu"
     assert len(table["files"]) == len(NAMES)
     assert len(table["versions"]) == len({file["filename"].split("-")[1] for file in table["files"]})
-    for link, file in zip(Links(page.read_text(encoding="utf-8")).found, table["files"], strict=True):
+    links = [given for tag, given in tags(page.read_text(encoding="utf-8")) if tag == "a"]
+    for link, file in zip(links, table["files"], strict=True):
         wheel = target(site, page, file["url"])
         content = wheel.read_bytes()
         assert link["href"] == f"{file['url']}#sha256={file['hashes']['sha256']}"
@@ -101,13 +85,14 @@ def test_html_and_json_say_the_same_and_the_hashes_are_right(site):
 
 
 def test_an_index_for_one_torch_and_compute_lists_what_fits_it_alone(site):
-    def listed(environment):
-        page = site / "for" / environment / "simple" / "relu" / "index.json"
-        return sorted(file["filename"].split("-")[-1] for file in json.loads(page.read_text())["files"])
-
-    assert listed("torch213-cpu") == ["manylinux_2_28_aarch64.whl", "manylinux_2_28_x86_64.whl"]
-    assert listed("torch213-cu130") == ["manylinux_2_28_x86_64.whl"]
-    assert listed("torch213-metal") == ["macosx_15_0_arm64.whl"]
+    fitting = {
+        "torch213-cpu": ["manylinux_2_28_aarch64.whl", "manylinux_2_28_x86_64.whl"],
+        "torch213-cu130": ["manylinux_2_28_x86_64.whl"],
+        "torch213-metal": ["macosx_15_0_arm64.whl"],
+    }
+    for environment, platforms in fitting.items():
+        files = json.loads((site / "for" / environment / "simple/relu/index.json").read_text())["files"]
+        assert sorted(file["filename"].split("-")[-1] for file in files) == platforms
     assert not (site / "for" / "torch212-cu130" / "simple" / "relu").exists()
     assert (site / "for" / "torch212-cu130" / "simple" / "silu-and-mul").is_dir()
     assert not (site / "for" / "torch212-cpu" / "simple" / "silu-and-mul").exists()
@@ -149,9 +134,8 @@ def test_the_landing_page_shows_each_wheel_with_size_hash_and_command(site, dist
     assert "einops" in page
 
 
-def test_an_unknown_address_is_shown_as_a_word_to_replace(dist, tmp_path):
-    assert run(["index", str(dist), "--output", str(tmp_path / "site")]) == 0
-    page = (tmp_path / "site" / "kernels" / "relu" / "index.html").read_text()
+def test_an_unknown_address_is_shown_as_a_word_to_replace(indexed):
+    page = (indexed() / "kernels/relu/index.html").read_text()
     assert "<code>URL</code> stands for" in page
 
 
@@ -177,7 +161,7 @@ def test_what_a_wheel_says_cannot_become_html(tmp_path):
     wheel.metadata.table["license"] = "<script>alert(1)</script>"
     wheel.metadata.table["source"] = "javascript:alert(1)"
     page = index.build([wheel])["kernels/relu/index.html"].content.decode()
-    assert Links(page).tags.count("script") == 1  # the site's own
+    assert [tag for tag, _ in tags(page)].count("script") == 1  # the site's own
     assert "&lt;script&gt;" in page
     assert "javascript:" not in page
     assert "<b>" not in page
@@ -241,10 +225,7 @@ def test_what_a_run_that_was_killed_left_in_part_is_written_again(dist, site):
 
 
 def test_an_index_that_people_read_is_never_written_in_place(dist, site, monkeypatch):
-    def refuse(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", refuse)
+    monkeypatch.setattr(Path, "replace", Mock(side_effect=OSError(28, "No space left on device")))
     (site / "index.html").write_text("old")
     with pytest.raises(BuilderError, match="cannot write"):
         index.write(dict(index.build(kernel_wheel.read_all(dist.glob("*.whl")))), site)
@@ -318,7 +299,7 @@ def test_without_wheels_there_is_nothing_to_do(tmp_path, prepare, message, capsy
 
 
 def test_two_kernels_with_one_name_for_installers_are_refused(tmp_path, capsys):
-    dist = tmp_path / "dist"
+    dist = tmp_path / "two"
     dist.mkdir()
     for name, version in (("silu-mul", "1.0.0"), ("silu--mul", "2.0.0")):
         make(dist, name, Variant.parse("torch-cuda"), version=version)
@@ -327,7 +308,7 @@ def test_two_kernels_with_one_name_for_installers_are_refused(tmp_path, capsys):
 
 
 def test_two_wheels_of_one_variant_are_refused(tmp_path, capsys):
-    dist = tmp_path / "dist"
+    dist = tmp_path / "two"
     dist.mkdir()
     variant = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
     wheels = [make(dist, "relu", variant), make(dist, "relu", variant, tag="cp39-abi3-manylinux_2_34_x86_64")]

@@ -9,9 +9,8 @@ from builder.matrix.variant import Variant
 from builder.publish import index
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes
-from tests import hostile
 from tests.given.device_code import fatbin, image
-from tests.wheels import make, package
+from tests.wheels import library, make, package
 
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
 OTHER = Variant.parse("torch213-cxx11-cpu-aarch64-linux")
@@ -35,10 +34,7 @@ def changes(text):
 def wheel(tmp_path):
     """Write a wheel of relu."""
 
-    def write(version, variant=CPU, **more):
-        return make(tmp_path, "relu", variant, version=version, **more)
-
-    return write
+    return lambda version, variant=CPU, **more: make(tmp_path, "relu", variant, version=version, **more)
 
 
 def test_what_a_version_serves_more_or_less_is_said(wheel):
@@ -70,11 +66,9 @@ def test_the_sizes_of_cells_that_both_have_are_compared(wheel):
 
 
 def test_a_gpu_that_a_version_runs_on_besides_is_new_and_one_that_nobody_knows_of_is_not(wheel):
-    def code(*archs):
-        library = hostile.elf({"code": fatbin(*(image(2, arch) for arch in archs))})
-        return package("relu", CUDA, more={"_relu.abi3.so": Bytes(library)})
-
-    hopper, both = wheel("1.0.0", CUDA, files=code(90)), wheel("1.1.0", CUDA, files=code(90, 100))
+    one, two = (library(fatbin(*(image(2, arch) for arch in archs))) for archs in ((90,), (90, 100)))
+    hopper = wheel("1.0.0", CUDA, files=package("relu", CUDA, more={"_relu.abi3.so": one}))
+    both = wheel("1.1.0", CUDA, files=package("relu", CUDA, more={"_relu.abi3.so": two}))
     new = changes(page(hopper, both))["new"]
     assert "B200, GB200 (10.0)" in new
     assert not any("H100" in said for said in new)

@@ -14,9 +14,8 @@ from builder.publish.index import people
 from builder.publish.index.table import DeviceCode
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes
-from tests import hostile
 from tests.given.device_code import ARCH_SPECIFIC, FAMILY_SPECIFIC, bundle, fatbin, image
-from tests.wheels import make, package
+from tests.wheels import library, make, package
 
 CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
 ROCM = Variant.parse("torch213-cxx11-rocm72-x86_64-linux")
@@ -36,10 +35,9 @@ VERSION_OF_PTX = slice(16 + 24, 16 + 28)
 def wheel(tmp_path):
     """Make a wheel whose library has some device code."""
 
-    def wheel(*code, name="relu", variant=CUDA, file="_relu.abi3.so"):
-        library = Bytes(hostile.elf({f"code{number}": each for number, each in enumerate(code)}))
-        path = make(tmp_path, name, variant, files=package(name, variant, more={file: library}))
-        return kernel_wheel.read(path)
+    def wheel(*code, name="relu", variant=CUDA):
+        files = package(name, variant, more={"_relu.abi3.so": library(*code)})
+        return kernel_wheel.read(make(tmp_path, name, variant, files=files))
 
     return wheel
 
@@ -50,12 +48,8 @@ def shown(page):
     return [unescape(line) for line in re.findall(r"<li>(.*?)</li>", text)] or text
 
 
-def page_of(*wheels):
-    return index.build(wheels)[f"kernels/{wheels[0].wheel.name}/index.html"].content.decode()
-
-
-def front_of(*wheels):
-    return index.build(wheels)["index.html"].content.decode()
+def page_of(*wheels, path="kernels/relu/index.html"):
+    return index.build(wheels)[path].content.decode()
 
 
 def cards_of(front):
@@ -98,18 +92,18 @@ def test_a_page_of_amd_names_its_gpus(wheel):
 
 
 @pytest.mark.parametrize(
-    ("variant", "library", "said"),
+    ("variant", "content", "said"),
     [
         pytest.param(TRITON, None, "not known, as it has no device code of its own", id="Triton"),
-        pytest.param(CUDA, hostile.elf({"code": b"none"}), "not known, as it has no device code of its own", id="none"),
-        pytest.param(CUDA, b"no library", "not known, as its device code cannot be read", id="damaged"),
+        pytest.param(CUDA, library(b"none"), "not known, as it has no device code of its own", id="none"),
+        pytest.param(CUDA, Bytes(b"no library"), "not known, as its device code cannot be read", id="damaged"),
     ],
 )
-def test_a_wheel_that_does_not_say_which_gpus_run_it_is_hidden_by_none_of_its_backend(tmp_path, variant, library, said):
-    more = {} if library is None else {"_relu.abi3.so": Bytes(library)}
+def test_a_wheel_that_does_not_say_which_gpus_run_it_is_hidden_by_none_of_its_backend(tmp_path, variant, content, said):
+    more = {} if content is None else {"_relu.abi3.so": content}
     made = kernel_wheel.read(make(tmp_path, "relu", variant, files=package("relu", variant, more=more)))
     assert shown(page_of(made)) == said
-    (given,) = cards_of(front_of(made)).values()
+    (given,) = cards_of(page_of(made, path="index.html")).values()
     assert {"7.5", "9.0", "12.1"} <= set(given)
     assert "gfx942" not in given
 
@@ -117,8 +111,8 @@ def test_a_wheel_that_does_not_say_which_gpus_run_it_is_hidden_by_none_of_its_ba
 def test_a_site_without_gpus_that_are_known_has_no_filter_by_them(tmp_path):
     made = kernel_wheel.read(make(tmp_path, "relu", CPU))
     assert "<dt>GPUs</dt>" not in page_of(made)
-    assert cards_of(front_of(made)) == {"relu": []}
-    assert 'name="gpu"' not in front_of(made)
+    assert cards_of(page_of(made, path="index.html")) == {"relu": []}
+    assert 'name="gpu"' not in page_of(made, path="index.html")
     assert '[name="gpu"]' not in index.build([made])["style.css"].content.decode()
 
 
@@ -129,7 +123,7 @@ def test_kernels_are_filtered_by_the_gpus_that_run_any_wheel_of_theirs(wheel, tm
         wheel(fatbin(image(2, 80)), name="silu"),
         kernel_wheel.read(make(tmp_path, "norm", CPU)),
     )
-    front = front_of(*wheels)
+    front = page_of(*wheels, path="index.html")
     assert cards_of(front) == {"norm": [], "relu": ["9.0", "gfx942"], "silu": ["8.0", "8.6", "8.9"]}
     (group,) = re.findall(r"<fieldset>\n<legend>GPU</legend>.*?</fieldset>", front, re.DOTALL)
     options = re.findall(r'<label><input type="radio" name="gpu" value="([^"]*)"[^>]*> ([^<]+)</label>', group)

@@ -22,12 +22,9 @@ def secret(tmp_path):
 
 
 @pytest.fixture
-def site(tmp_path):
-    folder = tmp_path / "dist"
-    folder.mkdir()
-    make(folder, "relu", CPU)
-    assert run(["index", str(folder), "--output", str(tmp_path / "site")]) == 0
-    return tmp_path / "site"
+def site(dist, indexed):
+    make(dist, "relu", CPU)
+    return indexed()
 
 
 @pytest.fixture

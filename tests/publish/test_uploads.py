@@ -20,20 +20,9 @@ CARD = re.compile(r'<p class="facts">(.*)</p>')
 
 
 @pytest.fixture
-def dist(tmp_path):
-    folder = tmp_path / "dist"
-    folder.mkdir()
-    make(folder, "relu", FIRST)
-    return folder
-
-
-@pytest.fixture
-def made(dist, tmp_path):
-    def made_(*options):
-        assert run(["index", str(dist), "--output", str(tmp_path / "site"), *options]) == 0
-        return tmp_path / "site"
-
-    return made_
+def dist(dist):
+    make(dist, "relu", FIRST)
+    return dist
 
 
 def times(site, place="simple"):
@@ -41,48 +30,48 @@ def times(site, place="simple"):
     return [file.get("upload-time") for file in files]
 
 
-def test_without_a_time_nothing_says_one(made):
-    site = made()
+def test_without_a_time_nothing_says_one(indexed):
+    site = indexed()
     assert times(site) == [None]
     assert "uploaded" not in json.loads((site / "builder-index.json").read_text())
     assert not any(b"eleased" in content for path, content in tree(site).items() if path.endswith(".html"))
 
 
-def test_a_time_is_kept_and_is_that_of_the_first_wheel_of_a_version(dist, made):
-    made("--upload-time", "2026-08-01")
+def test_a_time_is_kept_and_is_that_of_the_first_wheel_of_a_version(dist, indexed):
+    indexed("--upload-time", "2026-08-01")
     make(dist, "relu", SECOND)
-    site = made("--upload-time", "2026-09-02T14:30:00+02:00", "--variants")
+    site = indexed("--upload-time", "2026-09-02T14:30:00+02:00", "--variants")
     expected = ["2026-08-01T00:00:00Z", "2026-09-02T12:30:00Z"]
     assert times(site) == times(site, "variants/simple") == expected
     assert times(site, "for/torch213-cpu/simple") == expected[1:]
     assert CARD.search((site / "index.html").read_text())[1].endswith("· released 2026-08-01")
     make(dist, "relu", SECOND, version="1.1.0")
-    site = made("--upload-time", "2026-10-03")
+    site = indexed("--upload-time", "2026-10-03")
     assert CARD.search((site / "index.html").read_text())[1].endswith("· released 2026-10-03")
     page = (site / "kernels/relu/index.html").read_text()
     assert re.findall(r'Released on <time datetime="([^"]+)">\1</time>', page) == ["2026-10-03", "2026-08-01"]
     before = tree(site)
-    assert tree(made("--upload-time", "2027-01-01")) == before
-    assert times(made()) == [*expected, "2026-10-03T00:00:00Z"]
+    assert tree(indexed("--upload-time", "2027-01-01")) == before
+    assert times(indexed()) == [*expected, "2026-10-03T00:00:00Z"]
 
 
-def test_a_version_of_which_a_wheel_came_at_an_unknown_time_has_no_day(dist, made):
-    made()
+def test_a_version_of_which_a_wheel_came_at_an_unknown_time_has_no_day(dist, indexed):
+    indexed()
     make(dist, "relu", SECOND)
-    site = made("--upload-time", "2026-08-01")
+    site = indexed("--upload-time", "2026-08-01")
     assert times(site) == [None, "2026-08-01T00:00:00Z"]
     assert "eleased" not in (site / "index.html").read_text() + (site / "kernels/relu/index.html").read_text()
 
 
-def test_now_is_the_clock_s_time_or_the_one_that_stands_for_it(made, monkeypatch):
+def test_now_is_the_clock_s_time_or_the_one_that_stands_for_it(indexed, monkeypatch):
     monkeypatch.setitem(os.environ, "SOURCE_DATE_EPOCH", "1785542400")
-    assert times(made("--upload-time", "now")) == ["2026-08-01T00:00:00Z"]
+    assert times(indexed("--upload-time", "now")) == ["2026-08-01T00:00:00Z"]
 
 
-def test_the_clock_says_what_is_now(made, monkeypatch):
+def test_the_clock_says_what_is_now(indexed, monkeypatch):
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     monkeypatch.setattr("time.time", lambda: 1785542401.5)
-    assert times(made("--upload-time", "now")) == ["2026-08-01T00:00:01Z"]
+    assert times(indexed("--upload-time", "now")) == ["2026-08-01T00:00:01Z"]
 
 
 @pytest.mark.parametrize("text", ["yesterday", "", "2026-13-01", "0001-01-01T00:00:00+23:00", "Z"])
@@ -102,8 +91,8 @@ def test_a_time_is_written_in_one_way(text, time):
 
 
 @pytest.mark.parametrize("said", [[], {"x": 1}, {"x": "<b>"}], ids=repr)
-def test_times_that_a_manifest_cannot_have_are_refused(dist, made, said, capsys):
-    manifest = made("--upload-time", "2026-08-01") / "builder-index.json"
+def test_times_that_a_manifest_cannot_have_are_refused(dist, indexed, said, capsys):
+    manifest = indexed("--upload-time", "2026-08-01") / "builder-index.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"uploaded": said}))
     assert run(["index", str(dist), "--output", str(manifest.parent)]) == 3
     assert "names times that are none" in capsys.readouterr().err

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from builder import variant_provider
-from builder.cli import run
 from builder.config import Backend
 from builder.matrix.variant import Variant, compute_name
 from builder.wheel.archive import Wheel
@@ -29,13 +28,10 @@ NAMES = [
 
 
 @pytest.fixture
-def site(tmp_path):
-    dist = tmp_path / "dist"
-    dist.mkdir()
+def site(dist, indexed):
     for name in NAMES:
         make(dist, "some-kernel", Variant.parse(name))
-    assert run(["index", str(dist), "--output", str(tmp_path / "site"), "--variants"]) == 0
-    return tmp_path / "site"
+    return indexed("--variants")
 
 
 def test_each_wheel_is_there_as_a_variant_that_variantlib_reads(site):

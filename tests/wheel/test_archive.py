@@ -2,6 +2,7 @@ import os
 import stat
 import time
 import zipfile
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -181,10 +182,7 @@ def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_bytes(b"old")
 
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space left"):
         write_atomic(path, b"new")
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
