@@ -17,14 +17,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the wheels of the tests
 
 from builder.matrix import rows
 from builder.matrix.variant import Variant
-from builder.wheel.archive import Bytes
-from tests import hostile
-from tests.binary.test_device_code import fatbin, image
-from tests.wheels import make, package
+from tests.given.device_code import fatbin, image
+from tests.wheels import library, make, package
 
 KIB = 1024
 ARCHS = (75, 80, 86, 89, 90, 100, 120)
-LIBRARY = Bytes(hostile.elf({f"source{number}": fatbin(*(image(2, arch) for arch in ARCHS)) for number in range(8)}))
+LIBRARY = library(*(fatbin(*(image(2, arch) for arch in ARCHS)) for _ in range(8)))
 """A small library with device code of eight sources."""
 
 

@@ -46,15 +46,20 @@ def fill(text: str | None, kernel_wheel: KernelWheel, *, variants: Sequence[str]
     """
     if repo_id is not None and REPOSITORY.fullmatch(repo_id) is None:
         raise BuilderError(f"'{repo_id}' is not a repository of the hub", help="write OWNER/NAME")
-    text = _default(kernel_wheel) if text is None else text.replace("\r\n", "\n")
+    if text is None:
+        text = f"\n# {kernel_wheel.kernel}\n\n{USAGE}\n\n## Variants\n\n{VARIANTS}\n"
+    text = text.replace("\r\n", "\n")
     front = _FRONT.match(text)
     body = text if front is None else text[front.end() :]
-    body = body.replace(USAGE, _usage(kernel_wheel, repo_id)).replace(VARIANTS, _table(variants))
+    usage = (
+        "```python\n"
+        "from kernels import get_kernel\n\n"
+        f'{kernel_wheel.module} = get_kernel("{repo_id or f"<owner>/{kernel_wheel.kernel}"}", '
+        f"version={kernel_wheel.metadata.version})\n"
+        "```"
+    )
+    body = body.replace(USAGE, usage).replace(VARIANTS, _table(variants))
     return f"---\n{_front_matter('' if front is None else front['yaml'], kernel_wheel)}---\n{body}"
-
-
-def _default(kernel_wheel: KernelWheel) -> str:
-    return f"\n# {kernel_wheel.kernel}\n\n{USAGE}\n\n## Variants\n\n{VARIANTS}\n"
 
 
 def _front_matter(yaml: str, kernel_wheel: KernelWheel) -> str:
@@ -72,27 +77,10 @@ def _front_matter(yaml: str, kernel_wheel: KernelWheel) -> str:
     return yaml + "".join(f"{key}: {wanted[key]}\n" for key in sorted(wanted.keys() - have))
 
 
-def _usage(kernel_wheel: KernelWheel, repo_id: str | None) -> str:
-    version = kernel_wheel.metadata.version
-    return (
-        "```python\n"
-        "from kernels import get_kernel\n\n"
-        f'{kernel_wheel.module} = get_kernel("{repo_id or f"<owner>/{kernel_wheel.kernel}"}", version={version})\n'
-        "```"
-    )
-
-
 def _table(variants: Sequence[str]) -> str:
-    parsed = [Variant.parse(name) for name in sorted(set(variants))]
-    rows = [
-        f"| `{variant}` | {_version(variant)} | {variant.compute} | {variant.system or 'any'} |" for variant in parsed
-    ]
-    return "\n".join(["| variant | framework | compute | system |", "| --- | --- | --- | --- |", *rows])
-
-
-def _version(variant: Variant) -> str:
-    if variant.version is None:
-        return "torch"
-    if variant.stable:
-        return f"torch ≥ {variant.version}"
-    return f"{variant.framework} {variant.version}"
+    lines = ["| variant | framework | compute | system |", "| --- | --- | --- | --- |"]
+    for variant in map(Variant.parse, sorted(set(variants))):
+        framework = "torch" if variant.stable or variant.version is None else f"{variant.framework}"
+        version = "" if variant.version is None else f" {'≥ ' if variant.stable else ''}{variant.version}"
+        lines.append(f"| `{variant}` | {framework}{version} | {variant.compute} | {variant.system or 'any'} |")
+    return "\n".join(lines)

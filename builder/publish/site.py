@@ -24,6 +24,7 @@ from builder.wheel import kernel_wheel
 
 _ABSENT = (3, 4)
 """Exit codes of rclone: directory not found, file not found."""
+_CHANGED = "a published wheel never changes: build it with another --wheel-version"
 _AGAIN = "run the command again: it goes on where it stopped"
 
 
@@ -73,21 +74,17 @@ class Directory:
             PublishError: the directory has another file of the same name, or cannot be written.
         """
         try:
-            if fixed:
-                self._refuse_changes(root, paths)
-            for path in paths:
-                if not self._same(root, path):
-                    _copy(root / path, self.root / path)
+            differing = [path for path in paths if not self._same(root, path)]
+            changed = [path for path in differing if fixed and (self.root / path).exists()]
+            if changed:
+                raise PublishError(
+                    f"'{self.root}' has other files named {', '.join(changed)}",
+                    help=_CHANGED,
+                )
+            for path in differing:
+                _copy(root / path, self.root / path)
         except OSError as error:
             raise PublishError(f"cannot write '{self.root}': {error.strerror}", help=_AGAIN) from error
-
-    def _refuse_changes(self, root: Path, paths: Sequence[str]) -> None:
-        changed = [path for path in paths if (self.root / path).exists() and not self._same(root, path)]
-        if changed:
-            raise PublishError(
-                f"'{self.root}' has other files named {', '.join(changed)}",
-                help="a published wheel never changes: build it with another --wheel-version",
-            )
 
     def _same(self, root: Path, path: str) -> bool:
         target = self.root / path
@@ -181,7 +178,7 @@ class Bucket:
         if "immutable file modified" in output:
             return PublishError(
                 f"'{self}' has other files of the same name\n  {shown}",
-                help="a published wheel never changes: build it with another --wheel-version",
+                help=_CHANGED,
             )
         return PublishError(f"rclone could not publish to '{self}'\n  {shown}", help=f"check the credentials; {_AGAIN}")
 
@@ -266,10 +263,7 @@ def _listed(content: bytes, key: str, *, name: str) -> dict[str, str]:
 def _check_against(own: Mapping[str, str], theirs: Mapping[str, str], target: Target) -> None:
     changed = sorted(name for name in own.keys() & theirs.keys() if own[name] != theirs[name])
     if changed:
-        raise PublishError(
-            f"'{target}' has other files named {', '.join(changed)}",
-            help="a published wheel never changes: build it with another --wheel-version",
-        )
+        raise PublishError(f"'{target}' has other files named {', '.join(changed)}", help=_CHANGED)
     lost = sorted(theirs.keys() - own.keys())
     if lost:
         raise PublishError(

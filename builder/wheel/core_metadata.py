@@ -23,12 +23,13 @@ def metadata_file(
 ) -> str:
     """Return the METADATA file; `framework_version` is the torch or tvm-ffi that the wheel was built with."""
     general, readme = config.general, source_set.readme(config)
+    known = spdx(general.license)
     fields = [
         ("Metadata-Version", "2.4"),
         ("Name", str(general.name)),
         ("Version", version),
         ("Summary", f"The {general.name} kernel, built as {cell.variant}"),
-        _license(general.license),
+        ("License", general.license) if known is None else ("License-Expression", known),  # a lint warns of the first
         *(("License-File", name) for name in sorted(license_files)),
         *(("Project-URL", f"{label}, {url}") for label, url in urls(config)),
         ("Requires-Python", ">=3.9"),
@@ -36,17 +37,11 @@ def metadata_file(
         *(() if readme is None else [("Description-Content-Type", content_type(readme))]),
     ]
     head = "".join(f"{name}: {' '.join(value.split())}\n" for name, value in fields)
-    return head if readme is None else f"{head}\n{_lines(description)}"
-
-
-def _lines(text: str) -> str:
-    """Return a text whose lines end in the same way wherever it was saved."""
-    return re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
-
-
-def _license(text: str) -> tuple[str, str]:
-    known = spdx(text)
-    return ("License", text) if known is None else ("License-Expression", known)  # a lint warns of the first
+    if readme is None:
+        return head
+    # Lines end in the same way wherever the text was saved.
+    body = re.sub(r"\r\n?", "\n", description.removeprefix("\ufeff"))
+    return f"{head}\n{body}"
 
 
 def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[str, ...]:
