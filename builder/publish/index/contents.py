@@ -49,7 +49,7 @@ def build(
     with_families: bool = False,
     uploaded: Uploads | None = None,
 ) -> dict[str, Page]:
-    """Return every file of the site of some wheels, by its path; a link never leads to a file that comes later.
+    """Return every file of the site of some wheels, by its path: wheels first, the manifest last.
 
     Args:
         wheels: What the site has.
