@@ -15,11 +15,11 @@ import paired
 from builder import lint
 from builder.config import read
 from builder.config.text import Source
-from builder.lint.report import documents, text
+from builder.lint.report import to_github, to_json, to_sarif, to_text
 
 CONFIGS = sorted((Path(__file__).resolve().parent.parent / "tests/data/config/valid").glob("*.toml"))
 GENERAL = '[general]\nname = "many"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cuda"]\n\n[torch]\n\n'
-FORMATS = {"text": text.render, "json": documents.to_json, "sarif": documents.to_sarif, "github": documents.to_github}
+FORMATS = {"text": to_text, "json": to_json, "sarif": to_sarif, "github": to_github}
 
 
 def many_sources(root: Path, count: int = 3500) -> Path:

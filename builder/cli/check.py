@@ -66,23 +66,23 @@ def _shown(
     reports: Mapping[Path, CheckReport], format_: str, clashes: Sequence[Refusal] | None, *, color: bool, every: bool
 ) -> str:
     """Return the document of one kernel, or of several, which may clash."""
-    from builder.lint.report import documents, text  # noqa: PLC0415  `--help` needs none of it
+    from builder.lint import report as formats  # noqa: PLC0415  `--help` needs none of it
 
     all_ = tuple(reports.values())
     match format_:
         case "json" if clashes is not None:
             named = {folder.as_posix(): report for folder, report in reports.items()}
-            return documents.all_to_json(named, errors=kernels.texts(clashes))
+            return formats.all_to_json(named, errors=kernels.texts(clashes))
         case "json":
-            return documents.to_json(*all_)
+            return formats.to_json(*all_)
         case "sarif":
-            return documents.to_sarif(*all_)
+            return formats.to_sarif(*all_)
         case "github":
-            return "".join(map(documents.to_github, all_))
+            return "".join(map(formats.to_github, all_))
         case _ if clashes is not None:
-            return text.render_all(all_, color=color, every=every)
+            return formats.all_to_text(all_, color=color, every=every)
         case _:
-            return text.render(*all_, color=color, every=every)
+            return formats.to_text(*all_, color=color, every=every)
 
 
 def _wants_color() -> bool:

@@ -27,7 +27,7 @@ from builder.config import Backend, ToolchainChoice
 from builder.engine.outcome import CellOutcome
 from builder.errors import AuditError, BuilderError, ConfigError, NothingToDoError, PublishError
 from builder.kernel import Kernel
-from builder.lint.report import text
+from builder.lint.report import to_text
 from builder.make import sandbox_contents as contents
 from builder.make.reproducible import Rules
 from builder.matrix.selection import Scope
@@ -151,7 +151,7 @@ def _checked(folder: Path, *, strict: bool) -> Kernel:
     report = lint.inspect(folder)
     report = report.strict() if strict else report
     if report.refused:
-        terminal.err(text.render(report), end="")
+        terminal.err(to_text(report), end="")
         raise ConfigError(file=report.file, problems=(), rendered=f"'{folder}' is not released as it is")
     return kernels.load(folder)
 

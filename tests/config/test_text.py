@@ -9,8 +9,7 @@ from builder import toml as tomllib
 from builder.config.text import LARGEST, Source, dotted
 from builder.errors import ConfigError, Problem
 from builder.kernel import load
-from builder.lint.report import locate
-from builder.lint.report import text as report
+from builder.lint.report import CheckReport, locate, to_text
 from tests.config.texts import source
 
 
@@ -268,7 +267,8 @@ def test_the_caret_stands_under_the_value():
 def test_a_build_shows_a_problem_as_a_check_does(text):
     made = source(text)
     problem = made.problem("B012", "first\nsecond", path=("key",), help="one\ntwo")
-    assert made.render([problem]) == report.problem(locate(made.name, problem, text.split("\n")))
+    report = CheckReport.of(made.name, None, [locate(made.name, problem, text.split("\n"))])
+    assert to_text(report).startswith(f"{made.render([problem])}\n\n")
 
 
 def test_a_long_line_is_cut_around_the_caret():

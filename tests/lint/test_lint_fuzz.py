@@ -10,7 +10,7 @@ from builder import lint
 from builder.config import update
 from builder.config.text import Source
 from builder.errors import BuilderError
-from builder.lint.report import documents, text
+from builder.lint import report as formats
 from tests.paths import TESTS
 
 VALID = sorted((TESTS / "data" / "config" / "valid").glob("*.toml"))
@@ -65,10 +65,10 @@ def test_any_config_gets_a_report_in_every_format(root, config):
         if located.file == report.file and span is not None:
             assert 1 <= span.line <= span.end_line <= len(lines)
             assert 1 <= span.column <= len(lines[span.line - 1]) + 1
-    assert len(json.loads(documents.to_json(report))["problems"]) == len(report.found)
-    assert len(json.loads(documents.to_sarif(report))["runs"][0]["results"]) == len(report.found)
-    assert documents.to_github(report).count("\n") == len(report.found)
-    assert text.render(report).endswith("\n")
+    assert len(json.loads(formats.to_json(report))["problems"]) == len(report.found)
+    assert len(json.loads(formats.to_sarif(report))["runs"][0]["results"]) == len(report.found)
+    assert formats.to_github(report).count("\n") == len(report.found)
+    assert formats.to_text(report).endswith("\n")
 
 
 @settings(max_examples=300, deadline=None)

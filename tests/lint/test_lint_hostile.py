@@ -11,7 +11,7 @@ from builder import cli
 from builder.errors import BuilderError, ConfigError
 from builder.kernel import load
 from builder.lint import inspect, registration
-from builder.lint.report import text
+from builder.lint.report import to_text
 from builder.publish import card
 
 CONFIG = """\
@@ -52,7 +52,7 @@ def outside(tmp_path):
 
 
 def report(kernel):
-    return text.render(inspect(kernel))
+    return to_text(inspect(kernel))
 
 
 def codes(kernel):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from builder.config.text import underline
 from builder.errors import Problem, Span
-from builder.lint.report import CheckReport, Located, documents, locate, text
+from builder.lint.report import CheckReport, Located, all_to_text, locate, to_github, to_json, to_sarif, to_text
 from tests import needs
 
 
@@ -50,7 +50,7 @@ def test_a_problem_that_is_found_twice_is_reported_once():
 
 
 def test_the_text_quotes_the_line_with_a_caret_and_ends_with_a_count():
-    assert text.render(CheckReport.of("build.toml", 5, [FOUND, WARNING])) == (
+    assert to_text(CheckReport.of("build.toml", 5, [FOUND, WARNING])) == (
         "warning[B119]: it is empty\n"
         "  --> build.toml:1:1\n"
         "  1 | [general]\n"
@@ -72,25 +72,25 @@ def test_errors_are_next_to_the_summary_and_many_notes_of_one_code_are_folded():
         for line in range(1, 6)
     ]
     report = CheckReport.of("build.toml", 5, [FOUND, WARNING, ELSEWHERE, *notes])
-    shown = text.render(report)
+    shown = to_text(report)
     assert [line.partition(":")[0] for line in shown.splitlines() if "[B" in line] == [
         *("note[B115]", "note[B120]", "warning[B119]", "error[B010]")
     ]
     assert shown.count("and 4 more of B115: --all shows them") == 1
-    assert text.render(report, every=True).count("note[B115]") == 5
+    assert to_text(report, every=True).count("note[B115]") == 5
     assert "1 error, 1 warning, 6 notes" in shown
     few = CheckReport.of("build.toml", 5, notes[:3])
-    assert text.render(few).count("note[B115]") == 3
-    assert text.render_all([report, few]).count("note[B115]") == 4
+    assert to_text(few).count("note[B115]") == 3
+    assert all_to_text([report, few]).count("note[B115]") == 4
 
 
 def test_the_text_of_a_clean_report_is_one_line():
-    assert text.render(CheckReport.of("build.toml", 5, [])) == "build.toml: no problems\n"
+    assert to_text(CheckReport.of("build.toml", 5, [])) == "build.toml: no problems\n"
 
 
 def test_color_adds_nothing_but_color():
-    assert click.unstyle(text.render(REPORT, color=True)) == text.render(REPORT)
-    assert text.render(REPORT, color=True) != text.render(REPORT)
+    assert click.unstyle(to_text(REPORT, color=True)) == to_text(REPORT)
+    assert to_text(REPORT, color=True) != to_text(REPORT)
 
 
 def test_strict_makes_errors_of_warnings_and_leaves_notes():
@@ -99,7 +99,7 @@ def test_strict_makes_errors_of_warnings_and_leaves_notes():
 
 
 def test_the_json_has_the_shape_that_programs_rely_on():
-    document = json.loads(documents.to_json(REPORT))
+    document = json.loads(to_json(REPORT))
     assert (document["file"], document["edition"]) == ("build.toml", 5)
     assert document["problems"][2] == {
         "severity": "error",
@@ -117,14 +117,14 @@ def test_the_json_has_the_shape_that_programs_rely_on():
 
 def test_github_gets_one_command_for_each_problem_with_nothing_unescaped():
     hostile = problem(message="50% off\n::stop::", span=span(1, 2, 3))
-    shown = documents.to_github(CheckReport.of("a,b:c.toml", 5, [Located(file="a,b:c.toml", problem=hostile)]))
+    shown = to_github(CheckReport.of("a,b:c.toml", 5, [Located(file="a,b:c.toml", problem=hostile)]))
     assert shown == (
         "::error title=builder B010,file=a%2Cb%3Ac.toml,line=1,endLine=1,col=2,endColumn=3::50%25 off%0A::stop::\n"
     )
 
 
 def test_github_gets_no_columns_for_a_range_of_lines():
-    shown = documents.to_github(CheckReport.of("x", 5, [ELSEWHERE]))
+    shown = to_github(CheckReport.of("x", 5, [ELSEWHERE]))
     assert "line=3,endLine=4::" in shown
 
 
@@ -168,10 +168,10 @@ def test_any_line_can_be_quoted_without_a_character_that_drives_a_terminal(line,
 def test_any_problem_can_be_shown_in_every_format(message, file, key):
     found = Located(file=file, problem=problem(message=message, key=tuple(key), span=span(1, 1, 2)), line="a = 1")
     report = CheckReport.of(file, None, [found])
-    assert json.loads(documents.to_json(report))["problems"][0]["message"] == message
-    json.loads(documents.to_sarif(report))
-    assert documents.to_github(report).count("\n") == 1
-    assert all(line.isprintable() for line in text.render(report).split("\n"))
+    assert json.loads(to_json(report))["problems"][0]["message"] == message
+    json.loads(to_sarif(report))
+    assert to_github(report).count("\n") == 1
+    assert all(line.isprintable() for line in to_text(report).split("\n"))
 
 
 # --- SARIF ---
@@ -238,7 +238,7 @@ SUBSET = {
 
 
 def test_the_sarif_has_the_parts_that_the_standard_asks_for():
-    document = json.loads(documents.to_sarif(REPORT))
+    document = json.loads(to_sarif(REPORT))
     jsonschema.validate(document, SUBSET, cls=jsonschema.Draft202012Validator)
     (only,) = document["runs"]
     rules = only["tool"]["driver"]["rules"]
@@ -248,7 +248,7 @@ def test_the_sarif_has_the_parts_that_the_standard_asks_for():
 
 def test_a_file_name_becomes_a_uri():
     found = Located(file="a b/ü.toml", problem=problem(span=span(1, 1, 2)))
-    (result,) = json.loads(documents.to_sarif(CheckReport.of("a b/ü.toml", 5, [found])))["runs"][0]["results"]
+    (result,) = json.loads(to_sarif(CheckReport.of("a b/ü.toml", 5, [found])))["runs"][0]["results"]
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "a%20b/%C3%BC.toml"
     assert place["region"] == {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 2}
@@ -271,8 +271,8 @@ def test_the_sarif_validates_against_the_public_schema(tmp_path):
     validator = jsonschema.validators.validator_for(schema)
     validator.check_schema(schema)
     for report in (REPORT, REPORT.strict(), CheckReport.of("build.toml", None, [])):
-        validator(schema, format_checker=validator.FORMAT_CHECKER).validate(json.loads(documents.to_sarif(report)))
-    broken = json.loads(documents.to_sarif(REPORT))
+        validator(schema, format_checker=validator.FORMAT_CHECKER).validate(json.loads(to_sarif(report)))
+    broken = json.loads(to_sarif(REPORT))
     del broken["runs"][0]["tool"]["driver"]["name"]
     with pytest.raises(jsonschema.ValidationError, match="'name' is a required property"):
         validator(schema).validate(broken)
