@@ -6,7 +6,7 @@ from pathlib import Path
 from builder.config import Framework, detect_schema, read
 from builder.config.text import Source
 from builder.config.v5 import EDITION
-from builder.errors import ConfigError, Problem
+from builder.errors import ConfigError, Problem, Severity
 from builder.kernel import CONFIG, Kernel
 from builder.kernel.source_set import package_directory
 from builder.lint import architectures, cells, cxx_standard, declared, portability, registration, sources
@@ -16,6 +16,7 @@ Check = Callable[[Kernel], Iterator[Problem]]
 
 CHECKS: tuple[Check, ...] = (
     declared.backends,
+    declared.components,
     cells.bounds,
     architectures.compiled,
     cxx_standard.check,
@@ -67,20 +68,13 @@ def _problems(root: Path, source: Source) -> tuple[int | None, list[Problem], li
 
 
 def _old(kernel: Kernel) -> Iterator[Problem]:
+    """Yield that the edition is a preview, or that the schema is not the current one."""
     if kernel.schema > EDITION:
-        yield kernel.source.problem(
-            "B134",
-            f"edition {kernel.schema} is a preview: it may still change, and the public kernel-builder refuses it",
-            path=("general", "edition"),
-            severity="warning",
-            help=f"write edition {EDITION} for what is released",
-        )
-    if kernel.schema >= EDITION:
-        return
-    yield kernel.source.problem(
-        "B124",
-        f"this config is in schema {kernel.schema}, and the current one is edition {EDITION}",
-        path=("general",),
-        severity="note" if kernel.schema == EDITION - 1 else "warning",
-        help="'builder update' rewrites it, and keeps comments and order",
-    )
+        message = f"edition {kernel.schema} is a preview: it may still change, and the public kernel-builder refuses it"
+        remedy = f"write edition {EDITION} for what is released"
+        yield kernel.source.problem("B134", message, path=("general", "edition"), severity="warning", help=remedy)
+    elif kernel.schema < EDITION:
+        message = f"this config is in schema {kernel.schema}, and the current one is edition {EDITION}"
+        severity: Severity = "note" if kernel.schema == EDITION - 1 else "warning"
+        remedy = "'builder update' rewrites it, and keeps comments and order"
+        yield kernel.source.problem("B124", message, path=("general",), severity=severity, help=remedy)

@@ -18,14 +18,19 @@ def compiled(kernel: Kernel) -> Iterator[Problem]:
     for name, component in kernel.config.kernel.items():
         if isinstance(component, CudaComponent) and component.cuda_capabilities is not None:
             path = ("kernel", name, "cuda-capabilities")
-            yield from _cuda(kernel, path, component.cuda_capabilities, _toolkits(kernel, component.cuda_minver))
-            yield from _left_with_none(kernel, path, component)
+            cells = select(kernel.config, rows(), unbundled=True)
+            versions = {minor(cell.toolkit) for cell in cells if cell.backend is Backend.CUDA and cell.toolkit}
+            least = component.cuda_minver
+            toolkits = sorted(version for version in versions if least is None or least <= version)
+            yield from _cuda(kernel, path, component.cuda_capabilities, toolkits)
+            yield from _left_with_none(kernel, path, component.cuda_capabilities, toolkits)
         elif isinstance(component, RocmComponent) and component.rocm_archs is not None:
             yield from _rocm(kernel, ("kernel", name, "rocm-archs"), component.rocm_archs)
     noarch = kernel.config.torch_noarch
     if noarch is not None:
         yield from _cuda(kernel, _noarch(kernel, "cuda_capabilities"), noarch.cuda_capabilities or (), [])
-        yield from _rocm(kernel, _noarch(kernel, "rocm_archs"), noarch.rocm_archs)
+        if noarch.rocm_archs is not None:
+            yield from _rocm(kernel, _noarch(kernel, "rocm_archs"), noarch.rocm_archs)
 
 
 def _noarch(kernel: Kernel, key: str) -> KeyPath:
@@ -41,75 +46,44 @@ def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...], toolkits
         if not architectures.toolkits_with(capability, (one.since for one in generations)):
             unknown = [half for half in dict.fromkeys(code_of(capability)) if half not in known]
             half = f", nor has any '{unknown[0]}'" if ":" in capability and unknown else ""
-            yield kernel.source.problem(
-                "B112",
-                f"no supported CUDA toolkit compiles for '{capability}'{half}: it is left out",
-                path=(*path, index),
-                severity="warning",
-                help=f"supported: {listed(sorted(known, key=architectures.natural))}",
-            )
+            message = f"no supported CUDA toolkit compiles for '{capability}'{half}: it is left out"
+            remedy = f"supported: {listed(sorted(known, key=architectures.natural))}"
         elif toolkits and not architectures.toolkits_with(capability, toolkits):
-            yield _unselected(kernel, (*path, index), capability, toolkits)
+            named = ", ".join(map(str, toolkits))
+            message = f"no toolkit of this kernel's cells, CUDA {named}, compiles for '{capability}': it is left out"
+            every = (minor(row.toolkit) for row in rows() if row.backend is Backend.CUDA and row.toolkit is not None)
+            able = ", ".join(map(str, architectures.toolkits_with(capability, every)))
+            which = f"CUDA {able} would" if able else "no row of the build matrix would"
+            remedy = f"{which}: remove it, or widen the bounds that leave the other toolkits out"
+        else:
+            continue
+        yield kernel.source.problem("B112", message, path=(*path, index), severity="warning", help=remedy)
 
 
-def _unselected(kernel: Kernel, path: KeyPath, capability: str, toolkits: list[Version]) -> Problem:
-    """Return the finding for a capability that other toolkits have."""
-    every = (minor(row.toolkit) for row in rows() if row.backend is Backend.CUDA and row.toolkit is not None)
-    able = architectures.toolkits_with(capability, every)
-    which = f"CUDA {', '.join(map(str, able))} would" if able else "no row of the build matrix would"
-    return kernel.source.problem(
-        "B112",
-        f"no toolkit of this kernel's cells, CUDA {', '.join(map(str, toolkits))}, compiles for "
-        f"'{capability}': it is left out",
-        path=path,
-        severity="warning",
-        help=f"{which}: remove it, or widen the bounds that leave the other toolkits out",
-    )
-
-
-def _left_with_none(kernel: Kernel, path: KeyPath, component: CudaComponent) -> Iterator[Problem]:
+def _left_with_none(
+    kernel: Kernel, path: KeyPath, requested: tuple[str, ...], toolkits: list[Version]
+) -> Iterator[Problem]:
     """Judge the toolkits of the cells that have the component."""
-    requested = component.cuda_capabilities
-    toolkits = _toolkits(kernel, component.cuda_minver)
-    empty = [toolkit for toolkit in toolkits if not architectures.cuda(requested, toolkit).compiled]
-    if not empty:
-        return
-    if empty == toolkits:
+    able = [toolkit for toolkit in toolkits if architectures.cuda(requested, toolkit).compiled]
+    if toolkits and not able:
         remedy = "list a capability that a toolkit has, or remove the key to compile for all of them"
         yield kernel.source.problem("B113", "no capability is left to compile for", path=path, help=remedy)
-        return
-    able = [toolkit for toolkit in toolkits if toolkit not in empty]
-    yield kernel.source.problem(
-        "B113",
-        f"no capability is left to compile for with CUDA {', '.join(str(toolkit) for toolkit in empty)}",
-        path=path,
-        severity="warning",
-        help=f"add 'cuda-minver = \"{min(able)}\"', or a capability that the other toolkits have, too",
-    )
+    elif len(able) < len(toolkits):
+        without = ", ".join(str(toolkit) for toolkit in toolkits if toolkit not in able)
+        message = f"no capability is left to compile for with CUDA {without}"
+        remedy = f"add 'cuda-minver = \"{min(able)}\"', or a capability that the other toolkits have, too"
+        yield kernel.source.problem("B113", message, path=path, severity="warning", help=remedy)
 
 
-def _toolkits(kernel: Kernel, minver: Version | None) -> list[Version]:
-    cells = select(kernel.config, rows(), unbundled=True)
-    versions = {minor(cell.toolkit) for cell in cells if cell.backend is Backend.CUDA and cell.toolkit is not None}
-    return sorted(version for version in versions if minver is None or minver <= version)
-
-
-def _rocm(kernel: Kernel, path: KeyPath, archs: tuple[str, ...] | None) -> Iterator[Problem]:
-    if archs is None:
-        return
-    supported = architectures.rocm(None).compiled
-    lost = architectures.rocm(archs).lost
+def _rocm(kernel: Kernel, path: KeyPath, archs: tuple[str, ...]) -> Iterator[Problem]:
+    selection = architectures.rocm(archs)
     for index, arch in enumerate(archs):
-        if arch in lost:
+        if arch in selection.lost:
             guess = nearest(arch, architectures.facts()["rocm"]["targets"])
-            yield kernel.source.problem(
-                "B112",
-                f"no supported ROCm compiles for '{arch}': it is left out",
-                path=(*path, index),
-                severity="warning",
-                help=f"did you mean '{guess}'?" if guess else f"supported: {listed(supported)}",
-            )
-    if not architectures.rocm(archs).compiled:
+            message = f"no supported ROCm compiles for '{arch}': it is left out"
+            remedy = f"did you mean '{guess}'?" if guess else f"supported: {listed(architectures.rocm(None).compiled)}"
+            yield kernel.source.problem("B112", message, path=(*path, index), severity="warning", help=remedy)
+    if not selection.compiled:
         remedy = "list an architecture that ROCm has, or remove the key to compile for all of them"
         yield kernel.source.problem("B113", "no architecture is left to compile for", path=path, help=remedy)
 
@@ -120,11 +94,7 @@ def required_gpus(kernel: Kernel) -> Iterator[Problem]:
     if required is None:
         return
     cells = select(kernel.config, rows(), unbundled=True)
-    found = dict.fromkeys(each for cell in cells for each in coverage.unserved(kernel.config, cell))
-    for name, why in found:
-        yield kernel.source.problem(
-            "B147",
-            f"{why}: such a wheel is refused",
-            path=("require", "gpus", required.gpus.index(name)),
-            help=f"add '{name.gpu.arch}' to the architectures of each component that it is to run",
-        )
+    for name, why in dict.fromkeys(each for cell in cells for each in coverage.unserved(kernel.config, cell)):
+        message, path = f"{why}: such a wheel is refused", ("require", "gpus", required.gpus.index(name))
+        remedy = f"add '{name.gpu.arch}' to the architectures of each component that it is to run"
+        yield kernel.source.problem("B147", message, path=path, help=remedy)

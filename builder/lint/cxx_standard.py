@@ -1,7 +1,7 @@
 """Find flags that ask for an older C++ than the headers of torch need."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -41,8 +41,20 @@ def check(kernel: Kernel) -> Iterator[Problem]:
         for index, flag in enumerate(flags):
             asked = _asked(flags[index - 1] if index else "", flag)
             failing = [cell for cell in cells if asked is not None and asked < standard(_torch(cell))]
-            if failing:
-                yield _problem(kernel, (*path, index), flag, failing)
+            if not failing:
+                continue
+            versions = sorted({_torch(cell) for cell in failing})
+            since = next(since for since, _ in standards() if since <= versions[-1])
+            names = list(dict.fromkeys(cell.variant for cell in failing))
+            named = ", ".join(names)
+            if len(names) > _MOST_ROWS:
+                named = f"{', '.join(names[: _MOST_ROWS - 1])} and {len(names) - _MOST_ROWS + 1} more"
+            message = (
+                f"the headers of torch need C++{standard(versions[-1])} since {since}, and '{flag}' asks for less: "
+                f"cells of torch {', '.join(map(str, versions))} do not compile: {named}"
+            )
+            remedy = "remove the flag: each cell is compiled as the headers of its torch need it"
+            yield kernel.source.problem("B129", message, path=(*path, index), severity="warning", help=remedy)
 
 
 def _asked(before: str, flag: str) -> int | None:
@@ -52,27 +64,6 @@ def _asked(before: str, flag: str) -> int | None:
     if match is None:
         return None
     return _DRAFTS.get(match[1]) or (int(match[1]) if match[1].isdigit() else None)
-
-
-def _problem(kernel: Kernel, path: KeyPath, flag: str, failing: list[Cell]) -> Problem:
-    newest = max(_torch(cell) for cell in failing)
-    since = next(since for since, _ in standards() if since <= newest)
-    versions = sorted({_torch(cell) for cell in failing})
-    return kernel.source.problem(
-        "B129",
-        f"the headers of torch need C++{standard(newest)} since {since}, and '{flag}' asks for less: cells of "
-        f"torch {', '.join(map(str, versions))} do not compile: {_rows(failing)}",
-        path=path,
-        severity="warning",
-        help="remove the flag: each cell is compiled as the headers of its torch need it",
-    )
-
-
-def _rows(cells: Iterable[Cell]) -> str:
-    names = list(dict.fromkeys(cell.variant for cell in cells))
-    if len(names) <= _MOST_ROWS:
-        return ", ".join(names)
-    return f"{', '.join(names[: _MOST_ROWS - 1])} and {len(names) - _MOST_ROWS + 1} more"
 
 
 def _torch(cell: Cell) -> Version:

@@ -16,84 +16,47 @@ from builder.wording import quoted
 
 
 def backends(kernel: Kernel) -> Iterator[Problem]:
-    """Yield components that nothing builds, and backends that cannot have components."""
-    yield from _listed_backends(kernel)
-    yield from _components(kernel)
-    yield from _noarch_only(kernel)
-    yield from _cutlass(kernel)
+    """Yield an empty list of backends, ones that are listed twice, and ones that cannot have components."""
+    named, problem = kernel.config.general.backends, kernel.source.problem
+    if not named:
+        remedy = 'name the backends that the kernel runs on, such as ["cpu", "cuda"]'
+        message = "'general.backends' is empty: nothing is built"
+        yield problem("B119", message, path=("general", "backends"), severity="warning", help=remedy)
+    for index, backend in enumerate(named):
+        path = ("general", "backends", index)
+        if backend in named[:index]:
+            message = f"backend '{backend}' is listed twice"
+            yield problem("B119", message, path=path, severity="warning", help="remove one of the two")
+        has_components = kernel.config.kernel and kernel.config.framework is not Framework.TORCH_NOARCH
+        if has_components and not backend.facts.components:
+            message = f"backend '{backend}' has only pure-Python kernels, and this one has components"
+            remedy = f'its wheel will have no compiled op: remove "{backend}", or make a kernel with [torch-noarch]'
+            yield problem("B103", message, path=path, severity="warning", help=remedy)
 
 
-def _listed_backends(kernel: Kernel) -> Iterator[Problem]:
-    backends = kernel.config.general.backends
-    if not backends:
-        yield kernel.source.problem(
-            "B119",
-            "'general.backends' is empty: nothing is built",
-            path=("general", "backends"),
-            severity="warning",
-            help='name the backends that the kernel runs on, such as ["cpu", "cuda"]',
-        )
-    for index, backend in enumerate(backends):
-        if backend in backends[:index]:
-            yield kernel.source.problem(
-                "B119",
-                f"backend '{backend}' is listed twice",
-                path=("general", "backends", index),
-                severity="warning",
-                help="remove one of the two",
-            )
-
-
-def _components(kernel: Kernel) -> Iterator[Problem]:
-    for name, component in kernel.config.kernel.items():
-        if kernel.config.framework is Framework.TORCH_NOARCH:
-            yield kernel.source.problem(
-                "B102",
-                f"component {quoted(name)} is never built: a kernel with [torch-noarch] is pure Python",
-                path=("kernel", name),
-                key=True,
-                severity="warning",
-                help="replace [torch-noarch] by [torch], or remove the component",
-            )
-        elif component.backend not in kernel.config.general.backends:
-            yield kernel.source.problem(
-                "B101",
-                f"component {quoted(name)} is never built: backend '{component.backend}' is not in 'general.backends'",
-                path=("kernel", name, "backend"),
-                severity="warning",
-                help=f"add \"{component.backend}\" to 'general.backends', or remove the component",
-            )
-
-
-def _noarch_only(kernel: Kernel) -> Iterator[Problem]:
-    if not kernel.config.kernel or kernel.config.framework is Framework.TORCH_NOARCH:
-        return
-    for index, backend in enumerate(kernel.config.general.backends):
-        if not backend.facts.components:
-            yield kernel.source.problem(
-                "B103",
-                f"backend '{backend}' has only pure-Python kernels, and this one has components",
-                path=("general", "backends", index),
-                severity="warning",
-                help=f'its wheel will have no compiled op: remove "{backend}", or make a kernel with [torch-noarch]',
-            )
-
-
-def _cutlass(kernel: Kernel) -> Iterator[Problem]:
+def components(kernel: Kernel) -> Iterator[Problem]:
+    """Yield components that nothing builds, and two versions of CUTLASS in one backend."""
+    problem = kernel.source.problem
     first: dict[Backend, str] = {}
     for name, component in kernel.config.kernel.items():
+        backend = component.backend
+        if kernel.config.framework is Framework.TORCH_NOARCH:
+            message = f"component {quoted(name)} is never built: a kernel with [torch-noarch] is pure Python"
+            remedy = "replace [torch-noarch] by [torch], or remove the component"
+            yield problem("B102", message, path=("kernel", name), key=True, severity="warning", help=remedy)
+        elif backend not in kernel.config.general.backends:
+            message = f"component {quoted(name)} is never built: backend '{backend}' is not in 'general.backends'"
+            remedy = f"add \"{backend}\" to 'general.backends', or remove the component"
+            yield problem("B101", message, path=("kernel", name, "backend"), severity="warning", help=remedy)
         for index, dependency in enumerate(component.depends):
             if not dependency.startswith("cutlass_"):
                 continue
-            other = first.setdefault(component.backend, dependency)
+            other = first.setdefault(backend, dependency)
             if other != dependency:
-                yield kernel.source.problem(
-                    "B109",
-                    f"'{dependency}' beside '{other}': components of '{component.backend}' are built as one project",
-                    path=("kernel", name, "depends", index),
-                    severity="warning",
-                    help=f"use one version of CUTLASS in every component of '{component.backend}'",
-                )
+                message = f"'{dependency}' beside '{other}': components of '{backend}' are built as one project"
+                remedy = f"use one version of CUTLASS in every component of '{backend}'"
+                path = ("kernel", name, "depends", index)
+                yield problem("B109", message, path=path, severity="warning", help=remedy)
 
 
 def files(kernel: Kernel) -> Iterator[Problem]:
@@ -103,71 +66,48 @@ def files(kernel: Kernel) -> Iterator[Problem]:
     except ConfigError as error:
         yield from error.problems
     seen: set[tuple[KeyPath, str]] = set()
-    for path, entry in listed(kernel.config):
+    for path, entry in entries(kernel.config, "src"):
         here = (path[:-1], posixpath.normpath(entry))
         if here in seen:
-            yield kernel.source.problem(
-                "B104",
-                f"file {quoted(entry)} is listed twice",
-                path=path,
-                severity="warning",
-                help="remove one of the two",
-            )
+            message = f"file {quoted(entry)} is listed twice"
+            yield kernel.source.problem("B104", message, path=path, severity="warning", help="remove one of the two")
         seen.add(here)
-    tree = Tree.of(kernel.root)
-    for path, entry in included(kernel.config):
-        elsewhere = foreign_path(entry, kernel.config.sources) is not None or writes_below(
-            entry, kernel.config.generate
-        )
+    tree, config = Tree.of(kernel.root), kernel.config
+    for path, entry in entries(config, "include"):
+        elsewhere = foreign_path(entry, config.sources) is not None or writes_below(entry, config.generate)
         if not elsewhere and not tree.is_directory(entry):
-            yield kernel.source.problem(
-                "B105",
-                f"include directory {quoted(entry)} does not exist",
-                path=path,
-                severity="warning",
-                help="it is relative to the directory of 'build.toml'",
-            )
+            message = f"include directory {quoted(entry)} does not exist"
+            remedy = "it is relative to the directory of 'build.toml'"
+            yield kernel.source.problem("B105", message, path=path, severity="warning", help=remedy)
 
 
-def listed(config: Config) -> Iterator[tuple[KeyPath, str]]:
-    """Yield each entry of a `src` list, with its place."""
-    return _entries(config, "src")
-
-
-def included(config: Config) -> Iterator[tuple[KeyPath, str]]:
-    """Yield each entry of an `include` list, with its place."""
-    return _entries(config, "include")
-
-
-def _entries(config: Config, key: str) -> Iterator[tuple[KeyPath, str]]:
+def entries(config: Config, *keys: str) -> Iterator[tuple[KeyPath, str]]:
+    """Yield each entry of the `src` or `include` of every table, with its place."""
     for table, part in config.tables():
-        entries: tuple[str, ...] = getattr(part, key)
-        yield from (((*table, key, index), entry) for index, entry in enumerate(entries))
+        for key in keys:
+            yield from (((*table, key, index), entry) for index, entry in enumerate(getattr(part, key)))
 
 
 def foreign_sources(kernel: Kernel) -> Iterator[Problem]:
     """Yield the foreign sources that no entry of `src` or `include` names."""
     sources = kernel.config.sources
-    entries = (entry for _, entry in (*listed(kernel.config), *included(kernel.config)))
-    used = {found.source for entry in entries if (found := foreign_path(entry, sources)) is not None}
+    named = (foreign_path(entry, sources) for _, entry in entries(kernel.config, "src", "include"))
+    used = {found.source for found in named if found is not None}
     for name in sources:
         if name not in used:
-            yield kernel.source.problem(
-                "B132",
-                f"the foreign source '{name}' is fetched for every build, and nothing of it is compiled or included",
-                path=("sources", name),
-                severity="warning",
-                help=f"name a path of it in 'src' or 'include', such as \"{name}:include\", or remove the table",
+            message = (
+                f"the foreign source '{name}' is fetched for every build, and nothing of it is compiled or included"
             )
+            remedy = f"name a path of it in 'src' or 'include', such as \"{name}:include\", or remove the table"
+            yield kernel.source.problem("B132", message, path=("sources", name), severity="warning", help=remedy)
 
 
 def licenses(kernel: Kernel) -> Iterator[Problem]:
     """Yield a license that is not an SPDX expression."""
-    licenses: list[tuple[KeyPath, str]] = [(("general", "license"), kernel.config.general.license)]
-    for name, source in kernel.config.sources.items():
-        licenses += [] if source.license is None else [(("sources", name, "license"), source.license)]
-    for path, text in licenses:
-        problem = license_problem(text)
+    named: list[tuple[KeyPath, str | None]] = [(("general", "license"), kernel.config.general.license)]
+    named += [(("sources", name, "license"), source.license) for name, source in kernel.config.sources.items()]
+    for path, text in named:
+        problem = None if text is None else license_problem(text)
         if problem is not None:
             message, remedy = problem
             yield kernel.source.problem("B114", message, path=path, severity="warning", help=remedy)

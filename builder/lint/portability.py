@@ -12,83 +12,55 @@ from builder.config.v5 import EDITION
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.kernel.tree import is_glob
-from builder.lint.declared import listed
+from builder.lint.declared import entries
 
-_UNDERSCORED = ("cuda-capabilities", "rocm-archs")
+_REFUSES = "the public kernel-builder refuses"
+_ONLY_HERE = "keep it where only this builder builds the kernel"
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:
     """Yield the extensions and spellings that only this builder reads."""
-    source = kernel.source
-    if kernel.config.matrix is not None:
-        yield source.problem(
-            "B116",
-            "the public kernel-builder refuses a config with [matrix]",
-            path=("matrix",),
-            severity="note",
-            help="keep it where only this builder builds the kernel",
-        )
-    if kernel.config.build is not None:
-        yield source.problem(
-            "B126",
-            "the public kernel-builder refuses a config with [build]",
-            path=("build",),
-            severity="note",
-            help="give the options '--load-test' and '--toolchain' in its place, or keep it where only this builder "
-            "builds the kernel",
-        )
+    config, source = kernel.config, kernel.source
+    if config.matrix is not None:
+        message = f"{_REFUSES} a config with [matrix]"
+        yield source.problem("B116", message, path=("matrix",), severity="note", help=_ONLY_HERE)
+    if config.build is not None:
+        message = f"{_REFUSES} a config with [build]"
+        remedy = f"give the options '--load-test' and '--toolchain' in its place, or {_ONLY_HERE}"
+        yield source.problem("B126", message, path=("build",), severity="note", help=remedy)
     if kernel.schema >= EDITION:
-        yield from _own_keys(kernel)
+        for path in _ours(Record(Config), source.table(), ()):
+            message = f"{_REFUSES} a config with '{path[-1]}'"
+            yield source.problem("B130", message, path=path, key=True, severity="note", help=_ONLY_HERE)
         yield from _pairs(kernel)
-    yield from _elsewhere(kernel)
-    for path, entry in listed(kernel.config):
+    for name in config.sources:
+        message = f"{_REFUSES} a config with [sources]"
+        remedy = "copy the files into the kernel where it is built elsewhere, too"
+        yield source.problem("B128", message, path=("sources", name), severity="note", help=remedy)
+    for path, entry in entries(config, "src"):
         if is_glob(entry):
-            yield source.problem(
-                "B115",
-                "the public kernel-builder takes a glob for the name of a file",
-                path=path,
-                severity="note",
-                help="list the files where the kernel is built elsewhere, too",
-            )
-    for key in _UNDERSCORED:
-        if source.has(("torch-noarch", key)):
-            yield source.problem(
-                "B117",
-                f"the public kernel-builder refuses '{key}' in [torch-noarch]",
-                path=("torch-noarch", key),
-                key=True,
-                severity="warning",
-                help=f"write '{key.replace('-', '_')}'",
-            )
-
-
-def _own_keys(kernel: Kernel) -> Iterator[Problem]:
-    for path in _ours(Record(Config), kernel.source.table(), ()):
-        yield kernel.source.problem(
-            "B130",
-            f"the public kernel-builder refuses a config with '{path[-1]}'",
-            path=path,
-            key=True,
-            severity="note",
-            help="keep it where only this builder builds the kernel",
-        )
+            message = "the public kernel-builder takes a glob for the name of a file"
+            remedy = "list the files where the kernel is built elsewhere, too"
+            yield source.problem("B115", message, path=path, severity="note", help=remedy)
+    for key in ("cuda-capabilities", "rocm-archs"):
+        path = ("torch-noarch", key)
+        if source.has(path):
+            message = f"{_REFUSES} '{key}' in [torch-noarch]"
+            remedy = f"write '{key.replace('-', '_')}'"
+            yield source.problem("B117", message, path=path, key=True, severity="warning", help=remedy)
 
 
 def _pairs(kernel: Kernel) -> Iterator[Problem]:
+    """Yield the pairs of capabilities, of which some have a shorter name."""
     for key, part in kernel.config.kernel.items():
         names = part.cuda_capabilities or () if isinstance(part, CudaComponent) else ()
         for number, name in enumerate(names):
             if ":" in name:
-                code = code_of(name).name
-                yield kernel.source.problem(
-                    "B135",
-                    f"the public kernel-builder takes '{name}' for one capability, which no toolkit has",
-                    path=("kernel", key, "cuda-capabilities", number),
-                    severity="note",
-                    help=f"write '{code}', which means the same"
-                    if ":" not in code
-                    else "keep it where only this builder builds the kernel",
-                )
+                short = code_of(name).name
+                message = f"the public kernel-builder takes '{name}' for one capability, which no toolkit has"
+                remedy = _ONLY_HERE if ":" in short else f"write '{short}', which means the same"
+                path = ("kernel", key, "cuda-capabilities", number)
+                yield kernel.source.problem("B135", message, path=path, severity="note", help=remedy)
 
 
 def _ours(kind: Kind, value: Any, path: KeyPath) -> Iterator[KeyPath]:
@@ -107,16 +79,3 @@ def _ours(kind: Kind, value: Any, path: KeyPath) -> Iterator[KeyPath]:
                 yield from _ours(below, entry, (*path, key))
         case _:
             return
-
-
-def _elsewhere(kernel: Kernel) -> Iterator[Problem]:
-    """Yield the tables of sources that are not in the kernel's tree."""
-    source = kernel.source
-    for name in kernel.config.sources:
-        yield source.problem(
-            "B128",
-            "the public kernel-builder refuses a config with [sources]",
-            path=("sources", name),
-            severity="note",
-            help="copy the files into the kernel where it is built elsewhere, too",
-        )
