@@ -2,9 +2,12 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 PREFIXES = ("add_op_namespace_prefix", "torch_add_op_namespace_prefix")
 _GENERATED = ("ops", *PREFIXES)
@@ -65,14 +68,12 @@ class Scope:
 class Module:
     """A Python file: its calls, each with the scope it stands in."""
 
-    name: str
-    """Dotted name in the package, `relu.layers`."""
     scope: Scope
     calls: tuple[tuple[ast.Call, Scope], ...]
 
     @classmethod
     def of(cls, tree: ast.Module, name: str, *, package: bool) -> "Module":
-        """Read a parsed file; `package` says that it is an `__init__.py`."""
+        """Read a parsed file by its dotted name, `relu.layers`; `package` says that it is an `__init__.py`."""
         top = Scope()
         calls: list[tuple[ast.Call, Scope]] = []
         base = name.split(".") if package else name.split(".")[:-1]
@@ -85,52 +86,43 @@ class Module:
             for bound, binding in _bindings(node, base):
                 scope.bind(bound, binding)
             stack.extend(reversed(list(_children(node, scope))))
-        return cls(name=name, scope=top, calls=tuple(calls))
+        return cls(scope=top, calls=tuple(calls))
 
 
 def qualified(expression: ast.expr, scope: Scope) -> str | None:
     """Return the dotted name that an expression certainly stands for, such as `torch.library.impl`."""
     parts: list[str] = []
     for _ in range(_MOST_STEPS):
-        step = _attribute(expression)
-        if step is not None:
-            expression, name = step
-            parts.append(name)
-        elif isinstance(expression, ast.Name):
-            followed = _follow(expression.id, scope)
-            if isinstance(followed, str):
-                return ".".join([followed, *reversed(parts)])
-            if followed is None:
+        match expression:
+            case (
+                ast.Attribute(value=value, attr=name)
+                | ast.Call(func=ast.Name(id="getattr"), args=[value, ast.Constant(value=str(name)), *_])
+            ):
+                expression = value
+                parts.append(name)
+            case ast.Name(id=name):
+                followed = _follow(name, scope)
+                if isinstance(followed, str):
+                    return ".".join([followed, *reversed(parts)])
+                if followed is None:
+                    return None
+                expression, scope = followed
+            case _:
                 return None
-            expression, scope = followed
-        else:
-            return None
-    return None
-
-
-def _attribute(expression: ast.expr) -> tuple[ast.expr, str] | None:
-    match expression:
-        case ast.Attribute(value=value, attr=name):
-            return value, name
-        case ast.Call(func=ast.Name(id="getattr"), args=[value, ast.Constant(value=str(name)), *_]):
-            return value, name
     return None
 
 
 def _follow(name: str, scope: Scope) -> str | tuple[ast.expr, Scope] | None:
+    """Return the dotted name or the expression that the first binding of a name gives, if one does."""
     bindings, where = scope.lookup(name)
     if name not in where.followed:
-        where.followed[name] = _first_step(bindings, where)
+        known = (each for each in bindings if isinstance(each, Imported | ast.Name | ast.Attribute | ast.Call))
+        first = next(known, None)
+        if isinstance(first, Imported):
+            where.followed[name] = first.target
+        else:
+            where.followed[name] = None if first is None else (first, where)
     return where.followed[name]
-
-
-def _first_step(bindings: list[Binding], where: Scope) -> str | tuple[ast.expr, Scope] | None:
-    for binding in bindings:
-        if isinstance(binding, Imported):
-            return binding.target
-        if isinstance(binding, ast.Name | ast.Attribute | ast.Call):
-            return binding, where
-    return None
 
 
 def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
@@ -140,59 +132,52 @@ def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
         return
     inner = Scope(parent=scope)
     if not isinstance(node, ast.ClassDef):
-        yield node.args, scope
-        for argument in _arguments(node.args):
-            inner.bind(argument.arg, Parameter())
+        given = node.args
+        yield given, scope
+        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
+            if argument is not None:
+                inner.bind(argument.arg, Parameter())
     outside = [] if isinstance(node, ast.Lambda) else node.decorator_list
     yield from ((decorator, scope) for decorator in outside)
     body = [node.body] if isinstance(node, ast.Lambda) else node.body
     yield from ((statement, inner) for statement in body)
 
 
-def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
-    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    yield from (argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None)
-
-
-def _bindings(node: ast.AST, base: list[str]) -> Iterator[tuple[str, Binding]]:  # noqa: C901  one for each statement
+def _bindings(node: ast.AST, base: list[str]) -> Iterator[tuple[str, Binding]]:  # noqa: C901, PLR0912  one for each statement
     match node:
         case ast.Import(names=aliases):
             for alias in aliases:
                 first = alias.name.split(".")[0]
                 yield alias.asname or first, Imported(target=alias.name if alias.asname else first)
-        case ast.ImportFrom(names=aliases):
-            origin = _origin(node, base)
+        case ast.ImportFrom(names=aliases, level=level, module=module):
+            above = base[: len(base) - level + 1] if level else []
+            origin = ".".join([*above, *([module] if module else [])])
             for alias in aliases:
-                yield from _imported(origin, alias)
+                if alias.name != "*":
+                    yield alias.asname or alias.name, Imported(target=f"{origin}.{alias.name}")
+                    continue
+                last = origin.rsplit(".", maxsplit=1)[-1]
+                generated = last == "_ops" or last.startswith("_ops_")
+                for name in _GENERATED if generated else _STARRED.get(origin, ()):
+                    yield name, Imported(target=f"{origin}.{name}")
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 yield from _targets(target, value)
         case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
             yield from _targets(target, value)
-        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
-            yield from _elements(target, value)
-        case ast.comprehension(target=target, iter=value):
-            yield from _elements(target, value)
+        case (
+            ast.For(target=target, iter=value)
+            | ast.AsyncFor(target=target, iter=value)
+            | ast.comprehension(target=target, iter=value)
+        ):
+            # Each element that stands in the loop's own list is bound.
+            elements = value.elts if isinstance(value, ast.Tuple | ast.List | ast.Set) else [value]
+            for element in elements[: _MOST_BINDINGS + 1]:
+                yield from _targets(target, element)
         case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
             yield from _targets(target, value)
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             yield name, node
-
-
-def _origin(node: ast.ImportFrom, base: list[str]) -> str:
-    if not node.level:
-        return node.module or ""
-    above = base[: len(base) - node.level + 1]
-    return ".".join([*above, *([node.module] if node.module else [])])
-
-
-def _imported(origin: str, alias: ast.alias) -> Iterator[tuple[str, Binding]]:
-    if alias.name != "*":
-        yield alias.asname or alias.name, Imported(target=f"{origin}.{alias.name}")
-        return
-    module = origin.rsplit(".", maxsplit=1)[-1]
-    names = _GENERATED if module == "_ops" or module.startswith("_ops_") else _STARRED.get(origin, ())
-    yield from ((name, Imported(target=f"{origin}.{name}")) for name in names)
 
 
 def _targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Binding]]:
@@ -205,13 +190,6 @@ def _targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Binding]]
             yield from _targets(element, parts[index] if known else value)
 
 
-def _elements(target: ast.expr, iterated: ast.expr) -> Iterator[tuple[str, Binding]]:
-    """Bind the target of a loop to each element that stands in the loop's own list."""
-    elements = iterated.elts if isinstance(iterated, ast.Tuple | ast.List | ast.Set) else [iterated]
-    for element in elements[: _MOST_BINDINGS + 1]:
-        yield from _targets(target, element)
-
-
 class Namespace(Enum):
     """The namespace of a name, as far as reading the files tells."""
 
@@ -222,30 +200,25 @@ class Namespace(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceReader:
-    """Judges expressions of one package; `modules` by dotted name."""
+    """Judges expressions of one package."""
 
-    modules: Mapping[str, Module]
-    known: dict[tuple[int, int], Namespace] = field(default_factory=dict, compare=False)
-    """Namespaces by expression and scope: names refer to each other, and each is judged once."""
-    named: dict[tuple[str, int], Namespace] = field(default_factory=dict, compare=False)
-    """Namespaces by name and scope, and by dotted name."""
-    called: dict[tuple[str, int], Namespace | None] = field(default_factory=dict, compare=False)
-    """Namespaces by the name of a function and scope."""
-    returned: dict[tuple[int, int], Namespace] = field(default_factory=dict, compare=False)
-    """Namespaces by function and scope."""
+    scope_of: Callable[[str], Scope | None]
+    """Returns the names of a module of the package, by its dotted name; None for any other module."""
+    known: dict[Hashable, Any] = field(default_factory=dict, compare=False)
+    """Namespaces by expression, by name, by the name of a function that is called, or by function; and by scope."""
 
     def judge(self, expression: ast.expr, scope: Scope, depth: int = 0) -> Namespace:
         """Follow an expression to what it names."""
-        key = (id(expression), id(scope))
-        if key not in self.known:
-            self.known[key] = Namespace.UNKNOWN  # what it is to itself, if it refers to itself
-            self.known[key] = self._judge(expression, scope, depth)
-        return self.known[key]
+        return self._once((id(expression), id(scope)), lambda: self._judge(expression, scope, depth))
 
-    def _judge(self, expression: ast.expr, scope: Scope, depth: int) -> Namespace:  # noqa: PLR0911  one for each kind
+    def _judge(self, expression: ast.expr, scope: Scope, depth: int) -> Namespace:  # noqa: C901, PLR0911  one for each kind
         if depth > _DEEP:
             return Namespace.UNKNOWN
-        if self._generated(expression, scope):
+        called = qualified(expression.func, scope) if isinstance(expression, ast.Call) else None
+        if called is not None and "." in called and called.split(".")[-1] in PREFIXES:
+            return Namespace.GENERATED  # wherever the prefix function was imported from
+        dotted = None if isinstance(expression, ast.Call) else qualified(expression, scope)
+        if is_generated(dotted):
             return Namespace.GENERATED
         if "::" in _leading(expression):
             return Namespace.OTHER
@@ -254,7 +227,7 @@ class NamespaceReader:
                 return Namespace.OTHER
             case ast.Name(id=name):
                 bindings, where = scope.lookup(name)
-                return self._once((name, id(where)), bindings, where, depth + 1)
+                return self._name(name, bindings, where, depth + 1)
             case ast.IfExp(body=first, orelse=second):
                 return _all(self.judge(part, scope, depth + 1) for part in (first, second))
             case ast.BoolOp(values=values):
@@ -262,15 +235,9 @@ class NamespaceReader:
             case ast.Call():
                 return self._call(expression, scope, depth + 1)
             case ast.Attribute():
-                known = (qualified(expression, scope) or "").startswith("torch.ops.")
-                return Namespace.OTHER if known else self._dotted(qualified(expression, scope), depth + 1)
+                known = (dotted or "").startswith("torch.ops.")
+                return Namespace.OTHER if known else self._dotted(dotted, depth + 1)
         return self._parts(ast.iter_child_nodes(expression), scope, depth + 1)
-
-    def _generated(self, expression: ast.expr, scope: Scope) -> bool:
-        """Whether this very expression is the generated prefix function, called, or the generated `ops`."""
-        if isinstance(expression, ast.Call):
-            return is_prefix(qualified(expression.func, scope))
-        return is_generated(qualified(expression, scope))
 
     def _call(self, call: ast.Call, scope: Scope, depth: int) -> Namespace:
         if is_library(qualified(call.func, scope)):
@@ -288,35 +255,33 @@ class NamespaceReader:
 
     def _made(self, name: ast.Name, scope: Scope, depth: int) -> Namespace | None:
         """Judge what the functions that `name` may stand for return; None where it stands for none."""
-        _, where = scope.lookup(name.id)
-        key = (f"{name.id}()", id(where))
-        if key not in self.called:
-            self.called[key] = Namespace.UNKNOWN
-            made = [self._returned(function, place, depth) for function, place in self._functions(name, scope)]
-            self.called[key] = _all(made) if made else None
-        return self.called[key]
-
-    def _functions(self, name: ast.Name, scope: Scope) -> Iterator[tuple[Function, Scope]]:
-        """Yield the functions of the package that `name` may stand for."""
         bindings, where = scope.lookup(name.id)
+
+        def judge() -> Namespace | None:
+            made = [self._returned(function, place, depth) for function, place in self._functions(bindings, where)]
+            return _all(made) if made else None
+
+        return self._once((f"{name.id}()", id(where)), judge)
+
+    def _functions(self, bindings: list[Binding], where: Scope) -> Iterator[tuple[Function, Scope]]:
+        """Yield the functions of the package that a name with these bindings may stand for."""
         for binding in bindings:
             if isinstance(binding, Function):
                 yield binding, where
             elif isinstance(binding, Imported):
                 module, _, attribute = binding.target.rpartition(".")
-                if module in self.modules:
-                    top = self.modules[module].scope
+                top = self.scope_of(module)
+                if top is not None:
                     found = top.names.get(attribute, [])
                     yield from ((function, top) for function in found if isinstance(function, Function))
 
     def _returned(self, function: Function, where: Scope, depth: int) -> Namespace:
         # The function's own scope is gone: its parameters and locals are looked up where it stands, and are hidden.
-        key = (id(function), id(where))
-        if key not in self.returned:
-            self.returned[key] = Namespace.UNKNOWN
+        def judge() -> Namespace:
             values = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
-            self.returned[key] = _all(self.judge(value, where, depth) for value in values)
-        return self.returned[key]
+            return _all(self.judge(value, where, depth) for value in values)
+
+        return self._once((id(function), id(where)), judge)
 
     def _parts(self, nodes: Iterable[ast.AST], scope: Scope, depth: int) -> Namespace:
         """Judge a text by its parts: one generated part makes the whole generated."""
@@ -341,22 +306,23 @@ class NamespaceReader:
         if is_generated(name):
             return Namespace.GENERATED
         module, _, attribute = (name or "").rpartition(".")
-        if module not in self.modules or depth > _DEEP:
+        scope = None if depth > _DEEP else self.scope_of(module)
+        if scope is None:
             return Namespace.UNKNOWN
-        scope = self.modules[module].scope
-        return self._once((attribute, id(scope)), scope.names.get(attribute, []), scope, depth + 1)
+        return self._name(attribute, scope.names.get(attribute, []), scope, depth + 1)
 
-    def _once(self, key: tuple[str, int], bindings: list[Binding], where: Scope, depth: int) -> Namespace:
-        """Judge all that a name of a scope may stand for, once: modules import each other's names in circles."""
-        if key not in self.named:
-            self.named[key] = Namespace.UNKNOWN
-            self.named[key] = _all(self._binding(binding, where, depth) for binding in bindings)
-        return self.named[key]
+    def _once(self, key: Hashable, judge: Callable[[], T]) -> T:
+        """Judge once what names and modules may refer to in circles: to itself, it is unknown."""
+        if key not in self.known:
+            self.known[key] = Namespace.UNKNOWN
+            self.known[key] = judge()
+        found: T = self.known[key]
+        return found
 
-
-def is_prefix(name: str | None) -> bool:
-    """Whether a dotted name is that of the generated prefix function, wherever it was imported from."""
-    return name is not None and "." in name and name.split(".")[-1] in PREFIXES
+    def _name(self, name: str, bindings: list[Binding], where: Scope, depth: int) -> Namespace:
+        """Judge all that a name of a scope may stand for."""
+        every = (self._binding(binding, where, depth) for binding in bindings)
+        return self._once((name, id(where)), lambda: _all(every))
 
 
 def is_library(name: str | None) -> bool:

@@ -7,11 +7,12 @@ import ast
 import tokenize
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
-from builder.errors import Problem, Span
+from builder.errors import Problem, Severity, Span
 from builder.kernel.tree import TooManyFilesError, Tree
 from builder.lint.namespace import PREFIXES, Module, Namespace, NamespaceReader, Scope, is_library, qualified
 from builder.lint.report import Located, locate
@@ -24,42 +25,31 @@ _LARGEST = 1024 * 1024
 _LARGEST_PACKAGE = 8 * _LARGEST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PythonFile:
-    """A file of the package, parsed."""
+    """A file of the package."""
 
     file: str
-    lines: tuple[str, ...]
-    module: Module
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plain:
-    """A file that registers nothing."""
-
     name: str
+    """Dotted name in the package, `relu.layers`."""
     text: str
     package: bool
+    """Whether it is an `__init__.py`."""
 
+    @property
+    def lines(self) -> list[str]:
+        """Its lines, split as Python does: a form feed or a line separator ends none."""
+        return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
-class _Modules(Mapping[str, Module]):
-    """The modules of a package; a file that registers nothing is taken apart when another one uses its names."""
+    @property
+    def may_register(self) -> bool:
+        """Whether it may use `torch.library`, whose name it has to spell; names are compared as Python does."""
+        return "library" in (self.text if self.text.isascii() else unicodedata.normalize("NFKC", self.text))
 
-    def __init__(self, files: Iterable[PythonFile], others: Mapping[str, Plain]) -> None:
-        self._known = {python.module.name: python.module for python in files}
-        self._others = others
-
-    def __getitem__(self, name: str) -> Module:
-        if name not in self._known:
-            plain = self._others[name]
-            self._known[name] = parse(plain.text, file=name, name=name, package=plain.package).module
-        return self._known[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**self._known, **self._others})
-
-    def __len__(self) -> int:
-        return len({**self._known, **self._others})
+    @cached_property
+    def module(self) -> Module:
+        """Its calls and names."""
+        return Module.of(_tree(self.text), self.name, package=self.package)
 
 
 def check(package: Path, file: str, *, root: Path | None = None, tvm_ffi: bool | None = None) -> Iterator[Located]:
@@ -67,25 +57,20 @@ def check(package: Path, file: str, *, root: Path | None = None, tvm_ffi: bool |
 
     Where the package is not in its usual place, `root` is the folder of the kernel and `tvm_ffi` its framework.
     """
-    parsed: list[PythonFile] = []
-    others: dict[str, Plain] = {}
+    files: list[PythonFile] = []
     left = _LARGEST_PACKAGE
     for inside in _python_files(package, root or package.parent.parent):
         left -= _size(package / inside)
         if left < 0:
             reason = f"the package has more than {_LARGEST_PACKAGE >> 20} MiB of Python"
-            yield _unreadable(f"{file}/{inside}", reason, None, ())
+            yield _unreadable(f"{file}/{inside}", reason)
             break
         read = _read(package / inside, package, f"{file}/{inside}")
-        match read:
-            case PythonFile():
-                parsed.append(read)
-            case Plain():
-                others[read.name] = read
-            case _:
-                yield read
-    prefix = PREFIXES[package.parent.name == "tvm-ffi-ext" if tvm_ffi is None else tvm_ffi]
-    yield from judge(parsed, prefix=prefix, others=others)
+        if isinstance(read, PythonFile):
+            files.append(read)
+        else:
+            yield read
+    yield from judge(files, prefix=PREFIXES[package.parent.name == "tvm-ffi-ext" if tvm_ffi is None else tvm_ffi])
 
 
 def _python_files(package: Path, root: Path) -> Iterator[str]:
@@ -108,28 +93,17 @@ def _size(path: Path) -> int:
         return 0
 
 
-def judge(
-    files: list[PythonFile], *, prefix: str = PREFIXES[0], others: Mapping[str, Plain] | None = None
-) -> Iterator[Located]:
-    """Yield the registrations of a package that are not in the namespace that `prefix` puts before a name.
-
-    `others` are files that register nothing, by dotted name: what they define may be used.
-    """
-    judge = NamespaceReader(modules=_Modules(files, others or {}))
+def judge(files: Sequence[PythonFile], *, prefix: str = PREFIXES[0]) -> Iterator[Located]:
+    """Yield the registrations of a package that are not in the namespace that `prefix` puts before a name."""
+    named = {python.name: python for python in files}
+    reader = NamespaceReader(scope_of=lambda name: named[name].module.scope if name in named else None)
     for python in files:
-        for call, scope in python.module.calls:
-            problem = _judge(call, scope, judge, python.lines, prefix=prefix)
+        # A file that registers nothing is taken apart only when another one uses its names.
+        lines = python.lines
+        for call, scope in python.module.calls if python.may_register else ():
+            problem = _judge(call, scope, reader, lines, prefix=prefix)
             if problem is not None:
-                yield locate(python.file, problem, python.lines)
-
-
-def parse(text: str, *, file: str, name: str, package: bool) -> PythonFile:
-    """Parse one file; `name` is its dotted name.
-
-    Raises:
-        SyntaxError, ValueError, RecursionError: it is no Python of this interpreter's version.
-    """
-    return PythonFile(file=file, lines=_lines(text), module=Module.of(_tree(text), name, package=package))
+                yield locate(python.file, problem, lines)
 
 
 def _tree(text: str) -> ast.Module:
@@ -138,87 +112,68 @@ def _tree(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def _may_register(text: str) -> bool:
-    """Whether a file may use `torch.library`, whose name it has to spell; names are compared as Python does."""
-    return "library" in (text if text.isascii() else unicodedata.normalize("NFKC", text))
-
-
-def _read(path: Path, package: Path, file: str) -> PythonFile | Plain | Located:
+def _read(path: Path, package: Path, file: str) -> PythonFile | Located:
     relative = path.relative_to(package.parent).with_suffix("")
     is_package = relative.name == "__init__"
     parts = relative.parts[:-1] if is_package else relative.parts
-    text = ""
+    python = PythonFile(file=file, name=".".join(parts), text="", package=is_package)
     try:
         if path.stat().st_size > _LARGEST:
-            raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")  # noqa: TRY301  one place makes the finding
+            return _unreadable(file, f"it is larger than {_LARGEST >> 20} MiB")
         with tokenize.open(path) as stream:
-            text = stream.read()
-        if not _may_register(text):
-            _tree(text)
-            return Plain(name=".".join(parts), text=text, package=is_package)
-        return parse(text, file=file, name=".".join(parts), package=is_package)
+            python = replace(python, text=stream.read())
+        _ = python.module if python.may_register else _tree(python.text)
     except SyntaxError as error:
-        return _unreadable(file, error.msg, _place(error), _lines(text))
+        column = max(error.offset or 1, 1)
+        line = error.lineno
+        span = Span(line=line, column=column, end_line=line, end_column=column + 1) if line else None
+        return _unreadable(file, error.msg, span, python.lines)
     except (OSError, ValueError, LookupError, RecursionError, MemoryError) as error:
-        return _unreadable(file, str(error) or type(error).__name__, None, ())
+        return _unreadable(file, str(error) or type(error).__name__)
+    return python
 
 
-def _lines(text: str) -> tuple[str, ...]:
-    """Split as Python does: a form feed or a line separator ends no line."""
-    return tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
-
-
-def _place(error: SyntaxError) -> Span | None:
-    if not error.lineno:
-        return None
-    column = max(error.offset or 1, 1)
-    return Span(line=error.lineno, column=column, end_line=error.lineno, end_column=column + 1)
-
-
-def _unreadable(file: str, reason: str, span: Span | None, lines: tuple[str, ...]) -> Located:
-    problem = Problem(
-        code="B122",
-        severity="warning",
-        message=f"this Python file cannot be read: {reason}",
-        span=span,
-        help="what it registers is not checked, and importing it will fail",
-    )
-    return locate(file, problem, lines)
+def _unreadable(file: str, reason: str, span: Span | None = None, lines: Sequence[str] = ()) -> Located:
+    message = f"this Python file cannot be read: {reason}"
+    remedy = "what it registers is not checked, and importing it will fail"
+    return locate(file, Problem(code="B122", severity="warning", message=message, span=span, help=remedy), lines)
 
 
 def _judge(
-    call: ast.Call, scope: Scope, judge: NamespaceReader, lines: tuple[str, ...], *, prefix: str
+    call: ast.Call, scope: Scope, reader: NamespaceReader, lines: Sequence[str], *, prefix: str
 ) -> Problem | None:
     used = _used(call, scope)
-    if used is None:
+    namespace = Namespace.GENERATED if used is None else reader.judge(used[1], scope)
+    if used is None or namespace is Namespace.GENERATED:
         return None
     function, name = used
-    match judge.judge(name, scope):
-        case Namespace.OTHER:
-            code, said = "B120", f"{function} registers {_text(name, lines)} outside the namespace of this build"
-        case Namespace.UNKNOWN:
-            code, said = "B121", f"{function} registers {_text(name, lines)}, whose namespace cannot be told here"
-        case Namespace.GENERATED:
-            return None
-    return Problem(
-        code=code,
-        severity="warning" if code == "B120" else "note",
-        message=said,
-        span=_span(name, lines),
-        help=_remedy(function, name, prefix),
-    )
+    registers, span = f"{function} registers {_text(name, lines)}", _span(name, lines)
+    if namespace is Namespace.OTHER:
+        message, code = f"{registers} outside the namespace of this build", "B120"
+    else:
+        message, code = f"{registers}, whose namespace cannot be told here", "B121"
+    severity: Severity = "warning" if namespace is Namespace.OTHER else "note"
+    return Problem(code=code, severity=severity, message=message, span=span, help=_remedy(function, name, prefix))
 
 
 def _used(call: ast.Call, scope: Scope) -> tuple[str, ast.expr] | None:
     """Return the function of torch.library that a call uses, and the expression that names the op."""
     function, arguments = _applied(call, scope)
-    name = _name_argument(arguments, call.keywords)
+    named = (keyword.value for keyword in call.keywords if keyword.arg in _KEYWORDS)
+    name = arguments[0] if arguments and not isinstance(arguments[0], ast.Starred) else next(named, None)
     if name is None:
         return None
     short = (function or "").removeprefix("torch.library.")
     if function is not None and short != function and (short in _NAMED or short.startswith("register_")):
         return function, name
-    return _of_library(call, scope, name)
+    # `lib.define` and `lib.impl`, where they name a namespace themselves: the library's own is judged already.
+    whole = isinstance(name, ast.Constant) and isinstance(name.value, str) and "::" in name.value.split("(")[0]
+    if whole and isinstance(call.func, ast.Attribute) and call.func.attr in {"define", "impl"}:
+        library = call.func.value
+        made = scope.lookup(library.id)[0] if isinstance(library, ast.Name) else [library]
+        if any(isinstance(each, ast.Call) and is_library(qualified(each.func, scope)) for each in made):
+            return f"Library.{call.func.attr}", name
+    return None
 
 
 def _applied(call: ast.Call, scope: Scope) -> tuple[str | None, list[ast.expr]]:
@@ -232,26 +187,7 @@ def _applied(call: ast.Call, scope: Scope) -> tuple[str | None, list[ast.expr]]:
     return function, call.args
 
 
-def _of_library(call: ast.Call, scope: Scope, name: ast.expr) -> tuple[str, ast.expr] | None:
-    """Judge `lib.define` and `lib.impl` where they name a namespace themselves: the library's own is judged already."""
-    if not (isinstance(call.func, ast.Attribute) and call.func.attr in {"define", "impl"}):
-        return None
-    whole = isinstance(name, ast.Constant) and isinstance(name.value, str) and "::" in name.value.split("(")[0]
-    return (f"Library.{call.func.attr}", name) if whole and _is_library(call.func.value, scope) else None
-
-
-def _is_library(expression: ast.expr, scope: Scope) -> bool:
-    bindings = scope.lookup(expression.id)[0] if isinstance(expression, ast.Name) else [expression]
-    return any(isinstance(binding, ast.Call) and is_library(qualified(binding.func, scope)) for binding in bindings)
-
-
-def _name_argument(arguments: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr | None:
-    if arguments and not isinstance(arguments[0], ast.Starred):
-        return arguments[0]
-    return next((keyword.value for keyword in keywords if keyword.arg in _KEYWORDS), None)
-
-
-def _text(name: ast.expr, lines: tuple[str, ...]) -> str:
+def _text(name: ast.expr, lines: Sequence[str]) -> str:
     if isinstance(name, ast.Constant) and isinstance(name.value, str):
         return quoted(name.value)
     span = _span(name, lines)
@@ -269,7 +205,7 @@ def _remedy(function: str, name: ast.expr, prefix: str) -> str:
     return f"""write 'from ._ops import {prefix}', and {prefix}("{op}")"""
 
 
-def _span(node: ast.expr, lines: tuple[str, ...]) -> Span:
+def _span(node: ast.expr, lines: Sequence[str]) -> Span:
     end_line, end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
     return Span(
         line=node.lineno,

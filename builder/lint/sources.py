@@ -20,27 +20,24 @@ _TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 """Comments and strings."""
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([A-Za-z][\w.]*)[>"]', re.MULTILINE)
 _KEY = 'python-abi = "cpython"'
+_HEADERS = "include <torch/all.h> or <torch/library.h> if nothing of Python is used"
 _OPS = "register ops with TORCH_LIBRARY_EXPAND in place of the module"
 
 
 def glibc(kernel: Kernel) -> Iterator[Located]:
     """Yield a warning for the first call, in each file, of each function that glibc 2.28 lacks."""
-    versions = _versions()
+    versions, calls = _versions()
     for file, text in _texts(kernel, None, _LANGUAGES):
         if not any(name in text for name in versions):
             continue  # which is a fourth of what looking for calls costs
+        code = _TEXT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
         first: dict[str, re.Match[str]] = {}
-        for call in _calls().finditer(_TEXT.sub(_blank, text)):
+        for call in calls.finditer(code):
             first.setdefault(call[1], call)
         for name, call in first.items():
-            yield _warning(
-                call,
-                file,
-                text,
-                code="B127",
-                message=f"{name} is of glibc {versions[name]}, and a wheel runs on systems with 2.28",
-                help="write it another way, or accept a newer policy with builder build --manylinux",
-            )
+            message = f"{name} is of glibc {versions[name]}, and a wheel runs on systems with 2.28"
+            remedy = "write it another way, or accept a newer policy with builder build --manylinux"
+            yield _warning(call, file, text, code="B127", message=message, help=remedy)
 
 
 def _texts(kernel: Kernel, backend: Backend | None, suffixes: frozenset[str]) -> Iterator[tuple[str, str]]:
@@ -71,21 +68,15 @@ def _warning(
     return locate(file, problem, text.split("\n"))
 
 
-def _blank(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", match[0])
-
-
 @cache
-def _calls() -> re.Pattern[str]:
-    """Return the pattern of a call, but not of a member, nor of a namespace other than the outermost."""
-    return re.compile(rf"(?<![\w.>])(?<!\w::)({'|'.join(_versions())})\s*\(")
+def _versions() -> tuple[dict[str, str], re.Pattern[str]]:
+    """Return function -> version of glibc that brought it, and the pattern of a call of one.
 
-
-@cache
-def _versions() -> dict[str, str]:
-    """Return function -> version of glibc that brought it."""
+    A call of a member is none, nor one in a namespace other than the outermost.
+    """
     table = toml.loads((resources.DATA / "glibc-newer.toml").read_text(encoding="utf-8"))
-    return {name: version for version, names in table.items() for name in names}
+    versions = {name: version for version, names in table.items() for name in names}
+    return versions, re.compile(rf"(?<![\w.>])(?<!\w::)({'|'.join(versions)})\s*\(")
 
 
 def linked_headers(kernel: Kernel) -> Iterator[Located]:
@@ -103,15 +94,10 @@ def linked_headers(kernel: Kernel) -> Iterator[Located]:
             if name is not None and name.facts.part not in there:
                 first.setdefault(name, include)
         for name, include in first.items():
-            yield _warning(
-                include,
-                file,
-                text,
-                code="B133",
-                message=f"{include[1]} comes with {name}, "
-                "which the environment of a build only has where a kernel names it",
-                help=f'write libraries = ["{name}"] in [torch] or in the component',
-            )
+            where = "which the environment of a build only has where a kernel names it"
+            message = f"{include[1]} comes with {name}, {where}"
+            remedy = f'write libraries = ["{name}"] in [torch] or in the component'
+            yield _warning(include, file, text, code="B133", message=message, help=remedy)
 
 
 def python_headers(kernel: Kernel) -> Iterator[Located]:
@@ -120,7 +106,8 @@ def python_headers(kernel: Kernel) -> Iterator[Located]:
     That is the first line that needs its headers; where the library is for one Python, all lines that keep it from
     serving every one.
     """
-    if kernel.config.framework is not Framework.TORCH:
+    torch = kernel.config.torch
+    if torch is None:
         return
     found: dict[Located, None] = {}
     all_read = not kernel.config.sources  # foreign sources are not here to be read
@@ -132,66 +119,38 @@ def python_headers(kernel: Kernel) -> Iterator[Located]:
         except BuilderError:
             all_read = False  # a file that is missing is another check's finding
     yield from found
-    if all_read and not found and kernel.config.torch is not None and kernel.config.torch.python_abi is not None:
-        yield _unneeded(kernel)
+    if all_read and not found and torch.python_abi is not None:
+        message = "no source needs a library for each Python: without 'python-abi', one wheel serves them all"
+        path = ("torch", "python-abi")
+        problem = kernel.source.problem("B143", message, path=path, key=True, severity="warning", help="remove it")
+        yield locate(str(kernel.root / CONFIG), problem, kernel.source.text.splitlines())
 
 
 def _of_backend(kernel: Kernel, backend: Backend) -> Iterator[Located]:
     scan = python_scan(kernel, backend)
-    obstacles = scan.obstacles
     if kernel.config.of_each_python(backend):
-        yield from (_obstacle(use, kernel.root) for use in obstacles)
+        for use in scan.obstacles:
+            header = use.name.startswith("<")
+            brings = "brings all of Python's C API" if header else "makes a module of Python"
+            message = f"{use.name} {brings}: without it, one wheel could serve every Python"
+            remedy = _HEADERS if header else _OPS
+            yield _located(use, kernel.root, code="B142", message=message, help=remedy)
         for use in scan.misnamed:
-            yield _located(
-                use,
-                kernel.root,
-                code="B144",
-                message=f"the module is called '{use.name}', and its library has a name that is made for each build",
-                help="write TORCH_EXTENSION_NAME in its place, and import it with 'from ._ops import module'",
-                severity="warning",
-            )
+            message = f"the module is called '{use.name}', and its library has a name that is made for each build"
+            remedy = "write TORCH_EXTENSION_NAME in its place, and import it with 'from ._ops import module'"
+            yield _located(use, kernel.root, code="B144", message=message, help=remedy, severity="warning")
         return
-    module = next((use for use in obstacles if not use.name.startswith("<") and not use.limited), None)
-    if module is not None:
-        yield _located(
-            module,
-            kernel.root,
-            code="B141",
-            message=f"{module.name} makes a module that uses all of Python's C API, "
-            "which a wheel for every Python may not",
-            help=f"add '{_KEY}' to [torch] for a wheel for each Python, or {_OPS}",
-            severity="warning",
-        )
-        return
+    module = next((use for use in scan.obstacles if not use.name.startswith("<") and not use.limited), None)
     headers = scan.needs_headers
-    if headers is not None:
-        yield _located(
-            headers,
-            kernel.root,
-            code="B125",
-            message=f"{headers.name} needs the headers of Python, so the wheel is tagged cp39-abi3 instead of py3-none",
-            help=source_scan.REMEDY,
+    if module is not None:
+        message = (
+            f"{module.name} makes a module that uses all of Python's C API, which a wheel for every Python may not"
         )
-
-
-def _obstacle(use: source_scan.Use, root: Path) -> Located:
-    header = use.name.startswith("<")
-    brings = "brings all of Python's C API" if header else "makes a module of Python"
-    remedy = "include <torch/all.h> or <torch/library.h> if nothing of Python is used" if header else _OPS
-    message = f"{use.name} {brings}: without it, one wheel could serve every Python"
-    return _located(use, root, code="B142", message=message, help=remedy)
-
-
-def _unneeded(kernel: Kernel) -> Located:
-    problem = kernel.source.problem(
-        "B143",
-        "no source needs a library for each Python: without 'python-abi', one wheel serves them all",
-        path=("torch", "python-abi"),
-        key=True,
-        severity="warning",
-        help="remove it",
-    )
-    return locate(str(kernel.root / CONFIG), problem, kernel.source.text.splitlines())
+        remedy = f"add '{_KEY}' to [torch] for a wheel for each Python, or {_OPS}"
+        yield _located(module, kernel.root, code="B141", message=message, help=remedy, severity="warning")
+    elif headers is not None:
+        message = f"{headers.name} needs the headers of Python, so the wheel is tagged cp39-abi3 instead of py3-none"
+        yield _located(headers, kernel.root, code="B125", message=message, help=source_scan.REMEDY)
 
 
 def _located(

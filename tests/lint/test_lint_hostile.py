@@ -109,7 +109,7 @@ def test_a_card_that_is_a_link_out_is_not_read(kernel, outside):
 
 def judged(files):
     began = time.monotonic()
-    parsed = [registration.parse(code, file=name, name=name, package=False) for name, code in files.items()]
+    parsed = [registration.PythonFile(text=code, file=name, name=name, package=False) for name, code in files.items()]
     found = list(registration.judge(parsed))
     return len(found), time.monotonic() - began
 
@@ -155,7 +155,7 @@ def test_a_loop_over_many_names_for_many_targets_is_read_in_linear_time():
 def test_a_name_that_stands_for_too_much_cannot_be_told():
     names = "".join(f'x = add_op_namespace_prefix("a{number}")\n' for number in range(300))
     code = f'import torch\nfrom ._ops import add_op_namespace_prefix\n{names}torch.library.define(x, "")\n'
-    parsed = registration.parse(code, file="a", name="pkg.a", package=False)
+    parsed = registration.PythonFile(text=code, file="a", name="pkg.a", package=False)
     assert [located.problem.code for located in registration.judge([parsed])] == ["B121"]
 
 

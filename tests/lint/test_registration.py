@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.lint import registration
+from builder.lint.registration import PythonFile, check, judge
 
 HEAD = "import torch\nfrom ._ops import add_op_namespace_prefix, ops\n"
 
 
 def judged(text, **others):
     """Return the code and the quoted text of each finding in a package of one file, or of several."""
-    files = [registration.parse(text, file="relu/__init__.py", name="relu", package=True)]
+    files = [PythonFile(text=text, file="relu/__init__.py", name="relu", package=True)]
     for name, other in others.items():
-        files.append(registration.parse(other, file=f"relu/{name}.py", name=f"relu.{name}", package=False))
-    return [(located.problem.code, quoted(located)) for located in registration.judge(files)]
+        files.append(PythonFile(text=other, file=f"relu/{name}.py", name=f"relu.{name}", package=False))
+    return [(located.problem.code, quoted(located)) for located in judge(files)]
 
 
 def quoted(located):
@@ -168,8 +168,8 @@ def test_names_are_followed_into_other_modules_of_the_package():
 
 
 def test_the_remedy_names_the_op():
-    python = registration.parse(HEAD + FOREIGN["define"], file="a.py", name="relu", package=True)
-    (located,) = registration.judge([python])
+    python = PythonFile(text=HEAD + FOREIGN["define"], file="a.py", name="relu", package=True)
+    (located,) = judge([python])
     assert located.problem.help == (
         """write 'from ._ops import add_op_namespace_prefix', and add_op_namespace_prefix("f")"""
     )
@@ -179,7 +179,7 @@ def test_the_remedy_of_a_tvm_ffi_kernel_names_its_own_prefix(tmp_path):
     package = tmp_path / "tvm-ffi-ext" / "relu"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(f"{HEAD}{FOREIGN['define']}\n{FOREIGN['library']}\n", encoding="utf-8")
-    remedies = [located.problem.help for located in registration.check(package, "tvm-ffi-ext/relu")]
+    remedies = [located.problem.help for located in check(package, "tvm-ffi-ext/relu")]
     assert all("import torch_add_op_namespace_prefix'" in remedy for remedy in remedies)
     assert len(remedies) == 2
 
@@ -198,7 +198,7 @@ BROKEN = {
 def test_a_file_that_is_no_python_is_a_finding_and_the_others_are_still_read(tmp_path, content):
     (tmp_path / "bad.py").write_bytes(content)
     (tmp_path / "good.py").write_text(HEAD + FOREIGN["define"], encoding="utf-8")
-    codes = [located.problem.code for located in registration.check(tmp_path, "torch-ext/relu")]
+    codes = [located.problem.code for located in check(tmp_path, "torch-ext/relu")]
     assert codes == ["B122", "B120"]
 
 
@@ -215,7 +215,7 @@ def test_a_file_that_is_no_python_is_a_finding_and_the_others_are_still_read(tmp
 )
 def test_unusual_python_is_read(tmp_path, content):
     (tmp_path / "odd.py").write_bytes(content)
-    assert [located.problem.code for located in registration.check(tmp_path, "x")] in ([], ["B122"])
+    assert [located.problem.code for located in check(tmp_path, "x")] in ([], ["B122"])
 
 
 EXPRESSIONS = st.recursive(
