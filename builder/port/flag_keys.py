@@ -176,8 +176,7 @@ def _why_left_out(flag: Flag, backend: Backend | None) -> str | None:
     """Return why a flag of `setup.py` is none of the config; for ROCm, it may be one of nvcc."""
     if backend is Backend.ROCM and any(re.fullmatch(each, " ".join(flag)) for each in facts()["nvcc"]["alone"]):
         return " for ROCm: nvcc alone has it"
-    unsafe = refusals.unsafe_flags({(str(index),): word for index, word in enumerate(flag)})
-    return next((f": it {reason}" for _, reason in unsafe), None)
+    return next((f": it {reason}" for reason in map(refusals.why_unsafe, flag) if reason is not None), None)
 
 
 def taken_away(backend: Backend | None) -> frozenset[str]:

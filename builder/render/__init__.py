@@ -1,10 +1,15 @@
 """Render a kernel for one backend: a complete project that builds without `builder`."""
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
+from jinja2 import Environment
+
+from builder import resources, templates, toml
 from builder.config import Backend, Framework
 from builder.config.source_tables import Component, Ctypes, Extension, Torch, TvmFfi
 from builder.config.values import ProjectPath
@@ -21,18 +26,20 @@ from builder.kernel.source_set import (
 )
 from builder.kernel.tree import HEADERS, Tree, files_without
 from builder.matrix import is_noarch, quick, require_backends
-from builder.render import refusals, source_scan, values
+from builder.render import quoting, refusals, source_scan, values
+from builder.render.arguments import Arguments
 from builder.render.project import Project
-from builder.render.sources import PlacedEntry, placed_folders, placed_sources, step_files
-from builder.render.template import cmake_modules, environment
+from builder.render.sources import PlacedEntry, placed, placed_folders, step_files
 from builder.wording import quoted
 
-__all__ = ["backends", "python_scan", "render"]
+__all__ = ["backends", "environment", "python_scan", "render"]
 
 Listing = TypeVar("Listing", Torch, TvmFfi, Ctypes, Extension, Component)
 
 _ID_DIGITS = 7
 _ID = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
+_FROM_LISTS = re.compile(r"^\s*include\(cmake/([a-z0-9_/]+\.cmake)\)$", re.MULTILINE)
+_FROM_MODULE = re.compile(r'"\$\{CMAKE_CURRENT(?:_FUNCTION)?_LIST_DIR\}/([a-z0-9_./]+\.(?:cmake|cpp|py|txt))"')
 
 
 def backends(kernel: Kernel) -> tuple[Backend, ...]:
@@ -97,51 +104,48 @@ def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping
 
 def _python_scan(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> source_scan.PythonScan:
     is_judged = kernel.config.framework is Framework.TORCH and not is_noarch(kernel.config, backend)
-    sources = _sources(kernel, backend) if is_judged else ()
+    sources = values.sources(kernel.config, backend) if is_judged else ()
     return source_scan.PythonScan.of(sources, copied, directories=source_scan.directories(kernel.config, backend))
 
 
 def _facts(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> values.LibraryFacts:
     """Return what the sources of a kernel say that has one library alone."""
-    sources = _sources(kernel, backend)
-    binding = next(values.source_lists(kernel, backend), ())
+    config = kernel.config
+    sources = values.sources(config, backend)
+    binding: tuple[str, ...] = next((table.src for _, table in config.tables(backend)), ())
     # What a binding outside of the project defines, or does with the name of the ops, cannot be seen; a library for one
     # Python is a module as a rule.
     elsewhere = tuple(path for path in binding if isinstance(path, PlacedEntry))
     module = bool(elsewhere) or source_scan.defines_module(sources, copied)
     name_in: tuple[str, ...] | None = ()
-    if not is_noarch(kernel.config, backend):
-        found = source_scan.uses_ops_name(sources, copied, framework=kernel.config.framework)
+    if not is_noarch(config, backend):
+        found = source_scan.uses_ops_name(sources, copied, framework=config.framework)
         name_in = None if found is None else (*found, *elsewhere)
         # What is compiled for ROCm is a translation of the file, under another name.
         name_in = None if name_in and backend is Backend.ROCM else name_in
     return values.LibraryFacts(module=module, name_in=name_in)
 
 
-def _sources(kernel: Kernel, backend: Backend) -> tuple[str, ...]:
-    """Return what is compiled for a backend, each file once."""
-    return tuple(dict.fromkeys(path for entries in values.source_lists(kernel, backend) for path in entries))
-
-
 def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
     """Return the kernel with the globs of its sources expanded: once, for all that ask."""
     config, used = kernel.config, kernel.config.extensions(backend)
-    tables = {name: getattr(config, name) for name in ("torch", "tvm_ffi", "ctypes")}
-    bindings: dict[str, Any] = {
-        name: _table(kernel, tree, table) for name, table in tables.items() if table is not None
+    changed: dict[str, Any] = {
+        name: _table(kernel, tree, table)
+        for name in ("torch", "tvm_ffi", "ctypes")
+        if (table := getattr(config, name)) is not None
     }
-    extension = {
+    changed["extension"] = {
         name: _table(kernel, tree, table) if name in used else table for name, table in config.extension.items()
     }
-    components = {
+    changed["kernel"] = {
         name: _table(kernel, tree, component) if component.backend == backend else component
         for name, component in config.kernel.items()
     }
-    return replace(kernel, config=replace(config, **bindings, kernel=components, extension=extension))
+    return replace(kernel, config=replace(config, **changed))
 
 
 def _table(kernel: Kernel, tree: Tree, table: Listing) -> Listing:
-    found = placed_sources(kernel.config, table.src)
+    found = [placed(kernel.config, entry) for entry in table.src]
     if any(isinstance(entry, PlacedEntry) for entry in found):
         files = ((entry,) if isinstance(entry, PlacedEntry) else expand(kernel, (entry,), tree=tree) for entry in found)
         expanded = tuple(dict.fromkeys(path for paths in files for path in paths))
@@ -172,7 +176,7 @@ def _project(
         text = environment().get_template(f"{kernel.config.framework}/_ops.py.j2").render({**given, **library})
         rendered[path] = text.encode("utf-8")
     lists = rendered.get("CMakeLists.txt", b"").decode("utf-8")
-    included = {f"cmake/{path}": content for path, content in cmake_modules(lists).items()}
+    included = {f"cmake/{path}": content for path, content in _cmake_modules(lists).items()}
     return Project({**copied, **included, **rendered, **values.metadata(given)})
 
 
@@ -203,7 +207,7 @@ def _copied(kernel: Kernel, backend: Backend, files: SourceSet, run: frozenset[s
     """
     package, inside = package_directory(kernel.config), rendered_package(kernel.config)
     noarch = is_noarch(kernel.config, backend)
-    compiled = set() if noarch else run | {path for entries in values.source_lists(kernel, backend) for path in entries}
+    compiled = set() if noarch else run.union(values.sources(kernel.config, backend))
     named = readme(kernel.config)
     yield from ((path, path) for path in (*license_files(files.paths), *filter(None, [named])))
     for path in files.paths:
@@ -212,3 +216,48 @@ def _copied(kernel: Kernel, backend: Backend, files: SourceSet, run: frozenset[s
             yield f"{inside}{path.removeprefix(package)}", path
         if in_place or (not noarch and (path in compiled or path.endswith(HEADERS))):
             yield path, path
+
+
+@lru_cache
+def environment() -> Environment:
+    """Return the Jinja environment; an undefined name is an error."""
+    env = templates.environment(resources.TEMPLATES)
+    env.filters["cmake"] = quoting.cmake
+    env.filters["cmake_arguments"] = cmake_arguments
+    env.filters["toml"] = toml.spelled
+    env.filters["python"] = quoting.python
+    return env
+
+
+def cmake_arguments(arguments: Arguments) -> str:
+    """Return keyword arguments as lines of a call, each keyword with its values below it."""
+    lines = []
+    for keyword, given in arguments.items():
+        if isinstance(given, str):
+            lines.append(f"  {keyword} {quoting.cmake(given)}")
+        elif given:
+            lines.append(f"  {keyword}")
+            for line in given:
+                words = (f'"{text}"' if isinstance(text, PlacedEntry) else quoting.cmake(text) for text in line)
+                lines.append(f"    {' '.join(words)}")
+    return "\n".join(lines)
+
+
+def _cmake_modules(lists: str) -> dict[str, bytes]:
+    """Return the files, relative to `cmake/`, that a CMakeLists.txt needs."""
+    found: dict[str, bytes] = {}
+    pending = _FROM_LISTS.findall(lists)
+    while pending:
+        path = pending.pop()
+        if path not in found:
+            found[path], included = _cmake_module(path)
+            pending += included
+    return found
+
+
+@lru_cache
+def _cmake_module(path: str) -> tuple[bytes, tuple[str, ...]]:
+    """Return a module, and the files that it names."""
+    content, folder = (resources.CMAKE / path).read_bytes(), posixpath.dirname(path)
+    named = _FROM_MODULE.findall(content.decode("utf-8"))
+    return content, tuple(posixpath.normpath(posixpath.join(folder, other)) for other in named)

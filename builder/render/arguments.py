@@ -1,6 +1,6 @@
 """The arguments of the calls of a rendered CMakeLists.txt: keyword -> values, in the order they are written."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,12 +13,10 @@ from builder.config.source_tables import (
     Binding,
     Component,
     CudaComponent,
-    Extension,
     RocmComponent,
     SourceTable,
     XpuComponent,
 )
-from builder.config.text import KeyPath
 from builder.config.values import MacroName, MacroValue
 from builder.kernel.tree import files_named
 from builder.matrix import architectures
@@ -38,23 +36,37 @@ def binding(table: Binding, *, name_in: tuple[str, ...]) -> Arguments:
         "NAME_IN": _lines(name_in),
         "SOURCES": _lines(table.src),
         "INCLUDE_DIRS": _lines(table.include),
-        "CXX_FLAGS": _lines((*define_options(table.defines), *table.cxx_flags)),
+        "CXX_FLAGS": _lines((*define_options(table.defines).values(), *table.cxx_flags)),
     }
 
 
 def component(part: Component, only: tuple[str, ...] = ()) -> Arguments:
     """Return the arguments of one `[kernel.*]`; `only` are the GPUs of a quick build."""
-    return {
+    defines = define_options(part.defines).values()
+    given: dict[str, str | tuple[Line, ...]] = {
         "SOURCES": _lines(part.src),
         "INCLUDE_DIRS": _lines(part.include),
-        "CXX_FLAGS": _lines((*define_options(part.defines), *part.cxx_flags)),
-        **_own(part, only),
+        "CXX_FLAGS": _lines((*defines, *part.cxx_flags)),
     }
-
-
-def exports(globs: tuple[str, ...]) -> Arguments:
-    """Return the argument with the functions that a plain library exports."""
-    return {"EXPORTS": _lines(globs)}
+    match part:
+        case CudaComponent():
+            flags = (*nvcc_define_options(part.defines), *part.cuda_flags)
+            given["CUDA_FLAGS"] = _lines(flags_of(part.backend, flags))
+            given["MINVER"] = () if part.cuda_minver is None else str(part.cuda_minver)
+            given["CAPABILITIES"] = capabilities((part.cuda_capabilities,), only)
+        case RocmComponent():
+            selection = architectures.rocm(part.rocm_archs, only)
+            given["HIP_FLAGS"] = _lines(flags_of(part.backend, (*defines, *part.hip_flags)))
+            given["ARCHITECTURES"] = _row(selection.compiled)
+            given["LOST"] = _row(selection.lost)
+        case XpuComponent():
+            facts = architectures.facts()["xpu"]
+            given["SYCL_FLAGS"] = _lines(flags_of(part.backend, part.sycl_flags))
+            given["TARGETS"] = _row(tuple(facts["targets"]))
+            given["DEVICES"] = _row(tuple(facts["devices"]))
+        case _ if part.backend is Backend.METAL:
+            given["METAL_FLAGS"] = _lines(tuple(defines))
+    return given
 
 
 def file_flags(table: SourceTable) -> tuple[Arguments, ...]:
@@ -66,35 +78,31 @@ def file_flags(table: SourceTable) -> tuple[Arguments, ...]:
     )
 
 
-def when(name: str, part: Component, only: tuple[str, ...] = ()) -> Arguments:
-    """Return the arguments of `kernel_when_holds`; empty for a component without a condition."""
-    return {} if part.when is None else {"NAME": name, **_condition(part.when, (part,), only)}
+def when(subject: Arguments, given: When | None, parts: Sequence[Component], only: tuple[str, ...]) -> Arguments:
+    """Return the arguments of `kernel_when_holds` for a condition, if there is one, of a component or an extension.
 
-
-def when_of_extension(name: str, table: Extension, parts: Sequence[Component], only: tuple[str, ...] = ()) -> Arguments:
-    """Return the arguments of `kernel_when_holds` for an extension with these components."""
-    return {} if table.when is None else {"EXTENSION": name, **_condition(table.when, parts, only)}
-
-
-def _condition(given: When, parts: Sequence[Component], only: tuple[str, ...]) -> Arguments:
-    arguments: dict[str, str | tuple[Line, ...]] = {
+    `parts` are the component, or those of the extension, and `only` the GPUs of a quick build.
+    """
+    if given is None:
+        return {}
+    found: dict[str, str | tuple[Line, ...]] = {
+        **subject,
         "CUDA_IS": _lines(() if given.cuda is None else given.cuda.clauses),
         "TORCH_IS": _lines(() if given.torch is None else given.torch.clauses),
         "SYSTEM_IS": _lines(given.systems),
     }
     requested = [part.cuda_capabilities for part in parts if isinstance(part, CudaComponent)]
     if given.archs and requested:
-        arguments["CAPABILITIES"] = _asked(_by_toolkit(requested, only), given.archs)
+        # Of the capabilities that are compiled, those that are asked for.
+        table = capabilities(requested, only)
+        compiled = (line[: line.index("lost")] if "lost" in line else line for line in table)
+        found["CAPABILITIES"] = tuple(
+            (since, *(name for name in names if code_of(name).real in given.archs)) for since, *names in compiled
+        )
     elif given.archs:
-        compiled = (architectures.compiled(part, None, only) for part in parts)
-        arguments["COMPILED"] = "yes" if any(set(given.archs) & names for names in compiled) else "no"
-    return arguments
-
-
-def _asked(table: tuple[Line, ...], archs: tuple[str, ...]) -> tuple[Line, ...]:
-    """Return a table of capabilities with those alone that are asked for, where they are compiled."""
-    compiled = (line[: line.index("lost")] if "lost" in line else line for line in table)
-    return tuple((since, *(name for name in names if code_of(name).real in archs)) for since, *names in compiled)
+        sets = (architectures.compiled(part, None, only) for part in parts)
+        found["COMPILED"] = "yes" if any(set(given.archs) & names for names in sets) else "no"
+    return found
 
 
 def libraries(names: tuple[LibraryName, ...], backend: Backend) -> Arguments:
@@ -110,44 +118,11 @@ def libraries(names: tuple[LibraryName, ...], backend: Backend) -> Arguments:
     return {keyword: lines for keyword, lines in texts.items() if lines}
 
 
-def _own(part: Component, only: tuple[str, ...]) -> Arguments:
-    """Return the arguments that the component's backend alone has."""
-    match part:
-        case CudaComponent():
-            own = (*nvcc_define_options(part.defines), *part.cuda_flags)
-            return {
-                "CUDA_FLAGS": _lines(flags_of(part.backend, own)),
-                "MINVER": () if part.cuda_minver is None else str(part.cuda_minver),
-                "CAPABILITIES": capabilities(part.cuda_capabilities, only),
-            }
-        case RocmComponent():
-            selection = architectures.rocm(part.rocm_archs, only)
-            own = (*define_options(part.defines), *part.hip_flags)
-            return {
-                "HIP_FLAGS": _lines(flags_of(part.backend, own)),
-                "ARCHITECTURES": _row(selection.compiled),
-                "LOST": _row(selection.lost),
-            }
-        case XpuComponent():
-            facts = architectures.facts()["xpu"]
-            return {
-                "SYCL_FLAGS": _lines(flags_of(part.backend, part.sycl_flags)),
-                "TARGETS": _row(tuple(facts["targets"])),
-                "DEVICES": _row(tuple(facts["devices"])),
-            }
-        case _ if part.backend is Backend.METAL:
-            return {"METAL_FLAGS": _lines(define_options(part.defines))}
-        case _:
-            return {}
+def capabilities(requests: Sequence[tuple[str, ...] | None], only: tuple[str, ...]) -> tuple[Line, ...]:
+    """Return a line for each range of CUDA toolkits: from which version, what is compiled, and what is lost.
 
-
-def capabilities(requested: tuple[str, ...] | None, only: tuple[str, ...] = ()) -> tuple[Line, ...]:
-    """Return a line for each range of CUDA toolkits: from which version, what is compiled, and what is lost."""
-    return _by_toolkit((requested,), only)
-
-
-def _by_toolkit(requests: Sequence[tuple[str, ...] | None], only: tuple[str, ...]) -> tuple[Line, ...]:
-    """Return these lines for what several components request together."""
+    It is about what all the requests ask for together.
+    """
     lines: list[Line] = []
     for generation in architectures.generations():
         found = [architectures.cuda(requested, generation.since, only) for requested in requests]
@@ -177,25 +152,15 @@ def _flags_of_backends() -> dict[str, Any]:
     return toml.loads((DATA / "compiler-flags.toml").read_text(encoding="utf-8"))
 
 
-def define_options(given: Definitions) -> tuple[str, ...]:
-    """Return the options of a compiler that is run as it is written."""
-    return tuple(option for name, value in given.items() if (option := _define_option(name, value)) is not None)
+def define_options(given: Definitions) -> Mapping[MacroName, str]:
+    """Return the option of a compiler that is run as it is written, by the macro that it defines."""
+    return {
+        name: f"-D{name}" if value is True else f"-D{name}={value}"
+        for name, value in given.items()
+        if value is not False
+    }
 
 
 def nvcc_define_options(given: Definitions) -> tuple[str, ...]:
     """Return the options of nvcc for the same macros."""
-    return tuple(option.translate(_NVCC) for option in define_options(given))
-
-
-def define_places(given: Definitions, table: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """Yield each option with the place of its macro in the config."""
-    for name, value in given.items():
-        option = _define_option(name, value)
-        if option is not None:
-            yield (*table, "defines", name), option
-
-
-def _define_option(name: str, value: MacroValue) -> str | None:
-    if value is False:
-        return None
-    return f"-D{name}" if value is True else f"-D{name}={value}"
+    return tuple(option.translate(_NVCC) for option in define_options(given).values())

@@ -1,17 +1,18 @@
 """The calls of a rendered CMakeLists.txt that compile, and which of them have objects of their own."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from builder.config import Backend, Config
 from builder.config.source_tables import Component, ExtensionName, SourceTable
-from builder.config.text import KeyPath
 from builder.kernel.tree import HEADERS
 from builder.render import arguments
 from builder.render.arguments import Arguments
 
 BINDING = "+binding"
 """The name of the binding's objects, which no component can have."""
+_Table = tuple[str, str | None, SourceTable]
+"""The name of a table's objects, the extension that it is of, and the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,122 +79,88 @@ def of(
         name_in: The sources of each library that have the name of its ops.
         only: The GPUs of a quick build.
     """
-    tables = {objects_of(path): table for path, table in config.tables(backend)}
-    libraries = {binding_objects(name): name for name in (None, *config.extensions(backend))}
+    tables = tuple(_tables(config, backend))
     plain = {
         name: arguments.component(table, only)
         if isinstance(table, Component)
-        else arguments.binding(table, name_in=name_in[libraries[name]])
-        for name, table in tables.items()
+        else arguments.binding(table, name_in=name_in[library])
+        for name, library, table in tables
     }
-    own = own_objects(config, backend, plain)
-    found = {
-        name: Call(
+    own = _own_objects(tables, plain)
+    calls: dict[str | None, list[Call]] = {}
+    for name, library, table in tables:
+        objects: Arguments = {"OBJECTS_OF": name} if name in own else {}
+        call = Call(
             name=name,
-            arguments=_in(name, own, plain[name]),
-            file_flags=tuple(_in(name, own, each) for each in arguments.file_flags(table)),
+            arguments={**objects, **plain[name]},
+            file_flags=tuple({**objects, **each} for each in arguments.file_flags(table)),
             libraries=arguments.libraries(table.libraries, backend),
-            when=arguments.when(name, table, only) if isinstance(table, Component) else {},
+            when=arguments.when({"NAME": name}, table.when, (table,), only) if isinstance(table, Component) else {},
         )
-        for name, table in tables.items()
-    }
-    return {
-        library: replace(_of_library(config, backend, library, found, own), when=_when(config, backend, library, only))
-        for library in libraries.values()
-    }
+        calls.setdefault(library, []).append(call)
+    found = {}
+    for library, (binding, *components) in calls.items():
+        when: Arguments = {}
+        if library is not None:
+            parts = [part for part in config.components(backend).values() if part.extension == library]
+            given = config.extension[ExtensionName(library)].when
+            when = arguments.when({"EXTENSION": library}, given, parts, only)
+        names = {call.name for call in (binding, *components)}
+        found[library] = Calls(
+            binding=binding, components=tuple(components), own_objects=not own.isdisjoint(names), when=when
+        )
+    return found
 
 
-def _when(config: Config, backend: Backend, library: str | None, only: tuple[str, ...]) -> Arguments:
-    if library is None:
-        return {}
-    parts = [part for part in config.components(backend).values() if part.extension == library]
-    return arguments.when_of_extension(library, config.extension[ExtensionName(library)], parts, only)
+def _tables(config: Config, backend: Backend) -> Iterator[_Table]:
+    """Yield each table with the name of its objects and the extension that it is of; bindings come first."""
+    for path, table in config.tables(backend):
+        if isinstance(table, Component):
+            yield str(path[-1]), table.extension, table
+        elif path[0] == "extension":
+            yield f"{BINDING}.{path[-1]}", str(path[-1]), table
+        else:
+            yield BINDING, None, table
 
 
-def _of_library(
-    config: Config, backend: Backend, name: str | None, found: Mapping[str, Call], own: frozenset[str]
-) -> Calls:
-    binding = binding_objects(name)
-    parts = [key for key, part in config.components(backend).items() if part.extension == name]
-    empty = Call(name=binding, arguments={}, libraries={})
-    return Calls(
-        binding=found.get(binding, empty),
-        components=tuple(found[key] for key in parts),
-        own_objects=not own.isdisjoint((binding, *parts)),
-    )
-
-
-def _in(name: str, own: frozenset[str], given: Arguments) -> Mapping[str, str | tuple[arguments.Line, ...]]:
-    """Name the objects that a call makes, where they are its own."""
-    return {"OBJECTS_OF": name, **given} if name in own else given
-
-
-def binding_objects(extension: str | None) -> str:
-    """Return the name of the objects of a binding: that of an extension, or the main one for None."""
-    return BINDING if extension is None else f"{BINDING}.{extension}"
-
-
-def objects_of(path: KeyPath) -> str:
-    """Return the name of the objects of a table: of a component its own, of a binding one that no component has."""
-    match path:
-        case ("kernel", name):
-            return str(name)
-        case ("extension", name):
-            return binding_objects(str(name))
-        case _:
-            return binding_objects(None)
-
-
-def own_objects(config: Config, backend: Backend, arguments: Mapping[str, Arguments]) -> frozenset[str]:
-    """Return the components, and `BINDING`, that have objects of their own.
+def _own_objects(tables: Sequence[_Table], plain: Mapping[str, Arguments]) -> frozenset[str]:
+    """Return the components and bindings that have objects of their own.
 
     Without any of the keys that only this builder reads, a source of two components is compiled once, with the flags of
     both, as by the public kernel-builder; one of two libraries is compiled for each.
-
-    Args:
-        config: With expanded globs.
-        backend: Whose components they are.
-        arguments: Of the call of each.
     """
-    tables = {objects_of(path): table for path, table in config.tables(backend)}
-    sources = {
-        name: frozenset(path for path in table.src if not path.endswith((*HEADERS, ".metal")))
-        for name, table in tables.items()
-    }
     found: set[str] = set()
-    for group in _groups(sources):
-        settings = [_settings(tables[name], arguments[name]) for name in group]
-        differ = any(_has_own_keys(tables[name]) for name in group) and any(each != settings[0] for each in settings)
-        if differ or len({_library(name, tables[name]) for name in group}) > 1:
-            found |= group
+    for group in _groups(tables):
+        settings = []
+        for name, _, table in group:
+            flags = {key: given for key, given in plain[name].items() if key not in ("SOURCES", "NAME_IN") and given}
+            settings.append((flags, dict(table.file_flags)))
+        ours = any(
+            table.defines
+            or table.libraries
+            or table.exclude
+            or table.file_flags
+            or (isinstance(table, Component) and table.when)
+            for _, _, table in group
+        )
+        differ = ours and any(each != settings[0] for each in settings)
+        if differ or len({library for _, library, _ in group}) > 1:
+            found |= {name for name, _, _ in group}
     return frozenset(found)
 
 
-def _library(name: str, table: SourceTable) -> str:
-    """Return the extension that a table is of; empty for the main library."""
-    return str(table.extension or "") if isinstance(table, Component) else name.removeprefix(BINDING).lstrip(".")
-
-
-def _has_own_keys(table: SourceTable) -> bool:
-    conditional = isinstance(table, Component) and table.when is not None
-    return bool(conditional or table.defines or table.libraries or table.exclude or table.file_flags)
-
-
-def _settings(table: SourceTable, arguments: Arguments) -> object:
-    own = {keyword: values for keyword, values in arguments.items() if keyword not in ("SOURCES", "NAME_IN") and values}
-    return own, dict(table.file_flags)
-
-
-def _groups(sources: Mapping[str, frozenset[str]]) -> list[set[str]]:
-    """Return the names that share sources, directly or by others."""
-    groups: list[tuple[set[str], set[str]]] = []
-    for name, files in sources.items():
-        sharing = [group for group in groups if group[1] & files]
-        groups = [group for group in groups if group not in sharing]
-        groups.append(
-            (
-                {name, *(each for group in sharing for each in group[0])},
-                {*files, *(file for group in sharing for file in group[1])},
-            )
-        )
+def _groups(tables: Sequence[_Table]) -> list[list[_Table]]:
+    """Return the tables that share sources, directly or by others."""
+    groups: list[tuple[list[_Table], set[str]]] = []
+    for row in tables:
+        members = [row]
+        files = {str(path) for path in row[2].src if not path.endswith((*HEADERS, ".metal"))}
+        apart = []
+        for group in groups:
+            if group[1] & files:
+                members += group[0]
+                files |= group[1]
+            else:
+                apart.append(group)
+        groups = [*apart, (members, files)]
     return [members for members, _ in groups if len(members) > 1]

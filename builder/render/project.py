@@ -55,7 +55,7 @@ class Project:
             NothingToDoError: a file is in the way.
             DiskFullError: there is no room.
         """
-        earlier = _unchanged(root)
+        earlier = {path for path, digest in _listed(root).items() if _is_unchanged(root, path, digest)}
         in_the_way = [path for path in self.files if path not in earlier and _occupied(root, path)]
         stuck = [path for path in in_the_way if not overwrite or (root / path).is_dir()]
         if stuck:
@@ -90,7 +90,10 @@ class Project:
                 for path in (*self.files, MANIFEST):
                     (written / path).replace(root / path)
         except OSError as error:
-            raise _refused(root, error) from error
+            message = f"cannot write to '{root}': {error.strerror}"
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFullError(message, help="free the disk, or name a folder of another one") from error
+            raise BuilderError(message, help="name a folder that can be written") from error
         for path in sorted(stale):
             (root / path).unlink(missing_ok=True)
             _remove_empty(root, PurePosixPath(path).parent)
@@ -117,37 +120,26 @@ class Project:
             yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-def _refused(root: Path, error: OSError) -> BuilderError:
-    message = f"cannot write to '{root}': {error.strerror}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFullError(message, help="free the disk, or name a folder of another one")
-    return BuilderError(message, help="name a folder that can be written")
-
-
 def _listed(root: Path) -> dict[str, str]:
     """Return what an earlier render says it wrote: path -> sha256. Only plain relative paths are believed."""
     try:
         text = (root / MANIFEST).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return {}
-    entries = (line.partition("  ") for line in text.splitlines())
-    return {path: digest for digest, _, path in entries if _is_inside(path)}
+    entries = {path: digest for digest, _, path in (line.partition("  ") for line in text.splitlines())}
+    parts = {path: PurePosixPath(path).parts for path in entries}
+    return {
+        path: digest
+        for path, digest in entries.items()
+        if parts[path] and not path.startswith("/") and ".." not in parts[path]
+    }
 
 
-def _is_inside(path: str) -> bool:
-    parts = PurePosixPath(path).parts
-    return bool(parts) and not path.startswith("/") and ".." not in parts
-
-
-def _unchanged(root: Path) -> set[str]:
-    """Return the files of an earlier render that are unchanged since."""
-    found = {}
-    for path, digest in _listed(root).items():
-        target = root / path
-        inside = target.resolve().is_relative_to(root.resolve())
-        if inside and target.is_file() and not target.is_symlink():
-            found[path] = sha256(target.read_bytes()) == digest
-    return {path for path, same in found.items() if same}
+def _is_unchanged(root: Path, path: str, digest: str) -> bool:
+    """Whether a file that an earlier render wrote is there as it was."""
+    target = root / path
+    inside = target.resolve().is_relative_to(root.resolve())
+    return inside and target.is_file() and not target.is_symlink() and sha256(target.read_bytes()) == digest
 
 
 def _occupied(root: Path, path: str) -> bool:

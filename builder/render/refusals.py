@@ -1,7 +1,7 @@
 """The refusal of what cannot be rendered, before anything is: each problem with its place in the config."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 
 from builder.config import Backend, libraries
@@ -17,6 +17,7 @@ from builder.render.sources import used_sources, used_steps
 from builder.wording import quoted
 
 Files = Callable[[str], tuple[str, ...]]
+Tables = Sequence[tuple[KeyPath, SourceTable]]
 
 _LANGUAGES = {
     suffix: tuple(other for other in Backend if suffix in other.facts.sources)
@@ -58,50 +59,48 @@ def check(kernel: Kernel, tree: Tree, backend: Backend, *, allow_unsafe_flags: b
         ConfigError: with all of them.
     """
     files = cache(partial(_files, kernel, tree))  # a folder of thousands is walked once for all questions
-    problems = [
-        *_unrepresentable(kernel, backend, files),
-        *_foreign(kernel, backend, files),
-        *_shaders(kernel, backend, files),
-        *_libraries(kernel, backend),
-    ]
+    tables = tuple(kernel.config.tables(backend)) if kernel.config.components(backend) else ()
+    problems = []
+    for path, text in _strings(kernel, backend, tables, files):
+        reason = quoting.why_not_cmake(text)
+        if reason is not None:
+            message = f"CMake cannot hold {quoted(text)}: {reason}"
+            problems.append(kernel.source.problem("B060", message, path=path, help="write it without"))
+    problems += _foreign(kernel, backend, tables, files)
+    problems += _shaders(kernel, tables, files)
+    problems += _libraries(kernel, backend, tables)
     if not allow_unsafe_flags:
-        problems += _unsafe(kernel, backend)
+        problems += _unsafe(kernel, tables)
     if problems:
         raise kernel.source.error(*problems)
 
 
-def _tables(kernel: Kernel, backend: Backend) -> Iterator[tuple[KeyPath, SourceTable]]:
-    config = kernel.config
-    if config.components(backend):
-        yield from config.tables(backend)
-
-
-def _strings(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[KeyPath, str]]:
+def _strings(kernel: Kernel, backend: Backend, tables: Tables, files: Files) -> Iterator[tuple[KeyPath, str]]:
     """Yield every string that becomes an argument of a CMake command."""
-    for path, table in _tables(kernel, backend):
+    for path, table in tables:
         if path[0] == "kernel":
             yield path, str(path[-1])
         for number, entry in enumerate(table.src):
             compiled = files_without(files(entry), table.exclude)
             yield from (((*path, "src", number), file) for file in compiled)
-        yield from (((*path, "include", number), entry) for number, entry in enumerate(table.include))
+        yield from _each((*path, "include"), table.include)
         yield from _flags(path, table)
-        yield from arguments.define_places(table.defines, path)
+        options = arguments.define_options(table.defines)
+        yield from (((*path, "defines", name), option) for name, option in options.items())
     for name in used_sources(kernel.config, backend):
         submodules = kernel.config.sources[SourceName(name)].submodules
-        listed = submodules if isinstance(submodules, tuple) else ()
-        yield from ((("sources", name, "submodules", number), entry) for number, entry in enumerate(listed))
-    yield from _of_steps(kernel, backend, files)
-
-
-def _of_steps(kernel: Kernel, backend: Backend, files: Files) -> Iterator[tuple[KeyPath, str]]:
+        yield from _each(("sources", name, "submodules"), submodules if isinstance(submodules, tuple) else ())
     for step in used_steps(kernel.config, backend):
         place: KeyPath = ("generate", kernel.config.generate.index(step))
         yield (*place, "script"), step.script
-        yield from (((*place, "args", number), entry) for number, entry in enumerate(step.args))
-        yield from (((*place, "outputs", number), entry) for number, entry in enumerate(step.outputs))
+        yield from _each((*place, "args"), step.args)
+        yield from _each((*place, "outputs"), step.outputs)
         for number, entry in enumerate(step.inputs):
             yield from (((*place, "inputs", number), file) for file in files(entry))
+
+
+def _each(path: KeyPath, entries: Iterable[str]) -> Iterator[tuple[KeyPath, str]]:
+    yield from (((*path, number), entry) for number, entry in enumerate(entries))
 
 
 def _files(kernel: Kernel, tree: Tree, entry: str) -> tuple[str, ...]:
@@ -112,23 +111,14 @@ def _files(kernel: Kernel, tree: Tree, entry: str) -> tuple[str, ...]:
 
 def _flags(path: KeyPath, table: SourceTable) -> Iterator[tuple[KeyPath, str]]:
     for key in _FLAGS:
-        entries = getattr(table, key.replace("-", "_"), ())
-        yield from (((*path, key, number), entry) for number, entry in enumerate(entries))
+        yield from _each((*path, key), getattr(table, key.replace("-", "_"), ()))
     for glob, flags in table.file_flags.items():
-        yield from (((*path, "file-flags", glob, number), flag) for number, flag in enumerate(flags))
+        yield from _each((*path, "file-flags", glob), flags)
 
 
-def _unrepresentable(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem]:
-    for path, text in _strings(kernel, backend, files):
-        reason = quoting.why_not_cmake(text)
-        if reason is not None:
-            message = f"CMake cannot hold {quoted(text)}: {reason}"
-            yield kernel.source.problem("B060", message, path=path, help="write it without")
-
-
-def _foreign(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem]:
+def _foreign(kernel: Kernel, backend: Backend, tables: Tables, files: Files) -> Iterator[Problem]:
     """Find sources of one backend in a component of another."""
-    for path, table in _tables(kernel, backend):
+    for path, table in tables:
         for number, entry in enumerate(table.src):
             for file in files_without(files(entry), table.exclude):
                 allowed = _LANGUAGES.get("." + file.rpartition(".")[2])
@@ -142,9 +132,9 @@ def _foreign(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem
                     yield kernel.source.problem("B062", message, path=(*path, "src", number), help=remedy)
 
 
-def _shaders(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem]:
+def _shaders(kernel: Kernel, tables: Tables, files: Files) -> Iterator[Problem]:
     """Find flags of single Metal shaders, which are compiled together."""
-    for path, table in _tables(kernel, backend):
+    for path, table in tables:
         shaders = [file for entry in table.src for file in files(entry) if file.endswith(".metal")]
         for glob in table.file_flags:
             for file in files_named(glob, files_without(shaders, table.exclude)):
@@ -154,9 +144,9 @@ def _shaders(kernel: Kernel, backend: Backend, files: Files) -> Iterator[Problem
                 yield kernel.source.problem("B064", message, path=where, key=True, help=remedy)
 
 
-def _libraries(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
+def _libraries(kernel: Kernel, backend: Backend, tables: Tables) -> Iterator[Problem]:
     """Find libraries that the backend of a component lacks, or every backend of a binding."""
-    for path, table in _tables(kernel, backend):
+    for path, table in tables:
         backends = kernel.config.general.backends if path[0] != "kernel" else (backend,)
         for number, name in enumerate(table.libraries):
             if not any(name.facts.is_for(each) for each in backends):
@@ -166,26 +156,22 @@ def _libraries(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
                 yield kernel.source.problem("B063", message, path=where, help=f"{backend} has: {', '.join(has)}")
 
 
-def _unsafe(kernel: Kernel, backend: Backend) -> Iterator[Problem]:
-    for path, table in _tables(kernel, backend):
-        found = dict(_flags(path, table))
-        for key, reason in unsafe_flags(found):
-            message = f"the flag {quoted(found[key])} {reason}"
-            remedy = "remove it, or pass --allow-unsafe-flags if you trust this kernel"
-            yield kernel.source.problem("B061", message, path=key, help=remedy)
+def _unsafe(kernel: Kernel, tables: Tables) -> Iterator[Problem]:
+    for path, table in tables:
+        for place, flag in _flags(path, table):
+            reason = why_unsafe(flag, shell=not {"cuda-flags", "file-flags"}.isdisjoint(place))
+            if reason is not None:
+                message = f"the flag {quoted(flag)} {reason}"
+                remedy = "remove it, or pass --allow-unsafe-flags if you trust this kernel"
+                yield kernel.source.problem("B061", message, path=place, help=remedy)
 
 
-def unsafe_flags(flags: Mapping[KeyPath, str]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the flags that must not come from an unreviewed config, each with the reason.
+def why_unsafe(flag: str, *, shell: bool = False) -> str | None:
+    """Return why a flag must not come from an unreviewed config, if it must not; nvcc hands flags to a shell.
 
     What a flag hands on to another tool is judged as well.
     """
-    for path, flag in flags.items():
-        forwarded = _FORWARDS.fullmatch(flag)
-        parts = [flag] if forwarded is None else re.split(r"[,\s]+", forwarded[1] or "")
-        unsafe = (reason for part in parts for rule, reason in _UNSAFE_FLAGS if rule.fullmatch(part.strip("'\"")))
-        reason = next(unsafe, None)
-        if reason is None and {"cuda-flags", "file-flags"} & set(path) and _FOR_A_SHELL.match(flag):
-            reason = _RUNS_COMMANDS
-        if reason is not None:
-            yield path, reason
+    forwarded = _FORWARDS.fullmatch(flag)
+    parts = [flag] if forwarded is None else re.split(r"[,\s]+", forwarded[1] or "")
+    unsafe = (reason for part in parts for rule, reason in _UNSAFE_FLAGS if rule.fullmatch(part.strip("'\"")))
+    return next(unsafe, _RUNS_COMMANDS if shell and _FOR_A_SHELL.match(flag) else None)

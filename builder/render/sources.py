@@ -1,8 +1,7 @@
 """The sources of a rendered project that are not in it: of foreign trees, written by steps, or of header libraries."""
 
 import posixpath
-from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from builder import toml
@@ -51,8 +50,8 @@ def source_variable(name: str) -> str:
 def used_sources(config: Config, backend: Backend) -> tuple[str, ...]:
     """Return the names of the foreign sources that the build for a backend reads, in the config's order."""
     entries = (entry for _, table in config.tables(backend) for entry in (*table.src, *table.include))
-    placed = (_placed(config, entry) for entry in entries)
-    named = {entry.source for entry in placed if isinstance(entry, PlacedEntry)}
+    found = (placed(config, entry) for entry in entries)
+    named = {entry.source for entry in found if isinstance(entry, PlacedEntry)}
     return tuple(str(name) for name in config.sources if name in named)
 
 
@@ -70,26 +69,22 @@ def source_calls(config: Config, backend: Backend) -> tuple[tuple[str, Arguments
     return tuple(found)
 
 
-def placed_sources(config: Config, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
-    """Return entries of a `src` as CMake finds them."""
-    return tuple(_placed(config, entry) for entry in entries)
-
-
-def _placed(config: Config, entry: ProjectPath) -> ProjectPath:
-    found = None if isinstance(entry, PlacedEntry) else foreign_path(entry, config.sources)
-    placed = entry
-    if found is not None:
-        placed = PlacedEntry(posixpath.normpath(found.path), source=found.source)
+def placed(config: Config, entry: ProjectPath) -> ProjectPath:
+    """Return an entry of a `src` as CMake finds it."""
+    foreign = None if isinstance(entry, PlacedEntry) else foreign_path(entry, config.sources)
+    found = entry
+    if foreign is not None:
+        found = PlacedEntry(posixpath.normpath(foreign.path), source=foreign.source)
     elif is_output(entry, config.generate):
-        placed = PlacedEntry(posixpath.normpath(entry))
-    return placed
+        found = PlacedEntry(posixpath.normpath(entry))
+    return found
 
 
 def placed_folders(config: Config, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
     """Return entries of an `include` as CMake finds them; behind a folder, the one with what steps write into it."""
     found: list[ProjectPath] = []
     for entry in entries:
-        found.append(_placed(config, entry))
+        found.append(placed(config, entry))
         if not isinstance(found[-1], PlacedEntry) and writes_below(entry, config.generate):
             found.append(PlacedEntry(posixpath.normpath(entry)))
     return tuple(found)
@@ -98,7 +93,11 @@ def placed_folders(config: Config, entries: tuple[ProjectPath, ...]) -> tuple[Pr
 def used_steps(config: Config, backend: Backend) -> tuple[GenerateStep, ...]:
     """Return the steps whose outputs the build for a backend reads, in the config's order."""
     known = step_outputs(config.generate)
-    pending = [known[path] for path in _paths_read(config, backend) if path in known]
+    pending: list[int] = []
+    for _, table in config.tables(backend):
+        pending += [known[path] for path in map(_path, table.src) if path in known]
+        for start in map(_path, table.include):  # with all outputs below it
+            pending += [known[path] for path in known if start == "." or path.startswith(f"{start}/")]
     wanted: set[int] = set()
     while pending:
         number = pending.pop()
@@ -109,13 +108,8 @@ def used_steps(config: Config, backend: Backend) -> tuple[GenerateStep, ...]:
     return tuple(step for number, step in enumerate(config.generate) if number in wanted)
 
 
-def _paths_read(config: Config, backend: Backend) -> Iterator[str]:
-    """Yield the paths that the tables of a backend name, and all outputs below their folders."""
-    for _, table in config.tables(backend):
-        yield from (entry.path if isinstance(entry, PlacedEntry) else posixpath.normpath(entry) for entry in table.src)
-        for entry in table.include:
-            start = entry.path if isinstance(entry, PlacedEntry) else posixpath.normpath(entry)
-            yield from (path for path in step_outputs(config.generate) if start == "." or path.startswith(f"{start}/"))
+def _path(entry: ProjectPath) -> str:
+    return entry.path if isinstance(entry, PlacedEntry) else posixpath.normpath(entry)
 
 
 def step_calls(kernel: Kernel, backend: Backend) -> tuple[Arguments, ...]:
@@ -149,33 +143,21 @@ def header_calls(config: Config, backend: Backend) -> tuple[Arguments, ...]:
     return tuple(_header_arguments(name) for name in dict.fromkeys(names) if name != "torch")
 
 
+@cache
 def _header_arguments(name: str) -> Arguments:
     version = dependencies.table()["component"][name].get("cutlass")
     library = "cutlass" if version else name
-    facts = _header_facts()[library]
+    facts = toml.loads((DATA / "cutlass.toml").read_text(encoding="utf-8"))[library]
     pin: dict[str, str] = {}  # where the version is fetched from, and its hash
     if version in facts.get("wheels", {}):
         wheel = facts["wheels"][version]
         pin = {"WHEEL": wheel["requirement"], "SHA256": wheel["sha256"], "WHEEL_ROOT": facts["wheel-root"]}
     elif version in facts.get("commits", {}):
         pin = {"COMMIT": facts["commits"][version]}
-    single = {
+    return {
         "NAME": library,
         **({"VERSION": version} if version else {}),
-        "PACKAGE": facts["package"],
-        "VARIABLE": facts["variable"],
-        "SOURCE": facts["source"],
-        "CONTAINS": facts["contains"],
+        **{key.upper(): facts[key] for key in ("package", "variable", "source", "contains")},
         **pin,
+        "INCLUDE": (tuple(facts["include"]),),
     }
-    return {**single, "INCLUDE": (tuple(facts["include"]),)}
-
-
-def header_variables(config: Config, backend: Backend) -> tuple[str, ...]:
-    """Return the variables of the environment that name the folders of those libraries."""
-    return tuple(str(arguments["VARIABLE"]) for arguments in header_calls(config, backend))
-
-
-@lru_cache
-def _header_facts() -> dict[str, Any]:
-    return toml.loads((DATA / "cutlass.toml").read_text(encoding="utf-8"))

@@ -22,6 +22,8 @@ _DISTRIBUTIONS = {
     Framework.CTYPES: None,
 }
 """The distribution that a project is built with, and its wheel requires."""
+_FEATURES = ("own_objects", "has_file_flags", "has_conditions", "may_be_empty", "may_be_absent", "has_libraries")
+"""What the libraries of a project may need functions of CMake for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,22 +52,21 @@ def of(
     kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool, found: SourceFacts, only: tuple[str, ...] = ()
 ) -> Mapping[str, Any]:
     """Return the values of every template, for one backend and id; `only` are the GPUs of a quick build."""
-    python = found.python
     config = kernel.config
-    module = config.general.name.module
     stable_abi = config.stable_abi(backend)
+    torch_find = {"DEVICE": backend.facts.torch_device, "STABLE_ABI": stable_abi}
     framework = _DISTRIBUTIONS[config.framework]
     requirement = package_metadata.framework_requirement(config.framework, noarch=noarch, stable_abi=stable_abi)
+    bounded = [] if noarch or framework is None else [_bounded(config, framework, stable_abi)]
     built = () if noarch else tuple(_libraries(config, backend, unique_id=unique_id, found=found, only=only))
+    has_c = any(path.endswith(".c") for path in sources(config, backend))
+    exported = () if config.ctypes is None else config.ctypes.exports_of(backend)
     return {
         **(built[0] if built else _library(config, backend, None, unique_id=unique_id, found=found)),
         "built": built,
         "at_least": dependencies.at_least("tvm-ffi") if config.framework is Framework.TVM_FFI else None,
         "backend": str(backend),
-        "build_requires": [
-            _BACKEND_TOOL,
-            *([] if noarch or framework is None else [_bounded(config, framework, stable_abi)]),
-        ],
+        "build_requires": [_BACKEND_TOOL, *bounded],
         "built_with": framework if requirement is None else None,
         "linked": "" if noarch else linked(config, backend),
         "config": config,
@@ -73,27 +74,27 @@ def of(
         "each_python": {"HELP": INSTALL} if config.of_each_python(backend) else {},
         "devices": {str(each): each.facts.torch_device for each in Backend if each.facts.torch_device is not None},
         "device_code": not noarch and backend.facts.device_code,
-        "exports": {} if config.ctypes is None else arguments.exports(config.ctypes.exports_of(backend)),
+        "exports": {"EXPORTS": tuple((glob,) for glob in exported)} if exported else {},
         "extension_ids": {str(each["extension"]): str(each["ops"]) for each in built[1:]},
-        "features": _features(built),
+        "features": {name: any(getattr(each["calls"], name) for each in built) for name in _FEATURES},
         "foreign": () if noarch else source_calls(config, backend),
         "generate": () if noarch else step_calls(kernel, backend),
         "headers": () if noarch else header_calls(config, backend),
         "id": unique_id,
-        "languages": "" if noarch else _languages(kernel, backend),
+        "languages": "" if noarch else "C CXX" if has_c else "CXX",
         "license": package_metadata.license_field(config.general.license),
         "license_files": found.license_files,
         "license_is_spdx": package_metadata.spdx(config.general.license) is not None,
         "macos": backend.facts.macos,
-        "module": module,
+        "module": config.general.name.module,
         "name": str(config.general.name),
         "noarch": noarch,
         "package": rendered_package(config),
-        "py_api": "py3" if python is None else "cp39",
-        "python": {} if python is None else _python(python),
+        "py_api": "py3" if found.python is None else "cp39",
+        "python": {} if found.python is None else _python(found.python),
         "readme": package_metadata.readme_field(config),
         "title": backend.facts.title,
-        "torch_find": _torch_find(backend, stable_abi),
+        "torch_find": " ".join(f"{keyword} {value}" for keyword, value in torch_find.items() if value is not None),
         "urls": package_metadata.urls(config),
         "version": config.wheel_version,
     }
@@ -106,8 +107,7 @@ def linked(config: Config, backend: Backend) -> str:
     names = config.libraries(backend)
     majors = sorted({major for name in names for major in name.facts.wheels})
     found = {major: libraries.requirements(names, config.framework, major) for major in majors}
-    listed = (f'"{major}" = {toml.spelled(list(wheels))}' for major, wheels in found.items() if wheels)
-    text = ", ".join(listed)
+    text = ", ".join(f'"{major}" = {toml.spelled(list(wheels))}' for major, wheels in found.items() if wheels)
     return f"{{ {text} }}" if text else ""
 
 
@@ -118,14 +118,12 @@ def _libraries(
     name_in = {name: facts.name_in or () for name, facts in found.libraries.items()}
     alone = len(found.libraries) == 1
     for name, own in calls.of(config, backend, name_in=name_in, only=only).items():
-        values = _library(config, backend, name, unique_id=unique_id, found=found)
-        linked = config.of_library(name).libraries(backend)
         yield {
-            **values,
+            **_library(config, backend, name, unique_id=unique_id, found=found),
             "calls": own,
             # With one library alone, `kernel_when_any` is about every component.
             "conditional": {} if alone else {"AMONG": tuple((call.name,) for call in own.components)},
-            "to_load": libraries.to_load(linked, config.framework),
+            "to_load": libraries.to_load(config.of_library(name).libraries(backend), config.framework),
         }
 
 
@@ -148,29 +146,20 @@ def _library(
     }
 
 
-def _features(built: tuple[Mapping[str, Any], ...]) -> Mapping[str, bool]:
-    """Return which of CMake's functions a library of the project needs."""
-    names = ("own_objects", "has_file_flags", "has_conditions", "may_be_empty", "may_be_absent", "has_libraries")
-    return {name: any(getattr(each["calls"], name) for each in built) for name in names}
-
-
 def metadata(given: Mapping[str, Any]) -> dict[str, bytes]:
     """Return the client's metadata.json, or what CMake makes it of."""
-    open_extensions = given["features"]["may_be_absent"]
-    known = KernelMetadata.of(
-        given["config"], Backend(given["backend"]), ops=given["ops"], extensions=given["extension_ids"]
-    )
-    completed = {
-        name for name, is_open in (("archs", given["device_code"]), ("extensions", open_extensions)) if is_open
-    }
-    if not completed:
-        return {f"{given['package']}/{METADATA_FILE}": known.text.encode()}
-    return {f"{METADATA_FILE}.in": known.template(completed).encode()}
+    backend, ids = Backend(given["backend"]), given["extension_ids"]
+    known = KernelMetadata.of(given["config"], backend, ops=given["ops"], extensions=ids)
+    is_open = {"archs": given["device_code"], "extensions": given["features"]["may_be_absent"]}
+    completed = {name for name, holds in is_open.items() if holds}
+    if completed:
+        return {f"{METADATA_FILE}.in": known.template(completed).encode()}
+    return {f"{given['package']}/{METADATA_FILE}": known.text.encode()}
 
 
-def source_lists(kernel: Kernel, backend: Backend) -> Iterator[tuple[str, ...]]:
-    """Yield the sources of the bindings and of each component of a backend."""
-    yield from (table.src for _, table in kernel.config.tables(backend))
+def sources(config: Config, backend: Backend) -> tuple[str, ...]:
+    """Return what is compiled for a backend, each file once."""
+    return tuple(dict.fromkeys(path for _, table in config.tables(backend) for path in table.src))
 
 
 def _python(use: Use) -> arguments.Arguments:
@@ -195,15 +184,3 @@ def _bounded(config: Config, framework: str, stable_abi: Version | None) -> str:
     if config.torch.maxver is not None:
         bounds.append(f"<{config.torch.maxver.major}.{config.torch.maxver.minor + 1}")
     return framework + ",".join(bounds)
-
-
-def _torch_find(backend: Backend, stable_abi: Version | None) -> str:
-    """Return the arguments of `kernel_torch_find`."""
-    given = {"DEVICE": backend.facts.torch_device, "STABLE_ABI": stable_abi}
-    return " ".join(f"{keyword} {value}" for keyword, value in given.items() if value is not None)
-
-
-def _languages(kernel: Kernel, backend: Backend) -> str:
-    """Return the languages that CMake enables with the project, besides that of the backend."""
-    sources = {path for entries in source_lists(kernel, backend) for path in entries}
-    return "C CXX" if any(path.endswith(".c") for path in sources) else "CXX"

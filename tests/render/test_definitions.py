@@ -16,8 +16,7 @@ from builder import toml
 from builder.config import Backend
 from builder.config.source_tables import component
 from builder.errors import ConfigError
-from builder.render import arguments, quoting, render
-from builder.render.template import cmake_arguments
+from builder.render import arguments, cmake_arguments, quoting, render
 from builder.resources import CMAKE
 from tests.render.small import kernel
 
@@ -120,7 +119,7 @@ def test_a_compiler_gets_each_value_exactly_or_it_is_refused(tmp_path, values):
     accepted = {
         name: value
         for name, value in given_.items()
-        if all(quoting.why_not_cmake(option) is None for option in arguments.define_options({name: value}))
+        if all(quoting.why_not_cmake(option) is None for option in arguments.define_options({name: value}).values())
     }
     assert recorded(tmp_path, accepted) == [
         f"-D{name}" if value is True else f"-D{name}={value}" for name, value in accepted.items() if value is not False

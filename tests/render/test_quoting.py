@@ -126,5 +126,4 @@ def test_every_keyword_of_the_modules_is_refused_as_a_value():
         for call in re.findall(r"cmake_parse_arguments\(([^)]*)\)", path.read_text(encoding="utf-8")):
             words.update(re.findall(r"(?<![A-Za-z_$])[A-Z][A-Z0-9_]+(?![A-Z_a-z0-9])", call.partition("\n")[2] or call))
     words -= {"PARSE_ARGV"}
-    missing = words - quoting.KEYWORDS
-    assert not missing
+    assert not [word for word in words if not quoting.KEYWORDS.fullmatch(word)]

@@ -8,8 +8,7 @@ from builder import toml
 from builder.config import Framework, Version, dependencies
 from builder.config.text import Source
 from builder.kernel import Kernel
-from builder.render import values
-from builder.render.template import environment
+from builder.render import environment, values
 from builder.wheel import core_metadata, fields
 from tests.wheel.cells import cells
 

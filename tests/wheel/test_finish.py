@@ -17,7 +17,7 @@ from builder.config.text import Source
 from builder.errors import AuditError, BuilderError
 from builder.kernel import Kernel
 from builder.metadata import RebuildInputs
-from builder.render.template import environment
+from builder.render import environment
 from builder.wheel.archive import EPOCH, Bytes, Wheel
 from builder.wheel.finish import BuildFacts, archs_of, finish
 from builder.wheel.options import BuildOptions
