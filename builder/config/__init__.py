@@ -1,7 +1,7 @@
 """Read a `build.toml` into a `Config`."""
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +38,8 @@ PREVIEW = 6
 """The edition after the current one, whose form may still change."""
 _SINCE_4 = ("version", "license", "source")
 """Keys of `[general]` that schema 4 brought; the first two are optional in schema 3."""
+_LATER = {"later": f"that key came with edition {v5.EDITION}: add 'edition = {v5.EDITION}' to [general]"}
+"""The remedy for a key that schema 4 does not have yet: it lacks only the edition."""
 
 
 def schema_type(number: int) -> Any:
@@ -77,42 +79,26 @@ def read(source: Source, *, license: str | None = None) -> Parsed:  # noqa: A002
     table = source.table()
     schema = detect_schema(table, source)
     type_, old = schema_type(schema), schema < v5.EDITION
-    config: Any = decode(type_, table, source, current=Config if old else type_, old=old, **_remedy(schema))
+    later = _LATER if schema >= v5.EDITION - 1 else {}
+    config: Any = decode(type_, table, source, current=Config if old else type_, old=old, **later)
     try:
         while type(config) is not Config:
-            config = _licensed(config, license).upgrade()
+            if getattr(config.general, "license", "") is None:  # as in schema 3
+                config = replace(config, general=replace(config.general, license=license))
+            config = config.upgrade()
     except InvalidValueError as error:
         path = error.path or ("general",)
         problem = source.problem(error.code, str(error), path=path, key=bool(error.path), help=error.help)
         raise source.error(problem) from error
-    config = _with_abi_of_each_backend(config) if old else config
+    torch = config.torch
+    if old and torch is not None and isinstance(torch.stable_abi, Version):
+        # The one stable ABI of an old file is that of every backend.
+        each = dict.fromkeys(config.general.backends, torch.stable_abi)
+        config = replace(config, torch=replace(torch, stable_abi=each))
     broken = [source.problem(error.code, str(error), path=error.path, help=error.help) for error in rules.check(config)]
     if broken:
         raise source.error(*broken)
     return Parsed(config=config, schema=schema)
-
-
-def _remedy(schema: int) -> dict[str, str]:
-    """Return what to do about a key that a schema does not have yet: schema 4 lacks only the edition."""
-    if schema < v5.EDITION - 1:
-        return {}
-    return {"later": f"that key came with edition {v5.EDITION}: add 'edition = {v5.EDITION}' to [general]"}
-
-
-def _with_abi_of_each_backend(config: Config) -> Config:
-    """Return the config with a table for the one stable ABI that a file names for every backend."""
-    torch = config.torch
-    if torch is None or not isinstance(torch.stable_abi, Version):
-        return config
-    return replace(config, torch=replace(torch, stable_abi=dict.fromkeys(config.general.backends, torch.stable_abi)))
-
-
-def _licensed(config: Any, license: str | None) -> Any:  # noqa: A002  the key it stands for
-    from builder.config import v3  # noqa: PLC0415  only a file of an older schema needs it
-
-    if isinstance(config, v3.Config) and config.general.license is None:
-        return replace(config, general=replace(config.general, license=license))
-    return config
 
 
 def detect_schema(table: Mapping[str, Any], source: Source) -> int:
@@ -123,8 +109,7 @@ def detect_schema(table: Mapping[str, Any], source: Source) -> int:
     """
     general, torch = _tables(table, "general"), _tables(table, "torch")
     if "edition" in general:
-        _check_edition(general["edition"], source)
-        return PREVIEW if general["edition"] == PREVIEW else v5.EDITION
+        return _edition(general["edition"], source)
     is_4 = "torch-noarch" in table or "stable-abi" in torch or any(key in general for key in _SINCE_4)
     if is_4 or not isinstance(table.get("general"), dict):
         return 4
@@ -133,21 +118,19 @@ def detect_schema(table: Mapping[str, Any], source: Source) -> int:
     kernels = [kernel for kernel in _tables(table, "kernel").values() if isinstance(kernel, dict)]
     if any("backend" in kernel for kernel in kernels):
         return 2
-    is_old = any("language" in kernel for kernel in kernels) or "universal" in torch
-    return 1 if is_old or (kernels and _is_plain_1(general, kernels)) else 2
-
-
-def _is_plain_1(general: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether components leave the language to its default: in schema 2 each has a backend."""
+    if any("language" in kernel for kernel in kernels) or "universal" in torch:
+        return 1
     from builder.config import v1  # noqa: PLC0415  only a file of an older schema needs it
 
+    # Components may leave the language to its default; in schema 2 each has a backend.
     known = {item.key for item in fields(v1.Component)}
-    return set(general) <= {item.key for item in fields(v1.General)} and all(set(kernel) <= known for kernel in kernels)
+    is_plain = set(general) <= {item.key for item in fields(v1.General)} and all(set(each) <= known for each in kernels)
+    return 1 if kernels and is_plain else 2
 
 
-def _check_edition(edition: object, source: Source) -> None:
+def _edition(edition: object, source: Source) -> int:
     if not isinstance(edition, int) or isinstance(edition, bool) or edition in {v5.EDITION, PREVIEW}:
-        return  # a wrong type is one problem among those of the file
+        return PREVIEW if edition == PREVIEW else v5.EDITION  # a wrong type is one problem among those of the file
     found = str(edition) if abs(edition) < 10**18 else "a number of many digits"
     if edition > v5.EDITION:
         message = f"edition {found} is newer than {v5.EDITION} and the preview of {PREVIEW}, which this builder reads"

@@ -106,11 +106,10 @@ class _Scanner:
             self.skip(_SPACE)
             if self.at == len(self.text):
                 return
-            table = self.header() if self.text[self.at] == "[" else self.statement(table)
-
-    def statement(self, table: KeyPath) -> KeyPath:
-        self.pair(table, depth=0)
-        return table
+            if self.text[self.at] == "[":
+                table = self.header()
+            else:
+                self.pair(table, depth=0)
 
     def header(self) -> KeyPath:
         start = self.at
@@ -298,34 +297,20 @@ def explain(text: str, error: str, index: Index) -> Iterator[Mistake]:
     if message.startswith(_TWICE) and index.repeated:
         for first, (start, end) in index.repeated:
             line = text.count("\n", 0, first) + 1
-            yield Mistake(
-                message=f"{quoted(text[start:end])} is given twice",
-                start=start,
-                end=end,
-                help=f"remove one; the first is in line {line}",
-            )
+            twice = f"{quoted(text[start:end])} is given twice"
+            yield Mistake(message=twice, start=start, end=end, help=f"remove one; the first is in line {line}")
         return
-    at = _offset(text, int(where[1]), int(where[2])) if where else _without_place(text, message, index)
+    at = len(text.rstrip())
+    if where:
+        before = text.split("\n")[: int(where[1]) - 1]
+        at = sum(len(line) + 1 for line in before) + int(where[2]) - 1
+    elif message.startswith(_LONG_INTEGER):  # the parser does not say where
+        longs = (entry.value[0] for entry in index.entries.values() if _DIGITS.fullmatch(text, *entry.value))
+        at = next(longs, at)
     if message.startswith(_ESCAPES):  # the parser stops behind the escape
         at = max(text.rfind("\\", 0, at), 0)
     better, remedy = _reworded(text, at, message)
     yield Mistake(message=f"not valid TOML: {better}", start=at, end=at + 1, help=remedy)
-
-
-def _without_place(text: str, message: str, index: Index) -> int:
-    """Return where the parser stopped when it does not say: at an integer too long for Python, or at the end."""
-    if message.startswith(_LONG_INTEGER):
-        for entry in index.entries.values():
-            if _DIGITS.fullmatch(text, *entry.value):
-                return entry.value[0]
-    return len(text.rstrip())
-
-
-def _offset(text: str, line: int, column: int) -> int:
-    start = 0
-    for _ in range(line - 1):
-        start = text.index("\n", start) + 1
-    return start + column - 1
 
 
 def _reworded(text: str, at: int, message: str) -> tuple[str, str | None]:

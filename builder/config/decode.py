@@ -76,7 +76,8 @@ def _record(cls: type, table: Mapping[str, Any], path: KeyPath, findings: _Findi
     values: dict[str, object] = {}
     for item in fields:
         if item.rest:
-            values[item.name] = _rest(item, known, table, path, findings)
+            rest = {key: value for key, value in table.items() if key not in known}
+            values[item.name] = _decode(item.kind, rest, path, findings)
         elif item.key in meant.values() and item.required:
             values[item.name] = _INVALID  # reported under its misspelling
         else:
@@ -95,19 +96,9 @@ def _value(item: Field, table: Mapping[str, Any], path: KeyPath, findings: _Find
     if spellings:
         return _decode(item.kind, table[spellings[0]], (*path, spellings[0]), findings)
     if item.required:
-        return _missing(item, path, findings)
+        added = f"[{item.key}]" if isinstance(item.kind, Record) else f"{item.key} = {shape.example(item.kind)}"
+        return findings.add("B011", f"missing key '{item.key}'{_in(path)}", path, help=f"add '{added}'")
     return item.default
-
-
-def _missing(item: Field, path: KeyPath, findings: _Findings) -> _Invalid:
-    example = (
-        f"add '[{item.key}]'" if isinstance(item.kind, Record) else f"add '{item.key} = {shape.example(item.kind)}'"
-    )
-    return findings.add("B011", f"missing key '{item.key}'{_in(path)}", path, help=example)
-
-
-def _rest(item: Field, known: Sequence[str], table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
-    return _decode(item.kind, {key: value for key, value in table.items() if key not in known}, path, findings)
 
 
 def _unknown(table: Mapping[str, Any], known: Sequence[str], path: KeyPath, findings: _Findings) -> dict[str, str]:
@@ -146,46 +137,32 @@ def _groups(cls: type, keys: Iterable[str], path: KeyPath, findings: _Findings) 
             findings.add("B011", message, (*path, key), key=True, help=f"add '{other}', or remove '{key}'")
 
 
-def _decode(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> object:
+def _decode(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> object:  # noqa: PLR0911  one for each kind
     match kind:
-        case Scalar():
+        case Scalar() if type(value) is _toml_type(kind):  # a boolean is an int to isinstance
             return _scalar(kind, value, path, findings)
-        case Constant():
-            return value if type(value) is int and value == kind.value else _mistyped(kind, value, path, findings)
+        case Constant() if type(value) is int and value == kind.value:
+            return value
         case OneOf(scalars=scalars):
-            return _one_of(kind, scalars, value, path, findings)
-        case Array():
-            return _array(kind, value, path, findings)
+            fitting = (scalar for scalar in scalars if type(value) is _toml_type(scalar))
+            if (scalar := next(fitting, None)) is not None:
+                return _scalar(scalar, value, path, findings)
+        case Array() if isinstance(value, list):
+            items = tuple(_decode(kind.item, item, (*path, number), findings) for number, item in enumerate(value))
+            return _INVALID if any(item is _INVALID for item in items) else items
         case Choice():
             # Older schemas have the scalar alone.
             other = not findings.old and isinstance(value, dict if isinstance(kind.other, Table) else list)
             return _decode(kind.other if other else kind.scalar, value, path, findings)
-        case Table() | Record() | Tagged():
-            return _keyed(kind, value, path, findings)
-
-
-def _one_of(kind: OneOf, scalars: tuple[Scalar, ...], value: Any, path: KeyPath, findings: _Findings) -> object:
-    fitting = next((scalar for scalar in scalars if type(value) is _toml_type(scalar)), None)
-    return _mistyped(kind, value, path, findings) if fitting is None else _scalar(fitting, value, path, findings)
-
-
-def _keyed(kind: Table | Record | Tagged, value: Any, path: KeyPath, findings: _Findings) -> object:
-    if not isinstance(value, dict):
-        return _mistyped(kind, value, path, findings)
-    match kind:
-        case Table():
+        case Table() if isinstance(value, dict):
             return _table(kind, value, path, findings)
-        case Record():
+        case Record() if isinstance(value, dict):
             return _record(kind.type, value, path, findings)
-        case Tagged():
+        case Tagged() if isinstance(value, dict):
             return _tagged(kind, value, path, findings)
-
-
-def _array(kind: Array, value: Any, path: KeyPath, findings: _Findings) -> object:
-    if not isinstance(value, list):
-        return _mistyped(kind, value, path, findings)
-    items = tuple(_decode(kind.item, item, (*path, number), findings) for number, item in enumerate(value))
-    return _INVALID if any(item is _INVALID for item in items) else items
+        case _:
+            pass
+    return _mistyped(kind, value, path, findings)
 
 
 def _table(kind: Table, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
@@ -205,10 +182,13 @@ def _tagged(kind: Tagged, table: Mapping[str, Any], path: KeyPath, findings: _Fi
         least = min(variants.values(), key=lambda variant: len(_keys(variant)))
         _record(least, {key: own[key] for key in own if key not in owners or key in _keys(least)}, path, findings)
         return _INVALID
-    for key in [key for key in own if key in owners and key not in _keys(variants[tag])]:
+    keys = _keys(variants[tag])
+    for key in [key for key in own if key in owners and key not in keys]:
         del own[key]
         message = f"key '{key}' is for backend '{owners[key]}', and the backend here is '{tag}'"
-        findings.add("B014", message, (*path, key), key=True, help=_swap(key, variants[tag]))
+        guess = nearest(key, keys)
+        remedy = f"remove it, or use '{guess}'" if guess else "remove it, or move it to a kernel table of that backend"
+        findings.add("B014", message, (*path, key), key=True, help=remedy)
     return _record(variants[tag], own, path, findings)
 
 
@@ -233,53 +213,31 @@ def _keys(cls: type) -> tuple[str, ...]:
     return tuple(item.key for item in shape.fields(cls))
 
 
-def _swap(key: str, cls: type) -> str:
-    guess = nearest(key, _keys(cls))
-    return f"remove it, or use '{guess}'" if guess else "remove it, or move it to a kernel table of that backend"
-
-
 def _scalar(kind: Scalar, value: Any, path: KeyPath, findings: _Findings) -> object:
-    if type(value) is not _toml_type(kind):  # a boolean is an int to isinstance
-        return _mistyped(kind, value, path, findings)
-    match value:
-        case str():
-            before = kind.type.before if findings.old and issubclass(kind.type, Text) else None
-            return _text(before or kind.type, value, path, findings)
-        case int() if kind.type is int:
-            return _integer(kind, value, path, findings)
-        case _:
-            return value
+    if isinstance(value, str):
+        before = kind.type.before if findings.old and issubclass(kind.type, Text) else None
+        return _text(before or kind.type, value, path, findings)
+    least = -_LARGEST if kind.minimum is None else kind.minimum
+    if kind.type is bool or least <= value <= _LARGEST:
+        return value
+    digits = str(value) if abs(value) <= _LARGEST else "one of more digits"
+    message = f"'{dotted(path[-1:])}' must be an integer from {least} to {_LARGEST}, found {digits}"
+    return findings.add("B012", message, path)
 
 
 def _toml_type(kind: Scalar) -> type:
     return kind.type if kind.type in (int, bool) else str
 
 
-def _integer(kind: Scalar, value: int, path: KeyPath, findings: _Findings) -> object:
-    least = -_LARGEST if kind.minimum is None else kind.minimum
-    if least <= value <= _LARGEST:
-        return value
-    message = f"'{dotted(path[-1:])}' must be an integer from {least} to {_LARGEST}, found {_digits(value)}"
-    return findings.add("B012", message, path)
-
-
-def _digits(value: int) -> str:
-    return str(value) if abs(value) <= _LARGEST else "one of more digits"
-
-
 def _text(cls: type, text: str, path: KeyPath, findings: _Findings, *, key: bool = False) -> object:
     if issubclass(cls, Enum):
         names = {str(member.value): member for member in cls}
-        return names.get(text) or _misnamed(text, names, _words(cls.__name__), path, findings, key=key)
+        kind = re.sub("(?<!^)(?=[A-Z])", " ", cls.__name__).lower()  # a LoadTestRule is a load test rule
+        return names.get(text) or _misnamed(text, names, f"a {kind}", path, findings, key=key)
     try:
         return cast("Callable[[str], object]", cls)(text)
     except InvalidValueError as error:
         return findings.add(error.code, str(error), path, key=key, help=error.help)
-
-
-def _words(name: str) -> str:
-    """Return what a class is called in a sentence: `LoadTestRule` is a load test rule."""
-    return f"a {re.sub('(?<!^)(?=[A-Z])', ' ', name).lower()}"
 
 
 def _misnamed(

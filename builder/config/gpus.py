@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from builder import toml
+from builder import codec, toml
 from builder.config.dependencies import Known
 from builder.config.values import Backend, CudaCapability, InvalidValueError, Text, Version
 from builder.resources import DATA
@@ -97,9 +97,18 @@ class CudaTarget(Text):
         """Refuse a pair that no nvcc makes."""
         found: CudaTarget = super().__new__(cls, text)
         code = code_of(text)
-        if code.obstacle is not None:
-            raise InvalidValueError(f"{quoted(text)}: {code.obstacle}", code=cls.code, help=_possible(code))
-        return found
+        if code.obstacle is None:
+            return found
+        turned, without = code_of(f"{code.real}:{code.virtual}"), code_of(f"{code.virtual}:{code.gpu}")
+        if code.virtual.endswith("a"):
+            remedy = f"write '{code.virtual}'"
+        elif without.obstacle is None:
+            remedy = f"write '{without.name}'"
+        elif turned.obstacle is None:
+            remedy = f"the second is what the code runs on: write '{turned.name}'"
+        else:
+            remedy = f"write '{code.virtual}', and '{code.gpu}' beside it"
+        raise InvalidValueError(f"{quoted(text)}: {code.obstacle}", code=cls.code, help=remedy)
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
@@ -115,25 +124,13 @@ class CudaTarget(Text):
         return f"write '{name}'" + f", and '{virtual}+PTX' beside it" * (found[3] is not None)
 
 
-def _possible(code: CudaCode) -> str:
-    """Return what to write in place of a pair that no nvcc makes."""
-    turned, without = code_of(f"{code.real}:{code.virtual}"), code_of(f"{code.virtual}:{code.gpu}")
-    if code.virtual.endswith("a"):
-        return f"write '{code.virtual}'"
-    if without.obstacle is None:
-        return f"write '{without.name}'"
-    if turned.obstacle is None:
-        return f"the second is what the code runs on: write '{turned.name}'"
-    return f"write '{code.virtual}', and '{code.gpu}' beside it"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
     """A kind of GPU, by the architecture that code is chosen for."""
 
     backend: Backend
     arch: str
-    also: str | None
+    also: str | None = None
     """The name of that architecture in older toolkits."""
     names: tuple[str, ...]
 
@@ -171,10 +168,7 @@ def table() -> Mapping[str, Any]:
 @cache
 def known() -> tuple[Gpu, ...]:
     """Return the GPUs, in the file's order."""
-    return tuple(
-        Gpu(backend=Backend(row["backend"]), arch=row["arch"], also=row.get("also"), names=tuple(row["names"]))
-        for row in table()["gpu"]
-    )
+    return tuple(codec.decode(Gpu, row) for row in table()["gpu"])
 
 
 @cache

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any
 
-from builder import toml
+from builder import codec, toml
 from builder.config.dependencies import Known
 from builder.config.values import Backend, Framework, InvalidValueError
 from builder.resources import DATA
@@ -66,11 +65,7 @@ class LibraryName(Known):
 def table() -> Mapping[str, LibraryFacts]:
     """Return the facts of every library by its name, in the file's order."""
     tables = toml.loads((DATA / "libraries.toml").read_text(encoding="utf-8"))
-    found = {}
-    for name, given in tables.items():
-        values: dict[str, Any] = {key: tuple(fact) if isinstance(fact, list) else fact for key, fact in given.items()}
-        found[name] = LibraryFacts(**values)
-    return found
+    return {name: codec.decode(LibraryFacts, given) for name, given in tables.items()}
 
 
 def to_load(names: Iterable[LibraryName], framework: Framework) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """The documents that are made of the declarations of the config: its JSON Schema and its reference page."""
 
 import inspect
+import itertools
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any
@@ -64,19 +65,14 @@ def _record(cls: type, definitions: dict[str, Schema], tag: tuple[str, str] | No
     schema: Schema = {"description": description(cls), "type": "object", "properties": properties}
     if required:
         schema["required"] = required
-    return {**schema, "additionalProperties": False, **_groups(cls)}
-
-
-def _groups(cls: type) -> Schema:
-    one, most = shape.exactly_one(cls), shape.at_most_one(cls)
-    needs = {key: [other] for key, other in shape.needs(cls).items()}
-    groups: Schema = {"dependentRequired": needs} if needs else {}
-    if one:
-        groups["oneOf"] = [{"required": [key]} for key in one]
-    if most:
-        pairs = [[first, second] for index, first in enumerate(most) for second in most[index + 1 :]]
-        groups["not"] = {"anyOf": [{"required": pair} for pair in pairs]}
-    return groups
+    schema["additionalProperties"] = False
+    if needs := shape.needs(cls):
+        schema["dependentRequired"] = {key: [other] for key, other in needs.items()}
+    if one := shape.exactly_one(cls):
+        schema["oneOf"] = [{"required": [key]} for key in one]
+    if most := shape.at_most_one(cls):
+        schema["not"] = {"anyOf": [{"required": list(pair)} for pair in itertools.combinations(most, 2)]}
+    return schema
 
 
 def _schema_of(kind: Kind, definitions: dict[str, Schema]) -> Schema:  # noqa: PLR0911  one for each kind
@@ -139,18 +135,29 @@ def _pattern(cls: type) -> Schema:
 def page() -> str:
     """Return the page as Markdown."""
     scalars: dict[str, type] = {}
-    sections = list(_sections(Config, "", scalars))
-    return "\n".join([_HEAD, *sections, "## Values\n", *_values(scalars)])
+    parts = [_HEAD, *_sections(Config, "", scalars), "## Values\n"]
+    for name, cls in sorted(scalars.items()):
+        parts.append(f"### {name}\n\n{description(cls)}\n")
+        names, pattern = values(cls), getattr(cls, "pattern", "")
+        if names is not None:
+            parts.append(f"One of {', '.join(f'`{one}`' for one in names)}.\n" if names else "There is none yet.\n")
+        elif pattern:
+            parts.append(f"Matches `{pattern}`.\n")
+    return "\n".join(parts)
 
 
 def _sections(cls: type, name: str, scalars: dict[str, type]) -> Iterator[str]:
     """Yield the section of one table, and those of the tables in it."""
     docs = shape.documentation(cls)
-    scalar_fields = [item for item in shape.fields(cls) if name and not item.rest and not _is_table(item.kind)]
-    tables = [item for item in shape.fields(cls) if item not in scalar_fields]
+    rows, tables = [], []
+    for item in shape.fields(cls):
+        nested = isinstance(item.kind, Table) and isinstance(item.kind.value, Record | Tagged)
+        if not name or item.rest or nested or isinstance(item.kind, Record):
+            tables.append(item)
+        else:
+            rows.append(_row(item, docs.get(item.name, ""), scalars))
     if name:
         yield f"## `[{name}]`\n\n{description(cls)}\n"
-    rows = [_row(item, docs.get(item.name, ""), scalars) for item in scalar_fields]
     yield from _keys(rows, shape.exactly_one(cls) if name else ())
     for item in tables:
         yield from _nested(item, name, docs.get(item.name, ""), scalars)
@@ -237,18 +244,3 @@ def _note(cls: type, scalars: dict[str, type]) -> str:
         return plain[cls]
     scalars[cls.__name__] = cls
     return f"[{cls.__name__}](#{cls.__name__.lower()})"
-
-
-def _values(scalars: dict[str, type]) -> Iterator[str]:
-    for name, cls in sorted(scalars.items()):
-        yield f"### {name}\n\n{description(cls)}\n"
-        names, pattern = values(cls), getattr(cls, "pattern", "")
-        if names is not None:
-            yield f"One of {', '.join(f'`{one}`' for one in names)}.\n" if names else "There is none yet.\n"
-        elif pattern:
-            yield f"Matches `{pattern}`.\n"
-
-
-def _is_table(kind: Kind) -> bool:
-    nested = isinstance(kind, Table) and isinstance(kind.value, Record | Tagged)
-    return isinstance(kind, Record) or nested

@@ -7,6 +7,7 @@ import ast
 import dataclasses
 import datetime as dt
 import inspect
+import itertools
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -108,9 +109,27 @@ class Field:
 def fields(cls: type) -> tuple[Field, ...]:
     """Return the keys of a table, in the order of its dataclass."""
     hints = typing.get_type_hints(cls)
-    return tuple(
-        _field(field, hints[field.name]) for field in dataclasses.fields(cls) if not field.metadata.get("internal")
-    )
+    found = []
+    for field in dataclasses.fields(cls):
+        facts, default = field.metadata, field.default
+        if facts.get("internal"):
+            continue
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        found.append(
+            Field(
+                name=field.name,
+                key=facts.get("key", field.name.replace("_", "-")),
+                also=facts.get("also"),
+                kind=_kind_of(hints[field.name], minimum=facts.get("minimum")),
+                required=facts.get("required", default is dataclasses.MISSING),
+                rest=facts.get("rest", False),
+                new="new" in facts or "ours" in facts,
+                ours="ours" in facts,
+                default=default,
+            )
+        )
+    return tuple(found)
 
 
 @cache
@@ -120,15 +139,11 @@ def documentation(cls: type) -> Mapping[str, str]:
     for base in reversed(cls.__mro__[:-1]):
         if not inspect.get_annotations(base):
             continue  # it adds no field, and may have no source: a component without settings of its own
-        node = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base))).body[0]
-        if not isinstance(node, ast.ClassDef):
-            continue
-        for first, second in zip(node.body, node.body[1:], strict=False):
-            match first, second:
-                case (
-                    ast.AnnAssign(target=ast.Name(id=name)),
-                    ast.Expr(value=ast.Constant(value=str(text))),
-                ):
+        tree = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base)))
+        body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
+        for pair in itertools.pairwise(body):
+            match pair:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                     docs[name] = " ".join(text.split())
     return docs
 
@@ -166,39 +181,17 @@ def _below(kind: Kind, part: str | int) -> Iterator[Kind]:
 
 def exactly_one(cls: type) -> tuple[str, ...]:
     """Return the keys of which a table has exactly one."""
-    keys: tuple[str, ...] = getattr(cls, "EXACTLY_ONE", ())
-    return keys
+    return tuple(getattr(cls, "EXACTLY_ONE", ()))
 
 
 def at_most_one(cls: type) -> tuple[str, ...]:
     """Return the keys of which a table has one or none."""
-    keys: tuple[str, ...] = getattr(cls, "AT_MOST_ONE", ())
-    return keys
+    return tuple(getattr(cls, "AT_MOST_ONE", ()))
 
 
 def needs(cls: type) -> Mapping[str, str]:
     """Return key -> another key of its table that must be there, too."""
-    keys: Mapping[str, str] = getattr(cls, "NEEDS", {})
-    return keys
-
-
-def _field(field: "dataclasses.Field[object]", hint: object) -> Field:
-    default: object = dataclasses.MISSING
-    if field.default is not dataclasses.MISSING:
-        default = field.default
-    elif field.default_factory is not dataclasses.MISSING:
-        default = field.default_factory()
-    return Field(
-        name=field.name,
-        key=field.metadata.get("key", field.name.replace("_", "-")),
-        also=field.metadata.get("also"),
-        kind=_kind_of(hint, minimum=field.metadata.get("minimum")),
-        required=field.metadata.get("required", default is dataclasses.MISSING),
-        rest=field.metadata.get("rest", False),
-        new="new" in field.metadata or "ours" in field.metadata,
-        ours="ours" in field.metadata,
-        default=default,
-    )
+    return dict(getattr(cls, "NEEDS", {}))
 
 
 def _kind_of(hint: object, *, minimum: int | None = None) -> Kind:

@@ -145,8 +145,12 @@ class Source:
         return Problem(code=code, severity=severity, message=message, key=path, span=span, help=help)
 
     def error(self, *problems: Problem) -> ConfigError:
-        """Return the error that reports `problems`, sorted by position."""
-        ordered = by_position(problems)
+        """Return the error that reports `problems`, sorted by position; those without a place come first."""
+
+        def place(problem: Problem) -> tuple[int, int]:
+            return (0, 0) if problem.span is None else (problem.span.line, problem.span.column)
+
+        ordered = tuple(sorted(problems, key=place))
         return ConfigError(file=self.name, problems=ordered, rendered=self.render(ordered))
 
     def render(self, problems: Sequence[Problem]) -> str:
@@ -167,15 +171,6 @@ def leaves(path: Path) -> bool:
         return False
     folder = os.path.realpath(path.parent).rstrip(os.sep) + os.sep
     return not os.path.realpath(path).startswith(folder)
-
-
-def by_position(problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Return problems in the order of the text; those without a place come first."""
-
-    def place(problem: Problem) -> tuple[int, int]:
-        return (0, 0) if problem.span is None else (problem.span.line, problem.span.column)
-
-    return tuple(sorted(problems, key=place))
 
 
 def dotted(path: KeyPath) -> str:
@@ -274,10 +269,8 @@ def _safe(text: str) -> str:
 
 
 def _columns(text: str) -> int:
-    return len(text) if text.isascii() else sum(_width(character) for character in text)
-
-
-def _width(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
+    """Return the columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    seen = (character for character in text if not unicodedata.combining(character))
+    return sum(2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1 for character in seen)

@@ -19,6 +19,8 @@ from builder.errors import BuilderError
 from builder.files import flush_names, write_atomic
 
 _BOM = "\ufeff"
+_LICENSED = 4
+"""The first schema that must name a license."""
 
 
 def rewrite(source: Source, *, license: str | None = None, preview: bool = False) -> str:  # noqa: A002  the key it supplies
@@ -27,50 +29,38 @@ def rewrite(source: Source, *, license: str | None = None, preview: bool = False
     With `preview` it is in the edition after that. A config that is in it already stays as it is in any case.
 
     Raises:
+        BuilderError: `license` is not an SPDX expression, or the text cannot be rewritten in place.
         ConfigError: with every problem of the text, among them a license that is missing and not given.
     """
-    if license is not None:
-        _check_license(license)
-    text = _supplied(source, license)
+    wrong = None if license is None else license_problem(license)
+    if wrong is not None:
+        message, remedy = wrong
+        raise BuilderError(message, help=remedy)
+    table, text = source.table(), source.text
+    schema, wanted = detect_schema(table, source), PREVIEW if preview else EDITION
+    general = table.get("general")
+    if license is not None and schema >= _LICENSED and isinstance(general, dict) and "license" not in general:
+        # Older ones get it on their way.
+        after = next((key for key in ("version", "name") if key in general), None)
+        text = text if after is None else toml_edit.add(text, ("general", "license"), license, after=after)
     given = Source(name=source.name, text=text)
-    schema, wanted = detect_schema(given.table(), given), PREVIEW if preview else EDITION
     expected = read(given, license=license).config
     if schema >= wanted:
         return text
     text = text if text.endswith("\n") else f"{text}\n"
+    unusual = BuilderError(
+        f"'{source.name}' is laid out in a way that cannot be rewritten without changing what it means",
+        help=f"write it in edition {EDITION} by hand: 'builder check' helps",
+    )
     try:
         for number in range(schema, wanted):
             text = _STEPS[number](text, toml.loads(text), license)
     except (TOMLKitError, LookupError, StopIteration) as error:
-        raise _unusual(source) from error
+        raise unusual from error
     text = text if given.text.endswith("\n") else text.removesuffix("\n")
     if read(Source(name=source.name, text=text)).config != expected:
-        raise _unusual(source)
+        raise unusual
     return text
-
-
-def _supplied(source: Source, license_: str | None) -> str:
-    """Add the license that a config of schema 4 or 5 should have had; older ones get it on their way."""
-    general = source.table().get("general")
-    schema = detect_schema(source.table(), source)
-    if license_ is None or schema < 4 or not isinstance(general, dict) or "license" in general:  # noqa: PLR2004
-        return source.text
-    after = next((key for key in ("version", "name") if key in general), None)
-    return source.text if after is None else _add_general(source.text, "license", license_, after=after)
-
-
-def _check_license(license_: str) -> None:
-    problem = license_problem(license_)
-    if problem is not None:
-        message, remedy = problem
-        raise BuilderError(message, help=remedy)
-
-
-def _unusual(source: Source) -> BuilderError:
-    return BuilderError(
-        f"'{source.name}' is laid out in a way that cannot be rewritten without changing what it means",
-        help=f"write it in edition {EDITION} by hand: 'builder check' helps",
-    )
 
 
 Step = Callable[[str, dict[str, Any], str | None], str]
@@ -85,7 +75,7 @@ def _from_1(text: str, table: dict[str, Any], _: str | None) -> str:
         if "torch" not in toml.loads(text):  # its only key was a dotted one
             text = toml_edit.add_table(text, "torch")
         if table["torch"]["universal"]:
-            text = _add_general(text, "universal", value=True, after="name")
+            text = toml_edit.add(text, ("general", "universal"), value=True, after="name")
     return text
 
 
@@ -115,14 +105,17 @@ def _without(text: str, path: tuple[str, ...], component: dict[str, Any], key: s
 def _from_2(text: str, table: dict[str, Any], _: str | None) -> str:
     """List the backends; move what is for CUDA alone to its own table."""
     general = table["general"]
-    source = Source(name="", text=text)
-    config = decode(v2.Config, table, source, current=Config, old=True)
+    config = decode(v2.Config, table, Source(name="", text=text), current=Config, old=True)
     if "universal" in general:
         text = toml_edit.remove(text, ("general", "universal"))
-    text = _add_general(text, "backends", [backend.value for backend in config.backends], after="name")
+    text = toml_edit.add(text, ("general", "backends"), [backend.value for backend in config.backends], after="name")
     text = _to_cuda(text, general)
-    upgraded = config.upgrade()
-    return _to_noarch(text, table) if upgraded.noarch is not None else text
+    if config.upgrade().noarch is None:
+        return text
+    for key in table["torch"]:
+        if key != "pyext":
+            text = toml_edit.remove(text, ("torch", key))
+    return toml_edit.rename(text, "torch", "torch-noarch")
 
 
 def _to_cuda(text: str, general: dict[str, Any]) -> str:
@@ -136,7 +129,7 @@ def _to_cuda(text: str, general: dict[str, Any]) -> str:
             text = toml_edit.remove(text, ("general", f"cuda-{bound}"))
         text = toml_edit.change(text, ("general", "python-depends"), kept) if cuda else text
         own = {**moved, "python-depends": cuda} if cuda else moved
-        return _add_general(text, "cuda", own, after="name") if own else text
+        return toml_edit.add(text, ("general", "cuda"), own, after="name") if own else text
     for bound, version in moved.items():
         text = toml_edit.change(text, ("general", f"cuda-{bound}"), version, key=f"cuda.{bound}")
     if not cuda:
@@ -147,21 +140,14 @@ def _to_cuda(text: str, general: dict[str, Any]) -> str:
     return toml_edit.change(text, ("general", "python-depends"), kept)
 
 
-def _to_noarch(text: str, table: dict[str, Any]) -> str:
-    for key in table["torch"]:
-        if key != "pyext":
-            text = toml_edit.remove(text, ("torch", key))
-    return toml_edit.rename(text, "torch", "torch-noarch")
-
-
 def _from_3(text: str, table: dict[str, Any], license_: str | None) -> str:
     """Add what schema 4 requires."""
     general = table["general"]
     after = "version" if "version" in general else "name"
     if "license" not in general and license_ is not None:
-        text = _add_general(text, "license", license_, after=after)
+        text = toml_edit.add(text, ("general", "license"), license_, after=after)
     if "version" not in general:
-        text = _add_general(text, "version", 1, after="name")
+        text = toml_edit.add(text, ("general", "version"), 1, after="name")
     if not {"torch", "torch-noarch", "tvm-ffi"} & set(table):
         text = toml_edit.add_table(text, "torch-noarch")
     return text
@@ -169,7 +155,7 @@ def _from_3(text: str, table: dict[str, Any], license_: str | None) -> str:
 
 def _from_4(text: str, table: dict[str, Any], _: str | None) -> str:
     """Add the edition; make the one stable ABI one for each backend."""
-    text = _add_general(text, "edition", EDITION, after="version")
+    text = toml_edit.add(text, ("general", "edition"), EDITION, after="version")
     stable = table.get("torch", {}).get("stable-abi")
     if stable is None:
         return text
@@ -185,10 +171,6 @@ def _from_5(text: str, table: dict[str, Any], _: str | None) -> str:
 
 
 _STEPS: dict[int, Step] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5}
-
-
-def _add_general(text: str, key: str, value: toml_edit.Value, *, after: str) -> str:
-    return toml_edit.add(text, ("general", key), value, after=after)
 
 
 def write(path: Path, text: str) -> None:
@@ -210,16 +192,13 @@ def encoded(old: bytes, text: str) -> bytes:
     """Return `text` with the byte order mark and, line by line, the line ends of the file that it replaces."""
     before = old.decode("utf-8")
     mark = _BOM if before.startswith(_BOM) else ""
-    text = _line_ends(before.removeprefix(_BOM), text) if "\r\n" in before else text
-    return f"{mark}{text}".encode()
-
-
-def _line_ends(before: str, text: str) -> str:
-    old, new = before.split("\n"), text.split("\n")
-    plain = [line.removesuffix("\r") for line in old]
-    usual = "\r" if before.count("\r\n") * 2 > before.count("\n") else ""
-    ended = [f"{line}{usual}" for line in new[:-1]] + new[-1:]
-    for tag, first, last, start, end in difflib.SequenceMatcher(None, plain, new, autojunk=False).get_opcodes():
-        if tag == "equal":
-            ended[start:end] = old[first:last]
-    return "\n".join(ended)
+    lines, new = before.removeprefix(_BOM).split("\n"), text.split("\n")
+    if "\r\n" in before:
+        plain = [line.removesuffix("\r") for line in lines]
+        usual = "\r" if before.count("\r\n") * 2 > before.count("\n") else ""
+        matcher = difflib.SequenceMatcher(None, plain, new, autojunk=False)
+        new = [f"{line}{usual}" for line in new[:-1]] + new[-1:]
+        for tag, first, last, start, end in matcher.get_opcodes():
+            if tag == "equal":
+                new[start:end] = lines[first:last]
+    return (mark + "\n".join(new)).encode()

@@ -7,7 +7,7 @@ from enum import Enum
 from functools import cache, total_ordering
 from typing import Any, ClassVar
 
-from builder import toml
+from builder import codec, toml
 from builder.config.text import KeyPath
 from builder.resources import DATA
 from builder.wording import quoted
@@ -53,16 +53,17 @@ class BackendFacts:
 def backend_facts() -> Mapping[str, BackendFacts]:
     """Return the facts of every backend by its name, in the file's order."""
     tables = toml.loads((DATA / "backends.toml").read_text(encoding="utf-8"))
-    found = {}
-    for name, given in tables.items():
-        values: dict[str, Any] = {
-            key.replace("-", "_"): tuple(fact) if isinstance(fact, list) else fact for key, fact in given.items()
-        }
-        found[name] = BackendFacts(**{"init": name, **values})
-    return found
+    return {name: codec.decode(BackendFacts, {"init": name, **given}) for name, given in tables.items()}
 
 
-class Backend(str, Enum):
+class Word(str, Enum):
+    """A word of the config; its text is its value."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Backend(Word):
     """A backend that a kernel can name in `general.backends`."""
 
     _ignore_ = ["members", "name"]  # noqa: RUF012  as Enum wants it
@@ -78,55 +79,40 @@ class Backend(str, Enum):
     for name in backend_facts():
         members[name.upper()] = name
 
-    def __str__(self) -> str:
-        return str(self.value)
-
     @property
     def facts(self) -> BackendFacts:
         """The facts of the backend."""
         return backend_facts()[self.value]
 
 
-class LoadTestRule(str, Enum):
+class LoadTestRule(Word):
     """The treatment of a wheel that cannot be imported where it is built."""
 
     REQUIRE = "require"
     TRY = "try"
     SKIP = "skip"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class ToolchainChoice(str, Enum):
+class ToolchainChoice(Word):
     """The C++ compilers of a build: the machine's own, or the ones that are pinned for any Linux."""
 
     SYSTEM = "system"
     PINNED = "pinned"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class PythonAbi(str, Enum):
+class PythonAbi(Word):
     """The part of Python's C API that the library of a kernel may use."""
 
     CPYTHON = "cpython"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class Framework(str, Enum):
+class Framework(Word):
     """The framework table a config has."""
 
     TORCH = "torch"
     TORCH_NOARCH = "torch-noarch"
     TVM_FFI = "tvm-ffi"
     CTYPES = "ctypes"
-
-    def __str__(self) -> str:
-        return self.value
 
     @property
     def generated(self) -> str:
@@ -156,11 +142,10 @@ class Version:
         # Nearly no version has white space, and that takes milliseconds to compile.
         found = re.fullmatch(_VERSION, text, re.ASCII) or re.fullmatch(f"{_WHITE}*{_VERSION}{_WHITE}*", text, re.ASCII)
         if found is None or max(int(found[1][:21]), int(found[2][:21])) > _LARGEST:
-            raise InvalidValueError(
-                f"{quoted(text)} is not a version: write MAJOR.MINOR, such as '{self.example}'",
-                code="B021",
-                help=_nearest_version(text),
-            )
+            near = re.fullmatch(r"v?([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:[.+-].*)?", text, re.ASCII)
+            remedy = f"write '{near[1]}.{near[2] or 0}'" if near else None
+            message = f"{quoted(text)} is not a version: write MAJOR.MINOR, such as '{self.example}'"
+            raise InvalidValueError(message, code="B021", help=remedy)
         object.__setattr__(self, "major", int(found[1]))
         object.__setattr__(self, "minor", int(found[2]))
 
@@ -289,8 +274,13 @@ class ProjectPath(Text):
 
     def __new__(cls, text: str) -> "Any":
         """Refuse what is absolute, leaves the project or cannot be shown."""
-        if text == "" or text[0] == "/" or not text.isprintable() or _leaves(text):
+        if text == "" or text[0] == "/" or not text.isprintable():
             raise cls.refusal(text)
+        depth = 0
+        for part in text.split("/"):
+            depth += {"": 0, ".": 0, "..": -1}.get(part, 1)
+            if depth < 0:
+                raise cls.refusal(text)
         return str.__new__(cls, text)
 
 
@@ -361,17 +351,3 @@ class ToolkitVersion(Text):
     code = "B021"
     kind = "a version of a toolkit"
     rule = "write MAJOR.MINOR or MAJOR.MINOR.PATCH, such as '13.0'"
-
-
-def _leaves(path: str) -> bool:
-    depth = 0
-    for part in path.split("/"):
-        depth += {"": 0, ".": 0, "..": -1}.get(part, 1)
-        if depth < 0:
-            return True
-    return False
-
-
-def _nearest_version(text: str) -> str | None:
-    found = re.fullmatch(r"v?([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:[.+-].*)?", text, re.ASCII)
-    return f"write '{found[1]}.{found[2] or 0}'" if found else None
