@@ -110,8 +110,8 @@ class KernelMetadata:
         table["backend"] = {"type": str(backend)}
         gpus = config.required_gpus(backend)
         required: dict[str, Any] = {"gpus": list(gpus)} if gpus else {}
-        if config.max_size is not None:
-            required["max-size"] = str(config.max_size)
+        if config.wheel.max_size is not None:
+            required["max-size"] = str(config.wheel.max_size)
         if required:
             table["require"] = required
         if config.ctypes is not None:

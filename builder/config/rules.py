@@ -22,8 +22,7 @@ def check(config: Config) -> Iterator[InvalidValueError]:
         yield from _generated(config)
     yield from _required_gpus(config)
     yield from _extensions(config)
-    if config.wheel is not None:
-        yield from _wheel(config, config.wheel)
+    yield from _wheel(config, config.wheel)
     if config.ctypes is not None:
         yield from _plain_library(config)
     for name, part in config.kernel.items():
@@ -66,7 +65,7 @@ def _wheel(config: Config, wheel: Wheel) -> Iterator[InvalidValueError]:
 
 def _required_gpus(config: Config) -> Iterator[InvalidValueError]:
     """Refuse GPUs that no wheel of the kernel is for."""
-    for number, name in enumerate(() if config.require is None else config.require.gpus):
+    for number, name in enumerate(config.require.gpus):
         backend = name.gpu.backend
         if not config.components(backend):
             message = f"{quoted(name)} is a GPU of {backend.facts.title}, for which the kernel has no component"

@@ -173,10 +173,10 @@ class Matrix:
 class Build:
     """The way wheels are compiled and judged; an extension that the public kernel-builder does not read."""
 
-    load_test: LoadTestRule | None = None
+    load_test: LoadTestRule = LoadTestRule.REQUIRE
     """The treatment of a wheel that cannot be imported where it is built: `require`, the default, refuses it; `try`
     notes what was wrong and keeps it; `skip` imports nothing."""
-    toolchain: ToolchainChoice | None = None
+    toolchain: ToolchainChoice = ToolchainChoice.SYSTEM
     """The C++ compilers: `system`, the default, takes the machine's own; `pinned` gives the same wheel on
     any Linux. `--toolchain` goes before it."""
 
@@ -239,13 +239,13 @@ class Config:
     """Source trees of other projects, by name; an extension that the public kernel-builder does not read."""
     generate: tuple[GenerateStep, ...] = field(default=(), metadata={"ours": True})
     """Scripts that write sources before the compile."""
-    wheel: Wheel | None = field(default=None, metadata={"ours": True})
+    wheel: Wheel = field(default_factory=Wheel, metadata={"ours": True})
     """The contents and requirements of the wheel besides its library."""
-    require: Require | None = field(default=None, metadata={"ours": True})
+    require: Require = field(default_factory=Require, metadata={"ours": True})
     """The properties that a wheel must have, or its audit refuses it."""
-    matrix: Matrix | None = field(default=None, metadata={"new": True})
+    matrix: Matrix = field(default_factory=Matrix, metadata={"new": True})
     """Which cells are built; an extension that the public kernel-builder does not read."""
-    build: Build | None = field(default=None, metadata={"new": True})
+    build: Build = field(default_factory=Build, metadata={"new": True})
     """The way finished wheels are judged; an extension that the public kernel-builder does not read."""
 
     @property
@@ -319,23 +319,11 @@ class Config:
     @property
     def wheel_version(self) -> str:
         """Version of a wheel of which none is asked for."""
-        own = None if self.wheel is None else self.wheel.version
-        return f"{self.general.version}.0.0" if own is None else own
-
-    @property
-    def max_size(self) -> WheelSize | None:
-        """The most that a wheel may have."""
-        return None if self.wheel is None else self.wheel.max_size
-
-    @property
-    def requires(self) -> tuple[PackageRequirement, ...]:
-        """Requirements of any Python package, in the order of the file."""
-        return () if self.wheel is None else self.wheel.requires
+        return self.wheel.version or f"{self.general.version}.0.0"
 
     def required_gpus(self, backend: Backend) -> tuple[GpuName, ...]:
         """Return the GPUs of a backend that its wheels must have code for."""
-        named = () if self.require is None else self.require.gpus
-        return tuple(name for name in named if name.gpu.backend is backend)
+        return tuple(name for name in self.require.gpus if name.gpu.backend is backend)
 
     def kernel_depends(self, backend: Backend) -> tuple[KernelDependency, ...]:
         """Return the kernels of the hub that `backend` needs."""
@@ -350,15 +338,3 @@ class Config:
         if self.ctypes is not None and backend is Backend.CUDA:
             named.insert(0, LibraryName("cudart"))  # the compiler links to it, and no framework brings it
         return tuple(dict.fromkeys(name for name in named if name.facts.is_for(backend)))
-
-    @property
-    def toolchain(self) -> ToolchainChoice:
-        """The C++ compilers that the kernel asks for."""
-        asked = None if self.build is None else self.build.toolchain
-        return ToolchainChoice.SYSTEM if asked is None else asked
-
-    @property
-    def load_test(self) -> LoadTestRule:
-        """The treatment of a wheel that cannot be imported where it is built."""
-        rule = None if self.build is None else self.build.load_test
-        return LoadTestRule.REQUIRE if rule is None else rule

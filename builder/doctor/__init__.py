@@ -197,7 +197,7 @@ def _locked(kernel: Kernel, store: Store) -> Iterator[Fact]:
 def _gpus(kernel: Kernel, cells: Sequence[Cell]) -> Iterator[Fact]:
     """Yield each required GPU; why a cell has no code for it is a note of the plan."""
     lacking = Counter(name for cell in cells for name, _ in coverage.unserved(kernel.config, cell))
-    for name in () if kernel.config.require is None else kernel.config.require.gpus:
+    for name in kernel.config.require.gpus:
         of_backend = [cell for cell in cells if cell.backend is name.gpu.backend and not cell.noarch]
         of = f"of {len(of_backend)} cells of {name.gpu.backend.facts.title}"
         found = None if lacking[name] or not of_backend else f"code in all {of}"

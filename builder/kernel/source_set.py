@@ -44,7 +44,7 @@ class SourceSet:
 
 def package_directory(config: Config) -> str:
     """Return the directory of the Python package in a kernel, relative to the root."""
-    named = None if config.wheel is None else config.wheel.package
+    named = config.wheel.package
     return rendered_package(config) if named is None else posixpath.normpath(named)
 
 
@@ -56,7 +56,7 @@ def rendered_package(config: Config) -> str:
 
 def readme(config: Config) -> str | None:
     """Return the file that describes the wheel, relative to the root."""
-    named = None if config.wheel is None else config.wheel.readme
+    named = config.wheel.readme
     return None if named is None else posixpath.normpath(named)
 
 
@@ -262,7 +262,7 @@ class _Finder:
         directory, usual = package_directory(config), rendered_package(config)
         inner = f"{directory}/{config.general.name.module}"
         place: KeyPath = ("general", "name") if directory == usual else ("wheel", "package")
-        named = None if config.wheel is None else config.wheel.package
+        named = config.wheel.package
         if directory == "." or ".." in (named or "").split("/"):
             message = f"{quoted(named or directory)} is no folder below that of the config"
             self.refuse("B032", message, place, help="write it as in 'python/relu'")
@@ -307,7 +307,7 @@ class _Finder:
         package = package_directory(config)
         extensions = (f"_ops_{name}.py" for name in config.extension)
         generated = (f"{config.framework.generated}.py", *extensions, "metadata.json")
-        for number, entry in enumerate(() if config.wheel is None else config.wheel.data):
+        for number, entry in enumerate(config.wheel.data):
             place: KeyPath = ("wheel", "data", number)
             for file in self.entry(place, entry):
                 reason = None

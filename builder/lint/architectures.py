@@ -91,7 +91,7 @@ def _rocm(kernel: Kernel, path: KeyPath, archs: tuple[str, ...]) -> Iterator[Pro
 def required_gpus(kernel: Kernel) -> Iterator[Problem]:
     """Yield each required GPU that some cell has no code for, once for each reason."""
     required = kernel.config.require
-    if required is None:
+    if not required.gpus:
         return
     cells = select(kernel.config, rows(), unbundled=True)
     for name, why in dict.fromkeys(each for cell in cells for each in coverage.unserved(kernel.config, cell)):

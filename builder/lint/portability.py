@@ -21,10 +21,10 @@ _ONLY_HERE = "keep it where only this builder builds the kernel"
 def check(kernel: Kernel) -> Iterator[Problem]:
     """Yield the extensions and spellings that only this builder reads."""
     config, source = kernel.config, kernel.source
-    if config.matrix is not None:
+    if source.has(("matrix",)):
         message = f"{_REFUSES} a config with [matrix]"
         yield source.problem("B116", message, path=("matrix",), severity="note", help=_ONLY_HERE)
-    if config.build is not None:
+    if source.has(("build",)):
         message = f"{_REFUSES} a config with [build]"
         remedy = f"give the options '--load-test' and '--toolchain' in its place, or {_ONLY_HERE}"
         yield source.problem("B126", message, path=("build",), severity="note", help=remedy)

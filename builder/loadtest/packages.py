@@ -123,7 +123,7 @@ def found(
         for module in dependencies.modules(name)
     }
     commits = {each.repo_id: each.commit[:7] for each in locked}
-    required = {requirement.package: requirement for requirement in kernel.config.requires}
+    required = {requirement.package: requirement for requirement in kernel.config.wheel.requires}
     others, depends = kernels or {}, depended(kernel, cell.backend)
     at_hand = {*others, *(each.repo_id for each in locked)}
     missing = [repository for repository in depends if repository not in at_hand]

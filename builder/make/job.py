@@ -130,7 +130,7 @@ class Job:
     @property
     def load_test(self) -> LoadTestRule:
         """The rule for a wheel that cannot be imported: as asked for, or else as build.toml says."""
-        return self.options.load_test or self.kernel.config.load_test
+        return self.options.load_test or self.kernel.config.build.load_test
 
     @property
     def emulator(self) -> Emulator | None:

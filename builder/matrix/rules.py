@@ -164,7 +164,7 @@ class BackendRequest:
     def of(cls, config: Config, backend: Backend) -> "BackendRequest":
         """Read what `config` says about `backend`."""
         noarch = is_noarch(config, backend)
-        own = None if config.matrix is None else config.matrix.backend.get(backend)
+        own = config.matrix.backend.get(backend)
         named = None if own is None else own.toolkits
         stable = None if noarch else config.stable_abi(backend)
         return cls(
@@ -246,8 +246,6 @@ def _of_versions(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
 def _of_matrix_table(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
     """Yield which list in `[matrix]` lacks the system or the toolkit of the row."""
     matrix = request.config.matrix
-    if matrix is None:
-        return
     own = matrix.backend.get(row.backend)
     places: tuple[tuple[tuple[str, ...] | None, KeyPath], ...] = (
         (matrix.systems, ("matrix", "systems")),

@@ -115,7 +115,7 @@ class Ask:
 
     def load_test_of(self, kernel: Kernel) -> LoadTestRule:
         """Return what becomes of a wheel that cannot be imported; a part of the objects makes none."""
-        return LoadTestRule.SKIP if self.part is not None else self.options.load_test or kernel.config.load_test
+        return LoadTestRule.SKIP if self.part is not None else self.options.load_test or kernel.config.build.load_test
 
     def for_gpus(self, only: tuple[str, ...]) -> "Ask":
         """Return the same for these GPUs alone; for none, a full build."""

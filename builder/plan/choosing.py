@@ -228,4 +228,4 @@ def with_compilers(builds: Sequence[KernelBuild], progress: Callable[[str], None
 
 def _takes_pinned(build: KernelBuild) -> bool:
     """Whether the pinned compilers compile a kernel: as a user asks, or else its config."""
-    return (build.ask.toolchain or build.kernel.config.toolchain) is ToolchainChoice.PINNED
+    return (build.ask.toolchain or build.kernel.config.build.toolchain) is ToolchainChoice.PINNED

@@ -51,7 +51,7 @@ class LoadTestNeeds:
 
     def lacking(self, cell: Cell, error: NotHereError) -> NotHereError:
         """Return the error of packages that cannot be had, with what they are for."""
-        names = (*wanted(self.kernel, cell), *self.kernel.config.requires)
+        names = (*wanted(self.kernel, cell), *self.kernel.config.wheel.requires)
         return NotHereError(
             f"the load test needs {', '.join(names)}: {error.message}",
             help=f"{error.help}; or build without the load test, with '--load-test skip'",
@@ -70,7 +70,7 @@ class LoadTestNeeds:
 
     def _with_required(self, cell: Cell, base: pins.PinSet, declared: pins.PinSet) -> pins.PinSet:
         """Add what [wheel] requires."""
-        requires = self.kernel.config.requires
+        requires = self.kernel.config.wheel.requires
         if not requires:
             return declared
         from builder.environment import resolve  # noqa: PLC0415  few kernels need it

@@ -57,7 +57,7 @@ class SizeEstimate:
 
 def of(store: Store, kernel: Kernel, cell: Cell) -> SizeEstimate | None:
     """Return the estimate for a cell; None where its kernel has no limit, which nobody asks about."""
-    limit = kernel.config.max_size
+    limit = kernel.config.wheel.max_size
     if limit is None:
         return None
     from builder.audit.size_budget import ways_out  # noqa: PLC0415  start-up time, of kernels without a limit
@@ -92,7 +92,7 @@ def warnings(builds: Iterable[KernelBuild]) -> Iterator[str]:
 
 def remember(store: Store, kernel: Kernel, cell: Cell, folder: Path) -> None:
     """Note what takes the bytes of the wheel in a folder, where there is one; it may be too large, or wrong."""
-    if kernel.config.max_size is None:
+    if kernel.config.wheel.max_size is None:
         return
     from builder.audit import sizes  # noqa: PLC0415
 

@@ -60,4 +60,4 @@ def urls(config: Config) -> tuple[tuple[str, str], ...]:
 def python_depends(config: Config, backend: Backend) -> tuple[str, ...]:
     """Return the requirements of what the kernel imports on `backend`."""
     named = (dependencies.requirement(name) for name in config.python_depends(backend))
-    return tuple(dict.fromkeys((*named, *config.requires)))
+    return tuple(dict.fromkeys((*named, *config.wheel.requires)))

@@ -162,7 +162,7 @@ def _materials(config: Config, cell: Cell, framework_version: str) -> Iterator[C
         for name in used_sources(config, cell.backend):
             yield _foreign(name, config.sources[SourceName(name)])
     named = map(dependencies.package, config.python_depends(cell.backend))
-    for package in (*named, *(requirement.package for requirement in config.requires)):
+    for package in (*named, *(requirement.package for requirement in config.wheel.requires)):
         yield _material({"name": package, "purl": f"pkg:pypi/{package}", "description": "imported"}, version=None)
     for kernel in config.kernel_depends(cell.backend):
         version = kernel.revision if kernel.version is None else f"v{kernel.version}"

@@ -118,7 +118,7 @@ def test_what_needs_torch_is_refused():
 
 def test_the_python_of_a_plain_library_may_require_torch_and_that_of_others_has_it():
     wheel = '\n[wheel]\nrequires = ["torch>=2.10"]\n'
-    assert parse(source(ONE + TABLE + PARTS + wheel)).requires == ("torch>=2.10",)
+    assert parse(source(ONE + TABLE + PARTS + wheel)).wheel.requires == ("torch>=2.10",)
     (problem,) = problems_of(f"{GENERAL}[torch]\n{wheel}")
     assert (problem.code, problem.key) == ("B054", ("wheel", "requires", 0))
 

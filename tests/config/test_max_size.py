@@ -14,7 +14,7 @@ LIMIT = '[torch]\n[wheel]\nmax-size = "200 MB" # of the index\n'
 
 def test_it_is_read_written_kept_by_update_and_stands_in_the_wheel():
     config = five(LIMIT)
-    assert config.max_size.bytes == 200_000_000
+    assert config.wheel.max_size.bytes == 200_000_000
     assert parse(source(dump(config))) == config
     assert rewrite(source(GENERAL + LIMIT)) == GENERAL + LIMIT
     assert KernelMetadata.of(config, Backend.CPU, ops="a", extensions={}).table["require"] == {"max-size": "200 MB"}

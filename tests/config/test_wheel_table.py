@@ -28,14 +28,14 @@ data = ["python/relu/**/*.json"]
 def test_the_table_is_read_written_and_kept_by_update():
     config = five(WHEEL)
     assert (config.wheel.package, config.wheel.readme) == ("python/relu", "docs/README.md")
-    assert config.requires == ("tokenizers>=0.20", "rich[jupyter]==13.* ; python_version < '3.13'")
+    assert config.wheel.requires == ("tokenizers>=0.20", "rich[jupyter]==13.* ; python_version < '3.13'")
     assert config.wheel.data == ("python/relu/**/*.json",)
     assert parse(source(dump(config))) == config
     assert rewrite(source(GENERAL + WHEEL)) == GENERAL + WHEEL
 
 
 def test_a_config_without_it_requires_nothing():
-    assert five("[torch]\n").requires == ()
+    assert five("[torch]\n").wheel.requires == ()
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_any_text_is_a_requirement_of_one_line_or_is_refused(text):
     assert found == text
     assert found.isprintable()
     assert "@" not in found
-    assert five(f"[torch]\n[wheel]\nrequires = [{toml.spelled(text)}]\n").requires == (text,)
+    assert five(f"[torch]\n[wheel]\nrequires = [{toml.spelled(text)}]\n").wheel.requires == (text,)
 
 
 def test_a_kernel_for_torch_may_bound_tvm_ffi_and_one_for_tvm_ffi_has_it_anyway():
     wheel = '[wheel]\nrequires = ["rich", "apache_tvm.ffi<=0.1.11"]\n'
-    assert [each.package for each in five(f"[torch]\n{wheel}").requires] == ["rich", "apache-tvm-ffi"]
+    assert [each.package for each in five(f"[torch]\n{wheel}").wheel.requires] == ["rich", "apache-tvm-ffi"]
     (problem,) = problems_of(f'{GENERAL}[tvm-ffi]\nsrc = ["a.cpp"]\n{wheel}')
     assert (problem.code, problem.key) == ("B054", ("wheel", "requires", 1))
     assert "the 'apache-tvm-ffi' that it was built with" in problem.help

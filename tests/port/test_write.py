@@ -330,7 +330,7 @@ def test_flags_of_nvcc_alone_are_none_of_rocm(tmp_path):
 def test_wheels_keep_the_whole_version(tmp_path, version, kept):
     found = ported(tmp_path, SIMPLE.replace("2.1", version))
     assert found.config.general.version == 2
-    assert (None if found.config.wheel is None else found.config.wheel.version) == kept
+    assert found.config.wheel.version == kept
     assert not [each for each in found.remaining if "--wheel-version" in each]
 
 

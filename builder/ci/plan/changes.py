@@ -8,6 +8,7 @@ from pathlib import Path
 from builder import kernel as kernels
 from builder.ci.plan import CiPlan, leave_out
 from builder.config import Backend, Config
+from builder.config.v5 import Matrix, MatrixBackend
 from builder.errors import BuilderError
 from builder.hashes import sha256
 from builder.kernel import CONFIG, Kernel
@@ -133,10 +134,8 @@ def _settings(config: Config, backend: Backend) -> Config:
     torch = config.torch
     if torch is not None:
         torch = replace(torch, stable_abi=config.stable_abi(backend))
-    own = None if config.matrix is None else config.matrix.backend.get(backend)
-    matrix = None
-    if config.matrix is not None and own is not None and own.ptxas is not None:
-        matrix = replace(config.matrix, systems=None, backend={backend: replace(own, systems=None, toolkits=None)})
+    own = config.matrix.backend.get(backend, MatrixBackend())
+    matrix = Matrix(backend={backend: MatrixBackend(ptxas=own.ptxas)})
     return replace(
         config,
         general=replace(config.general, backends=(backend,)),
