@@ -1,6 +1,7 @@
 """The names of `dependencies.toml`: what components compile against, and Python packages that kernels import."""
 
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 from builder import toml
@@ -76,17 +77,14 @@ class PythonDependency(Known):
     @classmethod
     def refusal(cls, text: str) -> InvalidValueError:
         """Return the error for an unknown name, or for one of another backend."""
+        refused = f"{quoted(text)} is not {cls.kind}"
         for where, names in table()["python"].items():
             if text in names and where != cls.table:
                 place = "general.python-depends" if where == "general" else f"general.{where}.python-depends"
-                return InvalidValueError(
-                    f"{quoted(text)} is not {cls.kind}", code=cls.code, help=f"move it to '{place}'"
-                )
+                return InvalidValueError(refused, code=cls.code, help=f"move it to '{place}'")
             for name, facts in names.items():
                 if where == cls.table and name in cls.names() and text in (facts["package"], *facts["import"]):
-                    return InvalidValueError(
-                        f"{quoted(text)} is not {cls.kind}", code=cls.code, help=f"it is called '{name}' here"
-                    )
+                    return InvalidValueError(refused, code=cls.code, help=f"it is called '{name}' here")
         return super().refusal(text)
 
 
@@ -139,30 +137,31 @@ class XpuPythonDependency(PythonDependency):
     table = "xpu"
 
 
-@lru_cache
+@cache
 def table() -> dict[str, Any]:
     """Return `dependencies.toml`."""
     return toml.loads((DATA / "dependencies.toml").read_text(encoding="utf-8"))
 
 
+@cache
+def _declared() -> Mapping[str, Mapping[str, Any]]:
+    """Return the facts of every Python package that a kernel can declare, by its name."""
+    return {name: facts for names in table()["python"].values() for name, facts in names.items()}
+
+
 def package(name: str) -> str:
     """Return the distribution on the package index that provides a dependency."""
-    for names in table()["python"].values():
-        if name in names:
-            return str(names[name]["package"])
-    raise KeyError(name)
+    return str(_declared()[name]["package"])
 
 
 def distribution(name: str) -> str:
     """Return the distribution of a dependency, declared or brought by torch."""
-    own = table()["brought"].get(name)
-    return package(name) if own is None else str(own["package"])
+    return str((table()["brought"].get(name) or _declared()[name])["package"])
 
 
 def modules(name: str) -> tuple[str, ...]:
     """Return the modules that a dependency, declared or brought by torch, is imported as."""
-    found = (names[name] for names in (*table()["python"].values(), table()["brought"]) if name in names)
-    return tuple(next(found, {"import": ()})["import"])
+    return tuple({**table()["brought"], **_declared()}.get(name, {}).get("import", ()))
 
 
 def brought(backend: str) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ Python's `urllib.parse` takes nearly anything apart without an error, so the par
 
 import ipaddress
 import re
-from typing import Any
 from urllib.parse import unquote
 
 from builder.config.values import Text
@@ -35,11 +34,18 @@ class GitUrl(Text):
     kind = "a Git URL"
     rule = f"write a URL of {', '.join(SCHEMES)}, or 'user@host:path'"
 
-    def __new__(cls, text: str) -> "Any":
-        """Refuse what the public parser refuses."""
-        if not is_git_url(text):
-            raise cls.refusal(text)
-        return str.__new__(cls, text)
+    @classmethod
+    def matches(cls, text: str) -> bool:
+        """Whether it is a URL of one of `SCHEMES`, or `host:path`, as the public parser takes them."""
+        cleaned = _clean(text)
+        scheme = _SCHEME.match(cleaned)
+        if scheme is not None and scheme[1].lower() not in SCHEMES:
+            return False
+        if scheme is not None and _is_url(scheme[1].lower(), cleaned[scheme.end() :]):
+            return True
+        host, colon, path = text.partition(":")
+        is_scp = bool(host and colon and path) and not path.startswith("/")
+        return is_scp and _is_url("ssh", _clean(f"//{host}/{path}"))
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
@@ -47,19 +53,6 @@ class GitUrl(Text):
         if re.fullmatch(r"[\w.-]+\.[a-z]+:[\w./-]+", text, re.ASCII):
             return f"write 'git@{text}'"
         return f"write 'https://{text}'" if re.fullmatch(r"[\w-]+(\.[\w-]+)+/[\w./-]+", text, re.ASCII) else None
-
-
-def is_git_url(text: str) -> bool:
-    """Whether `text` is a URL of one of `SCHEMES`, or `host:path`."""
-    cleaned = _clean(text)
-    scheme = _SCHEME.match(cleaned)
-    if scheme is not None and scheme[1].lower() not in SCHEMES:
-        return False
-    if scheme is not None and _is_url(scheme[1].lower(), cleaned[scheme.end() :]):
-        return True
-    host, colon, path = text.partition(":")
-    is_scp = bool(host and colon and path) and not path.startswith("/")
-    return is_scp and _is_url("ssh", _clean(f"//{host}/{path}"))
 
 
 def _clean(text: str) -> str:
@@ -87,22 +80,26 @@ def _is_authority(authority: str, *, special: bool) -> bool:
     if port is None or int(port[1] or 0) > _LARGEST_PORT:
         return False
     host = found[1]
-    if host.startswith("["):
-        return _is_ipv6(host[1:-1])
-    return _is_domain(host) if special else _OPAQUE_FORBIDDEN.search(host) is None
+    if not host.startswith("["):
+        return _is_domain(host) if special else _OPAQUE_FORBIDDEN.search(host) is None
+    try:
+        return ipaddress.IPv6Address(host[1:-1]) is not None and "%" not in host
+    except ValueError:
+        return False
 
 
 def _is_domain(host: str) -> bool:
     try:
         host = unquote(host, errors="strict").lower()
-        ascii_host = host if host.isascii() else ".".join(map(_ascii, _DOTS.split(_short(host))))
+        labels = _DOTS.split(_short(host))
+        name = host if host.isascii() else ".".join(label.encode("idna").decode("ascii") for label in labels)
     except UnicodeError:
         return False
-    if not ascii_host or _DOMAIN_FORBIDDEN.search(ascii_host) is not None:
+    if not name or _DOMAIN_FORBIDDEN.search(name) is not None:
         return False
-    if not all(_is_label(label) for label in _short(ascii_host).split(".") if label.startswith("xn--")):
+    if not all(_is_label(label) for label in _short(name).split(".") if label.startswith("xn--")):
         return False
-    labels = ascii_host.removesuffix(".").split(".")
+    labels = name.removesuffix(".").split(".")
     return _is_ipv4(labels) if _NUMBER.fullmatch(labels[-1]) else True
 
 
@@ -111,10 +108,6 @@ def _short(host: str) -> str:
     if "xn--" in host or not host.isascii():
         return host if len(host) <= _LONGEST_HOST else "xn--"
     return host
-
-
-def _ascii(label: str) -> str:
-    return label.encode("idna").decode("ascii") if label else ""
 
 
 def _is_label(label: str) -> bool:
@@ -129,21 +122,13 @@ def _is_ipv4(labels: list[str]) -> bool:
     if len(labels) > _MOST_NUMBERS or not all(_NUMBER.fullmatch(label) for label in labels):
         return False
     try:
-        numbers = [_number(label) for label in labels]
+        *first, last = [_number(label) for label in labels]
     except ValueError:
         return False
-    *first, last = numbers
-    return all(number < 256 for number in first) and last < 256 ** (5 - len(numbers))  # noqa: PLR2004  bytes
+    return all(number < 256 for number in first) and last < 256 ** (5 - len(labels))  # noqa: PLR2004  bytes
 
 
 def _number(label: str) -> int:
     if label[:2].lower() == "0x":
         return int(label[2:] or "0", 16)
     return int(label[1:], 8) if len(label) > 1 and label[0] == "0" else int(label[:64])
-
-
-def _is_ipv6(text: str) -> bool:
-    try:
-        return ipaddress.IPv6Address(text) is not None and "%" not in text
-    except ValueError:
-        return False

@@ -204,70 +204,46 @@ def writes_below(folder: str, steps: Steps) -> bool:
 
 def check_steps(steps: Steps, *, src: Sequence[str], include: Sequence[str]) -> Iterator[InvalidValueError]:
     """Yield what is wrong with the steps of a kernel whose tables have these sources and folders."""
+    inputs = [{posixpath.normpath(path) for path in step.inputs} for step in steps]
+    used = {posixpath.normpath(path) for path in src}.union(*inputs)
+    folders = tuple(posixpath.normpath(path) for path in include)
     writers: dict[str, int] = {}
     for number, step in enumerate(steps):
         if not step.outputs:
-            yield _step_problem(
-                number, "outputs", None, "a step without outputs", "list the files that the script writes"
-            )
+            yield _problem("a step without outputs", "list the files that the script writes", number, "outputs")
         if not step.script.endswith(".py") or is_output(step.script, steps):
-            yield _step_problem(
-                number, "script", None, f"{quoted(step.script)} is no Python script of the kernel", None
-            )
+            yield _problem(f"{quoted(step.script)} is no Python script of the kernel", None, number, "script")
         for index, entry in enumerate(step.outputs):
             path = posixpath.normpath(entry)
             if any(character in entry for character in "*?[") or path == "." or entry.endswith("/"):
                 message = f"{quoted(entry)} is not the name of a file"
-                yield _step_problem(number, "outputs", index, message, "list each file that the script writes")
+                yield _problem(message, "list each file that the script writes", number, "outputs", index)
             elif path in writers:
-                message = f"{quoted(entry)} is an output of two steps"
-                yield _step_problem(
-                    number, "outputs", index, message, f"take it out of step {writers[path] + 1} or of this one"
-                )
+                remedy = f"take it out of step {writers[path] + 1} or of this one"
+                yield _problem(f"{quoted(entry)} is an output of two steps", remedy, number, "outputs", index)
             writers.setdefault(path, number)
-    yield from _clashes(steps)
-    yield from _unused(steps, src, include)
-    yield from _cycle(steps)
+            if path not in used and not any(at == "." or path.startswith(f"{at}/") for at in folders):
+                remedy = "list it in a 'src', or its folder in an 'include', or take it out"
+                yield _problem(f"the output {quoted(entry)} is used by nothing", remedy, number, "outputs", index)
+    yield from _contradictions(step_outputs(steps), inputs)
 
 
-def _clashes(steps: Steps) -> Iterator[InvalidValueError]:
-    """Refuse a file and a folder of one name, which no script can write both."""
-    known = step_outputs(steps)
+def _contradictions(known: Mapping[str, int], inputs: Sequence[Collection[str]]) -> Iterator[InvalidValueError]:
+    """Refuse a file and a folder of one name, which no script can write both, and steps that need each other."""
     for path, number in known.items():
         folder = next((other for other in known if path.startswith(f"{other}/")), None)
         if folder is not None:
             message = f"{quoted(path)} is below {quoted(folder)}, which is an output, too"
-            yield _step_problem(number, "outputs", None, message, "give one of them another name")
-
-
-def _unused(steps: Steps, src: Sequence[str], include: Sequence[str]) -> Iterator[InvalidValueError]:
-    listed_ = {posixpath.normpath(entry) for entry in (*src, *(path for step in steps for path in step.inputs))}
-    folders = tuple(posixpath.normpath(entry) for entry in include)
-    for number, step in enumerate(steps):
-        for index, entry in enumerate(step.outputs):
-            path = posixpath.normpath(entry)
-            if path not in listed_ and not any(at == "." or path.startswith(f"{at}/") for at in folders):
-                message = f"the output {quoted(entry)} is used by nothing"
-                remedy = "list it in a 'src', or its folder in an 'include', or take it out"
-                yield _step_problem(number, "outputs", index, message, remedy)
-
-
-def _cycle(steps: Steps) -> Iterator[InvalidValueError]:
-    """Refuse steps that need each other's outputs."""
-    known = step_outputs(steps)
-    graph = {
-        number: {known[path] for path in (posixpath.normpath(entry) for entry in step.inputs) if path in known}
-        for number, step in enumerate(steps)
-    }
+            yield _problem(message, "give one of them another name", number, "outputs")
+    graph = {number: {known[path] for path in paths if path in known} for number, paths in enumerate(inputs)}
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
         cycle = [number + 1 for number in error.args[1]]
         words = " -> ".join(f"step {number}" for number in reversed(cycle))
         message = f"steps need each other's outputs: {words}"
-        yield _step_problem(min(cycle) - 1, "inputs", None, message, "take an output out of 'inputs'")
+        yield _problem(message, "take an output out of 'inputs'", min(cycle) - 1, "inputs")
 
 
-def _step_problem(number: int, key: str, index: int | None, message: str, help_: str | None) -> InvalidValueError:
-    path = ("generate", number, key) if index is None else ("generate", number, key, index)
-    return InvalidValueError(message, code="B058", path=path, help=help_)
+def _problem(message: str, help_: str | None, number: int, *place: str | int) -> InvalidValueError:
+    return InvalidValueError(message, code="B058", path=("generate", number, *place), help=help_)

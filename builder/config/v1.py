@@ -88,24 +88,17 @@ class Config:
         """
         upgraded: dict[ComponentName, source_tables.Component] = {}
         for name, component in self.kernel.items():
-            for number, part in enumerate(component.upgrade()):
-                own = name if number == 0 else _rocm_name(name, self.kernel)
-                upgraded[own] = part
+            upgraded[name], *of_rocm = component.upgrade()
+            if not of_rocm:
+                continue
+            rocm: ComponentName = ComponentName(f"{name}_rocm")
+            if rocm in self.kernel:
+                message = f"the ROCm half of '{name}' would be called '{rocm}', and there is one of that name"
+                raise InvalidValueError(message, code="B037", path=("kernel", rocm), help=f"rename '{rocm}'")
+            (upgraded[rocm],) = of_rocm
         torch = self.torch
         return v2.Config(
             general=v2.General(name=self.general.name, universal=torch is not None and torch.universal),
             torch=None if torch is None else carried(torch, v3.Torch),
             kernel=upgraded,
         )
-
-
-def _rocm_name(name: str, taken: Mapping[ComponentName, Component]) -> ComponentName:
-    rocm: ComponentName = ComponentName(f"{name}_rocm")
-    if rocm in taken:
-        raise InvalidValueError(
-            f"the ROCm half of '{name}' would be called '{rocm}', and there is one of that name",
-            code="B037",
-            path=("kernel", rocm),
-            help=f"rename '{rocm}'",
-        )
-    return rocm

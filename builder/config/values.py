@@ -1,5 +1,6 @@
 """Values of a config that are valid by construction."""
 
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -272,16 +273,11 @@ class ProjectPath(Text):
     kind = "a path inside the project"
     rule = "write it relative to the directory of the config, without control characters"
 
-    def __new__(cls, text: str) -> "Any":
-        """Refuse what is absolute, leaves the project or cannot be shown."""
-        if text == "" or text[0] == "/" or not text.isprintable():
-            raise cls.refusal(text)
-        depth = 0
-        for part in text.split("/"):
-            depth += {"": 0, ".": 0, "..": -1}.get(part, 1)
-            if depth < 0:
-                raise cls.refusal(text)
-        return str.__new__(cls, text)
+    @classmethod
+    def matches(cls, text: str) -> bool:
+        """Whether it is neither absolute, nor leaves the project, and can be shown."""
+        depths = itertools.accumulate({"": 0, ".": 0, "..": -1}.get(part, 1) for part in text.split("/"))
+        return text != "" and text[0] != "/" and text.isprintable() and min(depths) >= 0
 
 
 class CudaCapability(Text):

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment
-from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.utils import canonicalize_name
 
 from builder import json_text, resources, templates, toml
 from builder.ci.workflow import DISTRIBUTION, PLACEHOLDER, BuilderAddress, Service, caller, find
 from builder.config.values import Backend, Framework, InvalidValueError, KernelName
+from builder.config.wheel_values import license_problem
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import write_atomic
 from builder.matrix import rows
@@ -55,13 +54,9 @@ class Answers:
         Raises:
             BuilderError: all that cannot be.
         """
-        chosen = tuple(backend for backend in Backend if backend in set(backends)) or default_backends(framework)
-        problems = [
-            *_name_problems(name),
-            *_backend_problems(framework, chosen),
-            *_license_problems(license_),
-            *_url_problems(builder_url),
-        ]
+        named = frozenset(backends)
+        chosen = tuple(backend for backend in Backend if backend in named) or default_backends(framework)
+        problems = list(_problems(name, framework, chosen, license_, builder_url))
         if problems:
             raise BuilderError("\nerror: ".join(problems))
         home = find() if builder_url is None else BuilderAddress.parse(builder_url)
@@ -92,41 +87,29 @@ def default_backends(framework: Framework) -> tuple[Backend, ...]:
     return tuple(backend for backend in common if backend in possible_backends(framework))
 
 
-def _name_problems(name: str) -> list[str]:
+def _problems(
+    name: str, framework: Framework, backends: tuple[Backend, ...], license_: str, url: str | None
+) -> Iterator[str]:
+    """Yield what is wrong with each answer, with its remedy."""
     try:
         module = KernelName(name).module
     except InvalidValueError as error:
-        return [str(error) if error.help is None else f"{error}\n  help: {error.help}"]
-    if module in _TAKEN or module in sys.stdlib_module_names or keyword.iskeyword(module):
-        return [f"'{name}' is the name of a module that Python or PyTorch has\n  help: pass another one with --name"]
-    return []
-
-
-def _backend_problems(framework: Framework, backends: Iterable[Backend]) -> list[str]:
+        yield str(error) if error.help is None else f"{error}\n  help: {error.help}"
+    else:
+        if module in _TAKEN or module in sys.stdlib_module_names or keyword.iskeyword(module):
+            yield f"'{name}' is the name of a module that Python or PyTorch has\n  help: pass another one with --name"
     possible = possible_backends(framework)
-    wrong = [backend.value for backend in backends if backend not in possible]
-    if not wrong:
-        return []
-    allowed = ", ".join(backend.value for backend in possible)
-    remedy = "`--framework torch-noarch` makes a pure-Python kernel, for every backend"
-    return [f"a kernel for {framework} cannot have backend {', '.join(wrong)}: allowed are {allowed}\n  help: {remedy}"]
-
-
-def _license_problems(text: str) -> list[str]:
-    try:
-        canonicalize_license_expression(text)
-    except InvalidLicenseExpression:
-        return [
-            f"'{text}' is not an SPDX license expression\n  help: write it as in 'Apache-2.0' or 'MIT OR BSD-3-Clause'"
-        ]
-    return []
-
-
-def _url_problems(url: str | None) -> list[str]:
-    if url is None or _URL.fullmatch(url) or BuilderAddress.parse(url) is not None:
-        return []
-    remedy = "write it as in 'github:OWNER/REPOSITORY' or 'https://example.org/OWNER/REPOSITORY@v1.0'"
-    return [f"'{url}' is not the URL of a repository\n  help: {remedy}"]
+    wrong = ", ".join(backend.value for backend in backends if backend not in possible)
+    if wrong:
+        allowed = ", ".join(backend.value for backend in possible)
+        remedy = "`--framework torch-noarch` makes a pure-Python kernel, for every backend"
+        yield f"a kernel for {framework} cannot have backend {wrong}: allowed are {allowed}\n  help: {remedy}"
+    if license_problem(license_) is not None:
+        remedy = "write it as in 'Apache-2.0' or 'MIT OR BSD-3-Clause'"
+        yield f"'{license_}' is not an SPDX license expression\n  help: {remedy}"
+    if url is not None and not _URL.fullmatch(url) and BuilderAddress.parse(url) is None:
+        remedy = "write it as in 'github:OWNER/REPOSITORY' or 'https://example.org/OWNER/REPOSITORY@v1.0'"
+        yield f"'{url}' is not the URL of a repository\n  help: {remedy}"
 
 
 _TEMPLATES = resources.TEMPLATES / "init"
@@ -153,16 +136,25 @@ _REFUSAL = {
 
 def files(answers: Answers) -> dict[str, str]:
     """Return the text of every file, by its path in the new directory."""
+    environment = templates.environment(_TEMPLATES, marks=("{@", "@}", "{@#", "#@}"))  # no language has these
+    environment.filters["toml"] = toml.spelled
+    environment.filters["nix"] = lambda value: json_text.line(value, escaped=False).replace("${", "\\${")
     values = _values(answers)
-    environment = _environment()
     found = {}
-    for template in _templates(answers):
-        _, _, path = template.split("/", 2)
-        name = path.replace("__module__", answers.name.module).removesuffix(_SUFFIX)
-        found[name] = environment.get_template(template).render(values)
+    for top in ("common", answers.framework.value):
+        for part in ("base", *sorted({backend.facts.init for backend in answers.backends})):
+            for path, template in _templates(f"{top}/{part}").items():
+                name = path.replace("__module__", answers.name.module)
+                found[name] = environment.get_template(template).render(values)
     if answers.ci is not None:
         found |= caller(answers.ci, home=answers.home)
     return dict(sorted(found.items()))
+
+
+def _templates(folder: str) -> dict[str, str]:
+    """Return the templates of a folder by the paths of their files in a kernel."""
+    paths = [path.relative_to(_TEMPLATES).as_posix() for path in sorted((_TEMPLATES / folder).rglob(f"*{_SUFFIX}"))]
+    return {path.removeprefix(f"{folder}/").removesuffix(_SUFFIX): path for path in paths}
 
 
 def write(tree: Mapping[str, str], directory: Path) -> None:
@@ -185,24 +177,9 @@ def write(tree: Mapping[str, str], directory: Path) -> None:
         raise BuilderError(f"cannot write '{directory}': {error.strerror}", help="name another directory") from error
 
 
-def _templates(answers: Answers) -> Iterator[str]:
-    backends = {backend.facts.init for backend in answers.backends}
-    for top in ("common", answers.framework.value):
-        for part in ("base", *sorted(backends)):
-            for path in sorted((_TEMPLATES / top / part).rglob(f"*{_SUFFIX}")):
-                yield path.relative_to(_TEMPLATES).as_posix()
-
-
-def _sources(answers: Answers, backend: Backend) -> list[str]:
-    """Return the sources of a backend in a new kernel: what its folder of templates has."""
-    folder = _TEMPLATES / answers.framework.value / backend.facts.init
-    return [path.relative_to(folder).as_posix().removesuffix(_SUFFIX) for path in sorted(folder.rglob(f"*{_SUFFIX}"))]
-
-
 def _values(answers: Answers) -> dict[str, Any]:
-    module = answers.name.module
-    home = answers.home
-    compiled = () if answers.framework is Framework.TORCH_NOARCH else answers.backends
+    module, home, framework = answers.name.module, answers.home, answers.framework
+    compiled = () if framework is Framework.TORCH_NOARCH else answers.backends
     return {
         "name": str(answers.name),
         "module": module,
@@ -210,19 +187,11 @@ def _values(answers: Answers) -> dict[str, Any]:
         "license": answers.license,
         "backends": [backend.value for backend in answers.backends],
         "compiled": [backend.value for backend in compiled],
-        "sources": {backend.value: _sources(answers, backend) for backend in compiled},
+        "sources": {backend.value: list(_templates(f"{framework}/{backend.facts.init}")) for backend in compiled},
         "flake": answers.flake or f"github:{PLACEHOLDER}",
         "flake_known": answers.flake is not None,
         "install": DISTRIBUTION if home is None or home.released else home.requirement,
-        "autograd": answers.framework is not Framework.TVM_FFI,
-        "refusal": _REFUSAL[answers.framework],
-        "tour": [(path.format(module=module), what) for path, what in _TOUR[answers.framework]],
+        "autograd": framework is not Framework.TVM_FFI,
+        "refusal": _REFUSAL[framework],
+        "tour": [(path.format(module=module), what) for path, what in _TOUR[framework]],
     }
-
-
-def _environment() -> Environment:
-    """Return an environment whose marks clash with no language of a kernel."""
-    environment = templates.environment(_TEMPLATES, marks=("{@", "@}", "{@#", "#@}"))
-    environment.filters["toml"] = toml.spelled
-    environment.filters["nix"] = lambda value: json_text.line(value, escaped=False).replace("${", "\\${")
-    return environment

@@ -1,4 +1,4 @@
-"""Find backends, components, files, foreign sources and licenses that do not fit together."""
+"""Find old schemas, and backends, components, files, foreign sources and licenses that do not fit together."""
 
 import posixpath
 from collections.abc import Iterator
@@ -6,13 +6,28 @@ from collections.abc import Iterator
 from builder.config import Backend, Config, Framework
 from builder.config.sources import foreign_path, writes_below
 from builder.config.text import KeyPath
+from builder.config.v5 import EDITION
 from builder.config.wheel_values import license_problem
-from builder.errors import ConfigError, Problem
+from builder.errors import ConfigError, Problem, Severity
 from builder.kernel import Kernel
 from builder.kernel.source_set import source_set
 from builder.kernel.tree import Tree
 from builder.render import refusals
 from builder.wording import quoted
+
+
+def schema(kernel: Kernel) -> Iterator[Problem]:
+    """Yield that the edition is a preview, or that the schema is not the current one."""
+    if kernel.schema > EDITION:
+        message = f"edition {kernel.schema} is a preview: it may still change, and the public kernel-builder refuses it"
+        remedy = f"write edition {EDITION} for what is released"
+        path = ("general", "edition")
+        yield kernel.source.problem("B134", message, path=path, severity="warning", help=remedy)
+    elif kernel.schema < EDITION:
+        message = f"this config is in schema {kernel.schema}, and the current one is edition {EDITION}"
+        severity: Severity = "note" if kernel.schema == EDITION - 1 else "warning"
+        remedy = "'builder update' rewrites it, and keeps comments and order"
+        yield kernel.source.problem("B124", message, path=("general",), severity=severity, help=remedy)
 
 
 def backends(kernel: Kernel) -> Iterator[Problem]:
