@@ -15,7 +15,7 @@ import paired
 from builder import lint
 from builder.config import read
 from builder.config.text import Source
-from builder.lint.report import to_github, to_json, to_sarif, to_text
+from builder.lint.findings import to_github, to_json, to_sarif, to_text
 
 CONFIGS = sorted((Path(__file__).resolve().parent.parent / "tests/data/config/valid").glob("*.toml"))
 GENERAL = '[general]\nname = "many"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cuda"]\n\n[torch]\n\n'

@@ -10,7 +10,7 @@ import click
 from builder import terminal
 from builder.cli import completing, selecting
 from builder.cli.selecting import NamedKernels, kernels_argument
-from builder.lint.report import CheckReport
+from builder.lint.findings import CheckReport
 from builder.plan import kernels
 from builder.plan.kernels import Refusal
 
@@ -66,7 +66,7 @@ def _shown(
     reports: Mapping[Path, CheckReport], format_: str, clashes: Sequence[Refusal] | None, *, color: bool, every: bool
 ) -> str:
     """Return the document of one kernel, or of several, which may clash."""
-    from builder.lint import report as formats  # noqa: PLC0415  `--help` needs none of it
+    from builder.lint import findings as formats  # noqa: PLC0415  `--help` needs none of it
 
     all_ = tuple(reports.values())
     match format_:

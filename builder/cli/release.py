@@ -27,7 +27,7 @@ from builder.config import Backend, ToolchainChoice
 from builder.engine.outcome import CellOutcome
 from builder.errors import AuditError, BuilderError, ConfigError, NothingToDoError, PublishError
 from builder.kernel import Kernel
-from builder.lint.report import to_text
+from builder.lint.findings import to_text
 from builder.make import sandbox_contents as contents
 from builder.make.reproducible import Rules
 from builder.matrix.selection import Scope

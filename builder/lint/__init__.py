@@ -8,8 +8,8 @@ from builder.config.text import Source
 from builder.errors import ConfigError, Problem
 from builder.kernel import CONFIG, Kernel
 from builder.kernel.source_set import package_directory
-from builder.lint import architectures, cells, cxx_standard, declared, portability, registration, sources
-from builder.lint.report import CheckReport, Located, locate
+from builder.lint import cells, cxx_standard, declared, portability, registration, sources
+from builder.lint.findings import CheckReport, Located, locate
 
 Check = Callable[[Kernel], Iterator[Problem]]
 
@@ -18,7 +18,7 @@ CHECKS: tuple[Check, ...] = (
     declared.backends,
     declared.components,
     cells.bounds,
-    architectures.compiled,
+    cells.compiled_architectures,
     cxx_standard.check,
     declared.files,
     declared.foreign_sources,
@@ -26,7 +26,7 @@ CHECKS: tuple[Check, ...] = (
     cells.served_backends,
     portability.check,
     declared.rendering,
-    architectures.required_gpus,
+    cells.required_gpus,
 )
 """Each looks at the config, and at the files that it names."""
 _UNTOLD = frozenset({"B001", "B002", "B003", "B004"})

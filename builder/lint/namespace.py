@@ -38,12 +38,12 @@ Binding = ast.expr | Function | Imported | Parameter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Scope:
+class NameScope:
     """The names that a module, class or function binds; filled while the file is read."""
 
-    parent: "Scope | None" = None
+    parent: "NameScope | None" = None
     names: dict[str, list[Binding]] = field(default_factory=dict)
-    followed: dict[str, "str | tuple[ast.expr, Scope] | None"] = field(default_factory=dict)
+    followed: dict[str, "str | tuple[ast.expr, NameScope] | None"] = field(default_factory=dict)
     """The meaning of its names, as far as it was looked up after the file was read."""
 
     def bind(self, name: str, binding: Binding) -> None:
@@ -54,9 +54,9 @@ class Scope:
         elif len(bound) == _MOST_BINDINGS:
             bound.append(Parameter())  # what else it may stand for is not looked at, and counts as not to be told
 
-    def lookup(self, name: str) -> tuple[list[Binding], "Scope"]:
+    def lookup(self, name: str) -> tuple[list[Binding], "NameScope"]:
         """Return all that `name` may stand for, and the scope that says so."""
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None:
             if name in scope.names:
                 return scope.names[name], scope
@@ -68,17 +68,17 @@ class Scope:
 class Module:
     """A Python file: its calls, each with the scope it stands in."""
 
-    scope: Scope
-    calls: tuple[tuple[ast.Call, Scope], ...]
+    scope: NameScope
+    calls: tuple[tuple[ast.Call, NameScope], ...]
 
     @classmethod
     def of(cls, tree: ast.Module, name: str, *, package: bool) -> "Module":
         """Read a parsed file by its dotted name, `relu.layers`; `package` says that it is an `__init__.py`."""
-        top = Scope()
-        calls: list[tuple[ast.Call, Scope]] = []
+        top = NameScope()
+        calls: list[tuple[ast.Call, NameScope]] = []
         base = name.split(".") if package else name.split(".")[:-1]
         # A stack and no recursion: an expression may be nested deeper than Python's own stack.
-        stack: list[tuple[ast.AST, Scope]] = [(tree, top)]
+        stack: list[tuple[ast.AST, NameScope]] = [(tree, top)]
         while stack:
             node, scope = stack.pop()
             if isinstance(node, ast.Call):
@@ -89,7 +89,7 @@ class Module:
         return cls(scope=top, calls=tuple(calls))
 
 
-def qualified(expression: ast.expr, scope: Scope) -> str | None:
+def qualified(expression: ast.expr, scope: NameScope) -> str | None:
     """Return the dotted name that an expression certainly stands for, such as `torch.library.impl`."""
     parts: list[str] = []
     for _ in range(_MOST_STEPS):
@@ -112,7 +112,7 @@ def qualified(expression: ast.expr, scope: Scope) -> str | None:
     return None
 
 
-def _follow(name: str, scope: Scope) -> str | tuple[ast.expr, Scope] | None:
+def _follow(name: str, scope: NameScope) -> str | tuple[ast.expr, NameScope] | None:
     """Return the dotted name or the expression that the first binding of a name gives, if one does."""
     bindings, where = scope.lookup(name)
     if name not in where.followed:
@@ -125,12 +125,12 @@ def _follow(name: str, scope: Scope) -> str | tuple[ast.expr, Scope] | None:
     return where.followed[name]
 
 
-def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
+def _children(node: ast.AST, scope: NameScope) -> Iterator[tuple[ast.AST, NameScope]]:
     """Yield the parts of `node`, the body of a function or class in a scope of its own."""
     if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
         yield from ((child, scope) for child in ast.iter_child_nodes(node))
         return
-    inner = Scope(parent=scope)
+    inner = NameScope(parent=scope)
     if not isinstance(node, ast.ClassDef):
         given = node.args
         yield given, scope
@@ -202,16 +202,16 @@ class Namespace(Enum):
 class NamespaceReader:
     """Judges expressions of one package."""
 
-    scope_of: Callable[[str], Scope | None]
+    scope_of: Callable[[str], NameScope | None]
     """Returns the names of a module of the package, by its dotted name; None for any other module."""
     known: dict[Hashable, Any] = field(default_factory=dict, compare=False)
     """Namespaces by expression, by name, by the name of a function that is called, or by function; and by scope."""
 
-    def judge(self, expression: ast.expr, scope: Scope, depth: int = 0) -> Namespace:
+    def judge(self, expression: ast.expr, scope: NameScope, depth: int = 0) -> Namespace:
         """Follow an expression to what it names."""
         return self._once((id(expression), id(scope)), lambda: self._judge(expression, scope, depth))
 
-    def _judge(self, expression: ast.expr, scope: Scope, depth: int) -> Namespace:  # noqa: C901, PLR0911  one for each kind
+    def _judge(self, expression: ast.expr, scope: NameScope, depth: int) -> Namespace:  # noqa: C901, PLR0911  one for each kind
         if depth > _DEEP:
             return Namespace.UNKNOWN
         called = qualified(expression.func, scope) if isinstance(expression, ast.Call) else None
@@ -239,7 +239,7 @@ class NamespaceReader:
                 return Namespace.OTHER if known else self._dotted(dotted, depth + 1)
         return self._parts(ast.iter_child_nodes(expression), scope, depth + 1)
 
-    def _call(self, call: ast.Call, scope: Scope, depth: int) -> Namespace:
+    def _call(self, call: ast.Call, scope: NameScope, depth: int) -> Namespace:
         if is_library(qualified(call.func, scope)):
             return Namespace.GENERATED  # its own namespace is judged where it is made
         if isinstance(call.func, ast.Name):
@@ -253,7 +253,7 @@ class NamespaceReader:
         literal = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant)
         return Namespace.UNKNOWN if namespace is Namespace.OTHER and not literal else namespace
 
-    def _made(self, name: ast.Name, scope: Scope, depth: int) -> Namespace | None:
+    def _made(self, name: ast.Name, scope: NameScope, depth: int) -> Namespace | None:
         """Judge what the functions that `name` may stand for return; None where it stands for none."""
         bindings, where = scope.lookup(name.id)
 
@@ -263,7 +263,7 @@ class NamespaceReader:
 
         return self._once((f"{name.id}()", id(where)), judge)
 
-    def _functions(self, bindings: list[Binding], where: Scope) -> Iterator[tuple[Function, Scope]]:
+    def _functions(self, bindings: list[Binding], where: NameScope) -> Iterator[tuple[Function, NameScope]]:
         """Yield the functions of the package that a name with these bindings may stand for."""
         for binding in bindings:
             if isinstance(binding, Function):
@@ -275,7 +275,7 @@ class NamespaceReader:
                     found = top.names.get(attribute, [])
                     yield from ((function, top) for function in found if isinstance(function, Function))
 
-    def _returned(self, function: Function, where: Scope, depth: int) -> Namespace:
+    def _returned(self, function: Function, where: NameScope, depth: int) -> Namespace:
         # The function's own scope is gone: its parameters and locals are looked up where it stands, and are hidden.
         def judge() -> Namespace:
             values = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
@@ -283,7 +283,7 @@ class NamespaceReader:
 
         return self._once((id(function), id(where)), judge)
 
-    def _parts(self, nodes: Iterable[ast.AST], scope: Scope, depth: int) -> Namespace:
+    def _parts(self, nodes: Iterable[ast.AST], scope: NameScope, depth: int) -> Namespace:
         """Judge a text by its parts: one generated part makes the whole generated."""
         expressions = [node for node in nodes if isinstance(node, ast.expr)]
         found = {self.judge(part, scope, depth) for part in expressions}
@@ -292,7 +292,7 @@ class NamespaceReader:
                 return namespace
         return Namespace.OTHER if found else Namespace.UNKNOWN
 
-    def _binding(self, binding: Binding, where: Scope, depth: int) -> Namespace:
+    def _binding(self, binding: Binding, where: NameScope, depth: int) -> Namespace:
         if isinstance(binding, Parameter):
             return Namespace.UNKNOWN
         if isinstance(binding, Imported):
@@ -319,7 +319,7 @@ class NamespaceReader:
         found: T = self.known[key]
         return found
 
-    def _name(self, name: str, bindings: list[Binding], where: Scope, depth: int) -> Namespace:
+    def _name(self, name: str, bindings: list[Binding], where: NameScope, depth: int) -> Namespace:
         """Judge all that a name of a scope may stand for."""
         every = (self._binding(binding, where, depth) for binding in bindings)
         return self._once((name, id(where)), lambda: _all(every))

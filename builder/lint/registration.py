@@ -14,8 +14,8 @@ from pathlib import Path
 
 from builder.errors import Problem, Severity, Span
 from builder.kernel.tree import TooManyFilesError, Tree
-from builder.lint.namespace import PREFIXES, Module, Namespace, NamespaceReader, Scope, is_library, qualified
-from builder.lint.report import Located, locate
+from builder.lint.findings import Located, locate
+from builder.lint.namespace import PREFIXES, Module, NameScope, Namespace, NamespaceReader, is_library, qualified
 from builder.wording import quoted
 
 _NAMED = frozenset({"Library", "_scoped_library", "custom_op", "triton_op", "define", "impl", "impl_abstract"})
@@ -140,7 +140,7 @@ def _unreadable(file: str, reason: str, span: Span | None = None, lines: Sequenc
 
 
 def _judge(
-    call: ast.Call, scope: Scope, reader: NamespaceReader, lines: Sequence[str], *, prefix: str
+    call: ast.Call, scope: NameScope, reader: NamespaceReader, lines: Sequence[str], *, prefix: str
 ) -> Problem | None:
     used = _used(call, scope)
     namespace = Namespace.GENERATED if used is None else reader.judge(used[1], scope)
@@ -156,7 +156,7 @@ def _judge(
     return Problem(code=code, severity=severity, message=message, span=span, help=_remedy(function, name, prefix))
 
 
-def _used(call: ast.Call, scope: Scope) -> tuple[str, ast.expr] | None:
+def _used(call: ast.Call, scope: NameScope) -> tuple[str, ast.expr] | None:
     """Return the function of torch.library that a call uses, and the expression that names the op."""
     function, arguments = _applied(call, scope)
     named = (keyword.value for keyword in call.keywords if keyword.arg in _KEYWORDS)
@@ -176,7 +176,7 @@ def _used(call: ast.Call, scope: Scope) -> tuple[str, ast.expr] | None:
     return None
 
 
-def _applied(call: ast.Call, scope: Scope) -> tuple[str | None, list[ast.expr]]:
+def _applied(call: ast.Call, scope: NameScope) -> tuple[str | None, list[ast.expr]]:
     """Return the function that a call calls and its arguments, through `functools.partial`."""
     inner = call.func
     if isinstance(inner, ast.Call) and qualified(inner.func, scope) == "functools.partial" and inner.args:

@@ -10,7 +10,7 @@ from builder.config import Backend, Framework, libraries
 from builder.errors import BuilderError, Problem, Severity, Span
 from builder.kernel import CONFIG, Kernel
 from builder.kernel.source_set import source_set
-from builder.lint.report import Located, locate
+from builder.lint.findings import Located, locate
 from builder.matrix import is_noarch
 from builder.render import python_scan, source_scan
 

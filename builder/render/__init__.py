@@ -108,7 +108,7 @@ def _python_scan(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) 
     return source_scan.PythonScan.of(sources, copied, directories=source_scan.directories(kernel.config, backend))
 
 
-def _facts(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> values.LibraryFacts:
+def _facts(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> values.LibraryScan:
     """Return what the sources of a kernel say that has one library alone."""
     config = kernel.config
     sources = values.sources(config, backend)
@@ -123,7 +123,7 @@ def _facts(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> val
         name_in = None if found is None else (*found, *elsewhere)
         # What is compiled for ROCm is a translation of the file, under another name.
         name_in = None if name_in and backend is Backend.ROCM else name_in
-    return values.LibraryFacts(module=module, name_in=name_in)
+    return values.LibraryScan(module=module, name_in=name_in)
 
 
 def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:

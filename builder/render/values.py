@@ -27,7 +27,7 @@ _FEATURES = ("own_objects", "has_file_flags", "has_conditions", "may_be_empty", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryFacts:
+class LibraryScan:
     """The facts of a library's build that its sources tell."""
 
     module: bool = False
@@ -42,7 +42,7 @@ class SourceFacts:
 
     python: Use | None = None
     """The line that needs Python's headers, which all libraries then have."""
-    libraries: Mapping[str | None, LibraryFacts]
+    libraries: Mapping[str | None, LibraryScan]
     """The facts of the main library, by None, and of the extensions."""
     license_files: tuple[str, ...] = ()
     """The texts of the license, by their names."""

@@ -9,7 +9,7 @@ from builder import toml as tomllib
 from builder.config.text import LARGEST, Source, dotted
 from builder.errors import ConfigError, Problem
 from builder.kernel import load
-from builder.lint.report import CheckReport, locate, to_text
+from builder.lint.findings import CheckReport, locate, to_text
 from tests.config.texts import source
 
 

@@ -10,7 +10,7 @@ from builder import lint
 from builder.config import update
 from builder.config.text import Source
 from builder.errors import BuilderError
-from builder.lint import report as formats
+from builder.lint import findings as formats
 from tests.paths import TESTS
 
 VALID = sorted((TESTS / "data" / "config" / "valid").glob("*.toml"))

@@ -11,7 +11,7 @@ from builder import cli
 from builder.errors import BuilderError, ConfigError
 from builder.kernel import load
 from builder.lint import inspect, registration
-from builder.lint.report import to_text
+from builder.lint.findings import to_text
 from builder.publish import card
 
 CONFIG = """\

@@ -6,7 +6,7 @@ from builder.ci.plan import make
 from builder.config import Backend
 from builder.errors import BuilderError
 from builder.kernel import Kernel
-from builder.lint import architectures
+from builder.lint import cells
 from builder.matrix import coverage, rows
 from builder.matrix.selection import Scope
 from tests.given.cells import cell_of
@@ -72,5 +72,5 @@ def test_the_plan_says_it_and_the_build_is_refused_unless_it_is_a_quick_one():
 def test_check_names_the_entry():
     text = 'cuda-capabilities = ["8.0"]\n[require]\ngpus = ["A100", "H100"]'
     kernel = Kernel(root=ROOT / "examples/relu", config=config(cuda=text), source=source(cuda=text))
-    found = list(architectures.required_gpus(kernel))
+    found = list(cells.required_gpus(kernel))
     assert {(problem.code, problem.key) for problem in found} == {("B147", ("require", "gpus", 1))}

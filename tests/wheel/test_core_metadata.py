@@ -12,7 +12,7 @@ from builder.render import environment, values
 from builder.wheel import core_metadata, fields
 from tests.wheel.cells import cells
 
-FACTS = values.SourceFacts(libraries={None: values.LibraryFacts()})
+FACTS = values.SourceFacts(libraries={None: values.LibraryScan()})
 
 
 def test_each_backend_of_a_mixed_kernel_asks_for_the_torch_of_its_own_abi():

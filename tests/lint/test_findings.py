@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from builder.config.text import underline
 from builder.errors import Problem, Span
-from builder.lint.report import CheckReport, Located, all_to_text, locate, to_github, to_json, to_sarif, to_text
+from builder.lint.findings import CheckReport, Located, all_to_text, locate, to_github, to_json, to_sarif, to_text
 from tests import needs
 
 
