@@ -10,16 +10,7 @@ from hypothesis import strategies as st
 from builder.config import read
 from builder.config.text import Source
 from builder.errors import ConfigError
-from tests.config.texts import GENERAL, LICENSE, problems_of, source
-
-
-def error_of(action):
-    try:
-        action()
-    except ConfigError as error:
-        return error
-    return None
-
+from tests.config.texts import GENERAL, LICENSE, problems_of, refusal_of, source
 
 SCALARS = st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just(dt.date(2020, 1, 1)))
 
@@ -56,7 +47,7 @@ ANY = st.recursive(
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(document=st.dictionaries(NAMES, ANY, max_size=5))
 def test_any_document_is_decoded_or_refused(document):
-    error = error_of(lambda: read(Given(document), license=LICENSE))
+    error = refusal_of(read, Given(document), license=LICENSE)
     assert error is None or (error.problems and str(error).encode("utf-8"))
 
 
@@ -86,7 +77,7 @@ STEPS = st.fixed_dictionaries(
 def test_any_sources_and_steps_are_read_or_refused(sources, steps, src):
     general = {"name": "relu", "version": 1, "edition": 5, "license": "MIT", "backends": ["cpu"]}
     document = {"general": general, "torch": {"src": src}, "sources": sources, "generate": steps}
-    error = error_of(lambda: read(Given(document)))
+    error = refusal_of(read, Given(document))
     assert error is None or (error.problems and str(error).encode("utf-8"))
 
 

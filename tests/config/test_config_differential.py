@@ -7,10 +7,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from kernels._rust import Build
 
-from builder import toml
 from builder.config import read
-from builder.config.text import Source
-from builder.errors import ConfigError
+from tests.config.texts import differences, document, refusal_of, source
 from tests.paths import TESTS
 
 DATA = TESTS / "data/config"
@@ -21,21 +19,6 @@ VERDICTS = {  # (this parser, the public one)
     "stricter": (False, True),
     "looser": (True, False),
 }
-BASE = {
-    "": {},
-    "general": {"name": '"relu"', "version": "1", "edition": "5", "license": '"MIT"', "backends": '["cpu"]'},
-    "kernel.k": {"backend": '"cpu"', "depends": "[]", "src": "[]"},
-    "kernel.cuda": {"backend": '"cuda"', "depends": "[]", "src": "[]"},
-    "kernel.rocm": {"backend": '"rocm"', "depends": "[]", "src": "[]"},
-    "kernel.xpu": {"backend": '"xpu"', "depends": "[]", "src": "[]"},
-    "kernel.metal": {"backend": '"metal"', "depends": "[]", "src": "[]"},
-    "torch": {},
-    "torch-noarch": {},
-    "tvm-ffi": {"src": "[]"},
-    "wheel": {},
-}
-FRAMEWORKS = ("torch", "torch-noarch", "tvm-ffi")
-
 LOOSER = (  # what the public parser says of what only this one accepts
     r"unsupported legacy format",  # schemas 1 to 3 are read
     r"did not match v4 .* or v3",
@@ -55,67 +38,31 @@ ACCIDENT = re.compile(r"must be a table, found an array|must be a string, found 
 """The public parser takes an array of the values of a table, and `{ name = {} }` for a name."""
 
 
-def document(edition, table, key, value):
-    """Return a config in which `key` of `table` is `value`."""
-    framework = table if table in FRAMEWORKS else "torch"
-    needed = dict.fromkeys(["", "general", framework, *([table] if table not in FRAMEWORKS else [])])
-    tables = {name: dict(BASE[name]) for name in needed}
-    if edition == "edition-4":
-        del tables["general"]["edition"]
-    if table == "" and key in tables:
-        del tables[key]
-    tables[table][key] = value
-    lines = []
-    for name, keys in tables.items():
-        lines += [f"[{name}]"] * bool(name) + [f"{name_} = {value_}" for name_, value_ in keys.items()]
-    return "\n".join(lines) + "\n"
+@pytest.fixture(scope="session")
+def public(tmp_path_factory):
+    """Return the error of the public parser, which reads directories."""
+    directory = tmp_path_factory.mktemp("public")
 
-
-def cases():
-    """Yield for each key of a table the values that it may have, with their verdicts."""
-    for edition, tables in toml.loads((DATA / "differential.toml").read_text(encoding="utf-8")).items():
-        for table, keys in tables.items():
-            for key, verdicts in keys.items():
-                values = [(value, verdict) for verdict, of in verdicts.items() for value in of]
-                yield pytest.param(edition, table, key, values, id=f"{edition} {table}.{key}")
-
-
-def ours(text):
-    """Return the error of this parser."""
-    try:
-        read(Source(name="build.toml", text=text))
-    except ConfigError as error:
-        return error
-    return None
-
-
-class Public:
-    """The public parser, which reads directories."""
-
-    def __init__(self, directory):
-        self.directory = directory
-
-    def __call__(self, text):
-        """Return its error."""
-        (self.directory / "build.toml").write_bytes(text.encode("utf-8"))
+    def error_of(text):
+        (directory / "build.toml").write_bytes(text.encode("utf-8"))
         try:
-            Build.open(self.directory)
+            Build.open(directory)
         except ValueError as error:
             return str(error)
         return None
 
-
-@pytest.fixture(scope="session")
-def public(tmp_path_factory):
-    return Public(tmp_path_factory.mktemp("public"))
+    return error_of
 
 
-@pytest.mark.parametrize(("edition", "table", "key", "values"), list(cases()))
+CASES = [pytest.param(*case, id=f"{case[0]} {case[1]}.{case[2]}") for case in differences()]
+
+
+@pytest.mark.parametrize(("edition", "table", "key", "values"), CASES)
 def test_a_value_has_the_verdict_of_the_table(edition, table, key, values, public):
     found = {}
     for value, verdict in values:
         text = document(edition, table, key, value)
-        if (ours(text) is None, public(text) is None) != VERDICTS[verdict]:
+        if (refusal_of(read, source(text)) is None, public(text) is None) != VERDICTS[verdict]:
             found[value] = f"not '{verdict}'"
     assert found == {}
 
@@ -146,7 +93,7 @@ DOCUMENTS = [
 
 @pytest.mark.parametrize(("text", "verdict"), DOCUMENTS)
 def test_a_document_has_the_verdict_of_the_table(text, verdict, public):
-    assert (ours(text) is None, public(text) is None) == VERDICTS[verdict]
+    assert (refusal_of(read, source(text)) is None, public(text) is None) == VERDICTS[verdict]
 
 
 @pytest.mark.parametrize("key", ["name", "version", "license", "backends"])
@@ -157,12 +104,12 @@ def test_a_missing_key_is_refused(edition, key, public):
         for line in document(edition, "torch", "src", "[]").splitlines(keepends=True)
         if not line.startswith(f"{key} =")
     )
-    assert ours(text) is not None
+    assert refusal_of(read, source(text)) is not None
     assert public(text) is not None
 
 
 def test_the_table_has_at_least_150_cases():
-    assert sum(len(case.values[-1]) for case in cases()) > 400
+    assert sum(len(case.values[-1]) for case in CASES) > 400
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
@@ -171,7 +118,7 @@ def test_a_config_in_use_has_a_verdict_that_is_explained(path, public):
 
 
 def assert_agreement(text, public):
-    mine, theirs = ours(text), public(text)
+    mine, theirs = refusal_of(read, source(text)), public(text)
     if mine is None and theirs is not None:
         assert any(re.search(known, theirs, re.DOTALL) for known in LOOSER), f"only accepted here: {theirs}"
     if mine is not None and theirs is None:
@@ -208,92 +155,52 @@ HEADERS = [
 ]  # fmt: skip
 
 
+MUTATIONS = ("drop", "duplicate", "swap", "insert", "retype", "rename", "scramble", "retable")
+
+
 @st.composite
 def mutated(draw):
     lines = draw(st.sampled_from(TEXTS)).splitlines()
-    for _ in range(draw(st.integers(min_value=1, max_value=3))):
-        lines = draw(st.sampled_from(MUTATIONS))(draw, lines)
+    for mutation in draw(st.lists(st.sampled_from(MUTATIONS), min_size=1, max_size=3)):
+        lines = lines or [""]
+        at, other = (draw(st.integers(min_value=0, max_value=len(lines) - 1)) for _ in range(2))
+        line, (key, _, value) = lines[at], lines[at].partition("=")
+        headers = [number for number, each in enumerate(lines) if each.startswith("[")]
+        scalar, header = draw(st.sampled_from(SCALARS)), draw(st.sampled_from(HEADERS))
+        match mutation:
+            case "drop":
+                del lines[at]
+            case "duplicate":
+                lines.insert(at, line)
+            case "swap":
+                lines[at], lines[other] = lines[other], line
+            case "insert":
+                lines.insert(at, draw(st.sampled_from([f"{draw(st.sampled_from(KEYS))} = {scalar}", header])))
+            case "retype":
+                lines[at] = f"{key}= {scalar}"
+            case "rename":
+                lines[at] = f"{draw(st.sampled_from(KEYS))} ={value}"
+            case "scramble":
+                where = draw(st.integers(min_value=0, max_value=len(line)))
+                what = draw(st.sampled_from(list("\"'[]{}=.,#- \\\tx5\u00e9\u6f22\x00\x7f\r\x0b")))
+                lines[at] = line[:where] + what + line[where + draw(st.integers(min_value=0, max_value=1)) :]
+            case "retable" if headers:
+                lines[draw(st.sampled_from(headers))] = header
     return "\n".join(lines) + "\n"
 
 
-def at(draw, lines):
-    return draw(st.integers(min_value=0, max_value=max(0, len(lines) - 1)))
+COUNTS = pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 
 
-def drop(draw, lines):
-    number = at(draw, lines)
-    return lines[:number] + lines[number + 1 :]
+@COUNTS
+def test_a_mutated_config_has_a_verdict_that_is_explained(public, count):
+    @settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(text=mutated())
+    @example(text="a = 1\r")
+    def holds(text):
+        assert_agreement(text, public)
 
-
-def duplicate(draw, lines):
-    number = at(draw, lines)
-    return [*lines[: number + 1], *lines[number : number + 1], *lines[number + 1 :]]
-
-
-def swap(draw, lines):
-    lines = list(lines) or [""]
-    first, second = at(draw, lines), at(draw, lines)
-    lines[first], lines[second] = lines[second], lines[first]
-    return lines
-
-
-def insert(draw, lines):
-    number = at(draw, lines)
-    pair = f"{draw(st.sampled_from(KEYS))} = {draw(st.sampled_from(SCALARS))}"
-    return [*lines[:number], draw(st.sampled_from([pair, draw(st.sampled_from(HEADERS))])), *lines[number:]]
-
-
-def retype(draw, lines):
-    number = at(draw, lines)
-    key = (lines or [""])[number].partition("=")[0]
-    return [*lines[:number], f"{key}= {draw(st.sampled_from(SCALARS))}", *lines[number + 1 :]]
-
-
-def rename(draw, lines):
-    number = at(draw, lines)
-    value = (lines or [""])[number].partition("=")[2]
-    return [*lines[:number], f"{draw(st.sampled_from(KEYS))} ={value}", *lines[number + 1 :]]
-
-
-def scramble(draw, lines):
-    if not lines:
-        return lines
-    number = at(draw, lines)
-    line = lines[number]
-    where = draw(st.integers(min_value=0, max_value=len(line)))
-    what = draw(st.sampled_from(list("\"'[]{}=.,#- \\\tx5\u00e9\u6f22\x00\x7f\r\x0b")))
-    keep = draw(st.booleans())
-    return [*lines[:number], line[:where] + what + line[where + (not keep) :], *lines[number + 1 :]]
-
-
-def retable(draw, lines):
-    headers = [number for number, line in enumerate(lines) if line.startswith("[")]
-    if not headers:
-        return lines
-    number = draw(st.sampled_from(headers))
-    return [*lines[:number], draw(st.sampled_from(HEADERS)), *lines[number + 1 :]]
-
-
-MUTATIONS = [drop, duplicate, swap, insert, retype, rename, scramble, retable]
-
-
-FEW, MANY = (
-    settings(max_examples=number, deadline=None, suppress_health_check=list(HealthCheck)) for number in (300, 10_000)
-)
-
-
-@FEW
-@given(text=mutated())
-@example(text="a = 1\r")
-def test_a_mutated_config_has_a_verdict_that_is_explained(public, text):
-    assert_agreement(text, public)
-
-
-@pytest.mark.slow
-@MANY
-@given(text=mutated())
-def test_each_of_many_mutated_configs_has_a_verdict_that_is_explained(public, text):
-    assert_agreement(text, public)
+    holds()
 
 
 @st.composite
@@ -302,27 +209,20 @@ def urls(draw):
     return draw(st.sampled_from(schemes)) + draw(st.text(alphabet="ab1.:/@?#[]\\ %-+_~^|<x0\t\x00", max_size=9))
 
 
-@FEW
-@given(url=urls())
-@example(url="ssh://@")
-@example(url="ssh://:@")
-@example(url="ssh://:@?")
-@example(url="ssh://@#a")
-@example(url="ssh://@/")
-@example(url="ssh://a@?")
-@example(url="ssh://0:\\")
-def test_a_git_url_has_the_verdict_of_the_public_parser(public, url):
-    assert_same_verdict(url, public)
+@COUNTS
+def test_a_git_url_has_the_verdict_of_the_public_parser(public, count):
+    @settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(url=urls())
+    @example(url="ssh://@")
+    @example(url="ssh://:@")
+    @example(url="ssh://:@?")
+    @example(url="ssh://@#a")
+    @example(url="ssh://@/")
+    @example(url="ssh://a@?")
+    @example(url="ssh://0:\\")
+    def holds(url):
+        spelled = url.replace("\\", "\\\\").replace("\t", "\\t").replace("\x00", "\\u0000")
+        text = document("edition-5", "general", "upstream", f'"{spelled}"')
+        assert (refusal_of(read, source(text)) is None) == (public(text) is None)
 
-
-@pytest.mark.slow
-@MANY
-@given(url=urls())
-def test_each_of_many_git_urls_has_the_verdict_of_the_public_parser(public, url):
-    assert_same_verdict(url, public)
-
-
-def assert_same_verdict(url, public):
-    spelled = url.replace("\\", "\\\\").replace("\t", "\\t").replace("\x00", "\\u0000")
-    text = document("edition-5", "general", "upstream", f'"{spelled}"')
-    assert (ours(text) is None) == (public(text) is None)
+    holds()

@@ -8,11 +8,7 @@ from builder.config.update import rewrite
 from tests.config.dump import dump
 from tests.config.texts import GENERAL, five, problems_of, source
 
-CUDA = '[torch]\n[kernel.a]\nbackend = "cuda"\ndepends = []\nsrc = ["a.cu"]\n'
-
-
-def names(*found):
-    return f"{CUDA}cuda-capabilities = [{', '.join(map(repr, found))}]\n"
+CUDA = '[torch]\n[kernel.a]\nbackend = "cuda"\ndepends = []\nsrc = ["a.cu"]\ncuda-capabilities = {}\n'
 
 
 @pytest.mark.parametrize(
@@ -40,7 +36,7 @@ def test_a_pair_is_accepted(text):
     ],
 )
 def test_what_no_nvcc_makes_is_refused_at_its_place(text, message, remedy):
-    (problem,) = problems_of(GENERAL + names("8.0", text))
+    (problem,) = problems_of(GENERAL + CUDA.format(["8.0", text]))
     assert (problem.code, problem.key, problem.help) == ("B024", ("kernel", "a", "cuda-capabilities", 1), remedy)
     assert message in problem.message
 
@@ -65,22 +61,22 @@ def test_the_code_of_a_pair_is_named_as_nvcc_marks_it(text, name):
     [("8.6", "8.0:8.6"), ("8.0:8.6", "8.6+PTX"), ("7.5:8.6", "8.0:8.6"), ("10.3f", "10.0:10.3"), ("9.0a", "8.0:9.0a")],
 )
 def test_two_entries_that_make_code_for_one_gpu_are_refused(found):
-    (problem,) = problems_of(GENERAL + names(*found))
+    (problem,) = problems_of(GENERAL + CUDA.format(list(found)))
     assert (problem.code, problem.key) == ("B067", ("kernel", "a", "cuda-capabilities", 1))
     assert all(repr(name) in problem.message for name in found)
 
 
 @pytest.mark.parametrize("found", [("10.3a", "10.0f:10.3"), ("10.0f", "10.0f:10.0"), ("8.0", "8.0:8.6", "8.0:9.0")])
 def test_entries_that_nvcc_takes_together_are_accepted(found):
-    assert five(names(*found)).kernel["a"].cuda_capabilities == found
+    assert five(CUDA.format(list(found))).kernel["a"].cuda_capabilities == found
 
 
 def test_pairs_are_written_and_kept_by_update():
-    text = GENERAL + names("8.0:8.6", "10.0f:10.0")
-    assert parse(source(dump(five(names("8.0:8.6", "10.0f:10.0"))))) == parse(source(text))
+    text = GENERAL + CUDA.format(["8.0:8.6", "10.0f:10.0"])
+    assert parse(source(dump(five(CUDA.format(["8.0:8.6", "10.0f:10.0"]))))) == parse(source(text))
     assert rewrite(source(text)) == text
 
 
 def test_an_older_schema_has_no_pairs():
-    (problem,) = problems_of(GENERAL.replace("edition = 5\n", "") + names("8.0:8.6"))
+    (problem,) = problems_of(GENERAL.replace("edition = 5\n", "") + CUDA.format(["8.0:8.6"]))
     assert (problem.code, problem.message[:33]) == ("B024", "'8.0:8.6' is not a CUDA capabilit")

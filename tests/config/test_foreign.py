@@ -17,10 +17,6 @@ GIT = f'[sources.cut]\ngit = "https://example.org/a/cut.git"\nrev = "{REV}"\n'
 ARCHIVE = f'[sources.fmt]\nurl = "https://example.org/fmt-1.0.tar.gz"\nsha256 = "{SHA256}"\n'
 
 
-def with_entry(entry):
-    return GENERAL + f"[torch]\nsrc = [{entry!r}]\n" + GIT
-
-
 def test_a_commit_and_an_archive_are_read():
     config = five("[torch]\n" + GIT + 'submodules = ["third_party/x"]\nlicense = "MIT"\n' + ARCHIVE)
     assert config.sources == {
@@ -99,12 +95,12 @@ def test_a_table_without_git_and_url_is_one_problem():
 
 @pytest.mark.parametrize("path", ["", "/etc", "../x", "*.cu", "a/**/b.cu", "[a].cu", "a?.cu"])
 def test_a_path_that_a_foreign_tree_cannot_have_is_refused(path):
-    (problem,) = problems_of(with_entry(f"cut:{path}"))
+    (problem,) = problems_of(f"{GENERAL}[torch]\nsrc = ['cut:{path}']\n{GIT}")
     assert (problem.code, dotted(problem.key)) == ("B053", "torch.src[0]")
 
 
 def test_an_entry_of_an_unknown_source_is_told_the_nearest_one():
-    (problem,) = problems_of(with_entry("cuts:a.cu"))
+    (problem,) = problems_of(GENERAL + "[torch]\nsrc = ['cuts:a.cu']\n" + GIT)
     assert problem.message == "'cuts:a.cu' names the foreign source 'cuts', and there is no [sources.cuts]"
     assert problem.help == "did you mean 'cut'?"
 
