@@ -45,20 +45,23 @@ def test_what_torch_has_loaded_is_what_the_audit_allows(name):
     assert f"{facts.soname}.*" in policies.loaded("torch", facts.backends[0])
 
 
-def required(*names, framework=Framework.TORCH, toolkit="13.0"):
-    return libraries.requirements(map(LibraryName, names), framework, toolkit)
-
-
-def test_a_wheel_requires_only_what_torch_does_not_install():
-    assert required("cublas", "nvrtc", "cuda_driver", "dl") == ()
-    assert required("nvjpeg", "cublas") == ("nvidia-nvjpeg>=13,<14",)
-    assert required("nvjpeg", toolkit="12.6") == ("nvidia-nvjpeg-cu12",)
-    assert required("nvjpeg", toolkit=None) == ()
-
-
-def test_a_wheel_without_torch_requires_each_of_its_packages_once():
-    found = required("cublas", "cublasLt", "nvrtc", framework=Framework.TVM_FFI)
-    assert found == ("nvidia-cublas>=13,<14", "nvidia-cuda-nvrtc>=13,<14")
+@pytest.mark.parametrize(
+    ("names", "framework", "toolkit", "required"),
+    [
+        (("cublas", "nvrtc", "cuda_driver", "dl"), Framework.TORCH, "13.0", ()),
+        (("nvjpeg", "cublas"), Framework.TORCH, "13.0", ("nvidia-nvjpeg>=13,<14",)),
+        (("nvjpeg",), Framework.TORCH, "12.6", ("nvidia-nvjpeg-cu12",)),
+        (("nvjpeg",), Framework.TORCH, None, ()),
+        (
+            ("cublas", "cublasLt", "nvrtc"),
+            Framework.TVM_FFI,
+            "13.0",
+            ("nvidia-cublas>=13,<14", "nvidia-cuda-nvrtc>=13,<14"),
+        ),
+    ],
+)
+def test_a_wheel_requires_once_each_package_that_torch_does_not_install(names, framework, toolkit, required):
+    assert libraries.requirements(map(LibraryName, names), framework, toolkit) == required
 
 
 def test_what_nobody_has_loaded_is_loaded_by_the_kernel():

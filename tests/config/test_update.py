@@ -3,6 +3,7 @@
 import difflib
 import os
 import stat
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -11,18 +12,13 @@ from tomlkit.exceptions import TOMLKitError
 
 from builder import toml
 from builder.cli import run
-from builder.config import detect_schema, read, toml_edit, update
+from builder.config import read, toml_edit, update
 from builder.config.text import Source
 from builder.errors import BuilderError, ConfigError
-from tests.config.texts import source
+from tests.config.texts import refusal_of, source
 from tests.paths import TESTS
 
 CASES = TESTS / "data" / "update"
-
-
-def schema_of(text):
-    given_source = source(text)
-    return detect_schema(given_source.table(), given_source)
 
 
 @pytest.mark.parametrize("case", sorted(CASES.glob("*.before.toml")), ids=lambda path: path.name.split(".")[0])
@@ -74,51 +70,54 @@ DEPENDS = st.lists(st.sampled_from(["torch", "cutlass_3_5"]), max_size=2, unique
 BACKENDS = st.lists(st.sampled_from(["cpu", "cuda", "metal", "rocm", "xpu"]), min_size=1, unique=True)
 
 
-def tables(required, optional):
-    return st.fixed_dictionaries(required, optional=optional)
-
-
 PARTS = {"depends": DEPENDS, "src": FILES}
-COMPONENT = tables({**PARTS, "backend": st.sampled_from(["cpu", "metal"])}, {"include": FILES}) | tables(
-    {**PARTS, "backend": st.just("cuda")}, {"cuda-capabilities": st.just(["8.0"]), "cuda-minver": VERSIONS}
+COMPONENT = st.fixed_dictionaries(
+    {**PARTS, "backend": st.sampled_from(["cpu", "metal"])}, optional={"include": FILES}
+) | st.fixed_dictionaries(
+    {**PARTS, "backend": st.just("cuda")}, optional={"cuda-capabilities": st.just(["8.0"]), "cuda-minver": VERSIONS}
 )
-LANGUAGES = st.sampled_from(["cuda", "cuda-hipify", "metal"])
-OLD_COMPONENT = tables(
+OLD_COMPONENT = st.fixed_dictionaries(
     PARTS,
-    {
-        "language": LANGUAGES,
+    optional={
+        "language": st.sampled_from(["cuda", "cuda-hipify", "metal"]),
         "cuda-capabilities": st.just(["8.0", "9.0a"]),
         "rocm-archs": st.just(["gfx942"]),
         "include": FILES,
     },
 )
-
-
-def configs(general, torch, component, required=("general",)):
-    whole = {"general": general, "torch": torch, "kernel": st.dictionaries(NAMES, component, max_size=3)}
-    optional = {name: part for name, part in whole.items() if name not in required}
-    return tables({name: whole[name] for name in required}, optional)
-
-
-def general(required, optional):
-    return tables({"name": st.just("my-kernel"), **required}, optional)
-
-
+NAME = {"name": st.just("my-kernel")}
 HUB = {"hub": st.fixed_dictionaries({"branch": st.just("main")})}
-CUDA = {"cuda": tables({}, {"minver": VERSIONS, "python-depends": st.just(["nvidia-cutlass-dsl"])})}
+CUDA = {
+    "cuda": st.fixed_dictionaries({}, optional={"minver": VERSIONS, "python-depends": st.just(["nvidia-cutlass-dsl"])})
+}
+OLD_DEPENDS = st.lists(st.sampled_from(["einops", "nvidia-cutlass-dsl"]), max_size=2, unique=True)
+CUDA_KEYS = {"cuda-minver": VERSIONS, "cuda-maxver": VERSIONS, "python-depends": OLD_DEPENDS}
 TORCH = {"src": FILES, "include": FILES, "pyext": st.just(["py"])}
 BOUNDS = {"minver": VERSIONS, "maxver": VERSIONS}
-OLD_DEPENDS = st.lists(st.sampled_from(["einops", "nvidia-cutlass-dsl"]), max_size=2, unique=True)
-
-V1 = configs(general({}, {}), tables({"universal": st.booleans()}, TORCH), OLD_COMPONENT)
-CUDA_KEYS = {"cuda-minver": VERSIONS, "cuda-maxver": VERSIONS, "python-depends": OLD_DEPENDS}
-V2 = configs(general({}, {"universal": st.booleans()} | CUDA_KEYS | HUB), tables({}, TORCH | BOUNDS), COMPONENT)
-V3 = configs(general({"backends": BACKENDS}, HUB | CUDA), tables({}, TORCH | BOUNDS), COMPONENT)
-V4 = configs(
-    general({"backends": BACKENDS, "version": st.integers(0, 9), "license": st.just("MIT")}, HUB | CUDA),
-    tables({}, TORCH | BOUNDS | {"stable-abi": VERSIONS}),
-    COMPONENT,
-    required=("general", "torch"),
+OPTIONAL = {
+    "torch": st.fixed_dictionaries({}, optional=TORCH | BOUNDS),
+    "kernel": st.dictionaries(NAMES, COMPONENT, max_size=3),
+}
+V1 = st.fixed_dictionaries(
+    {"general": st.fixed_dictionaries(NAME)},
+    optional={
+        "torch": st.fixed_dictionaries({"universal": st.booleans()}, optional=TORCH),
+        "kernel": st.dictionaries(NAMES, OLD_COMPONENT, max_size=3),
+    },
+)
+V2 = st.fixed_dictionaries(
+    {"general": st.fixed_dictionaries(NAME, optional={"universal": st.booleans()} | CUDA_KEYS | HUB)}, optional=OPTIONAL
+)
+V3 = st.fixed_dictionaries(
+    {"general": st.fixed_dictionaries({**NAME, "backends": BACKENDS}, optional=HUB | CUDA)}, optional=OPTIONAL
+)
+V4_GENERAL = {**NAME, "backends": BACKENDS, "version": st.integers(0, 9), "license": st.just("MIT")}
+V4 = st.fixed_dictionaries(
+    {
+        "general": st.fixed_dictionaries(V4_GENERAL, optional=HUB | CUDA),
+        "torch": st.fixed_dictionaries({}, optional=TORCH | BOUNDS | {"stable-abi": VERSIONS}),
+    },
+    optional={"kernel": OPTIONAL["kernel"]},
 )
 
 
@@ -131,7 +130,7 @@ def texts(draw, config):
     kernels = table.get("kernel", {})
     whole = bool(kernels) and draw(st.booleans()) and draw(st.booleans())
     if whole:
-        first.append(f"kernel = {inline(kernels)}")
+        first.append(f"kernel = {toml.spelled(kernels)}")
     else:
         tables_of += [(("kernel", name), value) for name, value in kernels.items()]
     for path, value in draw(st.permutations(tables_of)):
@@ -140,35 +139,17 @@ def texts(draw, config):
         equals = draw(st.sampled_from([" = ", "=", "  =  "]))
         below = {key: entry for key, entry in value.items() if isinstance(entry, dict)}
         if style == "inline":
-            first.append(f"{'.'.join(path)}{equals}{inline(value)}{comment}")
+            first.append(f"{'.'.join(path)}{equals}{toml.spelled(value)}{comment}")
         elif style == "dotted" and value:
-            first += [f"{'.'.join((*path, key))}{equals}{spelled(entry)}{comment}" for key, entry in value.items()]
+            first += [f"{'.'.join((*path, key))}{equals}{toml.spelled(entry)}{comment}" for key, entry in value.items()]
         else:
             last += draw(st.sampled_from([[], [""], ["", f"# about {path[-1]}"], [f"# {path[-1]}", ""]]))
             last.append(f"[{'.'.join(path)}]{comment}")
-            last += [f"{key}{equals}{spelled(entry)}{comment}" for key, entry in value.items() if key not in below]
+            last += [f"{key}{equals}{toml.spelled(entry)}{comment}" for key, entry in value.items() if key not in below]
             for key, entry in below.items():
                 last += [f"[{'.'.join((*path, key))}]"]
-                last += [f"{sub}{equals}{spelled(content)}{comment}" for sub, content in entry.items()]
+                last += [f"{sub}{equals}{toml.spelled(content)}{comment}" for sub, content in entry.items()]
     return "\n".join([*first, *last]) + draw(st.sampled_from(["", "\n", "\n\n# end\n"]))
-
-
-def spelled(value):
-    match value:
-        case bool():
-            return str(value).lower()
-        case str():
-            return f'"{value}"'
-        case dict():
-            return inline(value)
-        case list():
-            return f"[{', '.join(spelled(item) for item in value)}]"
-        case _:
-            return str(value)
-
-
-def inline(table):
-    return f"{{{', '.join(f'{key} = {spelled(value)}' for key, value in table.items())}}}"
 
 
 @pytest.mark.parametrize(
@@ -184,24 +165,15 @@ def test_the_new_text_means_the_same_has_edition_5_and_is_not_changed_again(conf
     holds()
 
 
-def meaning(source):
-    """What parsing gives, with a license for a text that has none."""
-    try:
-        return read(source, license="MIT").config
-    except ConfigError as error:
-        return error
-
-
 def assert_rewritten(before):
-    expected = meaning(before)
-    if isinstance(expected, ConfigError):  # a clash of names, say: both refuse it
-        with pytest.raises(ConfigError) as refused:
-            update.rewrite(before, license="MIT")
-        assert [problem.code for problem in refused.value.problems] == [problem.code for problem in expected.problems]
+    refused = refusal_of(read, before, license="MIT")
+    if refused is not None:  # for a clash of names, say: both refuse it
+        again = refusal_of(update.rewrite, before, license="MIT")
+        assert [problem.code for problem in again.problems] == [problem.code for problem in refused.problems]
         return
     after = update.rewrite(before, license="MIT")
     assert toml.loads(after)["general"]["edition"] == 5
-    assert read(source(after)).config == expected
+    assert read(source(after)).config == read(before, license="MIT").config
     assert update.rewrite(source(after), license="MIT") == after
     assert after.count("#") >= before.text.count("# about")
 
@@ -315,10 +287,7 @@ def test_a_link_stays_a_link_and_its_target_is_rewritten(config, tmp_path):
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(config, monkeypatch, capsys):
-    def fail(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(28, "No space left on device")))
     assert run(["update", str(config)]) == 2
     assert config.read_text(encoding="utf-8") == OLD
     assert list(config.parent.iterdir()) == [config]
@@ -327,10 +296,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(config, monkeyp
 
 @pytest.mark.parametrize("error", [TOMLKitError("x"), LookupError("x"), StopIteration("x")], ids=repr)
 def test_a_layout_that_the_editor_cannot_follow_is_refused_with_what_to_do(monkeypatch, error):
-    def fail(*_, **__):
-        raise error
-
-    monkeypatch.setattr(toml_edit, "add", fail)
+    monkeypatch.setattr(toml_edit, "add", Mock(side_effect=error))
     text = '[general]\nname = "relu"\nversion = 1\nlicense = "MIT"\nbackends = ["cpu"]\n\n[torch]\nsrc = ["a.cpp"]\n'
     with pytest.raises(BuilderError, match="cannot be rewritten"):
         update.rewrite(Source(name="build.toml", text=text))

@@ -1,7 +1,7 @@
 """Ops that a Python file registers outside the namespace of the build are found, and no others."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.lint.registration import PythonFile, check, judge
@@ -234,6 +234,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(EXPRESSIONS, EXPRESSIONS)
 def test_any_expression_is_judged_once_and_quoted_where_it_stands(value, name):
     found = judged(f"{HEAD}NAME = {value}\ntorch.library.register_fake({name})\n")
