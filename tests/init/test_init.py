@@ -15,20 +15,20 @@ from tests.given.files import tree
 URL = "github:someone/builder"
 
 
-def combinations():
-    """Yield every framework with each backend that it can have, each pair of them, and all."""
-    for framework in FRAMEWORKS:
-        possible = possible_backends(framework)
-        sets = {(backend,) for backend in possible} | set(itertools.combinations(possible, 2)) | {possible}
-        for backends in sorted(sets):
-            yield pytest.param(framework, backends, id=f"{framework}-{'+'.join(backends)}")
+COMBINATIONS = [
+    pytest.param(framework, backends, id=f"{framework}-{'+'.join(backends)}")
+    for framework in FRAMEWORKS
+    for possible in (possible_backends(framework),)
+    for backends in sorted({(each,) for each in possible} | set(itertools.combinations(possible, 2)) | {possible})
+]
+"""Every framework with each backend that it can have, each pair of them, and all."""
 
 
 def answers(framework, backends, *, name="my-kernel", license_="Apache-2.0"):
     return init.Answers.of(name=name, framework=framework, backends=backends, license_=license_, builder_url=URL)
 
 
-@pytest.mark.parametrize(("framework", "backends"), tuple(combinations()))
+@pytest.mark.parametrize(("framework", "backends"), COMBINATIONS)
 def test_every_combination_passes_check_strict(framework, backends, tmp_path):
     init.write(init.files(answers(framework, backends)), tmp_path / "kernel")
     report = lint.inspect(tmp_path / "kernel").strict()
@@ -47,7 +47,7 @@ def test_every_backend_renders(framework, tmp_path):
         assert render(kernel, backend).files
 
 
-@pytest.mark.parametrize(("framework", "backends"), tuple(combinations()))
+@pytest.mark.parametrize(("framework", "backends"), COMBINATIONS)
 def test_the_public_parser_takes_every_config(framework, backends, tmp_path):
     from kernels._rust import Build  # noqa: PLC0415  the oracle
 
@@ -88,11 +88,7 @@ def test_a_new_kernel_has_what_a_kernel_needs(tmp_path, capsys):
 
 def made(folder, *options):
     assert run(["init", str(folder), "--backends", "cpu", *options]) == 0
-    return {name: text for path, text in texts(folder) for name in [path.relative_to(folder).as_posix()]}
-
-
-def texts(folder):
-    return ((path, path.read_text()) for path in folder.rglob("*") if path.is_file())
+    return {path: content.decode() for path, content in tree(folder).items()}
 
 
 def test_flake_workflow_and_readme_take_the_builder_that_is_named(tmp_path, capsys):

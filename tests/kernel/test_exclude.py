@@ -4,9 +4,11 @@ import pytest
 
 from builder.config import Backend
 from builder.errors import ConfigError
+from builder.kernel import load
 from builder.kernel.source_set import source_set
 from builder.render import render
-from tests.render.small import kernel, write
+from tests.given.files import write
+from tests.render.small import kernel
 
 FILES = {"csrc/a.cpp": "", "csrc/a_test.cpp": "", "csrc/deep/b_test.cpp": "", "csrc/gpu.cu": ""}
 SRC = 'src = ["one.cpp"]'
@@ -14,7 +16,8 @@ SRC = 'src = ["one.cpp"]'
 
 def loaded(root, lines):
     kernel(root, files=FILES)
-    return write(root, {"build.toml": (root / "build.toml").read_text(encoding="utf-8").replace(SRC, lines)})
+    text = (root / "build.toml").read_text(encoding="utf-8").replace(SRC, lines)
+    return load(write(root, {"build.toml": text}))
 
 
 def sources(kernel_):

@@ -1,14 +1,16 @@
 """`builder check`: what it prints, in which format, and how it exits."""
 
+import contextlib
 import json
 import os
 import pty
 import subprocess
-import sys
 
 import pytest
 
 from builder.cli import run
+from tests.given import processes
+from tests.given.files import write
 
 SOUND = '[general]\nname = "relu"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cpu"]\n\n[torch-noarch]\n'
 WARNED = SOUND.replace('"MIT"', '"bsd"')
@@ -25,11 +27,7 @@ def kernel(tmp_path, monkeypatch):
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
 
-    def write(text):
-        (tmp_path / "build.toml").write_text(text, encoding="utf-8")
-        return tmp_path
-
-    return write
+    return lambda text: write(tmp_path, {"build.toml": text})
 
 
 @pytest.mark.parametrize(
@@ -122,32 +120,18 @@ def test_a_directory_without_a_config_is_an_error_that_says_what_to_do(capsys, t
     assert "help: " in capsys.readouterr().out
 
 
-def command(*options, **environment):
-    """Run the real program in the current directory."""
-    return {
-        "args": [sys.executable, "-m", "builder", "check", *options],
-        "env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
-    }
-
-
 def test_color_is_for_a_terminal(kernel):
     kernel(WARNED)
     main, other = pty.openpty()
-    process = subprocess.Popen(**command(), stdout=other)
+    process = subprocess.Popen(processes.command("check"), env=processes.variables(), stdout=other)
     os.close(other)
     shown = b""
-    while chunk := read(main):
-        shown += chunk
+    with contextlib.suppress(OSError):  # Linux's way to say that the other end is closed
+        while chunk := os.read(main, 4096):
+            shown += chunk
     os.close(main)
     assert process.wait() == 0
     assert b"\x1b[33m\x1b[1mwarning[B114]" in shown
-
-
-def read(terminal):
-    try:
-        return os.read(terminal, 4096)
-    except OSError:  # Linux's way to say that the other end is closed
-        return b""
 
 
 @pytest.mark.parametrize(
@@ -160,14 +144,13 @@ def read(terminal):
 )
 def test_elsewhere_color_is_for_who_asks_for_it(kernel, environment, colored):
     kernel(WARNED)
-    shown = subprocess.run(**command(**environment), capture_output=True, check=True).stdout
-    assert (b"\x1b[" in shown) is colored
+    assert ("\x1b[" in processes.builder("check", env=environment, check=0).stdout) is colored
 
 
 def test_a_terminal_that_has_no_unicode_gets_the_report_all_the_same(kernel):
     kernel(SOUND.replace('"MIT"', '"é"'))
-    process = subprocess.run(**command(PYTHONIOENCODING="ascii"), capture_output=True, check=True)
-    assert rb"'\xe9' is not an SPDX license expression" in process.stdout
+    process = processes.builder("check", env={"PYTHONIOENCODING": "ascii"}, check=0)
+    assert r"'\xe9' is not an SPDX license expression" in process.stdout
 
 
 def test_a_config_that_would_drive_a_terminal_is_shown_and_not_obeyed(kernel, capsys):

@@ -4,6 +4,7 @@ import pytest
 
 from builder import lint
 from builder.cli import run
+from tests.given.files import write
 
 CONFIG = """
 [general]
@@ -34,16 +35,15 @@ def check(tmp_path):
     """Check a kernel; return code, severity, file and line of what is said of Python."""
 
     def inspected(binding, *, key="", header=""):
-        (tmp_path / "torch-ext/scale").mkdir(parents=True)
-        (tmp_path / "include").mkdir()
         files = {
+            "build.toml": CONFIG.format(key=key),
             "torch-ext/scale/__init__.py": "",
+            "binding.cpp": binding,
             "scale.cpp": '#include "h.h"\n',
             "scale.cu": "",
             "include/h.h": header,
         }
-        for path, text in {**files, "binding.cpp": binding, "build.toml": CONFIG.format(key=key)}.items():
-            (tmp_path / path).write_text(text, encoding="utf-8")
+        write(tmp_path, files)
         every = [(one.file.rpartition("/")[2], one.problem) for one in lint.inspect(tmp_path).found]
         mine = [(file, one) for file, one in every if one.code in {"B125", "B141", "B142", "B143", "B144"}]
         return [(one.code, one.severity, file, one.span.line) for file, one in mine]

@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from builder import kernel, lint, resources, toml
+from builder import lint, resources, toml
+from tests.given.files import write
 
 CONFIG = """
 [general]
@@ -23,24 +24,21 @@ src = ["copy.cpp"]
 """
 
 
+FILES = {
+    "build.toml": CONFIG,
+    "torch-ext/torch_binding.cpp": "",
+    "torch-ext/copy/__init__.py": "from ._ops import ops\n",
+}
+
+
 @pytest.fixture
 def found(tmp_path):
     """Return the findings in a kernel with this source."""
-
-    def check(source):
-        files = {
-            "build.toml": CONFIG,
-            "torch-ext/torch_binding.cpp": "",
-            "torch-ext/copy/__init__.py": "from ._ops import ops\n",
-            "copy.cpp": source,
-        }
-        for path, text in files.items():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_text(text, encoding="utf-8")
-        report = lint.inspect(kernel.load(tmp_path).root)
-        return [located for located in report.found if located.problem.code == "B127"]
-
-    return check
+    return lambda source: [
+        located
+        for located in lint.inspect(write(tmp_path, {**FILES, "copy.cpp": source})).found
+        if located.problem.code == "B127"
+    ]
 
 
 def test_a_call_is_named_with_its_file_line_and_version(found):

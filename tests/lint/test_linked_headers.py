@@ -8,16 +8,6 @@ from tests.render import small
 SOURCE = '#include <cuda_fp16.h>\n#include "curand_kernel.h"\n#include <curand.h>\n  # include <cublas_v2.h>\n'
 
 
-def said(root, **given):
-    small.kernel(root, backend="cuda", files={"one.cpp": SOURCE, "csrc/more.cuh": "#include <nvrtc.h>\n"}, **given)
-    found = lint.inspect(root).found
-    return {(each.problem.span.line, each.problem.help) for each in found if each.problem.code == "B133"}
-
-
-def asking(line, name):
-    return line, f'write libraries = ["{name}"] in [torch] or in the component'
-
-
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
@@ -30,4 +20,8 @@ def asking(line, name):
     ],
 )
 def test_a_header_of_a_library_that_is_not_named_is_found_once_in_each_file(tmp_path, given, wanted):
-    assert said(tmp_path, **given) == {asking(*each) for each in wanted}
+    files = {"one.cpp": SOURCE, "csrc/more.cuh": "#include <nvrtc.h>\n"}
+    small.kernel(tmp_path, backend="cuda", files=files, **given)
+    problems = [each.problem for each in lint.inspect(tmp_path).found if each.problem.code == "B133"]
+    remedies = {(line, f'write libraries = ["{name}"] in [torch] or in the component') for line, name in wanted}
+    assert {(problem.span.line, problem.help) for problem in problems} == remedies

@@ -51,10 +51,6 @@ def outside(tmp_path):
     return folder
 
 
-def report(kernel):
-    return to_text(inspect(kernel))
-
-
 def codes(kernel):
     return {located.problem.code for located in inspect(kernel).found}
 
@@ -62,7 +58,7 @@ def codes(kernel):
 def test_a_config_that_is_a_link_out_is_refused_and_not_shown(kernel, outside):
     (kernel / "build.toml").unlink()
     (kernel / "build.toml").symlink_to(outside / "__init__.py")
-    assert "hunter2" not in report(kernel)
+    assert "hunter2" not in to_text(inspect(kernel))
     assert codes(kernel) == {"B001"}
     with pytest.raises(ConfigError, match="symbolic link out of this directory"):
         load(kernel)
@@ -83,7 +79,7 @@ def test_a_kernel_that_is_reached_through_a_link_is_read(kernel, tmp_path):
 
 def test_a_python_file_that_is_a_link_out_is_refused_and_not_shown(kernel, outside):
     (kernel / "torch-ext" / "case" / "more.py").symlink_to(outside / "__init__.py")
-    assert "hunter2" not in report(kernel)
+    assert "hunter2" not in to_text(inspect(kernel))
     assert codes(kernel) == {"B031"}
 
 
@@ -91,14 +87,14 @@ def test_a_package_that_is_a_link_out_is_refused_and_not_shown(kernel, outside):
     (kernel / "torch-ext" / "case" / "__init__.py").unlink()
     (kernel / "torch-ext" / "case").rmdir()
     (kernel / "torch-ext" / "case").symlink_to(outside, target_is_directory=True)
-    assert "hunter2" not in report(kernel)
+    assert "hunter2" not in to_text(inspect(kernel))
     assert "B031" in codes(kernel)
 
 
 def test_a_package_beside_a_broken_config_is_not_read_through_a_link(kernel, outside):
     (kernel / "build.toml").write_text("[general", encoding="utf-8")
     (kernel / "torch-ext" / "other").symlink_to(outside, target_is_directory=True)
-    assert "hunter2" not in report(kernel)
+    assert "hunter2" not in to_text(inspect(kernel))
 
 
 def test_a_card_that_is_a_link_out_is_not_read(kernel, outside):

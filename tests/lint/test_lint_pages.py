@@ -7,20 +7,25 @@ import pytest
 from builder import lint, toml
 from builder.cli import run
 from builder.kernel import tree
-from builder.lint import codes
-from builder.lint.codes import PAGES
+from builder.lint.findings import PAGES, titles_of_codes
 from tests.paths import ROOT
 
 PAGE_FILES = sorted(PAGES.glob("B*.md"))
+TITLES = titles_of_codes()
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FEW = 3
 """Files that a tree may have here, so that no test makes 200,000."""
 
 
 def sections(page):
+    """Return the wrong and the right example, and the files of the right one: its sources, and the package."""
     text = page.read_text(encoding="utf-8")
-    wrong, right = text.split("## Wrong\n")[1].split("## Right\n")
-    return FENCE.findall(wrong), FENCE.findall(right)
+    wrong, right = map(FENCE.findall, text.split("## Wrong\n")[1].split("## Right\n"))
+    config = toml.loads(next(text for kind, _, text in right if kind == "toml"))
+    parts = [config.get("torch", {}), *config.get("extension", {}).values(), *config.get("kernel", {}).values()]
+    module = config["general"]["name"].replace("-", "_")
+    parent = "ctypes-ext" if "ctypes" in config else "torch-ext"
+    return wrong, right, [*(entry for part in parts for entry in part.get("src", [])), f"{parent}/{module}/__init__.py"]
 
 
 def make(root, fences, listed):
@@ -43,16 +48,6 @@ def make(root, fences, listed):
             (root / path).write_text(text, encoding="utf-8")
 
 
-def listed_by(fences):
-    """Return the files of the right example: its sources, one file in each include directory, and the package."""
-    config = toml.loads(next(text for kind, _, text in fences if kind == "toml"))
-    parts = [config.get("torch", {}), *config.get("extension", {}).values(), *config.get("kernel", {}).values()]
-    sources = [entry for part in parts for entry in part.get("src", [])]
-    module = config["general"]["name"].replace("-", "_")
-    parent = "ctypes-ext" if "ctypes" in config else "torch-ext"
-    return [*sources, f"{parent}/{module}/__init__.py"]
-
-
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     monkeypatch.setattr(tree, "MOST_FILES", FEW)
@@ -71,8 +66,8 @@ def found(root):
 
 @pytest.mark.parametrize("page", PAGE_FILES, ids=lambda page: page.stem)
 def test_the_wrong_example_has_its_code_and_no_other_error(page, project):
-    wrong, right = sections(page)
-    make(project, wrong, listed_by(right))
+    wrong, _, listed = sections(page)
+    make(project, wrong, listed)
     if page.stem == "B035":
         (project / "everything").mkdir()
         for number in range(FEW + 1):
@@ -88,32 +83,27 @@ RELATED = {"B036": {"B124"}, "B037": {"B124"}, "B107": {"B111"}}
 
 @pytest.mark.parametrize("page", PAGE_FILES, ids=lambda page: page.stem)
 def test_the_right_example_has_no_problem(page, project):
-    _, right = sections(page)
-    make(project, right, listed_by(right))
+    _, right, listed = sections(page)
+    make(project, right, listed)
     serious, every = found(project)
     assert serious == set()
     assert page.stem not in every
 
 
 def test_every_code_has_a_page_and_every_page_a_code():
-    assert [page.stem for page in PAGE_FILES] == sorted(codes.CODES)
+    assert [page.stem for page in PAGE_FILES] == list(TITLES)
 
 
 @pytest.mark.parametrize("page", PAGE_FILES, ids=lambda page: page.stem)
 def test_a_page_is_titled_by_its_code(page):
     first = page.read_text(encoding="utf-8").splitlines()[0]
-    assert first == f"# {page.stem}: {codes.CODES[page.stem]}"
-
-
-def test_the_index_lists_every_code():
-    index = (PAGES / "README.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| \[(B\d+)\]\(\1\.md\) \| (.*) \|$", index, re.MULTILINE) == sorted(codes.CODES.items())
+    assert first == f"# {page.stem}: {TITLES[page.stem]}"
 
 
 def test_every_code_in_the_program_is_known():
     package = ROOT / "builder"
     used = {code for path in package.rglob("*.py") for code in re.findall(r'"(B\d{3})"', path.read_text("utf-8"))}
-    assert used == set(codes.CODES)
+    assert used == set(TITLES)
 
 
 def test_explain_shows_the_page(capsys):

@@ -14,12 +14,8 @@ def judged(text, **others):
     files = [PythonFile(text=text, file="relu/__init__.py", name="relu", package=True)]
     for name, other in others.items():
         files.append(PythonFile(text=other, file=f"relu/{name}.py", name=f"relu.{name}", package=False))
-    return [(located.problem.code, quoted(located)) for located in judge(files)]
-
-
-def quoted(located):
-    span = located.problem.span
-    return located.line[span.column - 1 : span.end_column - 1]
+    spans = [(located, located.problem.span) for located in judge(files)]
+    return [(each.problem.code, each.line[span.column - 1 : span.end_column - 1]) for each, span in spans]
 
 
 FOREIGN = {

@@ -3,13 +3,7 @@
 from builder.config import Backend
 from builder.kernel import load
 from builder.render import render
-
-
-def write(root, files):
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, encoding="utf-8")
-    return load(root)
+from tests.given.files import write
 
 
 def kernel(root, *, general="", torch="", component="", backend="cpu", framework="torch", extra="", files=None):
@@ -38,12 +32,12 @@ src = ["one.cpp"]
 {component}
 """
     standard = {f"{package}/tiny/__init__.py": "", source: "", "one.cpp": "", "build.toml": config + extra}
-    return write(root, {**standard, **(files or {})})
+    return load(write(root, {**standard, **(files or {})}))
 
 
-def rendered(root, *, backend="cpu", **tables):
+def rendered(root, *, backend="cpu", only=(), **tables):
     """Return the project of a small kernel."""
-    return render(kernel(root, backend=backend, **tables), Backend(backend), unique_id="x")
+    return render(kernel(root, backend=backend, **tables), Backend(backend), unique_id="x", only=only)
 
 
 def lists(root, **tables):

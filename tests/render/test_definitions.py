@@ -6,7 +6,6 @@ import shutil
 import string
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -18,14 +17,12 @@ from builder.config.source_tables import component
 from builder.errors import ConfigError
 from builder.render import arguments, cmake_arguments, quoting, render
 from builder.resources import CMAKE
-from tests.render.small import kernel
+from tests.given.files import program, write
+from tests.given.processes import run, tool
+from tests.render.small import kernel, lists
 
 DEFINES = "defines = { USE_X = true, OFF = false, N = 4, TYPE = 'half' }"
 OPTIONS = "    -DUSE_X\n    -DN=4\n    -DTYPE=half\n"
-
-
-def lists(tmp_path, backend, component=DEFINES, **tables):
-    return render(kernel(tmp_path, backend=backend, component=component, **tables), Backend(backend))["CMakeLists.txt"]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +36,7 @@ def lists(tmp_path, backend, component=DEFINES, **tables):
     ],
 )
 def test_every_language_of_a_component_gets_its_macros(tmp_path, backend, keywords):
-    text = lists(tmp_path, backend)
+    text = lists(tmp_path, backend=backend, component=DEFINES)
     assert "OFF" not in text
     blocks = re.findall(r"^  (\w+)\n((?:    .*\n)+)", text, re.MULTILINE)
     assert [keyword for keyword, block in blocks if OPTIONS in block] == keywords
@@ -47,14 +44,14 @@ def test_every_language_of_a_component_gets_its_macros(tmp_path, backend, keywor
 
 @pytest.mark.parametrize("framework", ["torch", "tvm-ffi"])
 def test_a_binding_gets_its_own_macros_and_not_those_of_a_component(tmp_path, framework):
-    text = lists(tmp_path, "cpu", component="", framework=framework, torch=DEFINES)
+    text = lists(tmp_path, framework=framework, torch=DEFINES)
     binding, _, part = text.partition("kernel_cpu_component(\n  _tiny")
     assert OPTIONS in binding
     assert "-D" not in part
 
 
 def test_macros_come_before_the_flags_of_the_component(tmp_path):
-    assert "    -DX=1\n    -UX\n" in lists(tmp_path, "cpu", component='defines = { X = 1 }\ncxx-flags = ["-UX"]')
+    assert "    -DX=1\n    -UX\n" in lists(tmp_path, component='defines = { X = 1 }\ncxx-flags = ["-UX"]')
 
 
 def test_a_config_without_macros_renders_as_one_with_none(tmp_path):
@@ -121,34 +118,22 @@ def test_a_compiler_gets_each_value_exactly_or_it_is_refused(tmp_path, values):
         for name, value in given_.items()
         if all(quoting.why_not_cmake(option) is None for option in arguments.define_options({name: value}).values())
     }
-    assert recorded(tmp_path, accepted) == [
+    shutil.rmtree(tmp_path / "build", ignore_errors=True)
+    part = component(Backend.CPU)(depends=(), src=("one.cpp",), defines=accepted)
+    recorder = program(
+        tmp_path / "recorder", RECORDER.format(python=sys.executable, output=str(tmp_path / "argv.json"))
+    )
+    text = PROJECT.format(cmake=CMAKE.as_posix(), arguments=cmake_arguments(arguments.component(part)))
+    write(tmp_path, {"CMakeLists.txt": text, "one.cpp": ""})
+    ninja = tool("ninja")
+    options = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={recorder}", f"-DCMAKE_MAKE_PROGRAM={ninja}"]
+    for command in ([tool("cmake"), "-G", "Ninja", "-S", ".", "-B", "build", *options], [ninja, "-C", "build"]):
+        run(*command, cwd=tmp_path)
+    # The definitions that the compiler was started with.
+    found = json.loads((tmp_path / "argv.json").read_text(encoding="utf-8"))
+    assert [word for word in found if word.startswith("-DM")] == [
         f"-D{name}" if value is True else f"-D{name}={value}" for name, value in accepted.items() if value is not False
     ]
-
-
-def recorded(tmp_path, macros):
-    """Return the definitions that a compiler is started with."""
-    shutil.rmtree(tmp_path / "build", ignore_errors=True)
-    part = component(Backend.CPU)(depends=(), src=("one.cpp",), defines=macros)
-    text = PROJECT.format(cmake=CMAKE.as_posix(), arguments=cmake_arguments(arguments.component(part)))
-    recorder = tmp_path / "recorder"
-    files = {
-        tmp_path / "CMakeLists.txt": text,
-        tmp_path / "one.cpp": "",
-        recorder: RECORDER.format(python=sys.executable, output=str(tmp_path / "argv.json")),
-    }
-    for path, content in files.items():
-        path.write_text(content, encoding="utf-8")
-    recorder.chmod(0o755)
-    beside = Path(sys.executable).parent
-    ninja = shutil.which("ninja", path=f"{beside}:/usr/bin:/usr/local/bin")
-    options = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={recorder}", f"-DCMAKE_MAKE_PROGRAM={ninja}"]
-    cmake = shutil.which("cmake", path=f"{beside}:/usr/bin:/usr/local/bin")
-    for command in ([cmake, "-G", "Ninja", "-S", ".", "-B", "build", *options], [ninja, "-C", "build"]):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads((tmp_path / "argv.json").read_text(encoding="utf-8"))
-    return [word for word in found if word.startswith("-DM")]
 
 
 # --- through the real nvcc, which hands what it gets to a shell ---

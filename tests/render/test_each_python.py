@@ -5,6 +5,7 @@ import pytest
 from builder import kernel, render
 from builder.config import Backend
 from builder.render import source_scan
+from tests.given.files import write
 
 CONFIG = """
 [general]
@@ -28,15 +29,10 @@ MODULE = "#include <torch/extension.h>\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m)
 def project(tmp_path):
     """Render a kernel with this binding."""
 
-    def rendered(binding, backend=Backend.CPU, config=CONFIG):
-        (tmp_path / "torch-ext/scale").mkdir(parents=True)
-        (tmp_path / "torch-ext/scale/__init__.py").touch()
-        (tmp_path / "scale.cpp").touch()
-        (tmp_path / "binding.cpp").write_text(binding, encoding="utf-8")
-        (tmp_path / "build.toml").write_text(config, encoding="utf-8")
-        return render.render(kernel.load(tmp_path), backend, unique_id="1")
-
-    return rendered
+    files = {"torch-ext/scale/__init__.py": "", "scale.cpp": ""}
+    return lambda binding, backend=Backend.CPU, config=CONFIG: render.render(
+        kernel.load(write(tmp_path, {**files, "binding.cpp": binding, "build.toml": config})), backend, unique_id="1"
+    )
 
 
 def test_the_module_of_a_source_is_imported_beside_the_ops(project):

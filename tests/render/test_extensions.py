@@ -25,8 +25,8 @@ CUDA = "[kernel.three]\nbackend = 'cuda'\ndepends = []\nsrc = ['one.cpp']\n"
 FILES = {"moe.cpp": "", "two.cpp": ""}
 
 
-def project(tmp_path, *, backend="cpu", extension=EXTENSION, files=None, **given):
-    extra = extension.replace("{backend}", backend)
+def project(tmp_path, *, backend="cpu", extension=EXTENSION, when='torch = ">=2.12"', part="", files=None, **given):
+    extra = extension.replace("{backend}", backend).replace("{when}", when).replace("{part}", part)
     found = kernel(tmp_path, backend=backend, extra=extra, files=FILES | (files or {}), **given)
     return render(found, Backend(backend), unique_id="1")
 
@@ -131,13 +131,9 @@ extension = "moe"
 """
 
 
-def conditional(tmp_path, when='torch = ">=2.12"', part="", **given):
-    return project(tmp_path, extension=WHEN.replace("{when}", when).replace("{part}", part), **given)
-
-
 @pytest.mark.parametrize("backend", ["cpu", "cuda", "metal"])
 def test_an_extension_with_a_condition_stands_in_it_as_a_whole(tmp_path, backend):
-    found = conditional(tmp_path, backend=backend)
+    found = project(tmp_path, extension=WHEN, backend=backend)
     text = found["CMakeLists.txt"]
     opening = "kernel_when_holds(\n  holds\n  EXTENSION moe\n  TORCH_IS\n    >=2.12\n)\nif(holds)\n"
     main, _, rest = text.partition(opening)
@@ -153,15 +149,17 @@ def test_an_extension_with_a_condition_stands_in_it_as_a_whole(tmp_path, backend
 
 def test_the_condition_of_an_extension_is_in_the_project_and_so_in_the_build_key(tmp_path):
     found = {
-        when: conditional(tmp_path / when[-3:-1], when=when).digest for when in ('torch = ">=2.12"', 'torch = ">=2.13"')
+        when: project(tmp_path / when[-3:-1], extension=WHEN, when=when).digest
+        for when in ('torch = ">=2.12"', 'torch = ">=2.13"')
     }
     assert len(set(found.values())) == 2
 
 
 def test_an_architecture_of_an_extension_is_asked_of_all_its_components(tmp_path):
     more = '[kernel.more]\nbackend = "cuda"\ndepends = []\nsrc = ["one.cpp"]\nextension = "moe"\n'
-    text = conditional(
+    text = project(
         tmp_path,
+        extension=WHEN,
         when='arch = ["9.0a", "10.0a"]',
         part=f'cuda-capabilities = ["8.0", "9.0a"]\n{more}cuda-capabilities = ["10.0a"]',
         backend="cuda",
@@ -170,7 +168,7 @@ def test_an_architecture_of_an_extension_is_asked_of_all_its_components(tmp_path
 
 
 def test_a_component_of_a_conditional_extension_has_its_own_condition_within(tmp_path):
-    text = conditional(tmp_path, part='when = { system = "x86_64-linux" }')["CMakeLists.txt"]
+    text = project(tmp_path, extension=WHEN, part='when = { system = "x86_64-linux" }')["CMakeLists.txt"]
     assert text.index("EXTENSION moe") < text.index("NAME two\n  SYSTEM_IS") < text.index("if(TARGET _tiny_moe_cpu)")
     assert "if(TARGET _tiny_moe_cpu)\nkernel_when_any(\n  AMONG\n    two\n)\nendif()\n" in text
 

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from builder import lint, toml
 from builder.config import Backend
 from builder.errors import ConfigError
+from builder.kernel import load
 from builder.render import quoting, render
 from builder.resources import CMAKE
+from tests.given.files import write
 from tests.given.processes import tool
-from tests.render.small import kernel, write
+from tests.render.small import kernel
 
 STEP = '[[generate]]\nscript = "tools/make.py"\ninputs = ["tools/*.in"]\noutputs = ["made/a.cpp", "inc/deep/a.h"]\n'
 FILES = {"tools/make.py": "raise SystemExit('a static command ran it')", "tools/a.in": "", "tools/b.txt": ""}
@@ -42,7 +44,7 @@ def test_a_step_that_a_backend_does_not_use_is_not_rendered_for_it(tmp_path):
     step = STEP.replace('["made/a.cpp", "inc/deep/a.h"]', '["made/b.cu"]')
     small(tmp_path, step=step, other=OTHER.replace("cpu", "cuda").replace("a.cuda", "b.cu").replace("a.cpp", "b.cu"))
     text = (tmp_path / "build.toml").read_text(encoding="utf-8").replace('["cpu"]', '["cpu", "cuda"]', 1)
-    loaded = write(tmp_path, {"build.toml": text})
+    loaded = load(write(tmp_path, {"build.toml": text}))
     assert "generate" not in render(loaded, Backend.CPU)["CMakeLists.txt"]
     assert "kernel_generate_step" in render(loaded, Backend.CUDA)["CMakeLists.txt"]
 

@@ -80,13 +80,6 @@ def test_a_project_without_libraries_has_no_module_for_them(tmp_path):
     assert "cmake/libraries.cmake" not in files.files
 
 
-def requirement(files):
-    own = {}
-    exec(compile(files["requirement.py"], "requirement.py", "exec"), own)
-    (settings,) = toml.loads(files["pyproject.toml"])["tool"]["dynamic-metadata"]
-    return own, settings
-
-
 @pytest.mark.parametrize(
     ("torch", "cuda", "expected"),
     [
@@ -104,7 +97,9 @@ def test_a_wheel_that_pip_makes_asks_for_the_libraries_of_the_cuda_of_its_torch(
     installed.mkdir(parents=True)
     (installed / "__init__.py").touch()
     (installed / "version.py").write_text(f"__version__ = '2.13.0'\ncuda: Optional[str] = {cuda}\n", encoding="utf-8")
-    own, settings = requirement(files)
+    own = {}
+    exec(compile(files["requirement.py"], "requirement.py", "exec"), own)
+    (settings,) = toml.loads(files["pyproject.toml"])["tool"]["dynamic-metadata"]
     monkeypatch.setitem(own, "version", lambda _: "2.13.0")
     monkeypatch.setitem(own, "find_spec", lambda _: SimpleNamespace(origin=str(installed / "__init__.py")))
     assert own["dynamic_metadata"](settings, {}) == {"dependencies": expected}

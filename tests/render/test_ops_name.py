@@ -25,23 +25,19 @@ OWN = [
 ]
 
 
-def found(**files):
-    texts = {name.replace("_", "."): text for name, text in files.items()}
-    return uses_ops_name(list(texts), texts, framework=Framework.TORCH)
+HEADER = [pytest.param({"a.cpp": LINKED, "b.h": case.values[0]}, None, id=f"a header: {case.id}") for case in OWN]
+SOURCE = [
+    pytest.param({"a.cpp": LINKED, "b.cpp": LINKED + case.values[0], "c.cu": b"int x;"}, ("b.cpp",), id=case.id)
+    for case in OWN
+]
 
 
-def test_the_macros_of_the_registration_header_take_the_name_from_the_linker():
-    assert found(a_cpp=LINKED, b_cu=b"int x;") == ()
-
-
-@pytest.mark.parametrize("text", OWN)
-def test_a_source_with_a_use_of_its_own_is_compiled_with_the_name_and_no_other_is(text):
-    assert found(a_cpp=LINKED, b_cpp=LINKED + text, c_cu=b"int x;") == ("b.cpp",)
-
-
-@pytest.mark.parametrize("text", OWN)
-def test_a_header_with_a_use_of_its_own_may_be_in_any_source(text):
-    assert found(a_cpp=LINKED, b_h=text) is None
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [pytest.param({"a.cpp": LINKED, "b.cu": b"int x;"}, (), id="the macros of the header alone"), *SOURCE, *HEADER],
+)
+def test_only_sources_with_a_use_of_their_own_are_compiled_with_the_name_and_a_header_may_be_in_any(files, named):
+    assert uses_ops_name(list(files), files, framework=Framework.TORCH) == named
 
 
 def test_for_tvm_ffi_each_source_that_has_the_name_is_compiled_with_it():

@@ -9,6 +9,7 @@ from builder import kernel, lint, render, resources, toml
 from builder.config import Backend
 from builder.render import source_scan
 from builder.render.source_scan import PythonScan
+from tests.given.files import write
 
 CONFIG = """
 [general]
@@ -36,21 +37,14 @@ BINDING = '#include <torch/library.h>\n#include "registration.h"\nREGISTER_EXTEN
 def scale(tmp_path):
     """Write a kernel whose files are given, and read it."""
 
-    def write(**files):
-        texts = {
-            "build.toml": CONFIG,
-            "torch-ext/scale/__init__.py": "",
-            "torch-ext/torch_binding.cpp": BINDING,
-            "cpu/scale.cpp": "",
-            "cuda/scale.cu": "",
-            **files,
-        }
-        for path, text in texts.items():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_text(text, encoding="utf-8")
-        return kernel.load(tmp_path)
-
-    return write
+    standard = {
+        "build.toml": CONFIG,
+        "torch-ext/scale/__init__.py": "",
+        "torch-ext/torch_binding.cpp": BINDING,
+        "cpu/scale.cpp": "",
+        "cuda/scale.cu": "",
+    }
+    return lambda **files: kernel.load(write(tmp_path, {**standard, **files}))
 
 
 def test_a_kernel_that_registers_ops_needs_nothing_of_python(scale):

@@ -16,8 +16,9 @@ from builder.kernel import load
 from builder.matrix import is_noarch
 from builder.render import backends, render
 from builder.resources import DATA
+from tests.given.files import write
 from tests.paths import ROOT
-from tests.render.small import kernel, write
+from tests.render.small import kernel
 
 EXAMPLES = ROOT / "examples"
 CUTLASS_4_0 = "dc4817921edda44a549197ff3a9dcf5df0636e7b"
@@ -105,7 +106,7 @@ def test_a_file_of_another_backend_does_not_change_the_id(tmp_path):
         root = tmp_path / folder
         kernel(root)
         config = (root / "build.toml").read_text().replace('backends = ["cpu"]', 'backends = ["cpu", "cuda"]')
-        trees.append(write(root, {"build.toml": config + extra, "two.cu": text}))
+        trees.append(load(write(root, {"build.toml": config + extra, "two.cu": text})))
     assert render(trees[0], Backend.CPU) == render(trees[1], Backend.CPU)
     assert render(trees[0], Backend.CUDA) != render(trees[1], Backend.CUDA)
 
@@ -131,7 +132,7 @@ def test_a_backend_that_the_kernel_does_not_have_is_refused(tmp_path):
 def test_a_backend_without_components_is_noarch(tmp_path):
     loaded = kernel(tmp_path)
     config = (tmp_path / "build.toml").read_text().replace('["cpu"]', '["cpu", "tpu"]')
-    loaded = write(tmp_path, {"build.toml": config})
+    loaded = load(write(tmp_path, {"build.toml": config}))
     assert [is_noarch(loaded.config, backend) for backend in backends(loaded)] == [False, True]
     project = render(loaded, Backend.TPU)
     assert sorted(project.files) == [
@@ -204,7 +205,7 @@ def test_text_of_the_config_cannot_reach_cmake_through_the_metadata(tmp_path, ba
     general = 'license = "@CMAKE_CXX_COMPILER@ \\"archs\\": []"\nupstream = "https://u@h/@KERNEL_ARCHITECTURES@"'
     loaded = kernel(tmp_path, backend=backend, general=general.split("\n")[1])
     config = (tmp_path / "build.toml").read_text().replace('license = "Apache-2.0"', general.split("\n", maxsplit=1)[0])
-    loaded = write(tmp_path, {"build.toml": config})
+    loaded = load(write(tmp_path, {"build.toml": config}))
     text = render(loaded, Backend(backend))["metadata.json.in"]
     assert text.count("@") == 2
     table = json.loads(text.replace("@KERNEL_ARCHITECTURES@", '["x"]'))

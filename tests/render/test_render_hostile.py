@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from builder import toml
 from builder.config import Backend
 from builder.errors import ConfigError
+from builder.kernel import load
 from builder.render import quoting, render
-from tests.render.small import kernel, write
+from tests.given.files import write
+from tests.render.small import kernel
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
 HOSTILE = st.one_of(
@@ -59,11 +61,10 @@ def test_no_string_of_a_config_becomes_syntax(tmp_path, license_, flag, include,
     general = f"kernel-depends = [{{ repo-id = {toml.spelled(hub)}, revision = {toml.spelled(revision)} }}]\n"
     component = f"cxx-flags = [{toml.spelled(flag)}]\ninclude = [{toml.spelled(include)}]\n"
     try:
-        loaded = kernel(tmp_path, general=general, component=component)
+        kernel(tmp_path, general=general, component=component)
         config = (tmp_path / "build.toml").read_text(encoding="utf-8")
-        loaded = write(
-            tmp_path, {"build.toml": config.replace('license = "Apache-2.0"', f"license = {toml.spelled(license_)}", 1)}
-        )
+        config = config.replace('license = "Apache-2.0"', f"license = {toml.spelled(license_)}", 1)
+        loaded = load(write(tmp_path, {"build.toml": config}))
         project = render(loaded, Backend.CPU, unique_id="x", allow_unsafe_flags=True)
     except ConfigError as error:
         assert all(problem.span is not None for problem in error.problems)  # noqa: PT017  not every example is refused

@@ -7,6 +7,7 @@ from builder.config import Backend
 from builder.errors import ConfigError
 from builder.kernel.source_set import source_set
 from builder.lint import inspect
+from tests.given.files import write
 from tests.render import small
 
 CONFIG = """
@@ -45,13 +46,7 @@ PACKAGE = "torch-ext/my_scale"
 def scale(tmp_path):
     """Write the kernel, with what is given changed, and read it."""
 
-    def write(config=CONFIG, **files):
-        for path, text in {**FILES, **files, "build.toml": config}.items():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_text(text, encoding="utf-8")
-        return kernel.load(tmp_path)
-
-    return write
+    return lambda config=CONFIG, **files: kernel.load(write(tmp_path, {**FILES, **files, "build.toml": config}))
 
 
 def problems(made):
@@ -166,16 +161,14 @@ def test_a_rendered_project_has_the_version_of_the_wheel(tmp_path):
 
 
 def test_a_rendered_project_has_the_readme_and_another_digest_with_each_text(tmp_path):
-    def rendered(name, text):
-        extra = '[wheel]\nreadme = "docs/../docs/About me.md"\n'
-        return render.render(small.kernel(tmp_path / name, extra=extra, files={"docs/About me.md": text}), Backend.CPU)
-
-    found = rendered("one", "# One\n")
+    extra = '[wheel]\nreadme = "docs/../docs/About me.md"\n'
+    texts = {name: {"docs/About me.md": f"# {name}\n"} for name in ("One", "Two")}
+    found, other = (small.rendered(tmp_path / name, extra=extra, files=files) for name, files in texts.items())
     assert toml.loads(found["pyproject.toml"])["project"]["readme"] == {
         "file": "docs/About me.md", "content-type": "text/markdown",
     }  # fmt: skip
     assert found["docs/About me.md"] == "# One\n"
-    assert found.digest != rendered("two", "# Two\n").digest
+    assert found.digest != other.digest
     assert "readme" not in render.render(small.kernel(tmp_path / "none"), Backend.CPU)["pyproject.toml"]
 
 

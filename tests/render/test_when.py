@@ -5,17 +5,12 @@ import pytest
 from builder.config import Backend
 from builder.kernel import load
 from builder.render import render
-from tests.render.small import kernel
-
-
-def lists(tmp_path, lines, *, backend="cuda", only=(), **tables):
-    found = kernel(tmp_path, backend=backend, component=lines, **tables)
-    return render(found, Backend(backend), only=only)["CMakeLists.txt"]
+from tests.render.small import kernel, lists
 
 
 def test_a_component_stands_in_its_condition_with_all_that_is_its_own(tmp_path):
     lines = 'when = { cuda = ">=12.8,<14.0", torch = "!=2.11", system = "x86_64-linux" }\nlibraries = ["dl"]'
-    text = lists(tmp_path, lines + "\nfile-flags = { 'one.cpp' = ['-O1'] }")
+    text = lists(tmp_path, backend="cuda", component=lines + "\nfile-flags = { 'one.cpp' = ['-O1'] }")
     condition = """kernel_when_holds(
   holds
   NAME one
@@ -39,19 +34,21 @@ if(holds)
 
 def test_a_project_with_an_unconditional_component_is_never_empty(tmp_path):
     more = '\n[kernel.two]\nbackend = "cuda"\ndepends = []\nsrc = ["one.cpp"]\nwhen = { torch = ">=2.10" }\n'
-    text = lists(tmp_path, "", extra=more)
+    text = lists(tmp_path, backend="cuda", extra=more)
     assert "kernel_when_any" not in text
     assert text.count("kernel_when_holds(") == 1
 
 
 def test_an_architecture_is_asked_of_the_table_of_toolkits(tmp_path):
-    text = lists(tmp_path, 'cuda-capabilities = ["8.0", "10.0+PTX"]\nwhen = { arch = ["10.0"] }')
+    lines = 'cuda-capabilities = ["8.0", "10.0+PTX"]\nwhen = { arch = ["10.0"] }'
+    text = lists(tmp_path, backend="cuda", component=lines)
     assert "  CAPABILITIES\n    CUDA>=12.8 10.0+PTX\n    CUDA>=11.8\n)\nif(holds)\n" in text
 
 
 @pytest.mark.parametrize(("arch", "compiled"), [("gfx942", "yes"), ("gfx90a", "no")])
 def test_an_architecture_of_rocm_is_decided_by_the_config(tmp_path, arch, compiled):
-    text = lists(tmp_path, f'rocm-archs = ["gfx942"]\nwhen = {{ arch = "{arch}" }}', backend="rocm")
+    lines = f'rocm-archs = ["gfx942"]\nwhen = {{ arch = "{arch}" }}'
+    text = lists(tmp_path, backend="rocm", component=lines)
     assert f"  NAME one\n  COMPILED {compiled}\n)\nif(holds)\n" in text
 
 
