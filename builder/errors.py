@@ -15,7 +15,7 @@ class BuilderError(Exception):
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, message: str, *, help: str | None = None) -> None:  # noqa: A002  the word the message uses
+    def __init__(self, message: str, *, help: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.help = help

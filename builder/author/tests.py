@@ -221,7 +221,7 @@ def _pytest(asked: TestRun) -> list[str]:
     return [str(asked.python), "-m", "pytest", "-p", "no:cacheprovider", *plugin, TESTS]
 
 
-def _judged(code: int, asked: TestRun, *, said: str = "", help: str) -> int:  # noqa: A002  the word the message uses
+def _judged(code: int, asked: TestRun, *, said: str = "", help: str) -> int:
     if code == _NO_TESTS:
         raise NoTestsError(
             f"pytest ran no test of '{asked.tests}'", help="look at the names and arguments given to pytest"

@@ -20,7 +20,7 @@ FORMATS = ("text", "json", "sarif", "github")
 def _explain(ctx: click.Context, _: click.Parameter, code: str | None) -> None:
     if code is None:
         return
-    from builder.lint.codes import page_of  # noqa: PLC0415  only this option needs it
+    from builder.lint.findings import page_of  # noqa: PLC0415  only this option needs it
 
     terminal.out(page_of(code.upper()), end="")
     ctx.exit()

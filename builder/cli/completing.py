@@ -53,9 +53,13 @@ def variants(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 
 def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     """Complete the code of a finding."""
-    from builder.lint.codes import CODES  # noqa: PLC0415  only a code needs them
+    from builder.lint.findings import titles_of_codes  # noqa: PLC0415  only a code needs them
 
-    return [CompletionItem(code, help=title) for code, title in CODES.items() if code.startswith(incomplete.upper())]
+    return [
+        CompletionItem(code, help=title)
+        for code, title in titles_of_codes().items()
+        if code.startswith(incomplete.upper())
+    ]
 
 
 def _kernel() -> Kernel | None:

@@ -59,7 +59,7 @@ class Parsed:
     schema: int
 
 
-def parse(source: Source, *, license: str | None = None) -> Config:  # noqa: A002  the key it stands for
+def parse(source: Source, *, license: str | None = None) -> Config:
     """Return the kernel that a config of any schema describes.
 
     Raises:
@@ -68,7 +68,7 @@ def parse(source: Source, *, license: str | None = None) -> Config:  # noqa: A00
     return read(source, license=license).config
 
 
-def read(source: Source, *, license: str | None = None) -> Parsed:  # noqa: A002  the key it stands for
+def read(source: Source, *, license: str | None = None) -> Parsed:
     """Return the kernel that a config of any schema describes, and which schema that is.
 
     `license` is what a file of an old schema has that names none.

@@ -35,15 +35,7 @@ class _Findings:
     """The document is of an older schema, which has none of the new keys."""
     problems: list[Problem] = field(default_factory=list)
 
-    def add(
-        self,
-        code: str,
-        message: str,
-        path: KeyPath,
-        *,
-        key: bool = False,
-        help: str | None = None,  # noqa: A002  the word the message uses
-    ) -> _Invalid:
+    def add(self, code: str, message: str, path: KeyPath, *, key: bool = False, help: str | None = None) -> _Invalid:
         self.problems.append(self.source.problem(code, message, path=path, key=key, help=help))
         return _INVALID
 

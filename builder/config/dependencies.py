@@ -5,24 +5,22 @@ from functools import cache
 from typing import Any, ClassVar
 
 from builder import toml
-from builder.config.values import InvalidValueError
+from builder.config.values import InvalidValueError, Text
 from builder.resources import DATA
 from builder.wording import listed, nearest, quoted
 
 
-class Known(str):
+class Known(Text):
     """A name from a data file."""
 
     __slots__ = ()
 
-    code: ClassVar[str] = "B013"
-    kind: ClassVar[str] = ""
+    code = "B013"
 
-    def __new__(cls, text: str) -> "Any":
-        """Refuse a name that is not known."""
-        if text not in cls.names():
-            raise cls.refusal(text)
-        return super().__new__(cls, text)
+    @classmethod
+    def matches(cls, text: str) -> bool:
+        """Whether it is a name that is known."""
+        return text in cls.names()
 
     @classmethod
     def names(cls) -> tuple[str, ...]:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from builder.config import sources
 from builder.config.conditions import When
 from builder.config.gpus import code_of
-from builder.config.source_tables import Component, CudaComponent
+from builder.config.source_tables import CudaComponent
 from builder.config.sources import SourceName, foreign_path, require_path
 from builder.config.text import KeyPath
-from builder.config.v5 import Config, Wheel
+from builder.config.v5 import Config
 from builder.config.values import Backend, CudaCapability, Framework, InvalidValueError, RocmArch
 from builder.config.wheel_values import PackageRequirement, WheelVersion
 from builder.wording import listed, nearest, quoted
@@ -20,9 +20,8 @@ def check(config: Config) -> Iterator[InvalidValueError]:
         yield from _foreign(config)
     if config.generate:
         yield from _generated(config)
-    yield from _required_gpus(config)
     yield from _extensions(config)
-    yield from _wheel(config, config.wheel)
+    yield from _wheel(config)
     if config.ctypes is not None:
         yield from _plain_library(config)
     for name, part in config.kernel.items():
@@ -47,15 +46,21 @@ def _code_of_one_gpu(path: KeyPath, names: tuple[str, ...]) -> Iterator[InvalidV
             yield InvalidValueError(message, code="B067", path=(*path, number), help="remove one of the two")
 
 
-def _wheel(config: Config, wheel: Wheel) -> Iterator[InvalidValueError]:
-    """Refuse a version that is not of the kernel's API, and a second requirement of the framework."""
-    version, major = wheel.version, config.general.version
+def _wheel(config: Config) -> Iterator[InvalidValueError]:
+    """Refuse a version that is not of the kernel's API, a second requirement of the framework, and GPUs of no wheel."""
+    version, major = config.wheel.version, config.general.version
     if version is not None and version.major != major:
         message = f"{quoted(version)} does not fit general.version = {major}"
         remedy = f"write a version that begins with {major}, or change general.version"
         yield InvalidValueError(message, code=WheelVersion.code, path=("wheel", "version"), help=remedy)
+    for number, name in enumerate(config.require.gpus):
+        backend = name.gpu.backend
+        if not config.components(backend):
+            message = f"{quoted(name)} is a GPU of {backend.facts.title}, for which the kernel has no component"
+            remedy = f"remove it, or add a component of '{backend}'"
+            yield InvalidValueError(message, code="B065", path=("require", "gpus", number), help=remedy)
     framework = "apache-tvm-ffi" if config.framework is Framework.TVM_FFI else "torch"
-    for number, requirement in enumerate(() if config.ctypes is not None else wheel.requires):
+    for number, requirement in enumerate(() if config.ctypes is not None else config.wheel.requires):
         if requirement.package == framework:
             message = f"{quoted(requirement)} is required anyway"
             remedy = f"leave it out: the wheel requires the '{framework}' that it was built with"
@@ -63,28 +68,15 @@ def _wheel(config: Config, wheel: Wheel) -> Iterator[InvalidValueError]:
             yield InvalidValueError(message, code=PackageRequirement.code, path=path, help=remedy)
 
 
-def _required_gpus(config: Config) -> Iterator[InvalidValueError]:
-    """Refuse GPUs that no wheel of the kernel is for."""
-    for number, name in enumerate(config.require.gpus):
-        backend = name.gpu.backend
-        if not config.components(backend):
-            message = f"{quoted(name)} is a GPU of {backend.facts.title}, for which the kernel has no component"
-            path: KeyPath = ("require", "gpus", number)
-            yield InvalidValueError(
-                message, code="B065", path=path, help=f"remove it, or add a component of '{backend}'"
-            )
-
-
 def _extensions(config: Config) -> Iterator[InvalidValueError]:
     """Refuse extensions that can have no library, and components of one that is not there."""
-    module = config.general.name.module
     named = {part.extension for part in config.kernel.values()}
     for name in config.extension:
         path: KeyPath = ("extension", name)
         if config.torch is None:
             message = "extensions bind to PyTorch, and this config has no [torch]"
             yield InvalidValueError(message, code="B044", path=path, help="make another kernel of it")
-        elif name == module:
+        elif name == config.general.name.module:
             message = f"'{name}' is the module of the kernel itself"
             yield InvalidValueError(message, code="B044", path=path, help="give the extension another name")
         elif name not in named:
@@ -92,20 +84,20 @@ def _extensions(config: Config) -> Iterator[InvalidValueError]:
             remedy = f'write extension = "{name}" in a [kernel.<name>], or remove the table'
             yield InvalidValueError(message, code="B044", path=path, help=remedy)
     for key, part in config.kernel.items():
-        if part.extension is not None:
-            yield from _member(config, ("kernel", key, "extension"), part, part.extension)
-
-
-def _member(config: Config, path: KeyPath, part: Component, name: str) -> Iterator[InvalidValueError]:
-    if name not in config.extension:
-        guess = nearest(name, config.extension)
-        has = f"there are {listed(sorted(config.extension))}" if config.extension else f"write [extension.{name}]"
-        message = f"there is no [extension.{name}]"
-        yield InvalidValueError(message, code="B044", path=path, help=f"did you mean '{guess}'?" if guess else has)
-    elif all(each.extension is not None for each in config.components(part.backend).values()):
-        message = f"every component of '{part.backend}' is of an extension, and the main library has none"
-        remedy = "leave 'extension' out of one: the library of [torch] is built as well"
-        yield InvalidValueError(message, code="B044", path=path, help=remedy)
+        path = ("kernel", key, "extension")
+        if part.extension is None:
+            continue
+        if part.extension not in config.extension:
+            guess = nearest(part.extension, config.extension)
+            there = listed(sorted(config.extension))
+            others = f"there are {there}" if there else f"write [extension.{part.extension}]"
+            message = f"there is no [extension.{part.extension}]"
+            remedy = f"did you mean '{guess}'?" if guess else others
+            yield InvalidValueError(message, code="B044", path=path, help=remedy)
+        elif all(each.extension is not None for each in config.components(part.backend).values()):
+            message = f"every component of '{part.backend}' is of an extension, and the main library has none"
+            remedy = "leave 'extension' out of one: the library of [torch] is built as well"
+            yield InvalidValueError(message, code="B044", path=path, help=remedy)
 
 
 def _condition(config: Config, path: KeyPath, backends: tuple[Backend, ...], when: When) -> Iterator[InvalidValueError]:
@@ -127,31 +119,24 @@ def _condition(config: Config, path: KeyPath, backends: tuple[Backend, ...], whe
             yield InvalidValueError(message, code="B042", path=(*path, "arch"), help=remedy)
 
 
-def entries(config: Config) -> Iterator[tuple[KeyPath, str]]:
-    """Yield each entry of a `src` and an `include`, with its place."""
-    for path, table in config.tables():
-        yield from (((*path, "src", number), entry) for number, entry in enumerate(table.src))
-        yield from (((*path, "include", number), entry) for number, entry in enumerate(table.include))
-
-
 def _generated(config: Config) -> Iterator[InvalidValueError]:
     """Refuse steps that cannot be run, or for nothing; a step has files of the kernel alone."""
-    found = tuple(entries(config))
-    src = [entry for path, entry in found if path[-2] == "src"]
-    include = [entry for path, entry in found if path[-2] == "include"]
+    src, include = ([entry for _, entry in config.entries(key)] for key in ("src", "include"))
     yield from sources.check_steps(config.generate, src=src, include=include)
     for number, step in enumerate(config.generate):
-        for key, paths in (("script", (step.script,)), ("inputs", step.inputs), ("outputs", step.outputs)):
-            for index, entry in enumerate(paths):
-                if foreign_path(entry, config.sources) is not None:
-                    place = ("generate", number, key) if key == "script" else ("generate", number, key, index)
-                    message = f"{quoted(entry)} is of a foreign source, and a step has files of the kernel alone"
-                    yield InvalidValueError(message, code="B058", path=place, help="copy it into the kernel")
+        place: KeyPath = ("generate", number)
+        files = {(*place, "script"): step.script}
+        files |= {(*place, "inputs", index): entry for index, entry in enumerate(step.inputs)}
+        files |= {(*place, "outputs", index): entry for index, entry in enumerate(step.outputs)}
+        for path, entry in files.items():
+            if foreign_path(entry, config.sources) is not None:
+                message = f"{quoted(entry)} is of a foreign source, and a step has files of the kernel alone"
+                yield InvalidValueError(message, code="B058", path=path, help="copy it into the kernel")
 
 
 def _foreign(config: Config) -> Iterator[InvalidValueError]:
     """Refuse entries that name a foreign source that is not there, or a path that is none in its tree."""
-    for path, entry in entries(config):
+    for path, entry in config.entries("src", "include"):
         found = foreign_path(entry, config.sources)
         name, colon, _ = entry.partition(":")
         if found is None and colon and SourceName.matches(name):

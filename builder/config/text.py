@@ -138,7 +138,7 @@ class Source:
         path: KeyPath = (),
         key: bool = False,
         severity: Severity = "error",
-        help: str | None = None,  # noqa: A002  the word the message uses
+        help: str | None = None,
     ) -> Problem:
         """Return a problem at the value (or the key) of `path`."""
         span = self.span(path, key=key)

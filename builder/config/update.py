@@ -23,7 +23,7 @@ _LICENSED = 4
 """The first schema that must name a license."""
 
 
-def rewrite(source: Source, *, license: str | None = None, preview: bool = False) -> str:  # noqa: A002  the key it supplies
+def rewrite(source: Source, *, license: str | None = None, preview: bool = False) -> str:
     """Return the text of a config in the current edition; `license` is for a config that names none.
 
     With `preview` it is in the edition after that. A config that is in it already stays as it is in any case.

@@ -275,6 +275,12 @@ class Config:
             if backend in (None, part.backend):
                 yield ("kernel", name), part
 
+    def entries(self, *keys: str) -> Iterator[tuple[KeyPath, str]]:
+        """Yield each entry of the lists of files, such as `src`, of every table, with its place."""
+        for path, table in self.tables():
+            for key in keys:
+                yield from (((*path, key, number), entry) for number, entry in enumerate(getattr(table, key)))
+
     def is_elsewhere(self, entry: str) -> bool:
         """Whether a build fetches or makes what an entry of a `src` names."""
         return foreign_path(entry, self.sources) is not None or is_output(entry, self.generate)

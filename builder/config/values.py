@@ -17,14 +17,7 @@ from builder.wording import quoted
 class InvalidValueError(ValueError):
     """A text that is not the value it is given as."""
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str,
-        path: KeyPath = (),
-        help: str | None = None,  # noqa: A002  the word the message uses
-    ) -> None:
+    def __init__(self, message: str, *, code: str, path: KeyPath = (), help: str | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.path = path

@@ -20,7 +20,7 @@ class Kernel:
     """The schema of the file; `config` is in the current one whatever it is."""
 
 
-def load(directory: Path, *, license: str | None = None) -> Kernel:  # noqa: A002  the key it stands for
+def load(directory: Path, *, license: str | None = None) -> Kernel:
     """Read the kernel in `directory`; `license` is for a config of an old schema that names none.
 
     Raises:

@@ -127,7 +127,7 @@ class _Finder:
         place: KeyPath,
         *,
         key: bool = False,
-        help: str | None = None,  # noqa: A002  the word the message uses
+        help: str | None = None,
     ) -> None:
         self.problems.append(self.kernel.source.problem(code, message, path=place, key=key, help=help))
 

@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterator
 
-from builder.config import Backend, Config, Framework
+from builder.config import Backend, Framework
 from builder.config.sources import foreign_path, writes_below
 from builder.config.text import KeyPath
 from builder.config.v5 import EDITION
@@ -81,14 +81,14 @@ def files(kernel: Kernel) -> Iterator[Problem]:
     except ConfigError as error:
         yield from error.problems
     seen: set[tuple[KeyPath, str]] = set()
-    for path, entry in entries(kernel.config, "src"):
+    for path, entry in kernel.config.entries("src"):
         here = (path[:-1], posixpath.normpath(entry))
         if here in seen:
             message = f"file {quoted(entry)} is listed twice"
             yield kernel.source.problem("B104", message, path=path, severity="warning", help="remove one of the two")
         seen.add(here)
     tree, config = Tree.of(kernel.root), kernel.config
-    for path, entry in entries(config, "include"):
+    for path, entry in config.entries("include"):
         elsewhere = foreign_path(entry, config.sources) is not None or writes_below(entry, config.generate)
         if not elsewhere and not tree.is_directory(entry):
             message = f"include directory {quoted(entry)} does not exist"
@@ -96,17 +96,10 @@ def files(kernel: Kernel) -> Iterator[Problem]:
             yield kernel.source.problem("B105", message, path=path, severity="warning", help=remedy)
 
 
-def entries(config: Config, *keys: str) -> Iterator[tuple[KeyPath, str]]:
-    """Yield each entry of the `src` or `include` of every table, with its place."""
-    for table, part in config.tables():
-        for key in keys:
-            yield from (((*table, key, index), entry) for index, entry in enumerate(getattr(part, key)))
-
-
 def foreign_sources(kernel: Kernel) -> Iterator[Problem]:
     """Yield the foreign sources that no entry of `src` or `include` names."""
     sources = kernel.config.sources
-    named = (foreign_path(entry, sources) for _, entry in entries(kernel.config, "src", "include"))
+    named = (foreign_path(entry, sources) for _, entry in kernel.config.entries("src", "include"))
     used = {found.source for found in named if found is not None}
     for name in sources:
         if name not in used:

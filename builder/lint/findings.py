@@ -1,24 +1,49 @@
 """The problems that were found in the files of a kernel, and their formats."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
 import click
 
-from builder import __version__, json_text
+from builder import __version__, json_text, resources
 from builder.config.text import dotted, one_line, plain, short, shown
-from builder.errors import Problem, Severity
-from builder.lint.codes import CODES
+from builder.errors import BuilderError, Problem, Severity
 from builder.terminal import attribute, data
 
+PAGES = resources.place("docs/errors")
+"""The pages of the codes; the index has their titles.
+
+Codes are stable: a code is never given to another rule. Below B100: the config cannot be read. From B100: lints.
+"""
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan", "place": "blue", "help": "green", "clean": "green"}
 _MOST_ALIKE = 3
 """Notes of one code that are shown; of more, the first stands for all."""
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@cache
+def titles_of_codes() -> Mapping[str, str]:
+    """Return the title of each code of a finding, in their order."""
+    index = (PAGES / "README.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^\| \[(B\d+)\]\(\1\.md\) \| (.*) \|$", index, re.MULTILINE))
+
+
+def page_of(code: str) -> str:
+    """Return the page of `code` as Markdown.
+
+    Raises:
+        BuilderError: there is no such code.
+    """
+    known = tuple(titles_of_codes())
+    if code not in known:
+        raise BuilderError(f"no page explains '{code}'", help=f"the codes are {known[0]} to {known[-1]}")
+    return (PAGES / f"{code}.md").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,11 +212,11 @@ def to_github(report: CheckReport) -> str:
 def to_sarif(*reports: CheckReport) -> str:
     """Return one log of SARIF with one run, also of several kernels: the codes that occur are its rules."""
     found = [located for report in reports for located in report.found]
-    codes = sorted({located.problem.code for located in found})
+    codes, titles = sorted({located.problem.code for located in found}), titles_of_codes()
     rules = [
         {
             "id": code,
-            "shortDescription": {"text": CODES[code]},
+            "shortDescription": {"text": titles[code]},
             "help": {"text": f"See docs/errors/{code}.md, or run: builder check --explain {code}"},
         }
         for code in codes

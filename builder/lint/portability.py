@@ -12,7 +12,6 @@ from builder.config.v5 import EDITION
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.kernel.tree import is_glob
-from builder.lint.declared import entries
 
 _REFUSES = "the public kernel-builder refuses"
 _ONLY_HERE = "keep it where only this builder builds the kernel"
@@ -37,7 +36,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
         message = f"{_REFUSES} a config with [sources]"
         remedy = "copy the files into the kernel where it is built elsewhere, too"
         yield source.problem("B128", message, path=("sources", name), severity="note", help=remedy)
-    for path, entry in entries(config, "src"):
+    for path, entry in config.entries("src"):
         if is_glob(entry):
             message = "the public kernel-builder takes a glob for the name of a file"
             remedy = "list the files where the kernel is built elsewhere, too"

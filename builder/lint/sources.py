@@ -51,15 +51,7 @@ def _texts(kernel: Kernel, backend: Backend | None, suffixes: frozenset[str]) ->
             yield str(kernel.root / path), files.read(path).decode("utf-8", "replace")
 
 
-def _warning(
-    found: re.Match[str],
-    file: str,
-    text: str,
-    *,
-    code: str,
-    message: str,
-    help: str,  # noqa: A002  the word the message uses
-) -> Located:
+def _warning(found: re.Match[str], file: str, text: str, *, code: str, message: str, help: str) -> Located:
     """Return the finding for the first group of a match in a text."""
     line = text.count("\n", 0, found.start(1)) + 1
     column = found.start(1) - text.rfind("\n", 0, found.start(1))
@@ -154,13 +146,7 @@ def _of_backend(kernel: Kernel, backend: Backend) -> Iterator[Located]:
 
 
 def _located(
-    use: source_scan.Use,
-    root: Path,
-    *,
-    code: str,
-    message: str,
-    help: str,  # noqa: A002  the word the message uses
-    severity: Severity = "note",
+    use: source_scan.Use, root: Path, *, code: str, message: str, help: str, severity: Severity = "note"
 ) -> Located:
     text = (root / use.file).read_bytes().decode("utf-8", "replace").splitlines()
     line = text[use.line - 1] if use.line <= len(text) else ""

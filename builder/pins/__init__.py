@@ -35,7 +35,7 @@ _HEADER = """\
 class MissingPinsError(NotHereError):
     """No environment is pinned for a requirement; `pythons` has the Pythons that have one."""
 
-    def __init__(self, message: str, *, pythons: tuple[str, ...], help: str) -> None:  # noqa: A002
+    def __init__(self, message: str, *, pythons: tuple[str, ...], help: str) -> None:
         super().__init__(message, help=help)
         self.pythons = pythons
 
