@@ -29,9 +29,10 @@ _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @cache
 def titles_of_codes() -> Mapping[str, str]:
-    """Return the title of each code of a finding, in their order."""
-    index = (PAGES / "README.md").read_text(encoding="utf-8")
-    return dict(re.findall(r"^\| \[(B\d+)\]\(\1\.md\) \| (.*) \|$", index, re.MULTILINE))
+    """Return the title of each code of a finding, in their order; none where the documentation is not installed."""
+    index = PAGES / "README.md"
+    text = index.read_text(encoding="utf-8") if index.is_file() else ""
+    return dict(re.findall(r"^\| \[(B\d+)\]\(\1\.md\) \| (.*) \|$", text, re.MULTILINE))
 
 
 def page_of(code: str) -> str:
@@ -42,7 +43,8 @@ def page_of(code: str) -> str:
     """
     known = tuple(titles_of_codes())
     if code not in known:
-        raise BuilderError(f"no page explains '{code}'", help=f"the codes are {known[0]} to {known[-1]}")
+        near = f"the codes are {known[0]} to {known[-1]}" if known else "this installation has no documentation"
+        raise BuilderError(f"no page explains '{code}'", help=near)
     return (PAGES / f"{code}.md").read_text(encoding="utf-8")
 
 
@@ -216,7 +218,7 @@ def to_sarif(*reports: CheckReport) -> str:
     rules = [
         {
             "id": code,
-            "shortDescription": {"text": titles[code]},
+            "shortDescription": {"text": titles.get(code, code)},
             "help": {"text": f"See docs/errors/{code}.md, or run: builder check --explain {code}"},
         }
         for code in codes
