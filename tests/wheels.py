@@ -82,8 +82,8 @@ def make(
     return path
 
 
-def simple(folder, name, version="1.0", *, module="{}.py", text="answer = 42\n", requires=(), tag="py3-none-any"):
-    """Write a wheel with one module, `<name>.py`, as an index has it, and return its pin."""
+def one_module(name, version="1.0", *, module="{}.py", text="answer = 42\n", requires=(), tag="py3-none-any"):
+    """Return the bytes of a wheel with one module, `<name>.py`, as an index has it."""
     info = f"{name}-{version}.dist-info"
     lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
     lines += [f"Requires-Dist: {requirement}" for requirement in requires]
@@ -92,9 +92,14 @@ def simple(folder, name, version="1.0", *, module="{}.py", text="answer = 42\n",
         f"{info}/METADATA": Bytes("".join(f"{line}\n" for line in lines).encode()),
         f"{info}/WHEEL": Bytes(f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n".encode()),
     }
+    return pack(members, dist_info=info)
+
+
+def simple(folder, name, version="1.0", *, tag="py3-none-any", **content):
+    """Write a wheel with one module, and return its pin."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{version}-{tag}.whl"
-    path.write_bytes(pack(members, dist_info=info))
+    path.write_bytes(one_module(name, version, tag=tag, **content))
     return PinnedWheel(file=path.name, name=name, version=version, sha256=sha256(path))
 
 

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,8 +31,6 @@ _ABSENT = re.compile(
 )
 """uv's message if every place that it asked answered, and none has the file."""
 _REFUSED = re.compile(r"^hint: An index.*(?:could not be queried|returned a 4\d\d).*", re.MULTILINE)
-
-
 _UNREACHABLE = re.compile(r"dns error|tcp connect error|client error \(Connect\)")
 _LONGEST = 20.0
 """Seconds that others wait for who asks first; an index that takes longer is one that sends something."""
@@ -78,39 +77,107 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Installation:
-    """One installation: its wheels and its place, and the runs of uv for it."""
+class Installer:
+    """Installs pinned wheels into environments; whoever shares a `reach` asks an index out of reach only once."""
 
-    pinset: PinSet
+    finders: Finders
+    progress: Callable[[str], None] = lambda _: None
+    processes: Processes = field(default_factory=Processes)
+    """Ending these ends the installation."""
+    reach: Reach = field(default_factory=Reach)
+    bytecode: bool = False
+    """Whether Python is compiled at once, on all cores, and not by each process that imports it."""
+
+    def install(self, pinset: PinSet, *, into: Path, cache: Path | None) -> None:
+        """Install exactly the wheels of `pinset` into the environment `into`.
+
+        Raises:
+            NotHereError: no place that was asked has a wheel.
+            WrongHashError: a wheel is not the one that was pinned.
+            ToolError: something went wrong.
+        """
+        local = dict(_local(pinset, self.finders))
+        indexes = {wheel.index for wheel in pinset.wheels if wheel.index is not None and wheel not in local}
+        # What may be out of reach comes first, before gigabytes are fetched that are of no use without it.
+        targets = sorted({_target(wheel, pinset) for wheel in pinset.wheels}, reverse=True)
+        with TemporaryDirectory(prefix=".fetch-", dir=into) as scratch:
+            for target, index in product(targets, (*sorted(indexes), None)):
+                wheels = tuple(
+                    wheel
+                    for wheel in pinset.wheels
+                    if (None if wheel in local else wheel.index) == index and _target(wheel, pinset) == target
+                )
+                if wheels:
+                    self.progress(
+                        f"installing {len(wheels)} pinned wheels" + ("" if index is None else f" from {index}")
+                    )
+                    _Installation(
+                        by=self,
+                        wheels=wheels,
+                        index=index,
+                        target=target,
+                        whole=len(pinset.wheels),
+                        local=local,
+                        into=into,
+                        scratch=Path(scratch),
+                        cache=cache,
+                    ).install()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Installation:
+    """The installation of wheels that uv takes at once: of one index, and for one system and Python."""
+
+    by: Installer
+    wheels: tuple[PinnedWheel, ...]
+    index: str | None
+    target: tuple[str, str]
+    whole: int
+    """The number of all wheels of the environment."""
     local: Mapping[PinnedWheel, Path]
     """The wheels that lie in find-links folders."""
     into: Path
     scratch: Path
     cache: Path | None
     """None for no cache at all."""
-    finders: Finders
-    processes: Processes
-    reach: Reach
-    bytecode: bool = False
 
-    def run(
-        self,
-        wheels: tuple[PinnedWheel, ...],
-        *options: str,
-        index: str | None,
-        variables: Mapping[str, str] | None = None,
+    def install(self) -> None:
+        said = []
+        for offline, index in self._attempts():
+            run = partial(self._run, self.wheels, *(("--offline",) if offline else ()), index=index)
+            done = run() if offline else self.by.reach.ask(index, run, give_up=lambda: self.by.processes.cancelled)
+            if done.returncode == 0:
+                return
+            # A cache may hold a file of another set of pins; what anybody serves now must be the pinned one.
+            if _WRONG.search(done.output) and not offline:
+                raise _wrong(done.output)
+            said.append(done.output)
+        raise self._failure(said)
+
+    def _attempts(self) -> Iterator[tuple[bool, str | None]]:
+        """Yield for each try whether it is offline, and its index: what is here, the user's own indexes, all."""
+        here = all(wheel in self.local for wheel in self.wheels)
+        if here or (self.cache is not None and self.cache.exists()):
+            yield True, self.index
+        if self.index is not None and self.by.finders.own_index:
+            yield False, None  # a mirror may have what cannot be reached where it is published
+        if not here:
+            yield False, self.index
+
+    def _run(
+        self, wheels: tuple[PinnedWheel, ...], *options: str, index: str | None, strategy: str | None = None
     ) -> Completed:
-        if self.processes.cancelled:
+        if self.by.processes.cancelled:
             raise ToolError("stopped before the pinned wheels were installed")
         wanted = self.scratch / "wheels.txt"
-        lines = (f"{_requirement(wheel, self.local.get(wheel))}\n" for wheel in wheels)
-        wanted.write_text("".join(lines), encoding="utf-8")
-        env = {"UV_CACHE_DIR": str(self.cache), **self.finders.env, **(variables or {})}
+        wanted.write_text("".join(map(self._requirement, wheels)), encoding="utf-8")
+        env = {"UV_CACHE_DIR": str(self.cache), **self.by.finders.env}
+        env |= {} if strategy is None else {"UV_INDEX_STRATEGY": strategy}
+        system, python = self.target
         options += ("--no-cache",) if self.cache is None else ()
-        system, python = _target(wheels[0], self.pinset)
         options += ("--python-platform", built_systems()[system].uv) if system else ()
         options += ("--python-version", dotted(python)) if python else ()
-        options += ("--compile-bytecode",) if self.bytecode else ()
+        options += ("--compile-bytecode",) if self.by.bytecode else ()
         options += ("--no-index",) if env.get("UV_NO_INDEX") else ()  # uv does not read that variable
         if index is not None:
             env["UV_EXTRA_INDEX_URL"] = f"{env.get('UV_EXTRA_INDEX_URL', '')} {index}".strip()
@@ -118,88 +185,41 @@ class _Installation:
             *(uv_binary(), "pip", "install", "--quiet", "--python", str(self.into / "bin" / "python")),
             *("--require-hashes", "--no-deps", "--no-build", *options, "--requirements", str(wanted)),
         )
-        return run(argv, cwd=self.scratch, env=env, processes=self.processes, limits=LIMITS)
+        return run(argv, cwd=self.scratch, env=env, processes=self.by.processes, limits=LIMITS)
 
-    def attempts(
-        self, wheels: tuple[PinnedWheel, ...], index: str | None
-    ) -> Iterator[tuple[tuple[str, ...], str | None]]:
-        """Yield options and index of each try: with what is here, with the user's own indexes, with all."""
-        here = all(wheel in self.local for wheel in wheels)
-        if here or (self.cache is not None and self.cache.exists()):
-            yield ("--offline",), index
-        if index is not None and self.finders.own_index:
-            yield (), None  # a mirror may have what cannot be reached where it is published
-        if not here:
-            yield (), index
+    def _requirement(self, wheel: PinnedWheel) -> str:
+        path = self.local.get(wheel)
+        place = f"=={wheel.version}" if path is None else f" @ {path.resolve().as_uri()}"
+        return f"{wheel.name}{place} --hash=sha256:{wheel.sha256}\n"
 
-    def ask(self, wheels: tuple[PinnedWheel, ...], *options: str, index: str | None) -> Completed:
-        """Install; an index that is known to be out of reach is not asked again."""
-        if "--offline" in options:
-            return self.run(wheels, *options, index=index)
-        return self.reach.ask(
-            index,
-            lambda: self.run(wheels, *options, index=index),
-            give_up=lambda: self.processes.cancelled,
-        )
+    def _failure(self, said: Sequence[str]) -> ToolError:
+        """Return the error of a failed installation: the wheels that no index has, or else uv's own message."""
+        last, before = said[-1], said[-2:-1]
+        if _WRONG.search(last):
+            return _wrong(last)
+        absent = [wheel for wheel in self.wheels if not self._is_at_hand(wheel)]
+        if not absent:
+            return ToolError(f"uv could not install the pinned wheels{_quoted(last)}", help="see what uv said above")
+        listed = "".join(f"\n  --> {wheel.file}" for wheel in absent)
+        place = "" if self.index is None else f" from {self.index}"
+        message = f"cannot get {len(absent)} of {self.whole} pinned wheels{place}{_quoted(last)}"
+        # No index has a file that the user's mirror lacks, even where its publisher cannot be reached.
+        mirrored = self.by.finders.own_index and before and is_unreachable(last)
+        if _ABSENT.search(before[0] if mirrored else last) is None:
+            remedy = f"{REMEDY}; where there is no network, set PIP_NO_INDEX=1: what is missing is then skipped"
+            return ToolError(f"{message}{listed}", help=remedy if is_unreachable(last) else REMEDY)
+        # uv reports an index that refuses to answer as one that has nothing.
+        done = self._run(self.wheels, "--dry-run", index=self.index, strategy="first-index")
+        refused = None if done.returncode == 0 else _REFUSED.search(done.output)
+        if refused is not None:
+            text = f"{message}\n  uv: {refused[0]}{listed}"
+            return ToolError(text, help="look at the index and at your credentials for it")
+        return NotHereError(f"{message}{listed}", help=REMEDY)
 
-    def is_at_hand(self, wheel: PinnedWheel) -> bool:
-        """Whether `wheel` is in a local folder."""
-        return wheel in self.local or self.run((wheel,), "--offline", "--dry-run", index=wheel.index).returncode == 0
-
-    def refusal(self, wheels: tuple[PinnedWheel, ...], index: str | None) -> str | None:
-        """Return uv's message about an index that refuses to answer, which uv otherwise reports as having none."""
-        first = {"UV_INDEX_STRATEGY": "first-index"}
-        done = self.run(wheels, "--dry-run", index=index, variables=first)
-        match = _REFUSED.search(done.output)
-        return None if done.returncode == 0 or match is None else match[0]
-
-
-def install(
-    pinset: PinSet,
-    *,
-    into: Path,
-    cache: Path | None,
-    finders: Finders,
-    progress: Callable[[str], None],
-    processes: Processes | None = None,
-    reach: Reach | None = None,
-    bytecode: bool = False,
-) -> None:
-    """Install exactly the wheels of `pinset` into the environment `into`; ending its `processes` stops it.
-
-    With `bytecode` what they have of Python is compiled at once, on all cores, and not by each process that imports it.
-    Those who share a `reach` ask an index that cannot be reached only once.
-
-    Raises:
-        NotHereError: no place that was asked has a wheel.
-        WrongHashError: a wheel is not the one that was pinned.
-        ToolError: something went wrong.
-    """
-    local = dict(_local(pinset, finders))
-    indexes = {wheel.index for wheel in pinset.wheels if wheel.index is not None and wheel not in local}
-    with TemporaryDirectory(prefix=".fetch-", dir=into) as scratch:
-        installation = _Installation(
-            pinset=pinset,
-            local=local,
-            into=into,
-            scratch=Path(scratch),
-            cache=cache,
-            finders=finders,
-            processes=processes or Processes(),
-            reach=reach or Reach(),
-            bytecode=bytecode,
-        )
-        # What may be out of reach comes first, before gigabytes are fetched that are of no use without it.
-        targets = sorted({_target(wheel, pinset) for wheel in pinset.wheels}, reverse=True)
-        for target, index in product(targets, (*sorted(indexes), None)):
-            wheels = tuple(
-                wheel
-                for wheel in pinset.wheels
-                if (None if wheel in local else wheel.index) == index and _target(wheel, pinset) == target
-            )
-            if wheels:
-                progress(f"installing {len(wheels)} pinned wheels" + ("" if index is None else f" from {index}"))
-                _install(installation, wheels, index)
+    def _is_at_hand(self, wheel: PinnedWheel) -> bool:
+        if wheel in self.local:
+            return True
+        return self._run((wheel,), "--offline", "--dry-run", index=wheel.index).returncode == 0
 
 
 def _target(wheel: PinnedWheel, pinset: PinSet) -> tuple[str, str]:
@@ -210,24 +230,6 @@ def _target(wheel: PinnedWheel, pinset: PinSet) -> tuple[str, str]:
     here = built_systems().get(toolchain.system())
     system = "" if here is None or here.runs(wheel.file) else pinset.system
     return system, "" if wheel.python in {None, pinset.python} else str(wheel.python)
-
-
-def _install(installation: _Installation, wheels: tuple[PinnedWheel, ...], index: str | None) -> None:
-    said = []
-    for options, where in installation.attempts(wheels, index):
-        done = installation.ask(wheels, *options, index=where)
-        if done.returncode == 0:
-            return
-        # A cache may hold a file of another set of pins; what anybody serves now must be the pinned one.
-        if _WRONG.search(done.output) and "--offline" not in options:
-            raise _wrong(done.output)
-        said.append(done.output)
-    raise _failure(installation, wheels, index, said)
-
-
-def _requirement(wheel: PinnedWheel, path: Path | None) -> str:
-    place = f"=={wheel.version}" if path is None else f" @ {path.resolve().as_uri()}"
-    return f"{wheel.name}{place} --hash=sha256:{wheel.sha256}"
 
 
 def _local(pinset: PinSet, finders: Finders) -> Iterator[tuple[PinnedWheel, Path]]:
@@ -268,36 +270,6 @@ def _wrong(said: str) -> WrongHashError:
         f"an index serves a file that is not the pinned one{_quoted(said)}",
         help="ask who runs the index; a pin is changed only by `builder pins update`",
     )
-
-
-def _failure(
-    installation: _Installation, wheels: tuple[PinnedWheel, ...], index: str | None, said: Sequence[str]
-) -> ToolError:
-    """Return the error of a failed installation: the wheels that no index has, or else uv's own message."""
-    last = said[-1]
-    if _WRONG.search(last):
-        return _wrong(last)
-    absent = [wheel for wheel in wheels if not installation.is_at_hand(wheel)]
-    if not absent:
-        return ToolError(f"uv could not install the pinned wheels{_quoted(last)}", help="see what uv said above")
-    listed = "".join(f"\n  --> {wheel.file}" for wheel in absent)
-    place = "" if index is None else f" from {index}"
-    message = f"cannot get {len(absent)} of {len(installation.pinset.wheels)} pinned wheels{place}{_quoted(last)}"
-    if not _is_absence(said, mirrored=installation.finders.own_index):
-        remedy = f"{REMEDY}; where there is no network, set PIP_NO_INDEX=1: what is missing is then skipped"
-        return ToolError(f"{message}{listed}", help=remedy if is_unreachable(last) else REMEDY)
-    refusal = installation.refusal(wheels, index)
-    if refusal is not None:
-        return ToolError(f"{message}\n  uv: {refusal}{listed}", help="look at the index and at your credentials for it")
-    return NotHereError(f"{message}{listed}", help=REMEDY)
-
-
-def _is_absence(said: Sequence[str], *, mirrored: bool) -> bool:
-    """Whether no index has the file: the user's mirror lacks it, and the publisher's cannot be reached."""
-    last, before = said[-1], said[-2:-1]
-    if mirrored and before and is_unreachable(last):
-        return _ABSENT.search(before[0]) is not None
-    return _ABSENT.search(last) is not None
 
 
 def _quoted(said: str) -> str:

@@ -5,17 +5,17 @@ import csv
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
-from builder.environment.fetch import LIMITS, Reach, install
-from builder.environment.indexes import Finders, uv_binary
+from builder.environment.fetch import LIMITS, Installer
+from builder.environment.indexes import uv_binary
 from builder.errors import ToolError
 from builder.files import write_atomic
+from builder.make.spec import PinnedPackages
 from builder.matrix.variant import dotted
 from builder.pins import PinSet
-from builder.run import Processes, run
+from builder.run import run
 from builder.store import Store
 from builder.toolchain import cuda_wheels
 
@@ -24,68 +24,23 @@ MARKER = "pins.json"
 _FRONTEND = ("packaging", "pathspec", "scikit_build_core")
 """The packages that the Python of every build imports, in a sandbox in which it cannot keep bytecode."""
 
-Progress = Callable[[str], None]
+
+def at(pins: PinSet, store_root: Path) -> PinnedPackages:
+    """Return the environment of a set of pins in a store, whether or not it exists."""
+    return PinnedPackages(path=store_root / "environments" / pins.digest, pins=pins)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
-    """A virtual environment with exactly the pinned wheels in it."""
-
-    path: Path
-    python: Path
-    site_packages: Path
-    digest: str
-
-    @property
-    def bin(self) -> Path:
-        """The folder of cmake, ninja and the other programs."""
-        return self.path / "bin"
-
-    @property
-    def cuda_root(self) -> Path | None:
-        """The CUDA toolkit among the wheels, if there is one."""
-        return cuda_wheels.cuda_root(self.site_packages)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Making:
-    """The means to make an environment."""
-
-    python: Path
-    finders: Finders
-    progress: Progress
-    processes: Processes
-    """The processes that run for it; ending them ends it."""
-    reach: Reach | None
-    """Which indexes are out of reach."""
-    bytecode: bool
-    """Whether its Python is compiled at once."""
-
-
-def make(
-    pinset: PinSet,
-    *,
-    store_root: Path,
-    python: Path,
-    finders: Finders,
-    progress: Progress = lambda _: None,
-    processes: Processes | None = None,
-    reach: Reach | None = None,
-    bytecode: bool = False,
-) -> Environment:
-    """Return the environment of `pinset`, made with the interpreter `python` when the store lacks it.
-
-    With `bytecode` its Python is compiled at once, for processes that import it and cannot write into it. Those who
-    share a `reach` ask an index that cannot be reached only once.
+def make(pins: PinSet, *, store_root: Path, python: Path, installer: Installer) -> PinnedPackages:
+    """Return the environment of a set of pins, made with the interpreter `python` when the store lacks it.
 
     Raises:
-        StoppedError: the `processes` were ended while another process made it.
+        StoppedError: the processes of `installer` were ended while another process made it.
         ToolError: a wheel cannot be had, or is not the one that was pinned; the store is as it was.
     """
     store = Store(store_root)
     writable = store.prepare()
-    found = at(pinset, store_root)
-    why = _why_not(store, found, pinset)
+    found = at(pins, store_root)
+    why = _why_not(store, found)
     if why is None:
         return found
     if not writable:
@@ -95,78 +50,20 @@ def make(
         )
     found.path.parent.mkdir(exist_ok=True)
     _drop_leftovers(store, found.path.parent)
-    making = _Making(
-        python=python,
-        finders=finders,
-        progress=progress,
-        processes=processes or Processes(),
-        reach=reach,
-        bytecode=bytecode,
-    )
-    with store.lock(_lock(pinset.digest), give_up=lambda: making.processes.cancelled):
-        _replace(found, pinset, making)
+    with store.lock(_lock(pins.digest), give_up=lambda: installer.processes.cancelled):
+        why = _why_not(store, found)  # another process may have made it while this one waited
+        if why is not None:
+            if os.path.lexists(found.path):
+                installer.progress(f"the environment {pins.digest[:12]} is damaged ({why}): making it again")
+            _replace(found, python, installer)
     return found
 
 
-def _why_not(store: Store, found: Environment, pinset: PinSet) -> str | None:
+def _why_not(store: Store, found: PinnedPackages) -> str | None:
     """Return why an environment cannot be used: damaged, or of another user, whose programs must not be run."""
     if not os.path.lexists(found.path):
         return "it is not there"
-    return store.stranger(found.path) or damage(found, pinset)
-
-
-def _replace(wanted: Environment, pinset: PinSet, making: _Making) -> None:
-    """Make an environment under a temporary name and rename it; the caller holds its lock."""
-    if os.path.lexists(wanted.path):
-        why = _why_not(Store(wanted.path.parent.parent), wanted, pinset)
-        if why is None:
-            return  # another process made it while this one waited
-        making.progress(f"the environment {wanted.digest[:12]} is damaged ({why}): making it again")
-    folder = wanted.path.parent
-    aside = Path(tempfile.mkdtemp(prefix=f".{wanted.digest}-", dir=folder))
-    old = aside.with_name(f"{aside.name}-old")
-    try:
-        # uv trusts the content of its cache: in a store of another user, each user has one.
-        foreign = folder.parent.stat().st_uid != os.geteuid()
-        cache = folder.parent / (f"uv-{os.geteuid()}" if foreign else "uv")
-        _fill(aside, pinset, making, cache=cache)
-        if _damaged_file(aside, pinset) is not None:
-            making.progress("what uv has cached is damaged: fetching the wheels again")
-            _fill(aside, pinset, making, cache=None)
-        write_atomic(aside / MARKER, pinset.to_json().encode())
-        aside.chmod(0o755)
-        if os.path.lexists(wanted.path):
-            wanted.path.rename(old)
-        aside.rename(wanted.path)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _fill(path: Path, pinset: PinSet, making: _Making, *, cache: Path | None) -> None:
-    """Make an environment with the wheels of `pinset` in the directory `path`, in place of what is there."""
-    for child in path.iterdir():
-        shutil.rmtree(child) if child.is_dir() and not child.is_symlink() else child.unlink()
-    _create(path, making, wanted=pinset.python)
-    install(
-        pinset,
-        into=path,
-        cache=cache,
-        finders=making.finders,
-        progress=making.progress,
-        processes=making.processes,
-        reach=making.reach,
-        bytecode=making.bytecode,
-    )
-    cuda = cuda_wheels.cuda_root(_site_packages(path, pinset.python))
-    if cuda is not None:
-        cuda_wheels.complete(cuda)
-    folders = [str(_site_packages(path, pinset.python) / name) for name in _FRONTEND]
-    found = [folder for folder in folders if os.path.isdir(folder)]  # noqa: PTH112  strings: as arguments
-    if found and not making.bytecode:
-        # Saves each build a tenth of a second; what fails here is compiled by each build.
-        argv = (str(path / "bin" / "python"), "-m", "compileall", "-q", *found)
-        run(argv, cwd=path, env=making.finders.env, processes=making.processes, limits=LIMITS)
+    return store.stranger(found.path) or damage(found)
 
 
 def _drop_leftovers(store: Store, folder: Path) -> None:
@@ -182,62 +79,83 @@ def _lock(digest: str) -> str:
     return f"environment-{digest}"
 
 
-def _create(path: Path, making: _Making, *, wanted: str) -> None:
-    """Make an empty environment that may be moved."""
-    python = making.python
+def _replace(wanted: PinnedPackages, python: Path, installer: Installer) -> None:
+    """Make an environment under a temporary name and rename it; the caller holds its lock."""
+    folder = wanted.path.parent
+    aside = Path(tempfile.mkdtemp(prefix=f".{wanted.path.name}-", dir=folder))
+    old = aside.with_name(f"{aside.name}-old")
+    try:
+        # uv trusts the content of its cache: in a store of another user, each user has one.
+        foreign = folder.parent.stat().st_uid != os.geteuid()
+        cache = folder.parent / (f"uv-{os.geteuid()}" if foreign else "uv")
+        made = PinnedPackages(path=aside, pins=wanted.pins)
+        _fill(made, python, installer, cache=cache)
+        if _damaged_file(made) is not None:
+            installer.progress("what uv has cached is damaged: fetching the wheels again")
+            _fill(made, python, installer, cache=None)
+        write_atomic(aside / MARKER, wanted.pins.to_json().encode())
+        aside.chmod(0o755)
+        if os.path.lexists(wanted.path):
+            wanted.path.rename(old)
+        aside.rename(wanted.path)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _fill(made: PinnedPackages, python: Path, installer: Installer, *, cache: Path | None) -> None:
+    """Make an environment, which may be moved, in place of what is in its folder."""
+    path, site_packages, wanted = made.path, made.site_packages, dotted(made.pins.python)
+    for child in path.iterdir():
+        shutil.rmtree(child) if child.is_dir() and not child.is_symlink() else child.unlink()
     options = ("--quiet", "--relocatable", "--allow-existing", "--no-project", "--no-config")
     argv = (uv_binary(), "venv", *options, "--python", python, path)
-    done = run(argv, cwd=path.parent, env=making.finders.env, processes=making.processes, limits=LIMITS)
+    env, processes = installer.finders.env, installer.processes
+    done = run(argv, cwd=path.parent, env=env, processes=processes, limits=LIMITS)
     if done.returncode != 0:
         raise ToolError(
             f"uv cannot make an environment with the Python '{python}'\n{done.output.strip()}",
-            help=f"name a working Python {dotted(wanted)} with --python",
+            help=f"name a working Python {wanted} with --python",
         )
-    if not _site_packages(path, wanted).is_dir():
+    if not site_packages.is_dir():
         raise ToolError(
-            f"'{python}' is not the Python {dotted(wanted)} that the wheels are pinned for",
-            help=f"name a Python {dotted(wanted)} with --python",
+            f"'{python}' is not the Python {wanted} that the wheels are pinned for",
+            help=f"name a Python {wanted} with --python",
         )
+    installer.install(made.pins, into=path, cache=cache)
+    cuda = cuda_wheels.cuda_root(site_packages)
+    if cuda is not None:
+        cuda_wheels.complete(cuda)
+    frontend = [folder for folder in (site_packages / name for name in _FRONTEND) if folder.is_dir()]
+    if frontend and not installer.bytecode:
+        # Saves each build a tenth of a second; what fails here is compiled by each build.
+        compiling: list[str | Path] = [made.python, "-m", "compileall", "-q", *frontend]
+        run(compiling, cwd=path, env=env, processes=processes, limits=LIMITS)
 
 
-def _site_packages(path: Path, python: str) -> Path:
-    return path / "lib" / f"python{dotted(python)}" / "site-packages"
-
-
-def at(pinset: PinSet, store_root: Path) -> Environment:
-    """Return the path of the environment of a set of pins in a store, whether or not it exists."""
-    path = store_root / "environments" / pinset.digest
-    return Environment(
-        path=path,
-        python=path / "bin" / "python",
-        site_packages=_site_packages(path, pinset.python),
-        digest=pinset.digest,
-    )
-
-
-def damage(environment: Environment, pinset: PinSet) -> str | None:
+def damage(environment: PinnedPackages) -> str | None:
     """Return what is wrong with an environment: its Python or a file is missing, or a file has another size."""
     try:
-        if (environment.path / MARKER).read_text(encoding="utf-8") != pinset.to_json():
+        if (environment.path / MARKER).read_text(encoding="utf-8") != environment.pins.to_json():
             return f"{MARKER} names other wheels"
         if not environment.python.exists():
             return f"its Python, '{environment.python.readlink()}', is gone"
     except (OSError, ValueError) as error:
         return str(error)
-    return _damaged_file(environment.path, pinset)
+    return _damaged_file(environment)
 
 
-def _damaged_file(path: Path, pinset: PinSet) -> str | None:
-    """Return a file of the environment at `path` that has another size than in its wheel; None if there is none."""
+def _damaged_file(environment: PinnedPackages) -> str | None:
+    """Return a file of an environment that has another size than in its wheel; None if there is none."""
     try:
-        return next(_changed(path, pinset), None)
+        return next(_changed(environment), None)
     except (OSError, ValueError) as error:
         return str(error)
 
 
-def _changed(path: Path, pinset: PinSet) -> Iterator[str]:
-    root = str(_site_packages(path, pinset.python))  # strings: there are 20,000 files, and paths take longer
-    for wheel in pinset.wheels:
+def _changed(environment: PinnedPackages) -> Iterator[str]:
+    root = str(environment.site_packages)  # strings: there are 20,000 files, and paths take longer
+    for wheel in environment.pins.wheels:
         name, version, *_ = wheel.file.split("-")
         with open(f"{root}/{name}-{version}.dist-info/RECORD", encoding="utf-8", newline="") as lines:  # noqa: PTH123
             for file, _, size in csv.reader(lines):

@@ -9,7 +9,7 @@ from pathlib import Path
 from builder import codec, pins, render, toolchain
 from builder.config import Backend, Framework, LoadTestRule
 from builder.environment import indexes, interpreters, pinned
-from builder.environment.fetch import Reach
+from builder.environment.fetch import Installer, Reach
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
 from builder.kernel import Kernel
 from builder.make import header_folders
@@ -197,7 +197,7 @@ class Planner:
             wanted = crossing.environment(self.known, wanted, requirement, cell)
         if not any(wheel.name == NVCC for wheel in wanted.wheels):
             self._require_toolkit(cell)
-        return self._packages(wanted)
+        return pinned.at(wanted, self.ask.store.root)
 
     def _require_host_compiler(self, cell: Cell) -> None:
         """Refuse a compiler that nvcc would refuse, before anything is fetched."""
@@ -240,9 +240,6 @@ class Planner:
             return at_hand, True
         return found, False
 
-    def _packages(self, wanted: pins.PinSet) -> PinnedPackages:
-        return PinnedPackages(path=pinned.at(wanted, self.ask.store.root).path, pins=wanted)
-
     def _remembered(self, spec: Spec) -> _Known | None:
         if isinstance(spec.environment, InstalledPackages):
             return _Known(framework=self._frameworks[spec.cell.framework])
@@ -267,17 +264,16 @@ class Planner:
         """Return the interpreter by which the environments of a tag are made, which a spec has chosen."""
         return self._makers[tag]
 
-    def _make(self, spec: Spec, wanted: pins.PinSet, *, bytecode: bool = False) -> None:
-        pinned.make(
-            wanted,
-            store_root=self.ask.store.root,
-            python=self.maker(wanted.python),
+    def _make(self, spec: Spec, wanted: pins.PinSet, *, bytecode: bool = False) -> PinnedPackages:
+        installer = Installer(
             finders=indexes.read(self.ask.environ),
             progress=lambda text: self.step(spec.cell, text),
             processes=self.processes,
             reach=self.reach,
             bytecode=bytecode,
         )
+        python = self.maker(wanted.python)
+        return pinned.make(wanted, store_root=self.ask.store.root, python=python, installer=installer)
 
     def _test_environment(self, spec: Spec) -> PinnedPackages | None:
         """Make what the load test has after the environment of the build, which stays as it is."""
@@ -288,10 +284,9 @@ class Planner:
         if found is None:
             return None
         try:
-            self._make(spec, found, bytecode=True)
+            return self._make(spec, found, bytecode=True)
         except NotHereError as error:
             raise self._load_test.lacking(spec.cell, error) from error
-        return self._packages(found)
 
     @property
     def _load_test(self) -> LoadTestNeeds:

@@ -14,21 +14,17 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 import pytest
 
 from builder import run
-from builder.environment import fetch, indexes, pinned
+from builder.environment import fetch
 from builder.errors import ToolError
-from builder.pins import PinnedWheel, PinSet
+from builder.pins import PinnedWheel
 from builder.run import Limits, Processes
 from builder.store import Store
 from builder.store.locks import StoppedError
 from tests.given import processes
+from tests.given.environments import NOWHERE, make, pinset
 from tests.paths import ROOT
 
-TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
-PINS = PinSet(
-    TAG,
-    "x86_64-linux",
-    (PinnedWheel(file="alpha-1.0-py3-none-any.whl", name="alpha", version="1.0", sha256="0" * 64),),
-)
+PINS = pinset(PinnedWheel(file="alpha-1.0-py3-none-any.whl", name="alpha", version="1.0", sha256="0" * 64))
 RELU = ROOT / "examples" / "relu"
 HEADER = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<!DOCTYPE html>"
 
@@ -58,11 +54,6 @@ def endless(piece, *, pause):
         finally:
             over.set()
             server.shutdown()
-
-
-def settings(tmp_path, url):
-    base = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull, "UV_HTTP_RETRIES": "0"}
-    return indexes.read({**base, "PIP_INDEX_URL": url})
 
 
 def start_build(tmp_path, url, *arguments):
@@ -115,14 +106,14 @@ def test_a_time_limit_ends_an_installation_from_an_index_that_drips(tmp_path):
 def test_an_index_that_drips_is_given_up_in_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch, "LIMITS", Limits(seconds=2, memory=1 << 30, file=1 << 30))
     with endless(b" ", pause=0.1) as (url, _), pytest.raises(ToolError, match="ran longer than 2 seconds"):
-        pinned.make(PINS, store_root=tmp_path / "store", python=Path(sys.executable), finders=settings(tmp_path, url))
+        make(tmp_path, PINS, {"PIP_INDEX_URL": url})
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds the memory of a process that runs already")
 def test_a_page_without_end_takes_bounded_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch, "LIMITS", Limits(seconds=60, memory=512 << 20, file=1 << 30))
     with endless(b"<a>" * 100_000, pause=0) as (url, _), pytest.raises(ToolError) as raised:
-        pinned.make(PINS, store_root=tmp_path / "store", python=Path(sys.executable), finders=settings(tmp_path, url))
+        make(tmp_path, PINS, {"PIP_INDEX_URL": url})
     assert type(raised.value) is ToolError
     assert "ran longer" not in str(raised.value)
 
@@ -141,13 +132,7 @@ def test_who_waits_for_another_process_that_makes_an_environment_hears_that_it_i
         threading.Timer(0.3, processes.cancel).start()
         began = time.monotonic()
         with pytest.raises(StoppedError):
-            pinned.make(
-                PINS,
-                store_root=store.root,
-                python=Path(sys.executable),
-                finders=settings(tmp_path, "http://127.0.0.1:9/simple"),
-                processes=processes,
-            )
+            make(tmp_path, PINS, NOWHERE, processes=processes)
     assert time.monotonic() - began < 5
 
 
@@ -156,13 +141,7 @@ def test_nothing_is_tried_again_after_the_end(tmp_path):
     processes.cancel()
     began = time.monotonic()
     with pytest.raises(ToolError):
-        pinned.make(
-            PINS,
-            store_root=tmp_path / "store",
-            python=Path(sys.executable),
-            finders=settings(tmp_path, "http://127.0.0.1:9/simple"),
-            processes=processes,
-        )
+        make(tmp_path, PINS, NOWHERE, processes=processes)
     assert time.monotonic() - began < 5
 
 

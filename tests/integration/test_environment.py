@@ -10,7 +10,9 @@ import pytest
 from builder import pins, toolchain
 from builder.config import Framework, Version
 from builder.environment import indexes, interpreters, pinned
+from builder.environment.fetch import Installer
 from builder.matrix import architectures
+from builder.toolchain import cuda_wheels
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
@@ -46,7 +48,7 @@ def make(store, **wanted):
     requirement = pins.Requirement(python="", **{**defaults, **wanted})
     python = interpreters.interpreter_for(known, requirement, finders=settings)
     pinset = known.environment(pins.Requirement(**{**defaults, **wanted}, python=python.tag))
-    return pinned.make(pinset, store_root=store, python=python.path, finders=settings)
+    return pinned.make(pinset, store_root=store, python=python.path, installer=Installer(finders=settings))
 
 
 @pytest.mark.torch
@@ -57,7 +59,7 @@ def test_the_cpu_environment_imports_torch_and_has_the_tools(store):
     said = subprocess.check_output([made.python, "-c", code], text=True, env=clean, cwd="/")
     assert said.split() == ["2.13.0+cpu", "2.0"]
     for tool in ("cmake", "ninja"):
-        subprocess.run([made.bin / tool, "--version"], check=True, env=clean, stdout=subprocess.DEVNULL)
+        subprocess.run([made.path / "bin" / tool, "--version"], check=True, env=clean, stdout=subprocess.DEVNULL)
     code = "import scikit_build_core; print(scikit_build_core.__version__)"
     said = subprocess.check_output([made.python, "-c", code], text=True, env=clean)
     assert int(said.partition(".")[0]) >= 1
@@ -77,14 +79,14 @@ def test_a_made_environment_is_found_again_whole(store):
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no CUDA elsewhere")
 def test_cmake_builds_cuda_with_the_toolkit_of_the_wheels(store, tmp_path, compute):
     made = make(store, framework=Framework.TVM_FFI, version="0.1", compute=compute)
-    root = made.cuda_root
+    root = cuda_wheels.cuda_root(made.site_packages)
     assert root is not None
     for name, text in TINY.items():
         (tmp_path / name).write_text(text)
     clean = {"PATH": "/usr/bin:/bin"}
     configure = [
-        *(made.bin / "cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja"),
-        *(f"-DCMAKE_MAKE_PROGRAM={made.bin / 'ninja'}", f"-DCMAKE_CUDA_COMPILER={root / 'bin/nvcc'}"),
+        *(made.path / "bin/cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja"),
+        *(f"-DCMAKE_MAKE_PROGRAM={made.path / 'bin/ninja'}", f"-DCMAKE_CUDA_COMPILER={root / 'bin/nvcc'}"),
         "-DCMAKE_CUDA_ARCHITECTURES=90",
     ]
     said = subprocess.run(configure, check=False, env=clean, text=True, capture_output=True)
@@ -92,7 +94,7 @@ def test_cmake_builds_cuda_with_the_toolkit_of_the_wheels(store, tmp_path, compu
     assert f"Found CUDAToolkit: {root}" in said.stdout
     assert f'found version "{compute[2:4]}.{compute[4]}' in said.stdout
     built = subprocess.run(
-        [made.bin / "cmake", "--build", tmp_path / "build"], check=False, env=clean, text=True, capture_output=True
+        [made.path / "bin/cmake", "--build", tmp_path / "build"], check=False, env=clean, text=True, capture_output=True
     )
     assert built.returncode == 0, built.stdout
     needed = subprocess.check_output(["readelf", "-d", tmp_path / "build/libtiny.so"], text=True)
@@ -103,7 +105,8 @@ def test_cmake_builds_cuda_with_the_toolkit_of_the_wheels(store, tmp_path, compu
 @pytest.mark.parametrize("compute", TOOLKITS)
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no CUDA elsewhere")
 def test_what_a_pinned_toolkit_compiles_for_is_what_its_assembler_lists(store, compute):
-    root = make(store, framework=Framework.TVM_FFI, version="0.1", compute=compute).cuda_root
+    made = make(store, framework=Framework.TVM_FFI, version="0.1", compute=compute)
+    root = cuda_wheels.cuda_root(made.site_packages)
     answer = subprocess.check_output([root / "bin/ptxas", "--help"], text=True)
     allowed = answer[answer.index("--gpu-name") :]
     listed = re.findall(r"'sm_([0-9]+)([0-9])([af]?)'", allowed[: allowed.index("Default value")])
